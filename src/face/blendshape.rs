@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Blendshape channels in ARKit's spelling. A channel that no network measured is absent, never 0.
+
+use std::sync::Arc;
+
+/// The 52 channels of MediaPipe's blendshape network, in its output order: `_neutral`, then 51 of ARKit's 52
+/// (`tongueOut` is not measured). Source: `kBlendshapeNames` in MediaPipe's `face_blendshapes_graph.cc`.
+#[rustfmt::skip]
+pub const MEDIAPIPE_CHANNELS: [&str; 52] = [
+    "_neutral",
+    "browDownLeft", "browDownRight", "browInnerUp", "browOuterUpLeft", "browOuterUpRight",
+    "cheekPuff", "cheekSquintLeft", "cheekSquintRight",
+    "eyeBlinkLeft", "eyeBlinkRight", "eyeLookDownLeft", "eyeLookDownRight", "eyeLookInLeft", "eyeLookInRight",
+    "eyeLookOutLeft", "eyeLookOutRight", "eyeLookUpLeft", "eyeLookUpRight", "eyeSquintLeft", "eyeSquintRight",
+    "eyeWideLeft", "eyeWideRight",
+    "jawForward", "jawLeft", "jawOpen", "jawRight",
+    "mouthClose", "mouthDimpleLeft", "mouthDimpleRight", "mouthFrownLeft", "mouthFrownRight", "mouthFunnel",
+    "mouthLeft", "mouthLowerDownLeft", "mouthLowerDownRight", "mouthPressLeft", "mouthPressRight", "mouthPucker",
+    "mouthRight", "mouthRollLower", "mouthRollUpper", "mouthShrugLower", "mouthShrugUpper", "mouthSmileLeft",
+    "mouthSmileRight", "mouthStretchLeft", "mouthStretchRight", "mouthUpperUpLeft", "mouthUpperUpRight",
+    "noseSneerLeft", "noseSneerRight",
+];
+
+/// Measured channels with their values, in the engine's order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blendshapes {
+    names: Arc<[String]>,
+    values: Vec<f32>,
+}
+
+impl Blendshapes {
+    /// Pairs `names` with `values`, in order; what is longer on one side is left out.
+    pub fn new(names: Arc<[String]>, mut values: Vec<f32>) -> Self {
+        values.truncate(names.len());
+        Self { names, values }
+    }
+
+    /// The value of a channel; `None` when it was not measured.
+    pub fn get(&self, name: &str) -> Option<f32> {
+        self.iter()
+            .find(|(channel, _)| *channel == name)
+            .map(|(_, value)| value)
+    }
+
+    /// Channels in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f32)> {
+        self.names
+            .iter()
+            .map(String::as_str)
+            .zip(self.values.iter().copied())
+    }
+
+    /// Channel names, shared by every face of an engine.
+    pub fn names(&self) -> &Arc<[String]> {
+        &self.names
+    }
+
+    /// Values, in the order of the names.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Points, rectangles and affine transforms in `f32`.
+
+/// A position.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Point {
+    /// Rightward coordinate.
+    pub x: f32,
+    /// Downward coordinate.
+    pub y: f32,
+}
+
+impl Point {
+    /// A point from its coordinates.
+    pub const fn new(x: f32, y: f32) -> Self {
+        Self { x, y }
+    }
+
+    /// Euclidean distance to `other`.
+    pub fn distance(self, other: Self) -> f32 {
+        (self.x - other.x).hypot(self.y - other.y)
+    }
+}
+
+/// A width and a height.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Size {
+    /// Extent along x.
+    pub width: f32,
+    /// Extent along y.
+    pub height: f32,
+}
+
+impl Size {
+    /// A size from its extents.
+    pub const fn new(width: f32, height: f32) -> Self {
+        Self { width, height }
+    }
+}
+
+/// An axis-aligned rectangle given by its top-left corner and its extents.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Rect {
+    /// Left edge.
+    pub x: f32,
+    /// Top edge.
+    pub y: f32,
+    /// Extent along x.
+    pub width: f32,
+    /// Extent along y.
+    pub height: f32,
+}
+
+impl Rect {
+    /// A rectangle from its top-left corner and extents.
+    pub const fn new(x: f32, y: f32, width: f32, height: f32) -> Self {
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+
+    /// The smallest rectangle around `points`; `None` without points.
+    pub fn enclosing(points: impl IntoIterator<Item = Point>) -> Option<Self> {
+        let mut points = points.into_iter();
+        let first = points.next()?;
+        let (min, max) = points.fold((first, first), |(min, max), p| {
+            (
+                Point::new(min.x.min(p.x), min.y.min(p.y)),
+                Point::new(max.x.max(p.x), max.y.max(p.y)),
+            )
+        });
+        Some(Self::new(min.x, min.y, max.x - min.x, max.y - min.y))
+    }
+
+    /// The middle of the rectangle.
+    pub fn center(&self) -> Point {
+        Point::new(self.x + self.width / 2.0, self.y + self.height / 2.0)
+    }
+
+    /// The right edge.
+    pub fn right(&self) -> f32 {
+        self.x + self.width
+    }
+
+    /// The bottom edge.
+    pub fn bottom(&self) -> f32 {
+        self.y + self.height
+    }
+
+    /// Width times height; 0 for an inverted rectangle.
+    pub fn area(&self) -> f32 {
+        self.width.max(0.0) * self.height.max(0.0)
+    }
+
+    /// The part shared with `other`, with zero extents where they do not meet.
+    pub fn intersection(&self, other: &Self) -> Self {
+        let x = self.x.max(other.x);
+        let y = self.y.max(other.y);
+        let width = (self.right().min(other.right()) - x).max(0.0);
+        let height = (self.bottom().min(other.bottom()) - y).max(0.0);
+        Self::new(x, y, width, height)
+    }
+
+    /// Intersection over union, 0…1; 0 when both are empty.
+    pub fn iou(&self, other: &Self) -> f32 {
+        let shared = self.intersection(other).area();
+        let union = self.area() + other.area() - shared;
+        if union > 0.0 { shared / union } else { 0.0 }
+    }
+}
+
+/// A rectangle turned around its centre.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RotatedRect {
+    /// Centre.
+    pub center: Point,
+    /// Extents before the rotation.
+    pub size: Size,
+    /// Clockwise rotation as seen on screen (y down), in radians.
+    pub rotation: f32,
+}
+
+impl RotatedRect {
+    /// Takes a position in the unit square of the rectangle (0,0 its top-left corner before rotation) to the space that
+    /// the rectangle lives in.
+    pub fn outer_from_unit(&self) -> Affine {
+        let (sin, cos) = self.rotation.sin_cos();
+        let (w, h) = (self.size.width, self.size.height);
+        Affine {
+            xx: w * cos,
+            xy: -h * sin,
+            x0: self.center.x - (w * cos - h * sin) / 2.0,
+            yx: w * sin,
+            yy: h * cos,
+            y0: self.center.y - (w * sin + h * cos) / 2.0,
+        }
+    }
+}
+
+/// A 2-D affine transform: x′ = xx·x + xy·y + x0, y′ = yx·x + yy·y + y0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Affine {
+    /// x′ per x.
+    pub xx: f32,
+    /// x′ per y.
+    pub xy: f32,
+    /// x′ at the origin.
+    pub x0: f32,
+    /// y′ per x.
+    pub yx: f32,
+    /// y′ per y.
+    pub yy: f32,
+    /// y′ at the origin.
+    pub y0: f32,
+}
+
+impl Affine {
+    /// The transform that changes nothing.
+    pub const IDENTITY: Self = Self::scale(1.0, 1.0);
+
+    /// Multiplies x by `sx` and y by `sy`.
+    pub const fn scale(sx: f32, sy: f32) -> Self {
+        Self {
+            xx: sx,
+            xy: 0.0,
+            x0: 0.0,
+            yx: 0.0,
+            yy: sy,
+            y0: 0.0,
+        }
+    }
+
+    /// Adds `dx` and `dy`.
+    pub const fn translation(dx: f32, dy: f32) -> Self {
+        Self {
+            xx: 1.0,
+            xy: 0.0,
+            x0: dx,
+            yx: 0.0,
+            yy: 1.0,
+            y0: dy,
+        }
+    }
+
+    /// The image of a point.
+    pub fn apply(&self, p: Point) -> Point {
+        Point::new(
+            self.xx * p.x + self.xy * p.y + self.x0,
+            self.yx * p.x + self.yy * p.y + self.y0,
+        )
+    }
+
+    /// `self` after `inner`: `a_from_b.compose(&b_from_c)` is `a_from_c`.
+    pub fn compose(&self, inner: &Self) -> Self {
+        let origin = self.apply(Point::new(inner.x0, inner.y0));
+        Self {
+            xx: self.xx * inner.xx + self.xy * inner.yx,
+            xy: self.xx * inner.xy + self.xy * inner.yy,
+            x0: origin.x,
+            yx: self.yx * inner.xx + self.yy * inner.yx,
+            yy: self.yx * inner.xy + self.yy * inner.yy,
+            y0: origin.y,
+        }
+    }
+
+    /// The inverse; `None` when the transform flattens the plane.
+    pub fn invert(&self) -> Option<Self> {
+        let det = self.xx * self.yy - self.xy * self.yx;
+        if !det.is_normal() {
+            return None;
+        }
+        let (xx, xy, yx, yy) = (self.yy / det, -self.xy / det, -self.yx / det, self.xx / det);
+        Some(Self {
+            xx,
+            xy,
+            x0: -(xx * self.x0 + xy * self.y0),
+            yx,
+            yy,
+            y0: -(yx * self.x0 + yy * self.y0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iou_table() {
+        let unit = Rect::new(0.0, 0.0, 1.0, 1.0);
+        for (a, b, want) in [
+            (unit, unit, 1.0),
+            (unit, Rect::new(2.0, 0.0, 1.0, 1.0), 0.0),
+            (unit, Rect::new(0.5, 0.0, 1.0, 1.0), 1.0 / 3.0),
+            (unit, Rect::new(0.0, 0.0, 0.5, 0.5), 0.25),
+            (Rect::default(), Rect::default(), 0.0),
+            (unit, Rect::new(0.5, 0.5, -1.0, -1.0), 0.0),
+        ] {
+            assert!((a.iou(&b) - want).abs() < 1e-6, "{a:?} {b:?}");
+            assert_eq!(a.iou(&b), b.iou(&a));
+        }
+    }
+
+    #[test]
+    fn a_transform_and_its_inverse_cancel() {
+        let rect = RotatedRect {
+            center: Point::new(30.0, 40.0),
+            size: Size::new(10.0, 20.0),
+            rotation: 0.7,
+        };
+        let image_from_unit = rect.outer_from_unit();
+        let unit_from_image = image_from_unit.invert().expect("a real rectangle");
+        let there_and_back = unit_from_image.compose(&image_from_unit);
+        for p in [Point::new(0.0, 0.0), Point::new(1.0, 0.25)] {
+            assert!(there_and_back.apply(p).distance(p) < 1e-5);
+        }
+        assert!(Affine::scale(0.0, 1.0).invert().is_none());
+    }
+
+    #[test]
+    fn rotation_is_clockwise_on_screen() {
+        let quarter = RotatedRect {
+            center: Point::new(0.0, 0.0),
+            size: Size::new(2.0, 2.0),
+            rotation: std::f32::consts::FRAC_PI_2,
+        };
+        let top_left = quarter.outer_from_unit().apply(Point::new(0.0, 0.0));
+        assert!(top_left.distance(Point::new(1.0, -1.0)) < 1e-6);
+    }
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Borrowed images in the layout that the frame already has.
+
+use thiserror::Error;
+
+/// How the bytes of an image make pixels. Names are GStreamer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PixelFormat {
+    /// 3 bytes a pixel.
+    Rgb,
+    /// 3 bytes a pixel, blue first.
+    Bgr,
+    /// 4 bytes a pixel, the last is ignored (alpha or padding).
+    Rgbx,
+    /// 4 bytes a pixel, blue first, the last is ignored.
+    Bgrx,
+    /// 4 bytes a pixel, the first is ignored.
+    Xrgb,
+    /// 4 bytes a pixel, the first is ignored, blue second.
+    Xbgr,
+    /// 1 byte a pixel.
+    Gray8,
+    /// Planar luma, interleaved U V at half size.
+    Nv12,
+    /// Planar luma, interleaved V U at half size.
+    Nv21,
+    /// Planar Y, U, V; chroma at half size.
+    I420,
+    /// Planar Y, V, U; chroma at half size.
+    Yv12,
+    /// Packed Y U Y V; chroma at half width.
+    Yuy2,
+    /// Packed U Y V Y; chroma at half width.
+    Uyvy,
+}
+
+/// Which weights turn Y′CbCr into R′G′B′.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColorMatrix {
+    /// ITU-R BT.601.
+    #[default]
+    Bt601,
+    /// ITU-R BT.709.
+    Bt709,
+    /// ITU-R BT.2020, non-constant luminance.
+    Bt2020,
+}
+
+/// Which codes are black and white.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColorRange {
+    /// Luma 16…235, chroma 16…240.
+    #[default]
+    Limited,
+    /// 0…255.
+    Full,
+}
+
+/// Where chroma samples lie between luma samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ChromaSite {
+    /// On the left luma column instead of between two columns.
+    pub horizontally_cosited: bool,
+    /// On the upper luma row instead of between two rows.
+    pub vertically_cosited: bool,
+}
+
+/// What an image's numbers mean as colours. RGB formats use the range alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Colorimetry {
+    /// Weights.
+    pub matrix: ColorMatrix,
+    /// Black and white.
+    pub range: ColorRange,
+    /// Chroma position.
+    pub chroma_site: ChromaSite,
+}
+
+/// One plane of an image.
+#[derive(Debug, Clone, Copy)]
+pub struct Plane<'a> {
+    /// The bytes, from the first row on.
+    pub data: &'a [u8],
+    /// Bytes from one row to the next, at least a row's bytes.
+    pub stride: usize,
+}
+
+/// A frame that somebody else owns, read in place.
+///
+/// Every row of every plane is known to lie inside its slice: [`ImageView::new`] checks it.
+#[derive(Debug, Clone)]
+pub struct ImageView<'a> {
+    format: PixelFormat,
+    width: usize,
+    height: usize,
+    colorimetry: Colorimetry,
+    planes: [Plane<'a>; 3],
+}
+
+/// Why bytes do not make an image.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ImageError {
+    /// A side is zero.
+    #[error("an image of {width}×{height} pixels is empty")]
+    Empty {
+        /// Pixels a row.
+        width: usize,
+        /// Rows.
+        height: usize,
+    },
+    /// The format has another number of planes.
+    #[error("{format:?} has {expected} planes, {actual} given")]
+    PlaneCount {
+        /// The format.
+        format: PixelFormat,
+        /// Planes it has.
+        expected: usize,
+        /// Planes given.
+        actual: usize,
+    },
+    /// A plane is shorter than its rows.
+    #[error(
+        "plane {plane} holds {actual} bytes with a stride of {stride}; {rows} rows of {row_bytes} bytes do not fit"
+    )]
+    PlaneTooSmall {
+        /// Index of the plane.
+        plane: usize,
+        /// Bytes it holds.
+        actual: usize,
+        /// Bytes from row to row.
+        stride: usize,
+        /// Rows needed.
+        rows: usize,
+        /// Bytes a row needs.
+        row_bytes: usize,
+    },
+}
+
+impl PixelFormat {
+    /// For each plane the bytes of a row and the number of rows of a `width`×`height` image.
+    pub fn plane_layout(self, width: usize, height: usize) -> Vec<(usize, usize)> {
+        use PixelFormat::*;
+        let (half_width, half_height) = (width.div_ceil(2), height.div_ceil(2));
+        match self {
+            Rgb | Bgr => vec![(width * 3, height)],
+            Rgbx | Bgrx | Xrgb | Xbgr => vec![(width * 4, height)],
+            Gray8 => vec![(width, height)],
+            Nv12 | Nv21 => vec![(width, height), (half_width * 2, half_height)],
+            I420 | Yv12 => vec![
+                (width, height),
+                (half_width, half_height),
+                (half_width, half_height),
+            ],
+            Yuy2 | Uyvy => vec![(half_width * 4, height)],
+        }
+    }
+}
+
+impl<'a> ImageView<'a> {
+    /// A view of `planes` as a `width`×`height` image.
+    ///
+    /// # Errors
+    /// When a side is zero, or the planes are not those of the format, or too small.
+    pub fn new(
+        format: PixelFormat,
+        width: usize,
+        height: usize,
+        colorimetry: Colorimetry,
+        planes: &[Plane<'a>],
+    ) -> Result<Self, ImageError> {
+        if width == 0 || height == 0 {
+            return Err(ImageError::Empty { width, height });
+        }
+        let layout = format.plane_layout(width, height);
+        if layout.len() != planes.len() {
+            return Err(ImageError::PlaneCount {
+                format,
+                expected: layout.len(),
+                actual: planes.len(),
+            });
+        }
+        for (index, (plane, (row_bytes, rows))) in planes.iter().zip(&layout).enumerate() {
+            let needed = plane
+                .stride
+                .checked_mul(rows - 1)
+                .and_then(|n| n.checked_add(*row_bytes));
+            if plane.stride < *row_bytes || needed.is_none_or(|n| n > plane.data.len()) {
+                return Err(ImageError::PlaneTooSmall {
+                    plane: index,
+                    actual: plane.data.len(),
+                    stride: plane.stride,
+                    rows: *rows,
+                    row_bytes: *row_bytes,
+                });
+            }
+        }
+        let mut all = [Plane {
+            data: &[],
+            stride: 0,
+        }; 3];
+        all[..planes.len()].copy_from_slice(planes);
+        Ok(Self {
+            format,
+            width,
+            height,
+            colorimetry,
+            planes: all,
+        })
+    }
+
+    /// A tightly packed RGB image.
+    ///
+    /// # Errors
+    /// When `data` is shorter than `width`·`height`·3 bytes or a side is zero.
+    pub fn rgb(width: usize, height: usize, data: &'a [u8]) -> Result<Self, ImageError> {
+        let plane = Plane {
+            data,
+            stride: width * 3,
+        };
+        Self::new(
+            PixelFormat::Rgb,
+            width,
+            height,
+            Colorimetry::default(),
+            &[plane],
+        )
+    }
+
+    /// Byte layout.
+    pub fn format(&self) -> PixelFormat {
+        self.format
+    }
+
+    /// Pixels a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Meaning of the numbers.
+    pub fn colorimetry(&self) -> Colorimetry {
+        self.colorimetry
+    }
+
+    /// The planes that the format has.
+    pub fn plane(&self, index: usize) -> Plane<'a> {
+        self.planes[index]
+    }
+}

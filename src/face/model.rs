@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The seam between engines and whatever runs their networks.
+
+use std::path::PathBuf;
+
+use ndarray::{ArrayD, ArrayViewD};
+use thiserror::Error;
+
+/// A network that is ready to run. All tensors are `f32`.
+pub trait Model: Send {
+    /// Inputs in the order that [`Model::run`] takes them.
+    fn inputs(&self) -> &[TensorSpec];
+
+    /// Outputs in the order that [`Model::run`] returns them.
+    fn outputs(&self) -> &[TensorSpec];
+
+    /// Runs the network once.
+    ///
+    /// # Errors
+    /// [`ModelError::Run`] when the runtime refuses the inputs or fails.
+    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError>;
+}
+
+/// Name and shape of one tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorSpec {
+    /// The name in the model file.
+    pub name: String,
+    /// Extents, outermost first; `None` where the model takes any.
+    pub shape: Vec<Option<usize>>,
+}
+
+/// A model file that was read, for the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFile {
+    /// File name without folders.
+    pub name: String,
+    /// SHA-256 of its bytes, lower-case hex.
+    pub sha256: String,
+}
+
+/// Why a model can't be used. The message names the path and the remedy.
+#[derive(Debug, Error)]
+pub enum ModelError {
+    /// ONNX Runtime is not where it was looked for.
+    #[error(
+        "ONNX Runtime could not be loaded ({tried}): {reason}. Run `make setup`, or set `onnxruntime` to the path of libonnxruntime.so"
+    )]
+    Runtime {
+        /// Paths tried.
+        tried: String,
+        /// What the loader said.
+        reason: String,
+    },
+    /// No file at that path.
+    #[error("model file {path} not found (looked in {looked}). Run `make setup` to fetch it, or set `model` or `models-dir`", path = path.display())]
+    Missing {
+        /// File asked for.
+        path: PathBuf,
+        /// Folders looked in.
+        looked: String,
+    },
+    /// The file is there and can't be read.
+    #[error("model file {path} could not be read: {source}", path = path.display())]
+    Read {
+        /// File.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not those of the known model.
+    #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version. Run `make setup` to fetch it again", path = path.display())]
+    Hash {
+        /// File.
+        path: PathBuf,
+        /// Hash of the known model.
+        expected: String,
+        /// Hash of the file.
+        actual: String,
+    },
+    /// The file is not a model of its format, or is cut short.
+    #[error("model file {path} is not a valid {format} file: {reason}. Run `make setup` to fetch it again", path = path.display())]
+    Format {
+        /// File.
+        path: PathBuf,
+        /// Format expected.
+        format: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The model is of another kind than the engine needs.
+    #[error("model file {path} has other tensors than {expected}: {actual}", path = path.display())]
+    Tensors {
+        /// File.
+        path: PathBuf,
+        /// Tensors the engine needs.
+        expected: String,
+        /// Tensors the file has.
+        actual: String,
+    },
+    /// The runtime refused or failed a run.
+    #[error("model {model} failed to run: {reason}")]
+    Run {
+        /// Which network.
+        model: String,
+        /// What the runtime said.
+        reason: String,
+    },
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What an engine reports of one face. Every coordinate is `f32` in pixels of the original image.
+
+use super::blendshape::Blendshapes;
+use super::geometry::{Point, Rect};
+
+/// One face in one frame, before it has an identity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// Bounding box, px, not clipped to the image.
+    pub bbox: Rect,
+    /// The engine's own score, 0…1; `None` where it has none.
+    pub confidence: Option<f32>,
+    /// How this face came to be in this frame.
+    pub origin: Origin,
+    /// Dense landmarks.
+    pub landmarks: Option<Landmarks>,
+    /// Sparse key points of a detector (eyes, nose, mouth corners), px.
+    pub key_points: Vec<Point>,
+    /// Expression, where a network measured it.
+    pub blendshapes: Option<Blendshapes>,
+    /// Position and rotation of the head.
+    pub pose: Option<HeadPose>,
+}
+
+impl Observation {
+    /// A face of which only the box is known.
+    pub fn from_bbox(bbox: Rect) -> Self {
+        Self {
+            bbox,
+            confidence: None,
+            origin: Origin::Detected,
+            landmarks: None,
+            key_points: Vec::new(),
+            blendshapes: None,
+            pose: None,
+        }
+    }
+
+    /// What identities are followed by: the mean of MediaPipe's landmarks, the centre of the unclipped box otherwise.
+    pub fn centroid(&self) -> Point {
+        match &self.landmarks {
+            Some(landmarks)
+                if landmarks.scheme == LandmarkScheme::MediaPipe478
+                    && !landmarks.points.is_empty() =>
+            {
+                landmarks.mean()
+            }
+            _ => self.bbox.center(),
+        }
+    }
+}
+
+/// How a face came to be in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// A detector found it in this frame.
+    #[default]
+    Detected,
+    /// It was followed from the frame before, and measured in this one.
+    Tracked,
+    /// Repeated from an earlier frame without a measurement.
+    Held,
+}
+
+impl Origin {
+    /// The name in metadata and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detected => "detected",
+            Self::Tracked => "tracked",
+            Self::Held => "held",
+        }
+    }
+
+    /// The inverse of [`Origin::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Detected, Self::Tracked, Self::Held]
+            .into_iter()
+            .find(|origin| origin.name() == name)
+    }
+}
+
+/// Order and number of landmarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LandmarkScheme {
+    /// MediaPipe's face mesh: 468 mesh points, then 10 iris points.
+    MediaPipe478,
+}
+
+impl LandmarkScheme {
+    /// The name in metadata and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MediaPipe478 => "mediapipe-478",
+        }
+    }
+
+    /// The inverse of [`LandmarkScheme::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::MediaPipe478]
+            .into_iter()
+            .find(|scheme| scheme.name() == name)
+    }
+}
+
+/// A landmark.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Landmark {
+    /// Rightward, px.
+    pub x: f32,
+    /// Downward, px.
+    pub y: f32,
+    /// Away from the camera, px at the scale of `x`, relative to the face's centre; 0 in 2-D schemes.
+    pub z: f32,
+}
+
+/// Landmarks of one face.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Landmarks {
+    /// What each index means.
+    pub scheme: LandmarkScheme,
+    /// As many points as the scheme has.
+    pub points: Vec<Landmark>,
+}
+
+impl Landmarks {
+    /// Mean position, px; the origin without points.
+    pub fn mean(&self) -> Point {
+        let n = self.points.len().max(1) as f64;
+        let (x, y) = self.points.iter().fold((0.0f64, 0.0f64), |(x, y), p| {
+            (x + f64::from(p.x), y + f64::from(p.y))
+        });
+        Point::new((x / n) as f32, (y / n) as f32)
+    }
+
+    /// The smallest box around the points, px.
+    pub fn extent(&self) -> Rect {
+        Rect::enclosing(self.points.iter().map(|p| Point::new(p.x, p.y))).unwrap_or_default()
+    }
+}
+
+/// Rotation and translation of the head in camera space (right-handed, y up, looking along −z).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeadPose {
+    /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe: centimetres).
+    pub matrix: [[f32; 4]; 4],
+}
+
+impl HeadPose {
+    /// Yaw, pitch and roll in degrees: the rotation read as Ry(yaw)·Rx(pitch)·Rz(roll). Positive yaw turns the face
+    /// to the image's right, positive pitch lowers the chin, positive roll tilts it counter-clockwise in the image.
+    ///
+    /// A uniform scale in the matrix does not change the angles.
+    pub fn euler_degrees(&self) -> EulerAngles {
+        let m = &self.matrix;
+        let scale = (m[0][0].powi(2) + m[1][0].powi(2) + m[2][0].powi(2)).sqrt();
+        let scale = if scale > 0.0 { scale } else { 1.0 };
+        let r = |row: usize, column: usize| m[row][column] / scale;
+        EulerAngles {
+            yaw: r(0, 2).atan2(r(2, 2)).to_degrees(),
+            pitch: (-r(1, 2)).clamp(-1.0, 1.0).asin().to_degrees(),
+            roll: r(1, 0).atan2(r(1, 1)).to_degrees(),
+        }
+    }
+}
+
+/// Head rotation in degrees; see [`HeadPose::euler_degrees`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EulerAngles {
+    /// Around the vertical axis.
+    pub yaw: f32,
+    /// Around the axis through the ears.
+    pub pitch: f32,
+    /// Around the viewing axis.
+    pub roll: f32,
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What is known of one frame after engine, tracker and smoothing: the content of the metadata and of the JSON.
+
+use std::sync::Arc;
+
+use super::model::ModelFile;
+use super::observation::Observation;
+
+/// One analysed frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FrameReport {
+    /// Pixels a row of the frame that the coordinates belong to.
+    pub width: u32,
+    /// Rows of that frame.
+    pub height: u32,
+    /// What became of the frame.
+    pub status: FrameStatus,
+    /// Faces with their identities.
+    pub faces: Vec<TrackedFace>,
+    /// What made the report; shared by all frames of a stream.
+    pub source: Arc<ReportSource>,
+}
+
+/// What became of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameStatus {
+    /// At least one face.
+    Tracked,
+    /// Analysed, and no face.
+    NoFace,
+    /// Not analysed.
+    Skipped,
+    /// Filled in for a hole in the stream.
+    Gap,
+    /// The analysis failed.
+    Error,
+}
+
+impl FrameStatus {
+    /// Every status.
+    pub const ALL: [Self; 5] = [
+        Self::Tracked,
+        Self::NoFace,
+        Self::Skipped,
+        Self::Gap,
+        Self::Error,
+    ];
+
+    /// The name in metadata and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tracked => "tracked",
+            Self::NoFace => "no-face",
+            Self::Skipped => "skipped",
+            Self::Gap => "gap",
+            Self::Error => "error",
+        }
+    }
+
+    /// The inverse of [`FrameStatus::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// A face with an identity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrackedFace {
+    /// From 1, one per track, never used again in a stream.
+    pub id: u32,
+    /// What was measured.
+    pub face: Observation,
+}
+
+/// What made a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportSource {
+    /// Engine name.
+    pub engine: String,
+    /// `cpu` or `cuda:<index>`.
+    pub device: String,
+    /// Name and version of the plugin.
+    pub generator: String,
+    /// Models read.
+    pub models: Vec<ModelFile>,
+}
