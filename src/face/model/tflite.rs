@@ -31,6 +31,7 @@ pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
 
 fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let network = schema::Network::parse(bytes)?;
-    let graph = lower::lower(&network)?;
+    let mut graph = lower::lower(&network)?;
+    graph.sort();
     Ok(onnx_proto::encode(&graph))
 }
