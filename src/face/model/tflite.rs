@@ -9,6 +9,7 @@ mod flatbuffer;
 mod graph;
 mod lower;
 mod onnx_proto;
+mod rewrite;
 mod schema;
 
 use std::path::Path;
@@ -33,5 +34,6 @@ fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let network = schema::Network::parse(bytes)?;
     let mut graph = lower::lower(&network)?;
     graph.sort();
+    rewrite::rewrite(&mut graph);
     Ok(onnx_proto::encode(&graph))
 }
