@@ -27,9 +27,10 @@ struct Slice {
     rows: Rows,
 }
 
+/// A slice that can move: first those of slices, so that equal ones look equal.
 fn next_slice(graph: &Graph) -> Option<Slice> {
     let (producers, users) = (graph.producers(), graph.users());
-    (0..graph.nodes.len()).find_map(|index| {
+    let movable = |index: usize| {
         let node = &graph.nodes[index];
         let rows = sliced_rows(graph, node)?;
         let source = node.inputs[0];
@@ -40,7 +41,10 @@ fn next_slice(graph: &Graph) -> Option<Slice> {
             producer,
             rows,
         })
-    })
+    };
+    let mut all = (0..graph.nodes.len()).filter_map(movable);
+    let of_slice = all.clone().find(|s| graph.nodes[s.producer].op == "Slice");
+    of_slice.or_else(|| all.next())
 }
 
 /// The rows that `node` keeps of a matrix.
