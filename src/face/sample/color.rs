@@ -90,5 +90,5 @@ impl YuvToRgb {
 /// `value` brought into 0…255.
 #[inline(always)]
 pub fn limit(value: f32) -> f32 {
-    value.max(0.0).min(255.0)
+    value.clamp(0.0, 255.0)
 }
