@@ -44,6 +44,10 @@ pub enum ColorMatrix {
     Bt709,
     /// ITU-R BT.2020, non-constant luminance.
     Bt2020,
+    /// FCC 73.682.
+    Fcc,
+    /// SMPTE 240M.
+    Smpte240m,
 }
 
 /// Which codes are black and white.

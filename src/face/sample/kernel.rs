@@ -7,6 +7,7 @@
 use fearless_simd::{Level, Simd, dispatch};
 
 use super::grid::{Grid, LANES, Lanes, STEPS};
+use super::level::round;
 use super::source::{Gray, PackedRgb, Source, Yuv};
 use super::{Border, CHANNELS, Crop, Layout};
 use crate::face::image::ImageView;
@@ -135,17 +136,6 @@ fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
             channel[lane] *= coverage;
         }
     }
-}
-
-/// The nearest whole number, upwards from the middle as OpenCV's fixed-point cast has it, of a value in 0…255 with up to
-/// 10 binary digits after the point.
-#[inline(always)]
-fn round(value: f32) -> f32 {
-    /// Lifts ties above the middle and nothing else.
-    const HALF_A_DIGIT: f32 = 1.0 / 2048.0;
-    /// 2²³, above which `f32` has whole numbers only.
-    const WHOLE: f32 = 8_388_608.0;
-    (value + HALF_A_DIGIT + WHOLE) - WHOLE
 }
 
 /// Puts levels, mapped to the value range, where the layout wants them.

@@ -6,8 +6,9 @@
 //! whole weight. So nothing outside the image is ever looked at, but where a side has one pixel: there the second
 //! neighbour has no weight.
 
-use super::color::{Stretch, YuvToRgb, limit};
+use super::color::{Spread, YuvToRgb, spread};
 use super::grid::{LANES, Lanes, STEP_BITS, STEPS};
+use super::level::{code, round};
 use crate::face::image::{ChromaSite, ImageView, PixelFormat, Plane};
 
 /// Colours at positions.
@@ -43,9 +44,9 @@ impl Neighbours {
         out
     }
 
-    /// Along a chroma axis of half resolution, for luma `positions`.
+    /// Along a chroma axis of half resolution between whose samples there is interpolation, for luma `positions`.
     #[inline(always)]
-    fn subsampled(positions: &Lanes<i32>, cosited: bool, count: usize) -> Self {
+    fn interpolated(positions: &Lanes<i32>, cosited: bool, count: usize) -> Self {
         const CHROMA_BITS: u32 = STEP_BITS + 1;
         let shift = if cosited { 0 } else { STEPS / 2 };
         let last = (count as i32 - 1) << CHROMA_BITS;
@@ -54,6 +55,19 @@ impl Neighbours {
             own[i] = (positions[i] - shift).clamp(0, last);
         }
         Self::new::<CHROMA_BITS>(&own, count)
+    }
+
+    /// Along a chroma axis of half resolution whose samples hold for two luma samples each, for luma `positions`.
+    #[inline(always)]
+    fn repeated(positions: &Lanes<i32>, count: usize) -> Self {
+        let mut own = [0; LANES];
+        for i in 0..LANES {
+            let luma = positions[i] >> STEP_BITS;
+            // Only after an odd luma sample comes another chroma sample.
+            let weight = (positions[i] & (STEPS - 1)) * (luma & 1);
+            own[i] = ((luma >> 1) << STEP_BITS) + weight;
+        }
+        Self::new::<STEP_BITS>(&own, count)
     }
 }
 
@@ -150,7 +164,6 @@ pub struct PackedRgb<'a, const BYTES: usize> {
     rows: Rows<'a>,
     /// Bit positions of red, green and blue in a little-endian pixel.
     shifts: [u32; 3],
-    stretch: Stretch,
 }
 
 impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
@@ -165,7 +178,6 @@ impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
             size: [image.width(), image.height()],
             rows: Rows::new(image.plane(0), image.height()),
             shifts,
-            stretch: Stretch::of_luma(image.colorimetry().range),
         }
     }
 }
@@ -190,8 +202,7 @@ impl<const BYTES: usize> Source for PackedRgb<'_, BYTES> {
         for (channel, shift) in out.iter_mut().zip(self.shifts) {
             for i in 0..LANES {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|tap: usize| byte(pixels[tap][i], shift));
-                let level = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
-                channel[i] = limit(self.stretch.apply(level));
+                channel[i] = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
             }
         }
     }
@@ -201,7 +212,7 @@ impl<const BYTES: usize> Source for PackedRgb<'_, BYTES> {
 pub struct Gray<'a> {
     size: [usize; 2],
     rows: Rows<'a>,
-    stretch: Stretch,
+    to_rgb: YuvToRgb,
 }
 
 impl<'a> Gray<'a> {
@@ -209,7 +220,7 @@ impl<'a> Gray<'a> {
         Self {
             size: [image.width(), image.height()],
             rows: Rows::new(image.plane(0), image.height()),
-            stretch: Stretch::of_luma(image.colorimetry().range),
+            to_rgb: YuvToRgb::new(image.colorimetry()),
         }
     }
 }
@@ -227,13 +238,9 @@ impl Source for Gray<'_> {
         for i in 0..LANES {
             words[i] = join(self.rows.pair(offsets[i]));
         }
-        let [red, green, blue] = out;
-        blend_words(&words, LUMA_SHIFTS, &raster, red);
-        for i in 0..LANES {
-            red[i] = limit(self.stretch.apply(red[i]));
-            green[i] = red[i];
-            blue[i] = red[i];
-        }
+        let mut luma = [0; LANES];
+        blend_luma(&words, &raster, &mut luma);
+        self.to_rgb.apply_gray(&luma, out);
     }
 }
 
@@ -250,12 +257,53 @@ fn join(pairs: [[u8; 2]; 2]) -> u32 {
     u32::from(low) | u32::from(high) << 16
 }
 
-/// Blends four neighbours held in one word; `shifts` are their bit positions: top left, top right, bottom left, right.
+/// Interpolates luma held in words.
 #[inline(always)]
-fn blend_words(words: &Lanes<u32>, shifts: [u32; 4], raster: &Raster, out: &mut Lanes<f32>) {
+fn blend_luma(words: &Lanes<u32>, raster: &Raster, out: &mut Lanes<Spread>) {
+    for i in 0..LANES {
+        let [a, b, c, d] = LUMA_SHIFTS.map(|shift| byte(words[i], shift));
+        let luma = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
+        out[i] = spread(code(luma));
+    }
+}
+
+/// Interpolates chroma held in words, rounding along rows and then again between them as `GstVideoChromaResample` does.
+#[inline(always)]
+fn blend_chroma(words: &Lanes<u32>, shifts: [u32; 4], raster: &Raster, out: &mut Lanes<Spread>) {
     for i in 0..LANES {
         let [a, b, c, d] = shifts.map(|shift| byte(words[i], shift));
-        out[i] = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
+        let wx = raster.x.weight[i];
+        let (top, bottom) = (round(a + (b - a) * wx), round(c + (d - c) * wx));
+        out[i] = spread(code(top + (bottom - top) * raster.y.weight[i]));
+    }
+}
+
+/// How chroma of half resolution becomes that of pixels, for each format as `videoconvert` does it.
+#[derive(Clone, Copy)]
+enum Upsampling {
+    /// Interpolation along both axes, from where the samples are.
+    Both(ChromaSite),
+    /// Interpolation along rows; each luma row has its chroma row.
+    Columns(ChromaSite),
+    /// A sample for each 2×2 pixels.
+    Repeat,
+}
+
+impl Upsampling {
+    fn of(image: &ImageView) -> Self {
+        let site = image.colorimetry().chroma_site;
+        match image.format() {
+            PixelFormat::I420 | PixelFormat::Yv12 => Self::Repeat,
+            PixelFormat::Yuy2 | PixelFormat::Uyvy => Self::Columns(site),
+            _ => Self::Both(site),
+        }
+    }
+
+    fn rows(self, height: usize) -> usize {
+        match self {
+            Self::Columns(_) => height,
+            Self::Both(_) | Self::Repeat => height.div_ceil(2),
+        }
     }
 }
 
@@ -263,7 +311,7 @@ fn blend_words(words: &Lanes<u32>, shifts: [u32; 4], raster: &Raster, out: &mut 
 pub struct Yuv<P> {
     size: [usize; 2],
     chroma_size: [usize; 2],
-    site: ChromaSite,
+    upsampling: Upsampling,
     planes: P,
     to_rgb: YuvToRgb,
 }
@@ -280,22 +328,14 @@ pub trait Planes {
 impl<P: Planes> Yuv<P> {
     fn new(image: &ImageView, planes: P) -> Self {
         let (width, height) = (image.width(), image.height());
-        let chroma_height = match image.format() {
-            PixelFormat::Yuy2 | PixelFormat::Uyvy => height,
-            _ => height.div_ceil(2),
-        };
+        let upsampling = Upsampling::of(image);
         Self {
             size: [width, height],
-            chroma_size: [width.div_ceil(2), chroma_height],
-            site: image.colorimetry().chroma_site,
+            chroma_size: [width.div_ceil(2), upsampling.rows(height)],
+            upsampling,
             planes,
             to_rgb: YuvToRgb::new(image.colorimetry()),
         }
-    }
-
-    /// Chroma rows are luma rows.
-    fn has_full_height_chroma(&self) -> bool {
-        self.chroma_size[1] == self.size[1]
     }
 }
 
@@ -308,22 +348,27 @@ impl<P: Planes> Source for Yuv<P> {
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
         let [columns, rows] = self.chroma_size;
         let luma = Raster::new(x, y, self.size);
-        let chroma = Raster {
-            x: Neighbours::subsampled(x, self.site.horizontally_cosited, columns),
-            y: match self.has_full_height_chroma() {
-                true => Neighbours::new::<STEP_BITS>(y, rows),
-                false => Neighbours::subsampled(y, self.site.vertically_cosited, rows),
+        let chroma = match self.upsampling {
+            Upsampling::Both(site) => Raster {
+                x: Neighbours::interpolated(x, site.horizontally_cosited, columns),
+                y: Neighbours::interpolated(y, site.vertically_cosited, rows),
+            },
+            Upsampling::Columns(site) => Raster {
+                x: Neighbours::interpolated(x, site.horizontally_cosited, columns),
+                y: Neighbours::new::<STEP_BITS>(y, rows),
+            },
+            Upsampling::Repeat => Raster {
+                x: Neighbours::repeated(x, columns),
+                y: Neighbours::repeated(y, rows),
             },
         };
         let mut words = [[0; LANES]; 3];
         self.planes.gather(&luma, &chroma, &mut words);
-        let [red, green, blue] = out;
-        blend_words(&words[0], LUMA_SHIFTS, &luma, red);
-        blend_words(&words[1], P::CHROMA_SHIFTS, &chroma, green);
-        blend_words(&words[2], P::CHROMA_SHIFTS, &chroma, blue);
-        for i in 0..LANES {
-            [red[i], green[i], blue[i]] = self.to_rgb.apply(red[i], green[i], blue[i]);
-        }
+        let mut codes = [[0; LANES]; 3];
+        blend_luma(&words[0], &luma, &mut codes[0]);
+        blend_chroma(&words[1], P::CHROMA_SHIFTS, &chroma, &mut codes[1]);
+        blend_chroma(&words[2], P::CHROMA_SHIFTS, &chroma, &mut codes[2]);
+        self.to_rgb.apply(&codes, out);
     }
 }
 
