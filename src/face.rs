@@ -14,3 +14,4 @@ pub mod locate;
 pub mod model;
 pub mod observation;
 pub mod report;
+pub mod sample;

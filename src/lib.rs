@@ -5,3 +5,5 @@
 //! GStreamer. The other modules, present with the feature `gst`, wrap it into elements.
 
 pub mod face;
+#[cfg(feature = "gst")]
+pub mod video;
