@@ -11,5 +11,7 @@ pub mod engine;
 pub mod geometry;
 pub mod image;
 pub mod model;
+pub mod nms;
 pub mod observation;
 pub mod report;
+pub mod smoothing;
