@@ -12,4 +12,5 @@ pub mod geometry;
 pub mod image;
 pub mod model;
 pub mod observation;
+pub mod options;
 pub mod report;
