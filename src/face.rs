@@ -13,5 +13,6 @@ pub mod image;
 pub mod model;
 pub mod nms;
 pub mod observation;
+pub mod options;
 pub mod report;
 pub mod smoothing;
