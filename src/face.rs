@@ -15,4 +15,5 @@ pub mod nms;
 pub mod observation;
 pub mod options;
 pub mod report;
+pub mod sample;
 pub mod smoothing;
