@@ -13,4 +13,5 @@ pub mod image;
 pub mod manifest;
 pub mod model;
 pub mod observation;
+pub mod options;
 pub mod report;
