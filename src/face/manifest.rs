@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// Every file that the project can fetch.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// Version of the format.
@@ -19,7 +19,7 @@ pub struct Manifest {
 }
 
 /// A file with a known content.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownFile {
     /// File name without folders.
@@ -98,7 +98,7 @@ impl fmt::Display for Source {
 }
 
 /// A network with its tensors.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// Its name in the file; the file's own name where it is the only one.
@@ -110,7 +110,7 @@ pub struct Network {
 }
 
 /// A tensor of a network.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tensor {
     /// Its name in the network.
@@ -129,14 +129,21 @@ pub fn manifest() -> &'static Manifest {
     &MANIFEST
 }
 
-/// The entries that are for this machine's processor.
-pub fn files() -> impl Iterator<Item = &'static KnownFile> {
-    MANIFEST.files.iter().filter(|file| file.fits(ARCH))
+/// The entry of a file name in the binary's manifest, for this machine's processor.
+pub fn known(name: &str) -> Option<&'static KnownFile> {
+    manifest().known(name)
 }
 
-/// The entry of a file name, for this machine's processor.
-pub fn known(name: &str) -> Option<&'static KnownFile> {
-    files().find(|file| file.name == name)
+impl Manifest {
+    /// The entries that are for this machine's processor.
+    pub fn usable(&self) -> impl Iterator<Item = &KnownFile> {
+        self.files.iter().filter(|file| file.fits(ARCH))
+    }
+
+    /// The entry of a file name, for this machine's processor.
+    pub fn known(&self, name: &str) -> Option<&KnownFile> {
+        self.usable().find(|file| file.name == name)
+    }
 }
 
 impl KnownFile {

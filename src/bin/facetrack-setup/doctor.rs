@@ -8,8 +8,6 @@ mod machine;
 
 use std::process::ExitCode;
 
-use finding::Section;
-
 /// Prints every check; success when the engine `mediapipe` can run.
 pub fn run() -> ExitCode {
     println!("facetrack {}", env!("CARGO_PKG_VERSION"));

@@ -42,7 +42,9 @@ fn runtime() -> Option<PathBuf> {
 }
 
 fn runtime_file() -> Option<&'static KnownFile> {
-    manifest::files().find(|file| file.kind == FileKind::Runtime)
+    manifest::manifest()
+        .usable()
+        .find(|file| file.kind == FileKind::Runtime)
 }
 
 /// A path as one word of a POSIX shell.
@@ -57,7 +59,12 @@ mod tests {
 
     #[test]
     fn a_shell_reads_quoted_paths_back() {
-        for path in ["/plain", "/with space/and $HOME", "/it's \"here\"\\", "/`id`;*"] {
+        for path in [
+            "/plain",
+            "/with space/and $HOME",
+            "/it's \"here\"\\",
+            "/`id`;*",
+        ] {
             let script = format!("printf %s {}", quoted(Path::new(path)));
             let output = Command::new("sh").args(["-c", &script]).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), path);

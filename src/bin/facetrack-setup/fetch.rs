@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack-setup fetch`: brings the files of the manifest to this machine.
 
-use std::fmt;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
-use gstfacetrack::face::manifest::{self, KnownFile, Source};
+use gstfacetrack::face::manifest::{self, KnownFile, Manifest, Source};
 use thiserror::Error;
 
 use crate::store::{self, State, Store, StoreError};
@@ -21,6 +22,14 @@ pub enum FetchError {
         /// Names to choose from.
         known: String,
     },
+    /// That is not a manifest.
+    #[error("manifest {path}: {reason}", path = path.display())]
+    Manifest {
+        /// File.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// No folder for the project's data.
     #[error("there is no place for the files: set HOME or XDG_DATA_HOME")]
     NoPlace,
@@ -36,26 +45,16 @@ pub enum FetchError {
 ///
 /// # Errors
 /// When one of them can't be had; the others are fetched all the same.
-pub fn run(names: &[&String]) -> Result<(), FetchError> {
-    let files = chosen(names)?;
+pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
+    let files = chosen(manifest, names)?;
     let root = places::data_dir().ok_or(FetchError::NoPlace)?;
     let store = Store::open(&root)?;
     println!("Files under {}:", root.display());
     let mut missing = 0;
     for (index, file) in files.iter().enumerate() {
         let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
-        let path = store::place(&root, file);
-        if store::state(&path, file)? == State::Right {
-            println!("{step}: in place ({})", size::human(file.size));
-            continue;
-        }
-        println!("{step}: {}, {}", size::human(file.size), file.licence);
-        match bring(&store, file)? {
-            Ok(from) => println!("{step}: done, from {from}"),
-            Err(tried) => {
-                eprintln!("{}", unavailable(file, &path, &tried));
-                missing += 1;
-            }
+        if !ensure(&store, file, &step)? {
+            missing += 1;
         }
     }
     if missing > 0 {
@@ -68,37 +67,70 @@ pub fn run(names: &[&String]) -> Result<(), FetchError> {
 ///
 /// # Errors
 /// When the manifest does not have it.
-pub fn path(name: &str) -> Result<PathBuf, FetchError> {
-    let file = manifest::known(name).ok_or_else(|| unknown(name))?;
+pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf, FetchError> {
+    let file = known(manifest, name)?;
     let root = places::data_dir().ok_or(FetchError::NoPlace)?;
     Ok(store::place(&root, file))
 }
 
-fn chosen(names: &[&String]) -> Result<Vec<&'static KnownFile>, FetchError> {
+/// The manifest in `file`, or the binary's own.
+///
+/// # Errors
+/// When the file is not a manifest.
+pub fn manifest(file: Option<&PathBuf>) -> Result<Cow<'static, Manifest>, FetchError> {
+    let Some(path) = file else {
+        return Ok(Cow::Borrowed(manifest::manifest()));
+    };
+    let refused = |reason: String| FetchError::Manifest {
+        path: path.clone(),
+        reason,
+    };
+    let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    serde_json::from_str(&text)
+        .map(Cow::Owned)
+        .map_err(|error| refused(error.to_string()))
+}
+
+fn chosen<'a>(manifest: &'a Manifest, names: &[&String]) -> Result<Vec<&'a KnownFile>, FetchError> {
     if names.is_empty() {
-        return Ok(manifest::files().collect());
+        return Ok(manifest.usable().collect());
     }
-    names
-        .iter()
-        .map(|name| manifest::known(name).ok_or_else(|| unknown(name)))
-        .collect()
+    names.iter().map(|name| known(manifest, name)).collect()
 }
 
-fn unknown(name: &str) -> FetchError {
-    let known: Vec<_> = manifest::files().map(|file| file.name.as_str()).collect();
-    FetchError::Unknown {
-        name: name.to_owned(),
-        known: known.join(", "),
-    }
+fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile, FetchError> {
+    manifest.known(name).ok_or_else(|| {
+        let known: Vec<_> = manifest.usable().map(|file| file.name.as_str()).collect();
+        FetchError::Unknown {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
+    })
 }
 
-/// Tries the origins in order until one has the right bytes; yields its name, or what each of them said.
-fn bring(store: &Store, file: &KnownFile) -> Result<Result<String, Vec<String>>, StoreError> {
+/// Brings `file` to its place unless it is there; yields whether it is there in the end.
+fn ensure(store: &Store, file: &KnownFile, step: &str) -> Result<bool, StoreError> {
+    let path = store.place(file);
+    if store::state(&path, file)? == State::Right {
+        println!("{step}: in place ({})", size::human(file.size));
+        return Ok(true);
+    }
+    println!("{step}: {}, {}", size::human(file.size), file.licence);
+    let fetched = bring(store, file)?;
+    match &fetched {
+        Ok(()) => println!("{step}: done, {}", path.display()),
+        Err(tried) => eprintln!("{}", unavailable(file, &path, tried)),
+    }
+    Ok(fetched.is_ok())
+}
+
+/// Tries the origins in order until one has the right bytes; yields what each of them said if none had.
+fn bring(store: &Store, file: &KnownFile) -> Result<Result<(), Vec<String>>, StoreError> {
     let mut tried = Vec::new();
     for origin in origins(file) {
         println!("    from {origin} …");
         match attempt(store, file, &origin)? {
-            Ok(()) => return Ok(Ok(origin.to_string())),
+            Ok(()) => return Ok(Ok(())),
             Err(reason) => tried.push(format!("{origin}: {reason}")),
         }
     }

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
+use gstfacetrack::face::manifest;
 
 fn main() -> ExitCode {
     match run(&command().get_matches()) {
@@ -43,6 +44,12 @@ fn command() -> Command {
                     Arg::new("file")
                         .help("File names of models/manifest.json; all without")
                         .num_args(0..),
+                )
+                .arg(
+                    Arg::new("manifest")
+                        .long("manifest")
+                        .help("Manifest to use instead of the built-in one")
+                        .value_parser(value_parser!(PathBuf)),
                 ),
         )
         .subcommand(
@@ -87,7 +94,8 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match matches.subcommand() {
         Some(("fetch", arguments)) => {
             let names: Vec<&String> = arguments.get_many("file").unwrap_or_default().collect();
-            fetch::run(&names)?;
+            let manifest = fetch::manifest(arguments.get_one("manifest"))?;
+            fetch::run(&manifest, &names)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(("doctor", _)) => Ok(doctor::run()),
@@ -96,7 +104,10 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Box<dyn std::error::Error>> {
             Ok(ExitCode::SUCCESS)
         }
         Some(("path", arguments)) => {
-            println!("{}", fetch::path(text(arguments, "file"))?.display());
+            println!(
+                "{}",
+                fetch::path(manifest::manifest(), text(arguments, "file"))?.display()
+            );
             Ok(ExitCode::SUCCESS)
         }
         Some(("report", arguments)) => {
@@ -104,7 +115,10 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Box<dyn std::error::Error>> {
             let elapsed = arguments
                 .get_one("seconds")
                 .and_then(|&seconds| Duration::try_from_secs_f64(seconds).ok());
-            print!("{}", report::of_file(track, text(arguments, "blendshape"), elapsed)?);
+            print!(
+                "{}",
+                report::of_file(track, text(arguments, "blendshape"), elapsed)?
+            );
             Ok(ExitCode::SUCCESS)
         }
         _ => unreachable!("clap requires one of the subcommands above"),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::program;
 
@@ -27,13 +27,18 @@ pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<Pa
         .args(["--timeout", TIMEOUT, "--retries", RETRIES])
         .args(["--python-version", PYTHON_VERSION]);
     if let Some(platform) = platform {
-        command.args(["--implementation", "cp", "--abi", ABI, "--platform", platform]);
+        command.args([
+            "--implementation",
+            "cp",
+            "--abi",
+            ABI,
+            "--platform",
+            platform,
+        ]);
     }
     let wheels = into.join("wheels");
     command.arg("--dest").arg(&wheels).arg(package);
-    // Its progress bar goes to standard output.
-    command.stdout(Stdio::inherit());
-    program::output(&mut command)?;
+    program::watch(&mut command)?;
     only_file(&wheels).ok_or_else(|| format!("pip downloaded no wheel of {package}"))
 }
 

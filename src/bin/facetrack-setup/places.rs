@@ -42,8 +42,5 @@ pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
 pub fn built_plugin() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let folder = program.parent()?.join("gstreamer-1.0");
-    folder
-        .join("libgstfacetrack.so")
-        .exists()
-        .then_some(folder)
+    folder.join("libgstfacetrack.so").exists().then_some(folder)
 }

@@ -1,26 +1,69 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Other programs, run to their end.
 
-use std::io;
-use std::process::{Command, Stdio};
+use std::io::{self, IsTerminal, Read, Write};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// What a program printed to its standard output.
 ///
 /// # Errors
 /// One line: that it is not there, or what it last said on its standard error.
 pub fn output(command: &mut Command) -> Result<String, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let name = name(command);
     let output = command
         .stdin(Stdio::null())
-        .stderr(Stdio::piped())
         .output()
         .map_err(|error| not_started(&name, &error))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    succeeded(&name, output.status, &output.stderr)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs a program whose progress the user sees as it comes.
+///
+/// # Errors
+/// As [`output`].
+pub fn watch(command: &mut Command) -> Result<(), String> {
+    let name = name(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| not_started(&name, &error))?;
+    let said = child.stderr.take().map(pass_on).unwrap_or_default();
+    let status = child.wait().map_err(|error| not_started(&name, &error))?;
+    succeeded(&name, status, &said)
+}
+
+/// Whether progress bars have somebody to look at them.
+pub fn has_audience() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Copies `from` to standard error as it comes, and keeps it.
+fn pass_on(mut from: impl Read) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut chunk = [0; 1024];
+    while let Ok(read @ 1..) = from.read(&mut chunk) {
+        // Progress that nobody can read is no reason to stop.
+        let _ = io::stderr().write_all(&chunk[..read]);
+        kept.extend_from_slice(&chunk[..read]);
     }
-    let said = last_line(&String::from_utf8_lossy(&output.stderr))
-        .unwrap_or_else(|| output.status.to_string());
-    Err(format!("{name}: {said}"))
+    kept
+}
+
+fn succeeded(name: &str, status: ExitStatus, said: &[u8]) -> Result<(), String> {
+    if status.success() {
+        return Ok(());
+    }
+    match last_line(&String::from_utf8_lossy(said)) {
+        Some(line) if line.starts_with(name) => Err(line),
+        Some(line) => Err(format!("{name}: {line}")),
+        None => Err(format!("{name}: {status}")),
+    }
+}
+
+fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
 }
 
 fn not_started(name: &str, error: &io::Error) -> String {
@@ -32,7 +75,11 @@ fn not_started(name: &str, error: &io::Error) -> String {
 
 /// The last line that says something, errors before anything else.
 fn last_line(text: &str) -> Option<String> {
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = || {
+        text.split(['\n', '\r'])
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
     lines()
         .rfind(|line| line.to_ascii_lowercase().contains("error"))
         .or_else(|| lines().next_back())
@@ -60,6 +107,13 @@ mod tests {
     fn a_silent_failure_is_its_status() {
         let error = output(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
         assert_eq!(error, "sh: exit status: 3");
+    }
+
+    #[test]
+    fn a_line_that_names_the_program_is_not_prefixed() {
+        let script = "printf '### 10%%\\r#### 20%%\\r\\nsh: no network\\n' >&2; exit 6";
+        let error = watch(Command::new("sh").args(["-c", script])).unwrap_err();
+        assert_eq!(error, "sh: no network");
     }
 
     #[test]

@@ -83,7 +83,12 @@ pub fn of_file(
         })?;
     let whole = fs::canonicalize(path).map_err(refused)?;
     let mut out = summary(&track, elapsed);
-    let _ = writeln!(out, "  file     {} ({})", whole.display(), size::human(bytes));
+    let _ = writeln!(
+        out,
+        "  file     {} ({})",
+        whole.display(),
+        size::human(bytes)
+    );
     out.push('\n');
     out.push_str(&picture(&track, blendshape));
     Ok(out)
@@ -218,7 +223,10 @@ mod tests {
     #[test]
     fn other_files_are_refused_by_name() {
         let error = report("{}", None).unwrap_err().to_string();
-        assert!(error.contains("track.json is not a tracking file"), "{error}");
+        assert!(
+            error.contains("track.json is not a tracking file"),
+            "{error}"
+        );
         let error = of_file(Path::new("/no/such.json"), "jawOpen", None).unwrap_err();
         assert!(error.to_string().starts_with("/no/such.json:"), "{error}");
     }

@@ -43,8 +43,8 @@ pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathB
 /// One line with the path.
 pub fn copy(path: &Path, scratch: &Path) -> Result<PathBuf, String> {
     let into = scratch.join("copy");
-    let copied = File::open(path)
-        .and_then(|mut from| io::copy(&mut from, &mut File::create(&into)?));
+    let copied =
+        File::open(path).and_then(|mut from| io::copy(&mut from, &mut File::create(&into)?));
     match copied {
         Ok(_) => Ok(into),
         Err(error) => Err(format!("{}: {error}", path.display())),
@@ -53,14 +53,19 @@ pub fn copy(path: &Path, scratch: &Path) -> Result<PathBuf, String> {
 
 fn download(url: &str, into: &Path) -> Result<(), String> {
     let mut command = Command::new("curl");
+    if program::has_audience() {
+        command.arg("--progress-bar");
+    } else {
+        command.arg("--silent");
+    }
     command
-        .args(["--fail", "--location", "--silent", "--show-error"])
+        .args(["--fail", "--location", "--show-error"])
         .args(["--connect-timeout", CONNECT_TIMEOUT, "--retry", "2"])
         .args(["--speed-time", STALL_TIMEOUT, "--speed-limit", SLOWEST])
         .arg("--output")
         .arg(into)
         .arg(url);
-    program::output(&mut command).map(drop)
+    program::watch(&mut command)
 }
 
 /// Unpacks one member, never more than `size` bytes of it.

@@ -63,6 +63,11 @@ impl Store {
         })
     }
 
+    /// Where `file` belongs.
+    pub fn place(&self, file: &KnownFile) -> PathBuf {
+        place(&self.root, file)
+    }
+
     /// A new folder for half-done work, removed when dropped.
     ///
     /// # Errors
@@ -79,7 +84,7 @@ impl Store {
     /// # Errors
     /// Where it can't be written; the old file is still there then.
     pub fn install(&self, candidate: &Path, file: &KnownFile) -> Result<PathBuf, StoreError> {
-        let path = place(&self.root, file);
+        let path = self.place(file);
         let folder = self.root.join(file.kind.folder());
         fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
         File::open(candidate)

@@ -16,7 +16,8 @@ pub fn runtime() -> Section {
         .into_iter()
         .find(|candidate| candidate.is_file());
     let Some(library) = library else {
-        let text = "not found as a file; an element would ask the system's loader for libonnxruntime.so";
+        let text =
+            "not found as a file; an element would ask the system's loader for libonnxruntime.so";
         return Section::new("ONNX Runtime", vec![Finding::bad(text, "make setup")]);
     };
     let name = library
@@ -26,14 +27,18 @@ pub fn runtime() -> Section {
         .into_owned();
     let found = match manifest::known(&name) {
         Some(file) => checked(&library, file),
-        None => Finding::good(format!("{} (another build than the tested one)", library.display())),
+        None => Finding::good(format!(
+            "{} (another build than the tested one)",
+            library.display()
+        )),
     };
     Section::new("ONNX Runtime", vec![found, cuda_provider(&library)])
 }
 
 /// Every model of the manifest.
 pub fn models() -> Section {
-    let findings = manifest::files()
+    let findings = manifest::manifest()
+        .usable()
         .filter(|file| file.kind == FileKind::Model)
         .map(model)
         .collect();
@@ -58,7 +63,10 @@ fn checked(path: &Path, file: &KnownFile) -> Finding {
     match store::state(path, file) {
         Ok(State::Right) => Finding::good(about),
         Ok(State::Wrong(hash)) => Finding::bad(
-            format!("{} is damaged or another version: sha256 {hash}", path.display()),
+            format!(
+                "{} is damaged or another version: sha256 {hash}",
+                path.display()
+            ),
             fetch(file),
         ),
         Ok(State::Missing) => Finding::bad(format!("{} is missing", path.display()), fetch(file)),

@@ -11,7 +11,12 @@ use crate::size;
 /// Variables that change what the plugin does, by prefix.
 const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
 /// The same, whole.
-const NAMES: [&str; 4] = ["ORT_DYLIB_PATH", "CUDA_HOME", "INSIGHTFACE_HOME", "GST_DEBUG"];
+const NAMES: [&str; 4] = [
+    "ORT_DYLIB_PATH",
+    "CUDA_HOME",
+    "INSIGHTFACE_HOME",
+    "GST_DEBUG",
+];
 
 /// The processor, and the GPU for information: this version runs every engine on the processor.
 pub fn hardware() -> Section {
@@ -34,7 +39,10 @@ pub fn hardware() -> Section {
 /// Variables that are set.
 pub fn environment() -> Section {
     let mut findings: Vec<Finding> = set_variables(env::vars_os().filter_map(|(name, value)| {
-        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        Some((
+            name.into_string().ok()?,
+            value.to_string_lossy().into_owned(),
+        ))
     }))
     .into_iter()
     .map(Finding::note)
@@ -48,8 +56,7 @@ pub fn environment() -> Section {
 fn set_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {
     let mut lines: Vec<String> = variables
         .filter(|(name, _)| {
-            NAMES.contains(&name.as_str())
-                || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            NAMES.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         })
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
@@ -128,7 +135,10 @@ mod tests {
         );
         assert_eq!(
             lines,
-            ["ORT_DYLIB_PATH=/lib/x.so", "STEP5_TRACKING_ENGINE=mediapipe"]
+            [
+                "ORT_DYLIB_PATH=/lib/x.so",
+                "STEP5_TRACKING_ENGINE=mediapipe"
+            ]
         );
     }
 }
