@@ -7,6 +7,7 @@
 //! `image_from_roi`.
 
 pub mod blendshape;
+pub mod device;
 pub mod engine;
 pub mod geometry;
 pub mod image;
