@@ -13,3 +13,4 @@ pub mod image;
 pub mod model;
 pub mod observation;
 pub mod report;
+pub mod tracker;
