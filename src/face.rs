@@ -13,4 +13,5 @@ pub mod image;
 pub mod model;
 pub mod observation;
 pub mod report;
+pub mod speaking;
 pub mod tracker;
