@@ -12,6 +12,7 @@ pub mod geometry;
 pub mod image;
 pub mod model;
 pub mod observation;
+pub mod options;
 pub mod report;
 pub mod speaking;
 pub mod tracker;
