@@ -15,3 +15,5 @@ pub mod model;
 pub mod observation;
 pub mod options;
 pub mod report;
+pub mod speaking;
+pub mod tracker;
