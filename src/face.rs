@@ -7,11 +7,16 @@
 //! `image_from_roi`.
 
 pub mod blendshape;
+pub mod device;
 pub mod engine;
 pub mod geometry;
 pub mod image;
 pub mod manifest;
 pub mod model;
+pub mod nms;
 pub mod observation;
 pub mod options;
 pub mod report;
+pub mod smoothing;
+pub mod speaking;
+pub mod tracker;
