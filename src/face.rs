@@ -13,6 +13,7 @@ pub mod image;
 pub mod model;
 pub mod observation;
 pub mod options;
+pub mod record;
 pub mod report;
 pub mod speaking;
 pub mod tracker;
