@@ -7,13 +7,16 @@
 //! `image_from_roi`.
 
 pub mod blendshape;
+pub mod device;
 pub mod engine;
 pub mod geometry;
 pub mod image;
 pub mod model;
+pub mod nms;
 pub mod observation;
 pub mod options;
 pub mod record;
 pub mod report;
+pub mod smoothing;
 pub mod speaking;
 pub mod tracker;
