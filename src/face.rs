@@ -17,6 +17,7 @@ pub mod nms;
 pub mod observation;
 pub mod options;
 pub mod profile;
+pub mod record;
 pub mod report;
 pub mod smoothing;
 pub mod speaking;
