@@ -19,6 +19,7 @@ pub mod options;
 pub mod profile;
 pub mod record;
 pub mod report;
+pub mod sample;
 pub mod smoothing;
 pub mod speaking;
 pub mod tracker;
