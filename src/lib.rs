@@ -7,4 +7,6 @@
 pub mod face;
 
 #[cfg(feature = "gst")]
+pub mod meta;
+#[cfg(feature = "gst")]
 mod properties;

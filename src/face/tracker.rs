@@ -6,15 +6,14 @@ mod iou;
 
 use super::geometry::Point;
 use super::observation::Observation;
+use crate::choices;
 
-/// How faces of one frame are matched with those of the frames before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TrackerKind {
-    /// By the nearest centroid, greedily.
-    #[default]
-    Centroid,
-    /// By overlap with where a track is expected, all pairs weighed together.
-    Iou,
+choices! {
+    /// How faces of one frame are matched with those of the frames before.
+    pub enum TrackerKind {
+        Centroid = "centroid": "the nearest centre, one after the other",
+        Iou = "iou": "the best overlap with where faces are expected, all weighed together: no exchange when faces cross",
+    }
 }
 
 /// Settings of a [`Tracker`].
@@ -275,7 +274,7 @@ mod tests {
         tracker.assign(&row(&[300.0]));
         assert_eq!(tracker.ended_ids(), [1]);
         tracker.assign(&row(&[300.0]));
-        assert_eq!(tracker.ended_ids(), []);
+        assert!(tracker.ended_ids().is_empty());
         tracker.reset();
         assert_eq!(tracker.ended_ids(), [2]);
         assert_eq!(tracker.assign(&row(&[300.0])), [3]);
