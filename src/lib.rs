@@ -15,6 +15,7 @@ mod properties;
 #[cfg(feature = "gst")]
 pub mod video;
 #[cfg(feature = "gst")]
+#[allow(missing_docs, reason = "the macro documents nothing")]
 mod plugin {
     use gst::glib;
 
@@ -22,7 +23,6 @@ mod plugin {
         crate::facetrack::register(plugin)
     }
 
-    #[allow(missing_docs)] // The macro documents nothing.
     gst::plugin_define!(
         facetrack,
         env!("CARGO_PKG_DESCRIPTION"),
