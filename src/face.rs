@@ -12,6 +12,8 @@ pub mod device;
 pub mod engine;
 pub mod geometry;
 pub mod image;
+pub mod locate;
+pub mod manifest;
 pub mod model;
 pub mod nms;
 pub mod observation;

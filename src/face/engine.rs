@@ -12,6 +12,7 @@ use super::observation::{LandmarkScheme, Observation};
 use crate::choices;
 
 mod kind;
+pub mod mediapipe;
 pub mod scripted;
 
 pub use kind::{EngineConfig, EngineKind, UnknownEngine, describe, load};

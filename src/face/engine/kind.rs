@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Engine, EngineError, EngineInfo, RunningMode, scripted};
+use super::{Engine, EngineError, EngineInfo, RunningMode, mediapipe, scripted};
 use crate::face::options::kebab;
 
 /// The engines of this build.
@@ -109,7 +109,7 @@ impl Default for EngineConfig {
 /// [`EngineError::Config`] when a setting can't be used.
 pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
     match kind {
-        EngineKind::MediaPipe => Err(EngineError::Config("TODO".to_owned())),
+        EngineKind::MediaPipe => load_mediapipe(config),
         EngineKind::Scripted => Ok(Box::new(scripted::Scripted::new(config)?)),
     }
 }
@@ -120,7 +120,18 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, 
 /// [`EngineError::Config`] when a setting can't be used.
 pub fn describe(kind: EngineKind, config: &EngineConfig) -> Result<EngineInfo, EngineError> {
     match kind {
-        EngineKind::MediaPipe => Err(EngineError::Config("TODO".to_owned())),
+        EngineKind::MediaPipe => Ok(mediapipe::describe(config)),
         EngineKind::Scripted => Ok(scripted::Script::of(config)?.info(config.running_mode)),
     }
+}
+
+#[cfg(feature = "onnx")]
+fn load_mediapipe(config: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
+    Ok(Box::new(mediapipe::load(config)?))
+}
+
+#[cfg(not(feature = "onnx"))]
+fn load_mediapipe(_: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
+    let reason = "this build can't run networks: build it with the feature `onnx`";
+    Err(EngineError::Config(reason.to_owned()))
 }
