@@ -11,6 +11,7 @@ pub mod device;
 pub mod engine;
 pub mod geometry;
 pub mod image;
+pub mod locate;
 pub mod manifest;
 pub mod model;
 pub mod nms;
