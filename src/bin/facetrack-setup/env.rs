@@ -21,10 +21,20 @@ pub fn exports() -> String {
         );
     }
     if let Some(folder) = models() {
-        let _ = writeln!(out, "export {}={}", locate::MODELS_DIR_VARIABLE, quoted(&folder));
+        let _ = writeln!(
+            out,
+            "export {}={}",
+            locate::MODELS_DIR_VARIABLE,
+            quoted(&folder)
+        );
     }
     if let Some(library) = runtime() {
-        let _ = writeln!(out, "export {}={}", locate::RUNTIME_VARIABLE, quoted(&library));
+        let _ = writeln!(
+            out,
+            "export {}={}",
+            locate::RUNTIME_VARIABLE,
+            quoted(&library)
+        );
     }
     out
 }
