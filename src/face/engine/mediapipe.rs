@@ -10,15 +10,21 @@ mod blendshapes;
 mod detector;
 mod geometry;
 mod landmarks;
+#[cfg(feature = "onnx")]
+mod load;
 mod network;
 mod procrustes;
 mod roi;
 
 use std::mem;
+use std::path::PathBuf;
 
-use super::{Engine, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Thresholds, Wanted};
+use super::{
+    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Thresholds,
+    Wanted,
+};
 use crate::face::image::ImageView;
-use crate::face::model::ModelFile;
+use crate::face::model::{Model, ModelError, ModelFile};
 use crate::face::observation::{LandmarkScheme, Observation, Origin};
 use blendshapes::BlendshapeNetwork;
 use detector::Detector;
@@ -26,15 +32,26 @@ use geometry::FaceGeometry;
 use landmarks::{Face, LandmarkDetector};
 use roi::{Roi, associate};
 
+#[cfg(feature = "onnx")]
+pub use load::load;
+
 /// Faces that are looked for unless told otherwise: `num_faces` of `FaceLandmarkerOptions` in `face_landmarker.h`.
 pub const DEFAULT_MAX_FACES: usize = 1;
 
-/// What the engine measures with.
-struct Networks {
-    detector: Detector,
-    landmarks: LandmarkDetector,
-    blendshapes: BlendshapeNetwork,
-    geometry: FaceGeometry,
+/// What the engine is made of; the networks are those of `face_landmarker.task`, in any runtime.
+pub struct Parts {
+    /// `face_detector.tflite`, with its input's channels first.
+    pub face_detector: Box<dyn Model>,
+    /// `face_landmarks_detector.tflite`, with its input's channels first.
+    pub face_landmarks_detector: Box<dyn Model>,
+    /// `face_blendshapes.tflite`.
+    pub face_blendshapes: Box<dyn Model>,
+    /// `geometry_pipeline_metadata_landmarks.binarypb`; without it there is no pose.
+    pub geometry_metadata: Option<Vec<u8>>,
+    /// Where all that was read from, for messages.
+    pub path: PathBuf,
+    /// The files, for the record.
+    pub files: Vec<ModelFile>,
 }
 
 /// The engine.
@@ -43,7 +60,10 @@ pub struct MediaPipe {
     running_mode: RunningMode,
     max_faces: usize,
     thresholds: Thresholds,
-    networks: Networks,
+    detector: Detector,
+    landmarks: LandmarkDetector,
+    blendshapes: BlendshapeNetwork,
+    geometry: Option<FaceGeometry>,
     /// Where the faces of the last frame should be in the next one.
     followed: Vec<Roi>,
 }
@@ -59,7 +79,6 @@ impl Engine for MediaPipe {
         for roi in rois {
             let min_presence = self.thresholds.presence;
             let face = self
-                .networks
                 .landmarks
                 .measure(&frame.image, &roi.rect, min_presence)?;
             faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
@@ -86,9 +105,12 @@ impl Engine for MediaPipe {
             return Ok(());
         };
         face.bbox = landmarks.extent();
-        face.pose = self.networks.geometry.pose(landmarks, frame_size);
+        face.pose = self
+            .geometry
+            .as_ref()
+            .and_then(|geometry| geometry.pose(landmarks, frame_size));
         if wanted == Wanted::Everything {
-            face.blendshapes = self.networks.blendshapes.measure(landmarks)?;
+            face.blendshapes = self.blendshapes.measure(landmarks)?;
         }
         Ok(())
     }
@@ -103,30 +125,41 @@ impl Engine for MediaPipe {
 }
 
 impl MediaPipe {
-    fn new(
-        networks: Networks,
-        running_mode: RunningMode,
-        max_faces: usize,
-        thresholds: Thresholds,
-        models: Vec<ModelFile>,
-    ) -> Self {
-        let info = EngineInfo {
-            name: EngineKind::MediaPipe.name(),
-            landmarks: Some(LandmarkScheme::MediaPipe478),
-            key_points: 0,
-            blendshapes: networks.blendshapes.names().clone(),
-            pose: true,
-            temporal: running_mode == RunningMode::Video,
-            models,
-        };
-        Self {
-            info,
-            running_mode,
-            max_faces,
-            thresholds,
-            networks,
+    /// The engine made of `parts`. Each network is run once.
+    ///
+    /// # Errors
+    /// [`ModelError`] when a part is not what it should be or does not run.
+    pub fn new(parts: Parts, config: &EngineConfig) -> Result<Self, EngineError> {
+        let path = parts.path.as_path();
+        let geometry = parts
+            .geometry_metadata
+            .map(|bytes| FaceGeometry::from_metadata(&bytes))
+            .transpose()
+            .map_err(|reason| ModelError::Format {
+                path: path.to_owned(),
+                format: "face geometry",
+                reason,
+            })?;
+        let blendshapes = BlendshapeNetwork::new(parts.face_blendshapes, path)?;
+        Ok(Self {
+            info: EngineInfo {
+                name: EngineKind::MediaPipe.name(),
+                landmarks: Some(LandmarkScheme::MediaPipe478),
+                key_points: 0,
+                blendshapes: blendshapes.names().clone(),
+                pose: geometry.is_some(),
+                temporal: config.running_mode == RunningMode::Video,
+                models: parts.files,
+            },
+            running_mode: config.running_mode,
+            max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
+            thresholds: config.thresholds,
+            detector: Detector::new(parts.face_detector, path)?,
+            landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
+            blendshapes,
+            geometry,
             followed: Vec::new(),
-        }
+        })
     }
 
     /// Where to look in this frame: at the faces followed, and, while there are fewer than asked for, at those detected.

@@ -9,7 +9,7 @@ use crate::face::geometry::{Affine, Point, Rect, RotatedRect, Size};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::nms::{self, Detection};
-use crate::face::sample::{Border, Crop, Layout, ValueRange};
+use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 128;
@@ -30,7 +30,7 @@ const MAX_IOU: f32 = 0.5;
 
 const CONTRACT: Contract = Contract {
     name: "face detector",
-    input: &[1, SIDE, SIDE, 3],
+    input: &[1, CHANNELS, SIDE, SIDE],
     outputs: &[anchors::COUNT * BOX_VALUES, anchors::COUNT],
 };
 
@@ -68,7 +68,7 @@ impl Detector {
             height: SIDE,
             range: ValueRange::SIGNED,
             border: Border::Black,
-            layout: Layout::Interleaved,
+            layout: Layout::Planar,
         };
         if crop.sample(image, self.network.input()).is_err() {
             return Ok(Vec::new());

@@ -9,7 +9,7 @@ use crate::face::geometry::{Point, RotatedRect};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::face::sample::{Border, Crop, Layout, ValueRange};
+use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 256;
@@ -19,7 +19,7 @@ pub const COUNT: usize = 478;
 
 const CONTRACT: Contract = Contract {
     name: "face landmarks detector",
-    input: &[1, SIDE, SIDE, 3],
+    input: &[1, CHANNELS, SIDE, SIDE],
     outputs: &[COUNT * 3, 1],
 };
 
@@ -65,7 +65,7 @@ impl LandmarkDetector {
             height: SIDE,
             range: ValueRange::UNIT,
             border: Border::Replicate,
-            layout: Layout::Interleaved,
+            layout: Layout::Planar,
         };
         if crop.sample(image, self.network.input()).is_err() {
             return Ok(None);

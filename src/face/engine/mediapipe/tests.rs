@@ -112,27 +112,26 @@ fn script(detections: &[(f32, f32)]) -> Shared {
     }))
 }
 
+fn parts(script: &Shared) -> Parts {
+    Parts {
+        face_detector: scripted(script, &[1, 3, 128, 128], detector),
+        face_landmarks_detector: scripted(script, &[1, 3, 256, 256], landmark_network),
+        face_blendshapes: scripted(script, &[1, 146, 2], |script| {
+            vec![tensor(&[52], vec![script.blendshape; 52])]
+        }),
+        geometry_metadata: Some(geometry::tests::metadata_bytes()),
+        path: "scripted".into(),
+        files: Vec::new(),
+    }
+}
+
 fn engine(script: &Shared, running_mode: RunningMode, max_faces: usize) -> MediaPipe {
-    let path = Path::new("scripted");
-    let blendshapes = scripted(script, &[1, 146, 2], |script| {
-        vec![tensor(&[52], vec![script.blendshape; 52])]
-    });
-    let engine = MediaPipe::new(
-        Networks {
-            detector: Detector::new(scripted(script, &[1, 128, 128, 3], detector), path).unwrap(),
-            landmarks: LandmarkDetector::new(
-                scripted(script, &[1, 256, 256, 3], landmark_network),
-                path,
-            )
-            .unwrap(),
-            blendshapes: BlendshapeNetwork::new(blendshapes, path).unwrap(),
-            geometry: FaceGeometry::from_metadata(&geometry::tests::metadata_bytes()).unwrap(),
-        },
+    let config = EngineConfig {
         running_mode,
-        max_faces,
-        Thresholds::default(),
-        Vec::new(),
-    );
+        max_faces: Some(max_faces),
+        ..EngineConfig::default()
+    };
+    let engine = MediaPipe::new(parts(script), &config).unwrap();
     let mut script = script.lock().unwrap();
     (script.detector_runs, script.landmark_runs) = (0, 0);
     engine
@@ -321,31 +320,89 @@ fn faces_that_are_not_this_engines_are_left_alone() {
 }
 
 #[test]
-fn other_tensors_are_refused() {
+fn what_is_measured_is_known_before_the_first_frame() {
     let script = script(&[]);
-    let path = Path::new("/models/other.task");
-    let message = |error: Option<ModelError>| match error {
-        Some(error @ ModelError::Tensors { .. }) => error.to_string(),
-        other => panic!("{other:?}"),
+    let engine = |parts| MediaPipe::new(parts, &EngineConfig::default()).unwrap();
+    let whole = engine(parts(&script));
+    assert_eq!(whole.info().blendshapes.len(), 52);
+    assert!(whole.info().pose && whole.info().temporal);
+    let without_geometry = engine(Parts {
+        geometry_metadata: None,
+        ..parts(&script)
+    });
+    assert!(!without_geometry.info().pose);
+}
+
+#[test]
+fn broken_parts_are_refused() {
+    let script = script(&[]);
+    let at = |shape: &[usize], answer: fn(&mut Script) -> Vec<ArrayD<f32>>| {
+        scripted(&script, shape, answer)
     };
-    let wrong_input = scripted(&script, &[1, 192, 192, 3], detector);
-    let error = message(Detector::new(wrong_input, path).err());
-    assert!(
-        error.contains("/models/other.task") && error.contains("[1, 128, 128, 3]"),
-        "{error}"
-    );
-    let wrong_rank = scripted(&script, &[128, 128, 3], detector);
-    message(Detector::new(wrong_rank, path).err());
-    let wrong_output = scripted(&script, &[1, 128, 128, 3], landmark_network);
-    message(Detector::new(wrong_output, path).err());
-    let no_output = scripted(&script, &[1, 256, 256, 3], |_| Vec::new());
-    message(LandmarkDetector::new(no_output, path).err());
+    let whole = || parts(&script);
+    for (name, broken, told) in [
+        (
+            "another input size",
+            Parts {
+                face_detector: at(&[1, 3, 192, 192], detector),
+                ..whole()
+            },
+            "[1, 3, 128, 128]",
+        ),
+        (
+            "another rank",
+            Parts {
+                face_detector: at(&[3, 128, 128], detector),
+                ..whole()
+            },
+            "face detector",
+        ),
+        (
+            "networks mixed up",
+            Parts {
+                face_detector: at(&[1, 3, 128, 128], landmark_network),
+                ..whole()
+            },
+            "face detector",
+        ),
+        (
+            "no output",
+            Parts {
+                face_landmarks_detector: at(&[1, 3, 256, 256], |_| Vec::new()),
+                ..whole()
+            },
+            "face landmarks detector",
+        ),
+        (
+            "blendshapes of another model",
+            Parts {
+                face_blendshapes: at(&[1, 146, 2], |_| vec![tensor(&[53], vec![0.0; 53])]),
+                ..whole()
+            },
+            "face blendshapes",
+        ),
+        (
+            "geometry cut short",
+            Parts {
+                geometry_metadata: Some(geometry::tests::metadata_bytes()[..900].to_vec()),
+                ..whole()
+            },
+            "face geometry",
+        ),
+    ] {
+        let error = MediaPipe::new(broken, &EngineConfig::default()).err();
+        let error = error.expect(name).to_string();
+        assert!(
+            error.contains("scripted") && error.contains(told),
+            "{name}: {error}"
+        );
+    }
 }
 
 #[test]
 fn a_network_that_changes_its_outputs_is_an_error() {
     let script = script(&[(0.5, 0.5)]);
-    let shrinking = scripted(&script, &[1, 128, 128, 3], |script| {
+    let shrinking = scripted(&script, &[1, 3, 128, 128], |script| {
         let mut outputs = detector(script);
         if script.detector_runs > 1 {
             outputs.truncate(1);
