@@ -10,6 +10,7 @@ pub mod blendshape;
 pub mod engine;
 pub mod geometry;
 pub mod image;
+pub mod locate;
 pub mod model;
 pub mod nms;
 pub mod observation;
