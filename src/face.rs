@@ -7,10 +7,12 @@
 //! `image_from_roi`.
 
 pub mod blendshape;
+pub mod device;
 pub mod engine;
 pub mod geometry;
 pub mod image;
 pub mod locate;
+pub mod manifest;
 pub mod model;
 pub mod nms;
 pub mod observation;
@@ -18,3 +20,5 @@ pub mod options;
 pub mod report;
 pub mod sample;
 pub mod smoothing;
+pub mod speaking;
+pub mod tracker;

@@ -5,3 +5,6 @@
 //! GStreamer. The other modules, present with the feature `gst`, wrap it into elements.
 
 pub mod face;
+
+#[cfg(feature = "gst")]
+mod properties;

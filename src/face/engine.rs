@@ -14,6 +14,7 @@ use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
 use super::options::kebab;
+use crate::choices;
 
 /// Finds faces in frames. It assigns no identities and never smooths.
 ///
@@ -147,14 +148,12 @@ impl FromStr for EngineKind {
 #[error("unknown engine {0:?}, `engine` is one of: {valid}", valid = EngineKind::ALL.map(EngineKind::name).join(", "))]
 pub struct UnknownEngine(String);
 
-/// Whether frames follow one another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RunningMode {
-    /// They do: faces are followed.
-    #[default]
-    Video,
-    /// Each stands alone.
-    Image,
+choices! {
+    /// Whether frames follow one another.
+    pub enum RunningMode {
+        Video = "video": "frames follow one another: faces are followed, and searched for only when one is missing",
+        Image = "image": "every frame stands alone",
+    }
 }
 
 /// Least scores, each 0…1.

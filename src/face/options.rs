@@ -65,10 +65,8 @@ pub enum Kind {
     },
     /// One of a few words.
     Choice {
-        /// The words.
+        /// The words; the first is the built-in default.
         choices: &'static [Choice],
-        /// Built-in default, one of them.
-        default: &'static str,
     },
     /// A structure that can only be read.
     Structure,
@@ -282,6 +280,56 @@ impl Resolved {
     }
 }
 
+/// An enum of the words of a choice, with its own [`Choice`]s: `Variant = "nick": "blurb"`, the first is the default.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! choices {
+    (
+        $(#[$meta:meta])* pub enum $name:ident {
+            $(#[$first_meta:meta])* $first:ident = $first_nick:literal: $first_blurb:literal,
+            $($(#[$variant_meta:meta])* $variant:ident = $nick:literal: $blurb:literal,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum $name {
+            $(#[$first_meta])*
+            #[doc = concat!("`", $first_nick, "`: ", $first_blurb, ".")]
+            #[default]
+            $first,
+            $(
+                $(#[$variant_meta])*
+                #[doc = concat!("`", $nick, "`: ", $blurb, ".")]
+                $variant,
+            )*
+        }
+
+        impl $name {
+            /// The words, as an option lists them; the first is the default.
+            pub const CHOICES: &'static [$crate::face::options::Choice] = &[
+                $crate::face::options::Choice { nick: $first_nick, blurb: $first_blurb },
+                $($crate::face::options::Choice { nick: $nick, blurb: $blurb },)*
+            ];
+
+            /// The word.
+            pub fn nick(self) -> &'static str {
+                Self::CHOICES[self as usize].nick
+            }
+        }
+
+        impl $crate::face::options::FromValue for $name {
+            fn from_value(value: Option<&$crate::face::options::Value>) -> Option<Self> {
+                let Some($crate::face::options::Value::Text(word)) = value else {
+                    return None;
+                };
+                [Self::$first, $(Self::$variant),*]
+                    .into_iter()
+                    .find(|choice| choice.nick() == word)
+            }
+        }
+    };
+}
+
 /// A type that an option's value can be read as.
 pub trait FromValue: Sized {
     /// The value; `None` when it is of another type, or unset where `Self` has no place for that.
@@ -376,14 +424,13 @@ impl OptionSpec {
         Self::new(name, Kind::Text { default, check }, blurb)
     }
 
-    /// One of a few words.
+    /// One of a few words, the first is the default.
     pub const fn choice(
         name: &'static str,
-        default: &'static str,
         choices: &'static [Choice],
         blurb: &'static str,
     ) -> Self {
-        Self::new(name, Kind::Choice { choices, default }, blurb)
+        Self::new(name, Kind::Choice { choices }, blurb)
     }
 
     /// A structure that can only be read.
@@ -415,6 +462,28 @@ impl OptionSpec {
         self
     }
 
+    /// The name as words: `max-faces` is "Max faces".
+    pub fn nick(&self) -> String {
+        let mut nick = self.name.replace('-', " ");
+        if let Some(first) = nick.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        nick
+    }
+
+    /// The blurb with the unit and the environment variables.
+    pub fn long_blurb(&self) -> String {
+        let mut text = self.blurb.to_owned();
+        if !self.unit.is_empty() {
+            text += &format!(" [{}]", self.unit);
+        }
+        if !self.env.is_empty() {
+            let variables: Vec<_> = self.env.iter().map(|default| default.variable).collect();
+            text += &format!(" (default from {})", variables.join(", "));
+        }
+        text
+    }
+
     /// The built-in default; `None` for unset.
     pub fn default(&self) -> Option<Value> {
         match self.kind {
@@ -422,7 +491,9 @@ impl OptionSpec {
             Kind::Int { default, .. } => Some(Value::Int(default)),
             Kind::Float { default, .. } => Some(Value::Float(default)),
             Kind::Text { default, .. } => default.map(|text| Value::Text(text.to_owned())),
-            Kind::Choice { default, .. } => Some(Value::Text(default.to_owned())),
+            Kind::Choice { choices } => choices
+                .first()
+                .map(|choice| Value::Text(choice.nick.to_owned())),
             Kind::Structure => None,
         }
     }
@@ -444,7 +515,7 @@ impl OptionSpec {
                 _ => Err(wrong()),
             },
             Kind::Text { check, .. } => check(text).map(|()| Value::Text(text.to_owned())),
-            Kind::Choice { choices, .. } => choices
+            Kind::Choice { choices } => choices
                 .iter()
                 .find(|choice| choice.nick == kebab(text))
                 .map(|choice| Value::Text(choice.nick.to_owned()))
@@ -462,7 +533,7 @@ impl OptionSpec {
             Kind::Float { min, max, .. } if max == f64::MAX => format!("a number from {min} up"),
             Kind::Float { min, max, .. } => format!("a number from {min} to {max}"),
             Kind::Text { .. } => "a string".to_owned(),
-            Kind::Choice { choices, .. } => {
+            Kind::Choice { choices } => {
                 let nicks: Vec<_> = choices.iter().map(|choice| choice.nick).collect();
                 format!("one of {}", nicks.join(", "))
             }

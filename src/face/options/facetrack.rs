@@ -1,79 +1,40 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The options of the element `facetrack`.
 
-use super::{Access, Choice, OptionSpec, env, env_of, env_switch};
-use crate::face::engine::EngineKind;
+use super::{Access, OptionSpec, env, env_of, env_switch};
+use crate::choices;
+use crate::face::device::DeviceChoice;
+use crate::face::engine::{EngineKind, RunningMode};
 
 /// Frames between two profiling lines when the environment asks for them; the number of the pipeline that set the
 /// variable's meaning.
 const PROFILE_INTERVAL_BY_ENVIRONMENT: i32 = 20;
 
-const RUNNING_MODES: &[Choice] = &[
-    Choice {
-        nick: "video",
-        blurb: "frames follow one another: faces are followed, and searched only when one is missing",
-    },
-    Choice {
-        nick: "image",
-        blurb: "every frame stands alone",
-    },
-];
+choices! {
+    /// Smoothing of landmarks over time.
+    pub enum Smoothing {
+        Native = "native": "as the engine's original does: mediapipe smooths in video mode with max-faces=1 alone",
+        Off = "off": "landmarks as measured",
+        OneEuro = "one-euro": "a One-Euro filter per face, for any number of faces",
+    }
+}
 
-const SMOOTHINGS: &[Choice] = &[
-    Choice {
-        nick: "native",
-        blurb: "as the engine's original: mediapipe smooths in video mode with max-faces=1 alone",
-    },
-    Choice {
-        nick: "off",
-        blurb: "landmarks as measured",
-    },
-    Choice {
-        nick: "one-euro",
-        blurb: "a One-Euro filter per face, for any number of faces",
-    },
-];
+choices! {
+    /// How a face keeps its id from frame to frame.
+    pub enum Association {
+        Centroid = "centroid": "nearest centre",
+        Iou = "iou": "best overlap with the predicted boxes, no exchange when faces cross",
+    }
+}
 
-const TRACKERS: &[Choice] = &[
-    Choice {
-        nick: "centroid",
-        blurb: "nearest centre",
-    },
-    Choice {
-        nick: "iou",
-        blurb: "best overlap with the predicted boxes, no exchange when faces cross",
-    },
-];
-
-const DEVICES: &[Choice] = &[
-    Choice {
-        nick: "auto",
-        blurb: "what suits the engine",
-    },
-    Choice {
-        nick: "cpu",
-        blurb: "the processor",
-    },
-    Choice {
-        nick: "cuda",
-        blurb: "an NVIDIA GPU, for engines that may use one",
-    },
-];
-
-const POST_MESSAGES: &[Choice] = &[
-    Choice {
-        nick: "none",
-        blurb: "no messages",
-    },
-    Choice {
-        nick: "on-change",
-        blurb: "when a face enters or leaves",
-    },
-    Choice {
-        nick: "every-frame",
-        blurb: "each frame, with the faces in it",
-    },
-];
+choices! {
+    /// Element messages on the bus.
+    pub enum PostMessages {
+        None = "none": "no messages",
+        OnChange = "on-change": "when a face enters or leaves",
+        EveryFrame = "every-frame": "each frame, and when a face enters or leaves",
+    }
+}
 
 /// Every option of `facetrack`, in the order in which they are shown.
 pub const FACETRACK: &[OptionSpec] = &[
@@ -90,8 +51,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .env(&[env("STEP5_TRACKING_ENGINE")]),
     OptionSpec::choice(
         "running-mode",
-        "video",
-        RUNNING_MODES,
+        RunningMode::CHOICES,
         "Whether frames follow one another",
     ),
     OptionSpec::int(
@@ -124,8 +84,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .engines(&["mediapipe"]),
     OptionSpec::choice(
         "smoothing",
-        "native",
-        SMOOTHINGS,
+        Smoothing::CHOICES,
         "Smoothing of landmarks over time",
     )
     .access(Access::Playing),
@@ -198,8 +157,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .engines(&["scripted"]),
     OptionSpec::choice(
         "tracker",
-        "centroid",
-        TRACKERS,
+        Association::CHOICES,
         "How a face keeps its id from frame to frame",
     ),
     OptionSpec::float(
@@ -216,8 +174,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .unit("frames"),
     OptionSpec::choice(
         "device",
-        "auto",
-        DEVICES,
+        DeviceChoice::CHOICES,
         "Where networks run; engines without GPU support run on the processor whatever is set",
     ),
     OptionSpec::int(
@@ -246,8 +203,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .unit("MiB"),
     OptionSpec::choice(
         "post-messages",
-        "none",
-        POST_MESSAGES,
+        PostMessages::CHOICES,
         "Element messages on the bus",
     )
     .access(Access::Playing),
