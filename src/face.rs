@@ -18,6 +18,7 @@ pub mod nms;
 pub mod observation;
 pub mod options;
 pub mod report;
+pub mod sample;
 pub mod smoothing;
 pub mod speaking;
 pub mod tracker;

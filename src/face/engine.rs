@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between the frame loop and the engines that find faces.
 
+pub mod mediapipe;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
