@@ -10,3 +10,5 @@ pub mod face;
 pub mod meta;
 #[cfg(feature = "gst")]
 mod properties;
+#[cfg(feature = "gst")]
+pub mod trackjsonsink;
