@@ -17,6 +17,7 @@ pub mod model;
 pub mod nms;
 pub mod observation;
 pub mod options;
+pub mod record;
 pub mod report;
 pub mod sample;
 pub mod smoothing;

@@ -7,4 +7,8 @@
 pub mod face;
 
 #[cfg(feature = "gst")]
+pub mod meta;
+#[cfg(feature = "gst")]
 mod properties;
+#[cfg(feature = "gst")]
+pub mod trackjsonsink;

@@ -275,7 +275,7 @@ mod tests {
         tracker.assign(&row(&[300.0]));
         assert_eq!(tracker.ended_ids(), [1]);
         tracker.assign(&row(&[300.0]));
-        assert_eq!(tracker.ended_ids(), []);
+        assert!(tracker.ended_ids().is_empty());
         tracker.reset();
         assert_eq!(tracker.ended_ids(), [2]);
         assert_eq!(tracker.assign(&row(&[300.0])), [3]);
