@@ -6,6 +6,7 @@
 //! input), `camera` (right-handed, y up, looking along −z). A transform is named after what it yields and what it takes:
 //! `image_from_roi`.
 
+pub mod analyzer;
 pub mod blendshape;
 pub mod device;
 pub mod engine;
@@ -17,6 +18,7 @@ pub mod model;
 pub mod nms;
 pub mod observation;
 pub mod options;
+pub mod profile;
 pub mod record;
 pub mod report;
 pub mod sample;

@@ -23,6 +23,7 @@ use super::{
     Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Thresholds,
     Wanted,
 };
+use crate::face::blendshape::MEDIAPIPE_CHANNELS;
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError, ModelFile};
 use crate::face::observation::{LandmarkScheme, Observation, Origin};
@@ -66,6 +67,19 @@ pub struct MediaPipe {
     geometry: Option<FaceGeometry>,
     /// Where the faces of the last frame should be in the next one.
     followed: Vec<Roi>,
+}
+
+/// What the engine measures with the published bundle; no models are listed.
+pub fn describe(config: &EngineConfig) -> EngineInfo {
+    EngineInfo {
+        name: EngineKind::MediaPipe.name(),
+        landmarks: Some(LandmarkScheme::MediaPipe478),
+        key_points: 0,
+        blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
+        pose: true,
+        temporal: config.running_mode == RunningMode::Video,
+        models: Vec::new(),
+    }
 }
 
 impl Engine for MediaPipe {
@@ -143,13 +157,10 @@ impl MediaPipe {
         let blendshapes = BlendshapeNetwork::new(parts.face_blendshapes, path)?;
         Ok(Self {
             info: EngineInfo {
-                name: EngineKind::MediaPipe.name(),
-                landmarks: Some(LandmarkScheme::MediaPipe478),
-                key_points: 0,
                 blendshapes: blendshapes.names().clone(),
                 pose: geometry.is_some(),
-                temporal: config.running_mode == RunningMode::Video,
                 models: parts.files,
+                ..describe(config)
             },
             running_mode: config.running_mode,
             max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
@@ -167,7 +178,6 @@ impl MediaPipe {
         let mut rois = mem::take(&mut self.followed);
         if rois.len() < self.max_faces {
             let detections = self
-                .networks
                 .detector
                 .detect(image, self.thresholds.detection)?;
             let best = detections.iter().take(self.max_faces);
