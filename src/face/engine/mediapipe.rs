@@ -164,7 +164,7 @@ impl MediaPipe {
             },
             running_mode: config.running_mode,
             max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
-            thresholds: config.thresholds,
+            thresholds: Thresholds::default(),
             detector: Detector::new(parts.face_detector, path)?,
             landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
             blendshapes,
