@@ -13,6 +13,8 @@ pub mod meta;
 #[cfg(feature = "gst")]
 mod properties;
 #[cfg(feature = "gst")]
+pub mod trackjsonsink;
+#[cfg(feature = "gst")]
 pub mod video;
 #[cfg(feature = "gst")]
 #[allow(missing_docs, reason = "the macro documents nothing")]
@@ -20,7 +22,8 @@ mod plugin {
     use gst::glib;
 
     fn init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-        crate::facetrack::register(plugin)
+        crate::facetrack::register(plugin)?;
+        crate::trackjsonsink::register(plugin)
     }
 
     gst::plugin_define!(

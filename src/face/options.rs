@@ -10,6 +10,7 @@ use thiserror::Error;
 
 pub mod facetrack;
 pub mod markdown;
+pub mod trackjsonsink;
 
 /// One option.
 #[derive(Debug, Clone, Copy)]
