@@ -36,7 +36,9 @@ test: packages ## Run every test; sets up what is missing first
 	cargo test --locked --no-default-features
 
 bench: setup ## Compare speed and memory with MediaPipe in Python
-	benches/against_mediapipe.py
+	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
+	eval "$$($(SETUP) env)" && benches/against_mediapipe.py \
+		--clip "$$($(SETUP) path single_face.mp4)" --model "$$($(SETUP) path face_landmarker.task)"
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it
 	@$(SETUP) doctor

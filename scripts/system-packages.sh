@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
 # Installs what is missing of the Debian packages that build, run and test the plugin, and says which.
+# Usage: scripts/system-packages.sh [further packages]
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -58,7 +59,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 missing=$(toolchain)
-for package in $packages; do
+for package in $packages "$@"; do
     installed "$package" || missing="$missing $package"
 done
 missing=$(echo $missing)

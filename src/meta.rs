@@ -121,14 +121,10 @@ impl FaceTrackMeta {
     ) -> Result<(), glib::BoolError> {
         Self::register();
         if CustomMeta::from_buffer(buffer, Self::NAME).is_ok() {
-            remove_regions(buffer);
-            let mut meta = CustomMeta::from_mut_buffer(buffer, Self::NAME)?;
-            meta.mut_structure().remove_all_fields();
-            write(meta.mut_structure(), report);
-        } else {
-            let mut meta = CustomMeta::add(buffer, Self::NAME)?;
-            write(meta.mut_structure(), report);
+            remove(buffer);
         }
+        let mut meta = CustomMeta::add(buffer, Self::NAME)?;
+        write(meta.mut_structure(), report);
         for face in &report.faces {
             add_region(buffer, face, report);
         }
@@ -241,17 +237,25 @@ fn cut_to_frame(bbox: &Rect, width: u32, height: u32) -> (u32, u32, u32, u32) {
     (x, y, right.saturating_sub(x), bottom.saturating_sub(y))
 }
 
-fn remove_regions(buffer: &mut gst::BufferRef) {
+/// Removes an earlier record and its regions. It is not changed in place: on a copied buffer GStreamer 1.22 ties the
+/// record's structure to the life of the buffer that it was copied from.
+fn remove(buffer: &mut gst::BufferRef) {
     buffer.foreach_meta_mut(|meta| {
-        let ours = meta
-            .upcast_ref()
-            .downcast_ref::<VideoRegionOfInterestMeta>()
-            .is_some_and(|region| region.roi_type() == ROI_TYPE);
-        ControlFlow::Continue(match ours {
+        ControlFlow::Continue(match is_ours(&meta.as_meta_ref()) {
             true => gst::buffer::BufferMetaForeachAction::Remove,
             false => gst::buffer::BufferMetaForeachAction::Keep,
         })
     });
+}
+
+fn is_ours(meta: &gst::MetaRef<'_, gst::Meta>) -> bool {
+    let record = meta
+        .try_as_custom_meta()
+        .is_some_and(|custom| custom.has_name(FaceTrackMeta::NAME));
+    let region = meta
+        .downcast_ref::<VideoRegionOfInterestMeta>()
+        .is_some_and(|region| region.roi_type() == ROI_TYPE);
+    record || region
 }
 
 #[cfg(test)]

@@ -142,6 +142,13 @@ impl Analyzer {
         self.since_inference = None;
     }
 
+    /// Begins another stream: as after a reset, and identities start at 1 again.
+    pub fn restart(&mut self) {
+        self.reset();
+        self.tracker.restart();
+        self.left.clear();
+    }
+
     /// Faces that left since the last call: unseen for longer than the tracker waits, or cut off by a reset.
     pub fn take_left(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.left)

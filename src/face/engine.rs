@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
-use crate::choices;
+use crate::face::options::choices;
 
 mod kind;
 pub mod mediapipe;
@@ -96,6 +96,9 @@ pub enum EngineError {
     /// A setting has a value that the engine can't use.
     #[error("{0}")]
     Config(String),
+    /// A frame that can't be read.
+    #[error("unreadable frame: {0}")]
+    Frame(String),
     /// No engine has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),

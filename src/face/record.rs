@@ -147,11 +147,11 @@ impl Record {
         self.layout.frame(frame, &self.metadata, self.totals)
     }
 
-    /// Ends the record; after an error, with the frames that reached the storage.
+    /// Ends the record and returns what is in it: after an error, the frames that had reached the storage.
     ///
     /// # Errors
     /// When the storage fails.
-    pub fn close(&mut self, end: End) -> io::Result<()> {
+    pub fn close(&mut self, end: End) -> io::Result<Totals> {
         self.layout.close(end, &self.metadata, self.totals)
     }
 }
@@ -166,8 +166,8 @@ trait Layout: Send {
         totals: Totals,
     ) -> io::Result<()>;
 
-    /// Writes what comes last.
-    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<()>;
+    /// Writes what comes last. Returns the counts of what was written.
+    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals>;
 }
 
 #[cfg(test)]

@@ -183,6 +183,17 @@ fn a_second_report_takes_the_place_of_the_first() {
     assert_eq!(types, ["car", "face"]);
 }
 
+/// As an element does that gets a frame which a tee has shared.
+#[test]
+fn a_copied_report_can_be_replaced_too() {
+    let first = buffer_with(&report(vec![bare_face()]));
+    let mut copy = first.copy();
+    drop(first);
+    let second = report(vec![full_face(2, 0.7)]);
+    FaceTrackMeta::attach(copy.make_mut(), &second).expect("the name is free");
+    assert_same(&FaceTrackMeta::read(&copy).expect("a report"), &second);
+}
+
 #[test]
 fn each_face_has_a_region_of_interest() {
     let mut outside = bare_face();

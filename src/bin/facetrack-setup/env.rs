@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::{self, FileKind, KnownFile};
 
 use crate::{places, store};
@@ -20,23 +21,33 @@ pub fn exports() -> String {
         );
     }
     if let Some(folder) = models() {
-        let _ = writeln!(out, "export {}={}", places::MODELS_DIR, quoted(&folder));
+        let _ = writeln!(
+            out,
+            "export {}={}",
+            locate::MODELS_DIR_VARIABLE,
+            quoted(&folder)
+        );
     }
     if let Some(library) = runtime() {
-        let _ = writeln!(out, "export {}={}", places::RUNTIME, quoted(&library));
+        let _ = writeln!(
+            out,
+            "export {}={}",
+            locate::RUNTIME_VARIABLE,
+            quoted(&library)
+        );
     }
     out
 }
 
 fn models() -> Option<PathBuf> {
-    places::folder(places::MODELS_DIR)
-        .or_else(|| Some(places::data_dir()?.join(FileKind::Model.folder())))
+    places::folder(locate::MODELS_DIR_VARIABLE)
+        .or_else(|| Some(locate::data_dir()?.join(FileKind::Model.folder())))
         .and_then(|folder| folder.canonicalize().ok())
 }
 
 fn runtime() -> Option<PathBuf> {
-    let fetched = || Some(store::place(&places::data_dir()?, runtime_file()?));
-    places::folder(places::RUNTIME)
+    let fetched = || Some(store::place(&locate::data_dir()?, runtime_file()?));
+    places::folder(locate::RUNTIME_VARIABLE)
         .or_else(fetched)
         .and_then(|library| library.canonicalize().ok())
 }

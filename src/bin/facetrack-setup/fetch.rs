@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
+use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::{self, KnownFile, Manifest, Source};
 use thiserror::Error;
 
@@ -47,7 +48,7 @@ pub enum FetchError {
 /// When one of them can't be had; the others are fetched all the same.
 pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
     let files = chosen(manifest, names)?;
-    let root = places::data_dir().ok_or(FetchError::NoPlace)?;
+    let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
     let store = Store::open(&root)?;
     println!("Files under {}:", root.display());
     let mut missing = 0;
@@ -69,7 +70,7 @@ pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
 /// When the manifest does not have it.
 pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf, FetchError> {
     let file = known(manifest, name)?;
-    let root = places::data_dir().ok_or(FetchError::NoPlace)?;
+    let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
     Ok(store::place(&root, file))
 }
 
@@ -180,7 +181,7 @@ impl fmt::Display for Origin<'_> {
 }
 
 fn origins(file: &KnownFile) -> Vec<Origin<'_>> {
-    let own = places::folder(places::MODELS_DIR)
+    let own = places::folder(locate::MODELS_DIR_VARIABLE)
         .and_then(|folder| places::in_folder(&folder, file))
         .map(Origin::Collection);
     own.into_iter()
@@ -202,6 +203,6 @@ fn unavailable(file: &KnownFile, path: &Path, tried: &[String]) -> String {
         To provide it by hand: get it where there is a network ({size}, sha256 {sha256}) and save it as {path}, \
         or put it into a folder and run again with {variable}=<that folder>.",
         path = path.display(),
-        variable = places::MODELS_DIR,
+        variable = locate::MODELS_DIR_VARIABLE,
     )
 }

@@ -6,19 +6,6 @@ use std::path::{Path, PathBuf};
 
 use gstfacetrack::face::manifest::KnownFile;
 
-/// The folder of models that the user keeps, which is the first source of every file.
-pub const MODELS_DIR: &str = "FACETRACK_MODELS_DIR";
-
-/// The project's data folder; `None` without a home.
-pub fn data_dir() -> Option<PathBuf> {
-    folder("XDG_DATA_HOME")
-        .or_else(|| Some(folder("HOME")?.join(".local/share")))
-        .map(|base| base.join("facetrack"))
-}
-
-/// ONNX Runtime, the library itself.
-pub const RUNTIME: &str = "FACETRACK_ONNXRUNTIME";
-
 /// A folder from the environment; `None` when unset or empty.
 pub fn folder(variable: &str) -> Option<PathBuf> {
     env::var_os(variable)

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Engine, EngineError, EngineInfo, RunningMode, Thresholds, mediapipe, scripted};
+use super::{Engine, EngineError, EngineInfo, RunningMode, mediapipe, scripted};
 use crate::face::options::kebab;
 
 /// The engines of this build.
@@ -27,6 +27,18 @@ impl EngineKind {
         match self {
             Self::MediaPipe => "mediapipe",
             Self::Scripted => "scripted",
+        }
+    }
+
+    /// Whether the engine's original smooths landmarks in this configuration.
+    ///
+    /// MediaPipe does for one face in video mode: `num_faces` of 1 with a stream in `face_landmarker_graph.cc`.
+    pub fn smooths_natively(self, config: &EngineConfig) -> bool {
+        match self {
+            Self::MediaPipe => {
+                config.running_mode == RunningMode::Video && config.max_faces == Some(1)
+            }
+            Self::Scripted => false,
         }
     }
 
@@ -70,8 +82,6 @@ pub struct EngineConfig {
     pub running_mode: RunningMode,
     /// Greatest number of faces; `None` for the engine's own.
     pub max_faces: Option<usize>,
-    /// Least scores at the start.
-    pub thresholds: Thresholds,
     /// Threads a network runs on.
     pub threads: usize,
     /// What the scripted engine sees.
@@ -86,7 +96,6 @@ impl Default for EngineConfig {
             onnxruntime: None,
             running_mode: RunningMode::default(),
             max_faces: None,
-            thresholds: Thresholds::default(),
             threads: 1,
             script: None,
         }

@@ -111,13 +111,17 @@ impl<S: Storage> ArrayDocument<S> {
         self.write(totals, closing)
     }
 
-    /// Writes the lines that are left; after a failure there are none. Returns the counts of all lines written; `None`
-    /// when not even the opening was.
-    pub(super) fn finish(&mut self, totals: Totals, closing: &[u8]) -> io::Result<Option<Totals>> {
+    /// Writes the lines that are left; after a failure there are none. Returns the counts of all lines written.
+    pub(super) fn finish(&mut self, totals: Totals, closing: &[u8]) -> io::Result<Totals> {
         if self.state != State::Failed {
             self.write(totals, closing)?;
         }
-        Ok((self.written > 0).then_some(self.totals))
+        Ok(self.totals)
+    }
+
+    /// Whether nothing reached the storage.
+    pub(super) fn is_empty(&self) -> bool {
+        self.written == 0
     }
 
     /// The storage, for what is changed in place after the end.

@@ -76,20 +76,21 @@ impl<S: Storage> Layout for Dense<S> {
         )
     }
 
-    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<()> {
+    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals> {
         self.open(metadata)?;
-        let Some(written) = self.document.finish(totals, CLOSING)? else {
-            return Ok(());
-        };
+        let written = self.document.finish(totals, CLOSING)?;
+        if self.document.is_empty() {
+            return Ok(written);
+        }
         let head = self.final_head(metadata, written)?;
         let storage = self.document.storage();
         storage.seek(SeekFrom::Start(0))?;
         storage.write_all(&head)?;
         storage.flush()?;
-        match end {
-            End::Complete => storage.sync(),
-            End::Broken => Ok(()),
+        if end == End::Complete {
+            storage.sync()?;
         }
+        Ok(written)
     }
 }
 

@@ -14,14 +14,9 @@ pub(super) struct Jsonl<W> {
     output: W,
     export: Export,
     line: Vec<u8>,
-    stage: Stage,
-}
-
-#[derive(PartialEq)]
-enum Stage {
-    Header,
-    Frames,
-    Failed,
+    has_header: bool,
+    /// Counts of the frames written.
+    totals: Totals,
 }
 
 impl<W: Write> Jsonl<W> {
@@ -30,15 +25,16 @@ impl<W: Write> Jsonl<W> {
             output,
             export,
             line: Vec::new(),
-            stage: Stage::Header,
+            has_header: false,
+            totals: Totals::default(),
         }
     }
 
     fn header(&mut self, metadata: &Metadata) -> io::Result<()> {
-        if self.stage != Stage::Header {
+        if self.has_header {
             return Ok(());
         }
-        self.stage = Stage::Frames;
+        self.has_header = true;
         let totals = None;
         let metadata = MetadataJson { metadata, totals };
         write_line(&mut self.output, &mut self.line, &Header { metadata })
@@ -54,19 +50,20 @@ impl<W: Write + Send> Layout for Jsonl<W> {
     ) -> io::Result<()> {
         self.header(metadata)?;
         let frame = DenseFrame::new(frame, totals.frames, &self.export);
-        write_line(&mut self.output, &mut self.line, &frame)
-            .inspect_err(|_| self.stage = Stage::Failed)
+        write_line(&mut self.output, &mut self.line, &frame)?;
+        self.totals = totals;
+        Ok(())
     }
 
     /// A broken record has no trailer: that is how a reader knows.
-    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<()> {
-        if end == End::Broken || self.stage == Stage::Failed {
-            return self.output.flush();
+    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals> {
+        if end == End::Complete {
+            self.header(metadata)?;
+            let totals = Some(totals);
+            let trailer = MetadataJson { metadata, totals };
+            write_line(&mut self.output, &mut self.line, &Trailer { trailer })?;
         }
-        self.header(metadata)?;
-        let totals = Some(totals);
-        let trailer = MetadataJson { metadata, totals };
-        write_line(&mut self.output, &mut self.line, &Trailer { trailer })
+        Ok(self.totals)
     }
 }
 

@@ -46,13 +46,13 @@ impl<S: Storage> Layout for Reduced<S> {
         )
     }
 
-    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<()> {
+    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals> {
         self.document.open(|| OPENING.to_vec());
-        self.document.finish(totals, &closing(metadata, totals)?)?;
-        match end {
-            End::Complete => self.document.storage().sync(),
-            End::Broken => Ok(()),
+        let written = self.document.finish(totals, &closing(metadata, totals)?)?;
+        if end == End::Complete {
+            self.document.storage().sync()?;
         }
+        Ok(written)
     }
 }
 

@@ -52,10 +52,11 @@ pub enum Before {
 }
 
 impl Timeline {
-    /// Sets the rate as a fraction of frames a second; zero or negative is variable.
-    pub fn set_rate(&mut self, numerator: i32, denominator: i32) {
-        let period = 1e9 * f64::from(denominator) / f64::from(numerator);
-        self.period = (numerator > 0 && denominator > 0).then_some(period);
+    /// Sets the rate as a fraction of frames a second; `None` or one that is not positive is variable.
+    pub fn set_rate(&mut self, rate: Option<(i32, i32)>) {
+        self.period = rate
+            .filter(|(numerator, denominator)| *numerator > 0 && *denominator > 0)
+            .map(|(numerator, denominator)| 1e9 * f64::from(denominator) / f64::from(numerator));
         self.last = None;
     }
 
@@ -129,7 +130,7 @@ mod tests {
 
     fn at_25() -> Timeline {
         let mut timeline = Timeline::default();
-        timeline.set_rate(25, 1);
+        timeline.set_rate(Some((25, 1)));
         timeline
     }
 
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn containers_that_round_to_milliseconds_have_no_holes() {
         let mut timeline = Timeline::default();
-        timeline.set_rate(30_000, 1001);
+        timeline.set_rate(Some((30_000, 1001)));
         for i in 0..100_000u64 {
             let pts = (i * 1_001_000 + 15_000) / 30_000 * MS;
             assert_eq!(timeline.frame(Some(pts)), Before::Nothing, "frame {i}");
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn a_variable_rate_has_no_holes() {
         let mut timeline = Timeline::default();
-        timeline.set_rate(0, 1);
+        timeline.set_rate(Some((0, 1)));
         assert_eq!(missing(&mut timeline, 0), 0);
         assert_eq!(missing(&mut timeline, 10_000), 0);
         assert_eq!(timeline.gap(0, Some(MS)), Before::Nothing);
