@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between the frame loop and the engines that find faces.
 
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +9,13 @@ use thiserror::Error;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
-use super::options::kebab;
 use crate::choices;
+
+mod kind;
+pub mod mediapipe;
+pub mod scripted;
+
+pub use kind::{EngineConfig, EngineKind, UnknownEngine, describe, load};
 
 /// Finds faces in frames. It assigns no identities and never smooths.
 ///
@@ -93,58 +96,13 @@ pub enum EngineError {
     /// A setting has a value that the engine can't use.
     #[error("{0}")]
     Config(String),
+    /// A frame that can't be read.
+    #[error("unreadable frame: {0}")]
+    Frame(String),
     /// No engine has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),
 }
-
-/// The engines of this build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EngineKind {
-    /// Google's MediaPipe face landmarker.
-    MediaPipe,
-    /// Faces by script, without a network.
-    Scripted,
-}
-
-impl EngineKind {
-    /// Every engine.
-    pub const ALL: [Self; 2] = [Self::MediaPipe, Self::Scripted];
-
-    /// The name in properties, metadata and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MediaPipe => "mediapipe",
-            Self::Scripted => "scripted",
-        }
-    }
-
-    /// Other names that it goes by, hyphenated.
-    pub fn aliases(self) -> &'static [&'static str] {
-        match self {
-            Self::MediaPipe => &["mediapipe-landmarker"],
-            Self::Scripted => &[],
-        }
-    }
-}
-
-impl FromStr for EngineKind {
-    type Err = UnknownEngine;
-
-    /// Takes names and aliases in any case, with hyphens or underscores.
-    fn from_str(name: &str) -> Result<Self, UnknownEngine> {
-        let wanted = kebab(name);
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == wanted || kind.aliases().contains(&wanted.as_str()))
-            .ok_or_else(|| UnknownEngine(name.to_owned()))
-    }
-}
-
-/// No engine has that name; the message lists those that there are.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-#[error("unknown engine {0:?}, `engine` is one of: {valid}", valid = EngineKind::ALL.map(EngineKind::name).join(", "))]
-pub struct UnknownEngine(String);
 
 choices! {
     /// Whether frames follow one another.
@@ -172,42 +130,6 @@ impl Default for Thresholds {
             detection: 0.5,
             presence: 0.5,
             tracking: 0.5,
-        }
-    }
-}
-
-/// What [`load`] needs to know.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EngineConfig {
-    /// Model file; `None` to look for the published one.
-    pub model: Option<PathBuf>,
-    /// Folder to look in first.
-    pub models_dir: Option<PathBuf>,
-    /// The runtime's library; `None` to look for it.
-    pub onnxruntime: Option<PathBuf>,
-    /// Whether frames follow one another.
-    pub running_mode: RunningMode,
-    /// Greatest number of faces; `None` for the engine's own.
-    pub max_faces: Option<usize>,
-    /// Least scores at the start.
-    pub thresholds: Thresholds,
-    /// Threads a network runs on.
-    pub threads: usize,
-    /// What the scripted engine sees.
-    pub script: Option<String>,
-}
-
-impl Default for EngineConfig {
-    fn default() -> Self {
-        Self {
-            model: None,
-            models_dir: None,
-            onnxruntime: None,
-            running_mode: RunningMode::default(),
-            max_faces: None,
-            thresholds: Thresholds::default(),
-            threads: 1,
-            script: None,
         }
     }
 }

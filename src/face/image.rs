@@ -208,7 +208,7 @@ impl<'a> ImageView<'a> {
         })
     }
 
-    /// A tightly packed RGB image.
+    /// A tightly packed RGB image of the full range.
     ///
     /// # Errors
     /// When `data` is shorter than `width`·`height`·3 bytes or a side is zero.
@@ -221,7 +221,10 @@ impl<'a> ImageView<'a> {
             PixelFormat::Rgb,
             width,
             height,
-            Colorimetry::default(),
+            Colorimetry {
+                range: ColorRange::Full,
+                ..Colorimetry::default()
+            },
             &[plane],
         )
     }

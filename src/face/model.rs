@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between engines and whatever runs their networks.
 
+#[cfg(feature = "onnx")]
+pub mod onnx;
+pub mod task;
+pub mod tflite;
+
 use std::path::PathBuf;
 
 use ndarray::{ArrayD, ArrayViewD};

@@ -6,15 +6,14 @@ mod iou;
 
 use super::geometry::Point;
 use super::observation::Observation;
+use crate::choices;
 
-/// How faces of one frame are matched with those of the frames before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TrackerKind {
-    /// By the nearest centroid, greedily.
-    #[default]
-    Centroid,
-    /// By overlap with where a track is expected, all pairs weighed together.
-    Iou,
+choices! {
+    /// How faces of one frame are matched with those of the frames before.
+    pub enum TrackerKind {
+        Centroid = "centroid": "the nearest centre, one after the other",
+        Iou = "iou": "the best overlap with where faces are expected, all weighed together: no exchange when faces cross",
+    }
 }
 
 /// Settings of a [`Tracker`].

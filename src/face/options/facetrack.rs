@@ -5,6 +5,7 @@ use super::{Access, OptionSpec, env, env_of, env_switch};
 use crate::choices;
 use crate::face::device::DeviceChoice;
 use crate::face::engine::{EngineKind, RunningMode};
+use crate::face::tracker::TrackerKind;
 
 /// Frames between two profiling lines when the environment asks for them; the number of the pipeline that set the
 /// variable's meaning.
@@ -16,14 +17,6 @@ choices! {
         Native = "native": "as the engine's original does: mediapipe smooths in video mode with max-faces=1 alone",
         Off = "off": "landmarks as measured",
         OneEuro = "one-euro": "a One-Euro filter per face, for any number of faces",
-    }
-}
-
-choices! {
-    /// How a face keeps its id from frame to frame.
-    pub enum Association {
-        Centroid = "centroid": "nearest centre",
-        Iou = "iou": "best overlap with the predicted boxes, no exchange when faces cross",
     }
 }
 
@@ -152,12 +145,12 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "script",
         None,
-        "What the scripted engine sees, such as `faces=2; from=10; to=50`; unset = one moving face",
+        "What the scripted engine sees, such as `face x=0.3 dx=0.01 from=10 to=50; landmarks`; unset = one moving face",
     )
     .engines(&["scripted"]),
     OptionSpec::choice(
         "tracker",
-        Association::CHOICES,
+        TrackerKind::CHOICES,
         "How a face keeps its id from frame to frame",
     ),
     OptionSpec::float(

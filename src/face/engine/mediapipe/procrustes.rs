@@ -41,7 +41,11 @@ pub fn solve(points: &[Correspondence]) -> Option<Similarity> {
         return None;
     }
     let mean = |place: fn(&Correspondence) -> Vector3<f64>| {
-        points.iter().map(|p| place(p) * p.weight).sum::<Vector3<f64>>() / total
+        points
+            .iter()
+            .map(|p| place(p) * p.weight)
+            .sum::<Vector3<f64>>()
+            / total
     };
     let (source_center, target_center) = (mean(|p| p.source), mean(|p| p.target));
 
@@ -115,9 +119,15 @@ mod tests {
             let rotation = Rotation3::from_euler_angles(angles.0, angles.1, angles.2);
             let translation = Vector3::new(7.0, -3.0, 50.0);
             let found = solve(&pairs(|p| rotation * p * scale + translation)).unwrap();
-            assert!((found.rotation - rotation.matrix()).norm() < 1e-9, "{angles:?}");
+            assert!(
+                (found.rotation - rotation.matrix()).norm() < 1e-9,
+                "{angles:?}"
+            );
             assert!((found.scale - scale).abs() < 1e-9, "{angles:?}");
-            assert!((found.translation - translation).norm() < 1e-9, "{angles:?}");
+            assert!(
+                (found.translation - translation).norm() < 1e-9,
+                "{angles:?}"
+            );
         }
     }
 

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where model files and ONNX Runtime are looked for.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::model::ModelError;
+
+/// Environment variable with the folder of the models.
+pub const MODELS_DIR_VARIABLE: &str = "FACETRACK_MODELS_DIR";
+
+/// Environment variable with the path of ONNX Runtime's library.
+pub const RUNTIME_VARIABLE: &str = "FACETRACK_ONNXRUNTIME";
+
+/// The variable that other users of ONNX Runtime read for the same.
+const SHARED_RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// Where a package of the distribution would put the models.
+const SYSTEM_MODELS_DIR: &str = "/usr/share/facetrack/models";
+
+/// Names under which the dynamic loader may know ONNX Runtime.
+const LOADER_NAMES: [&str; 2] = ["libonnxruntime.so.1", "libonnxruntime.so"];
+
+/// The user's folder of this project: `$XDG_DATA_HOME/facetrack`, or `~/.local/share/facetrack`. It holds `models/` and
+/// `runtime/`. `None` without a home.
+pub fn data_dir() -> Option<PathBuf> {
+    Surroundings::current().data_dir()
+}
+
+/// The model `file`.
+///
+/// `explicit` is the path of the file (or of a folder that stands for it) and ends the search. Otherwise it is looked
+/// for in `models_dir`, `$FACETRACK_MODELS_DIR`, the user's data folder and the system's; in each flat, then in the
+/// folder of its `family`.
+///
+/// # Errors
+/// [`ModelError::Missing`], with the folders looked in.
+pub fn model(
+    file: &str,
+    family: &str,
+    explicit: Option<&Path>,
+    models_dir: Option<&Path>,
+) -> Result<PathBuf, ModelError> {
+    Surroundings::current().model(file, family, explicit, models_dir)
+}
+
+/// Paths under which ONNX Runtime may be, best first. A path from the property or an environment variable is the only
+/// one, so that a typing error does not go unnoticed.
+pub fn runtime(explicit: Option<&Path>) -> Vec<PathBuf> {
+    Surroundings::current().runtime(explicit)
+}
+
+/// What the search reads from the environment.
+#[derive(Debug, Default, Clone)]
+struct Surroundings {
+    models_dir: Option<PathBuf>,
+    runtime: Option<PathBuf>,
+    shared_runtime: Option<PathBuf>,
+    data_home: Option<PathBuf>,
+    home: Option<PathBuf>,
+}
+
+impl Surroundings {
+    fn current() -> Self {
+        Self {
+            models_dir: path_variable(MODELS_DIR_VARIABLE),
+            runtime: path_variable(RUNTIME_VARIABLE),
+            shared_runtime: path_variable(SHARED_RUNTIME_VARIABLE),
+            data_home: path_variable("XDG_DATA_HOME"),
+            home: path_variable("HOME"),
+        }
+    }
+
+    /// The XDG base directory specification has relative paths ignored.
+    fn data_dir(&self) -> Option<PathBuf> {
+        let data_home = self.data_home.clone().filter(|path| path.is_absolute());
+        let data_home =
+            data_home.or_else(|| self.home.as_ref().map(|home| home.join(".local/share")));
+        data_home.map(|path| path.join("facetrack"))
+    }
+
+    fn model(
+        &self,
+        file: &str,
+        family: &str,
+        explicit: Option<&Path>,
+        models_dir: Option<&Path>,
+    ) -> Result<PathBuf, ModelError> {
+        if let Some(path) = explicit {
+            return Some(path.to_path_buf())
+                .filter(|path| path.exists())
+                .ok_or_else(|| ModelError::Missing {
+                    path: path.to_path_buf(),
+                    looked: "the property `model` alone".into(),
+                });
+        }
+        let folders: Vec<PathBuf> = [
+            models_dir.map(Path::to_path_buf),
+            self.models_dir.clone(),
+            self.data_dir().map(|path| path.join("models")),
+            Some(SYSTEM_MODELS_DIR.into()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        folders
+            .iter()
+            .flat_map(|folder| [folder.join(file), folder.join(family).join(file)])
+            .find(|path| path.is_file())
+            .ok_or_else(|| ModelError::Missing {
+                path: file.into(),
+                looked: listed(&folders),
+            })
+    }
+
+    fn runtime(&self, explicit: Option<&Path>) -> Vec<PathBuf> {
+        let chosen = explicit
+            .map(Path::to_path_buf)
+            .or_else(|| self.runtime.clone())
+            .or_else(|| self.shared_runtime.clone());
+        if let Some(path) = chosen {
+            return vec![path];
+        }
+        let fetched = self.data_dir().map(|path| path.join("runtime"));
+        let mut candidates = fetched.map_or_else(Vec::new, |folder| libraries_in(&folder));
+        candidates.extend(LOADER_NAMES.map(PathBuf::from));
+        candidates
+    }
+}
+
+/// ONNX Runtime's libraries in `folder`, the highest file name first.
+fn libraries_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut libraries: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.starts_with("libonnxruntime.so"))
+        })
+        .collect();
+    libraries.sort_unstable_by(|a, b| b.cmp(a));
+    libraries
+}
+
+fn path_variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    paths.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(path: PathBuf) -> PathBuf {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, b"x").unwrap();
+        path
+    }
+
+    #[test]
+    fn folders_are_searched_in_order_flat_before_family() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        let property = at("property");
+        let around = Surroundings {
+            models_dir: Some(at("variable")),
+            data_home: Some(at("data")),
+            ..Default::default()
+        };
+        let find = || around.model("a.task", "family", None, Some(&property)).ok();
+
+        assert_eq!(find(), None);
+        // Each file put in place takes precedence over those before it.
+        for place in [
+            "data/facetrack/models/family/a.task",
+            "data/facetrack/models/a.task",
+            "variable/family/a.task",
+            "variable/a.task",
+            "property/family/a.task",
+            "property/a.task",
+        ] {
+            let path = touch(at(place));
+            assert_eq!(find(), Some(path));
+        }
+    }
+
+    #[test]
+    fn an_explicit_model_ends_the_search() {
+        let root = tempfile::tempdir().unwrap();
+        let other = touch(root.path().join("a.task"));
+        let explicit = root.path().join("b.task");
+        let around = Surroundings::default();
+        let find = || around.model("a.task", "family", Some(&explicit), other.parent());
+
+        let error = find().unwrap_err().to_string();
+        assert!(
+            error.contains("b.task") && error.contains("`model`"),
+            "{error}"
+        );
+        touch(explicit.clone());
+        assert_eq!(find().unwrap(), explicit);
+    }
+
+    #[test]
+    fn a_missing_model_names_every_folder_and_the_remedy() {
+        let around = Surroundings {
+            models_dir: Some("/nowhere/variable".into()),
+            home: Some("/nowhere/home".into()),
+            ..Default::default()
+        };
+        let error = around
+            .model(
+                "a.task",
+                "family",
+                None,
+                Some(Path::new("/nowhere/property")),
+            )
+            .unwrap_err()
+            .to_string();
+        for part in [
+            "a.task",
+            "/nowhere/property, /nowhere/variable, /nowhere/home/.local/share/facetrack/models, /usr/share",
+            "make setup",
+        ] {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn a_relative_data_home_is_ignored() {
+        let around = Surroundings {
+            data_home: Some("relative".into()),
+            home: Some("/home/a".into()),
+            ..Default::default()
+        };
+        assert_eq!(
+            around.data_dir(),
+            Some("/home/a/.local/share/facetrack".into())
+        );
+    }
+
+    #[test]
+    fn a_chosen_runtime_is_the_only_candidate() {
+        let mut around = Surroundings::default();
+        let first = |around: &Surroundings, explicit: Option<&str>| {
+            let candidates = around.runtime(explicit.map(Path::new));
+            (candidates.len(), candidates[0].display().to_string())
+        };
+        assert_eq!(first(&around, None), (2, "libonnxruntime.so.1".into()));
+        around.shared_runtime = Some("/shared.so".into());
+        assert_eq!(first(&around, None), (1, "/shared.so".into()));
+        around.runtime = Some("/own.so".into());
+        assert_eq!(first(&around, None), (1, "/own.so".into()));
+        assert_eq!(first(&around, Some("/a.so")), (1, "/a.so".into()));
+    }
+
+    #[test]
+    fn a_fetched_runtime_comes_before_the_loaders() {
+        let root = tempfile::tempdir().unwrap();
+        let runtime = root.path().join("facetrack/runtime");
+        let old = touch(runtime.join("libonnxruntime.so.1.23.0"));
+        let new = touch(runtime.join("libonnxruntime.so.1.31.1"));
+        touch(runtime.join("LICENSE"));
+        let around = Surroundings {
+            data_home: Some(root.path().into()),
+            ..Default::default()
+        };
+        let loaders = LOADER_NAMES.map(PathBuf::from);
+        assert_eq!(
+            around.runtime(None),
+            [vec![new, old], loaders.to_vec()].concat()
+        );
+    }
+}

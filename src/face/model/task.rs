@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MPL-2.0
+//! MediaPipe's `face_landmarker.task`: a zip of three networks and the canonical face.
+
+use std::fs;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use zip::ZipArchive;
+
+use super::{ModelError, ModelFile};
+
+/// Names of the parts, in a bundle as in a folder.
+const FACE_DETECTOR: &str = "face_detector.tflite";
+const FACE_LANDMARKS_DETECTOR: &str = "face_landmarks_detector.tflite";
+const FACE_BLENDSHAPES: &str = "face_blendshapes.tflite";
+const GEOMETRY_METADATA: &str = "geometry_pipeline_metadata_landmarks.binarypb";
+
+/// Most bytes of a bundle or of one of its parts: the published bundle has 3.7 MB.
+const MAX_SIZE: u64 = 64 << 20;
+
+/// The parts of a `face_landmarker.task`, as bytes.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// Finds faces: a `.tflite` file.
+    pub face_detector: Vec<u8>,
+    /// Finds landmarks of a face: a `.tflite` file.
+    pub face_landmarks_detector: Vec<u8>,
+    /// Measures blendshapes from landmarks: a `.tflite` file.
+    pub face_blendshapes: Vec<u8>,
+    /// The canonical face for the pose, as MediaPipe's `GeometryPipelineMetadata` message. Loose networks may come
+    /// without.
+    pub geometry_metadata: Option<Vec<u8>>,
+    /// The files read: the bundle, or the parts of a folder.
+    pub files: Vec<ModelFile>,
+}
+
+impl Bundle {
+    /// Reads a bundle, or a folder with its unpacked parts.
+    ///
+    /// # Errors
+    /// [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when the system refuses to
+    /// read, [`ModelError::Format`] for what is not a bundle.
+    pub fn open(path: &Path) -> Result<Self, ModelError> {
+        if path.is_dir() {
+            return Self::from_folder(path);
+        }
+        Self::from_bytes(path, &read(path)?)
+    }
+
+    /// Reads a bundle from its bytes; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`ModelError::Format`] for what is not a bundle.
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
+        let format = |reason: String| ModelError::Format {
+            path: path.to_path_buf(),
+            format: "MediaPipe task",
+            reason,
+        };
+        let mut archive =
+            ZipArchive::new(Cursor::new(bytes)).map_err(|error| format(error.to_string()))?;
+        let mut part = |name: &str| unpack(&mut archive, name).map_err(format);
+        Ok(Self {
+            face_detector: part(FACE_DETECTOR)?,
+            face_landmarks_detector: part(FACE_LANDMARKS_DETECTOR)?,
+            face_blendshapes: part(FACE_BLENDSHAPES)?,
+            geometry_metadata: Some(part(GEOMETRY_METADATA)?),
+            files: vec![model_file(path, bytes)],
+        })
+    }
+
+    fn from_folder(folder: &Path) -> Result<Self, ModelError> {
+        let mut files = Vec::new();
+        let mut part = |name: &str| -> Result<Vec<u8>, ModelError> {
+            let path = folder.join(name);
+            let bytes = read(&path)?;
+            files.push(model_file(&path, &bytes));
+            Ok(bytes)
+        };
+        let bundle = Self {
+            face_detector: part(FACE_DETECTOR)?,
+            face_landmarks_detector: part(FACE_LANDMARKS_DETECTOR)?,
+            face_blendshapes: part(FACE_BLENDSHAPES)?,
+            geometry_metadata: match part(GEOMETRY_METADATA) {
+                Ok(bytes) => Some(bytes),
+                Err(ModelError::Missing { .. }) => None,
+                Err(error) => return Err(error),
+            },
+            files: Vec::new(),
+        };
+        Ok(Self { files, ..bundle })
+    }
+}
+
+fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>, String> {
+    let entry = archive
+        .by_name(name)
+        .map_err(|error| format!("{name}: {error}"))?;
+    let mut content = Vec::new();
+    entry
+        .take(MAX_SIZE + 1)
+        .read_to_end(&mut content)
+        .map_err(|error| format!("{name}: {error}"))?;
+    if content.len() as u64 > MAX_SIZE {
+        return Err(format!("{name} is larger than {MAX_SIZE} bytes"));
+    }
+    Ok(content)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ModelError> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => ModelError::Missing {
+            path: path.to_path_buf(),
+            looked: path.parent().unwrap_or(path).display().to_string(),
+        },
+        _ => ModelError::Read {
+            path: path.to_path_buf(),
+            source,
+        },
+    };
+    let size = fs::metadata(path).map_err(failed)?.len();
+    if size > MAX_SIZE {
+        return Err(ModelError::Format {
+            path: path.to_path_buf(),
+            format: "MediaPipe task",
+            reason: format!("it has {size} bytes, more than {MAX_SIZE}"),
+        });
+    }
+    fs::read(path).map_err(failed)
+}
+
+fn model_file(path: &Path, bytes: &[u8]) -> ModelFile {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    ModelFile {
+        name: PathBuf::from(name).display().to_string(),
+        sha256: Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    }
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Lowers a TFLite network to an ONNX graph.
+//!
+//! TFLite's images have channels last, ONNX's convolutions want them first. Each tensor is kept in the form in which
+//! its operator yields it, and brought into the other only where an operator asks for that; where no element moves,
+//! that is a reshape. So the convolutional networks transpose nothing between input and output, and the blendshape
+//! network, whose file transposes around every token-mixing block, nothing at all.
+
+mod convolution;
+mod elementwise;
+mod shape;
+
+use super::flatbuffer::{Reason, Table};
+use super::graph::{Graph, Value};
+use super::schema::{Constant, Network, Operator};
+
+/// Order of axes that brings channels first.
+const FIRST_FROM_LAST: [usize; 4] = [0, 3, 1, 2];
+
+/// Order of axes that brings channels last.
+const LAST_FROM_FIRST: [usize; 4] = [0, 2, 3, 1];
+
+/// Operators, as `BuiltinOperator` in TFLite's schema numbers them.
+mod code {
+    pub const ADD: i32 = 0;
+    pub const CONCATENATION: i32 = 2;
+    pub const CONV_2D: i32 = 3;
+    pub const DEPTHWISE_CONV_2D: i32 = 4;
+    pub const DEQUANTIZE: i32 = 6;
+    pub const LOGISTIC: i32 = 14;
+    pub const MAX_POOL_2D: i32 = 17;
+    pub const MUL: i32 = 18;
+    pub const RELU: i32 = 19;
+    pub const RESHAPE: i32 = 22;
+    pub const PAD: i32 = 34;
+    pub const TRANSPOSE: i32 = 39;
+    pub const MEAN: i32 = 40;
+    pub const SUB: i32 = 41;
+    pub const DIV: i32 = 42;
+    pub const STRIDED_SLICE: i32 = 45;
+    pub const PRELU: i32 = 54;
+    pub const NEG: i32 = 59;
+    pub const SUM: i32 = 74;
+    pub const SQRT: i32 = 75;
+    pub const RSQRT: i32 = 76;
+    pub const SQUARED_DIFFERENCE: i32 = 99;
+}
+
+/// Names of operators that other networks are likely to hold, for the message that refuses them.
+const OTHER_OPERATORS: [(i32, &str); 24] = [
+    (1, "AVERAGE_POOL_2D"),
+    (5, "DEPTH_TO_SPACE"),
+    (7, "EMBEDDING_LOOKUP"),
+    (9, "FULLY_CONNECTED"),
+    (21, "RELU6"),
+    (23, "RESIZE_BILINEAR"),
+    (25, "SOFTMAX"),
+    (26, "SPACE_TO_DEPTH"),
+    (28, "TANH"),
+    (32, "CUSTOM"),
+    (36, "GATHER"),
+    (43, "SQUEEZE"),
+    (47, "EXP"),
+    (49, "SPLIT"),
+    (53, "CAST"),
+    (55, "MAXIMUM"),
+    (57, "MINIMUM"),
+    (65, "SLICE"),
+    (67, "TRANSPOSE_CONV"),
+    (83, "PACK"),
+    (97, "RESIZE_NEAREST_NEIGHBOR"),
+    (98, "LEAKY_RELU"),
+    (114, "QUANTIZE"),
+    (117, "HARD_SWISH"),
+];
+
+/// Lowers `network`.
+pub(super) fn lower(network: &Network<'_>) -> Result<Graph, Reason> {
+    let mut lowering = Lowering::new(network);
+    lowering.declare_inputs()?;
+    for (index, operator) in network.operators.iter().enumerate() {
+        lowering
+            .operator(operator)
+            .map_err(|reason| format!("operator {index} ({}): {reason}", name(operator.code)))?;
+    }
+    lowering.declare_outputs()?;
+    let mut graph = lowering.graph;
+    graph.prune();
+    Ok(graph)
+}
+
+/// The forms in which a tensor was computed so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Forms {
+    /// Axes as in the file.
+    as_filed: Option<Value>,
+    /// Of an image: batch, channels, height, width.
+    channels_first: Option<Value>,
+}
+
+struct Lowering<'a> {
+    network: &'a Network<'a>,
+    graph: Graph,
+    forms: Vec<Forms>,
+    /// Which tensor holds a tensor's constant: itself, or what it was dequantised from.
+    constants: Vec<usize>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(network: &'a Network<'a>) -> Self {
+        Self {
+            network,
+            graph: Graph::default(),
+            forms: vec![Forms::default(); network.tensors.len()],
+            constants: (0..network.tensors.len()).collect(),
+        }
+    }
+
+    /// An image that a convolution reads is taken with its channels first.
+    fn declare_inputs(&mut self) -> Result<(), Reason> {
+        for &tensor in &self.network.inputs {
+            let info = &self.network.tensors[tensor];
+            let read_by_convolution = self.network.operators.iter().any(|operator| {
+                operator.code == code::CONV_2D && operator.inputs.first() == Some(&Some(tensor))
+            });
+            let value = if read_by_convolution {
+                let shape = first_from_last(&info.shape)?;
+                let value = self.graph.value(shape);
+                self.forms[tensor].channels_first = Some(value);
+                value
+            } else {
+                let value = self.graph.value(info.shape.clone());
+                self.forms[tensor].as_filed = Some(value);
+                value
+            };
+            self.graph.inputs.push((value, info.name.clone()));
+        }
+        Ok(())
+    }
+
+    fn declare_outputs(&mut self) -> Result<(), Reason> {
+        for &tensor in &self.network.outputs {
+            let value = self.as_filed(tensor)?;
+            // An output needs a value of its own to carry its name.
+            let taken = self.graph.inputs.iter().chain(&self.graph.outputs);
+            let value = if taken.into_iter().any(|(other, _)| *other == value) {
+                let shape = self.graph.shape(value).to_vec();
+                self.graph.node("Identity", &[value], vec![], shape)
+            } else {
+                value
+            };
+            let name = self.network.tensors[tensor].name.clone();
+            self.graph.outputs.push((value, name));
+        }
+        Ok(())
+    }
+
+    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+        match operator.code {
+            code::DEQUANTIZE => self.dequantize(operator),
+            code::CONV_2D => self.conv_2d(operator),
+            code::DEPTHWISE_CONV_2D => self.depthwise_conv_2d(operator),
+            code::MAX_POOL_2D => self.max_pool_2d(operator),
+            code::PRELU => self.prelu(operator),
+            code::RELU => self.unary(operator, &["Relu"]),
+            code::LOGISTIC => self.unary(operator, &["Sigmoid"]),
+            code::NEG => self.unary(operator, &["Neg"]),
+            code::SQRT => self.unary(operator, &["Sqrt"]),
+            code::RSQRT => self.unary(operator, &["Sqrt", "Reciprocal"]),
+            code::ADD => self.binary(operator, "Add"),
+            code::SUB => self.binary(operator, "Sub"),
+            code::MUL => self.binary(operator, "Mul"),
+            code::DIV => self.binary(operator, "Div"),
+            code::SQUARED_DIFFERENCE => self.squared_difference(operator),
+            code::MEAN => self.mean(operator),
+            code::SUM => self.sum(operator),
+            code::PAD => self.pad(operator),
+            code::RESHAPE => self.reshape(operator),
+            code::TRANSPOSE => self.transpose(operator),
+            code::CONCATENATION => self.concatenation(operator),
+            code::STRIDED_SLICE => self.strided_slice(operator),
+            _ => Err("it is not supported".into()),
+        }
+    }
+
+    /// Weights are stored as f16 and were read as f32, so that there is nothing left to do.
+    fn dequantize(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+        let source = input(operator, 0)?;
+        let source = self.constants[source];
+        if self.network.tensors[source].constant.is_none() {
+            return Err("only constants are supported".into());
+        }
+        self.constants[output(operator)?] = source;
+        Ok(())
+    }
+
+    fn shape(&self, tensor: usize) -> &'a [usize] {
+        &self.network.tensors[tensor].shape
+    }
+
+    fn constant(&self, tensor: usize) -> Option<&'a Constant> {
+        self.network.tensors[self.constants[tensor]]
+            .constant
+            .as_ref()
+    }
+
+    fn floats(&self, tensor: usize) -> Result<&'a [f32], Reason> {
+        match self.constant(tensor) {
+            Some(Constant::Float(values)) => Ok(values),
+            _ => Err("weights that are not constant are not supported".into()),
+        }
+    }
+
+    fn ints(&self, tensor: usize) -> Result<&'a [i32], Reason> {
+        match self.constant(tensor) {
+            Some(Constant::Int(values)) => Ok(values),
+            _ => Err("parameters that are not constant are not supported".into()),
+        }
+    }
+
+    /// The tensor with its axes as in the file.
+    fn as_filed(&mut self, tensor: usize) -> Result<Value, Reason> {
+        if let Some(value) = self.forms[tensor].as_filed {
+            return Ok(value);
+        }
+        let value = match self.forms[tensor].channels_first {
+            Some(value) => self.graph.transpose(value, &LAST_FROM_FIRST),
+            None => {
+                let content = self.floats(tensor).map_err(|_| self.unknown(tensor))?;
+                self.graph
+                    .constant(self.shape(tensor).to_vec(), content.to_vec())
+            }
+        };
+        self.forms[tensor].as_filed = Some(value);
+        Ok(value)
+    }
+
+    /// The image with its channels first.
+    fn channels_first(&mut self, tensor: usize) -> Result<Value, Reason> {
+        if let Some(value) = self.forms[tensor].channels_first {
+            return Ok(value);
+        }
+        first_from_last(self.shape(tensor))?;
+        let value = self.as_filed(tensor)?;
+        let value = self.graph.transpose(value, &FIRST_FROM_LAST);
+        self.forms[tensor].channels_first = Some(value);
+        Ok(value)
+    }
+
+    /// Whether the tensor is at hand with its channels first and not otherwise.
+    fn is_channels_first(&self, tensor: usize) -> bool {
+        let forms = &self.forms[tensor];
+        forms.channels_first.is_some() && forms.as_filed.is_none()
+    }
+
+    fn unknown(&self, tensor: usize) -> Reason {
+        let name = &self.network.tensors[tensor].name;
+        format!("tensor {name} is used before it is computed")
+    }
+
+    fn set_as_filed(&mut self, tensor: usize, value: Value) {
+        self.forms[tensor] = Forms {
+            as_filed: Some(value),
+            channels_first: None,
+        };
+    }
+
+    fn set_channels_first(&mut self, tensor: usize, value: Value) {
+        self.forms[tensor] = Forms {
+            as_filed: None,
+            channels_first: Some(value),
+        };
+    }
+
+    /// Appends the activation that TFLite fuses into an operator.
+    fn activated(&mut self, value: Value, activation: u8) -> Result<Value, Reason> {
+        match activation {
+            0 => Ok(value),
+            1 => {
+                let shape = self.graph.shape(value).to_vec();
+                Ok(self.graph.node("Relu", &[value], vec![], shape))
+            }
+            other => Err(format!("fused activation {other} is not supported")),
+        }
+    }
+}
+
+/// What an operator is called.
+fn name(code: i32) -> String {
+    let own = match code {
+        code::ADD => "ADD",
+        code::CONCATENATION => "CONCATENATION",
+        code::CONV_2D => "CONV_2D",
+        code::DEPTHWISE_CONV_2D => "DEPTHWISE_CONV_2D",
+        code::DEQUANTIZE => "DEQUANTIZE",
+        code::LOGISTIC => "LOGISTIC",
+        code::MAX_POOL_2D => "MAX_POOL_2D",
+        code::MUL => "MUL",
+        code::RELU => "RELU",
+        code::RESHAPE => "RESHAPE",
+        code::PAD => "PAD",
+        code::TRANSPOSE => "TRANSPOSE",
+        code::MEAN => "MEAN",
+        code::SUB => "SUB",
+        code::DIV => "DIV",
+        code::STRIDED_SLICE => "STRIDED_SLICE",
+        code::PRELU => "PRELU",
+        code::NEG => "NEG",
+        code::SUM => "SUM",
+        code::SQRT => "SQRT",
+        code::RSQRT => "RSQRT",
+        code::SQUARED_DIFFERENCE => "SQUARED_DIFFERENCE",
+        _ => "",
+    };
+    if !own.is_empty() {
+        return own.into();
+    }
+    OTHER_OPERATORS
+        .iter()
+        .find(|(other, _)| *other == code)
+        .map_or_else(|| format!("code {code}"), |(_, name)| (*name).into())
+}
+
+fn input(operator: &Operator<'_>, index: usize) -> Result<usize, Reason> {
+    operator
+        .inputs
+        .get(index)
+        .copied()
+        .flatten()
+        .ok_or_else(|| format!("input {index} is missing"))
+}
+
+fn output(operator: &Operator<'_>) -> Result<usize, Reason> {
+    match operator.outputs.as_slice() {
+        [tensor] => Ok(*tensor),
+        other => Err(format!("it has {} outputs", other.len())),
+    }
+}
+
+fn options<'a>(operator: &Operator<'a>) -> Result<Table<'a>, Reason> {
+    operator
+        .options
+        .ok_or_else(|| "its options are missing".into())
+}
+
+fn first_from_last(shape: &[usize]) -> Result<Vec<usize>, Reason> {
+    let [batch, height, width, channels] = *shape else {
+        return Err(format!("{shape:?} is not the shape of an image"));
+    };
+    Ok(vec![batch, channels, height, width])
+}
