@@ -177,9 +177,7 @@ impl MediaPipe {
     fn regions(&mut self, image: &ImageView<'_>) -> Result<Vec<Roi>, EngineError> {
         let mut rois = mem::take(&mut self.followed);
         if rois.len() < self.max_faces {
-            let detections = self
-                .detector
-                .detect(image, self.thresholds.detection)?;
+            let detections = self.detector.detect(image, self.thresholds.detection)?;
             let best = detections.iter().take(self.max_faces);
             rois.extend(best.filter_map(Roi::from_detection));
         }
