@@ -36,6 +36,7 @@
 mod color;
 mod grid;
 mod kernel;
+mod level;
 #[expect(
     clippy::needless_range_loop,
     reason = "one index runs through several arrays: the form that compiles to SIMD"
@@ -166,6 +167,3 @@ impl Crop {
         Ok(grid.image_from_tensor())
     }
 }
-
-#[cfg(test)]
-mod tests;

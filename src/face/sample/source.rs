@@ -6,8 +6,9 @@
 //! whole weight. So nothing outside the image is ever looked at, but where a side has one pixel: there the second
 //! neighbour has no weight.
 
-use super::color::{Stretch, YuvToRgb, limit};
-use super::grid::{LANES, Lanes, STEPS};
+use super::color::{Spread, YuvToRgb, spread};
+use super::grid::{LANES, Lanes, STEP_BITS, STEPS};
+use super::level::{code, round};
 use crate::face::image::{ChromaSite, ImageView, PixelFormat, Plane};
 
 /// Colours at positions.
@@ -15,8 +16,8 @@ pub trait Source {
     /// Columns and rows.
     fn size(&self) -> [usize; 2];
 
-    /// Red, green and blue, 0…255 and not rounded, at positions inside the image.
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3];
+    /// Writes red, green and blue, 0…255 and not rounded, at positions inside the image.
+    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]);
 }
 
 /// The neighbours of positions along one axis.
@@ -27,73 +28,120 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// `positions` are in `1/steps` of the distance between two of `count` samples.
+    /// `positions` are in 2^−`BITS` of the distance between two of `count` samples.
     #[inline(always)]
-    fn new(positions: &Lanes<i32>, steps: i32, count: usize) -> Self {
+    fn new<const BITS: u32>(positions: &Lanes<i32>, count: usize) -> Self {
         let last_first = count.saturating_sub(2) as i32;
         let mut out = Self {
             first: [0; LANES],
             weight: [0.0; LANES],
         };
         for i in 0..LANES {
-            let first = (positions[i] / steps).min(last_first);
+            let first = (positions[i] >> BITS).min(last_first);
             out.first[i] = first as u32;
-            out.weight[i] = (positions[i] - first * steps) as f32 / steps as f32;
+            out.weight[i] = (positions[i] - (first << BITS)) as f32 / (1 << BITS) as f32;
         }
         out
     }
 
-    /// Along a chroma axis of half resolution, for luma `positions`.
+    /// Along a chroma axis of half resolution between whose samples there is interpolation, for luma `positions`.
     #[inline(always)]
-    fn subsampled(positions: &Lanes<i32>, cosited: bool, count: usize) -> Self {
+    fn interpolated(positions: &Lanes<i32>, cosited: bool, count: usize) -> Self {
+        const CHROMA_BITS: u32 = STEP_BITS + 1;
         let shift = if cosited { 0 } else { STEPS / 2 };
-        let last = (count as i32 - 1) * 2 * STEPS;
-        Self::new(
-            &positions.map(|p| (p - shift).clamp(0, last)),
-            2 * STEPS,
-            count,
-        )
+        let last = (count as i32 - 1) << CHROMA_BITS;
+        let mut own = [0; LANES];
+        for i in 0..LANES {
+            own[i] = (positions[i] - shift).clamp(0, last);
+        }
+        Self::new::<CHROMA_BITS>(&own, count)
+    }
+
+    /// Along a chroma axis of half resolution whose samples hold for two luma samples each, for luma `positions`.
+    #[inline(always)]
+    fn repeated(positions: &Lanes<i32>, count: usize) -> Self {
+        let mut own = [0; LANES];
+        for i in 0..LANES {
+            let luma = positions[i] >> STEP_BITS;
+            // Only after an odd luma sample comes another chroma sample.
+            let weight = (positions[i] & (STEPS - 1)) * (luma & 1);
+            own[i] = ((luma >> 1) << STEP_BITS) + weight;
+        }
+        Self::new::<STEP_BITS>(&own, count)
+    }
+}
+
+/// The neighbours of positions in a plane.
+pub struct Raster {
+    x: Neighbours,
+    y: Neighbours,
+}
+
+impl Raster {
+    /// In a plane of one sample for each pixel.
+    #[inline(always)]
+    fn new(x: &Lanes<i32>, y: &Lanes<i32>, size: [usize; 2]) -> Self {
+        Self {
+            x: Neighbours::new::<STEP_BITS>(x, size[0]),
+            y: Neighbours::new::<STEP_BITS>(y, size[1]),
+        }
     }
 }
 
 /// A plane from which vertical neighbours are read.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
-    data: &'a [u8],
-    stride: usize,
-    /// Bytes to the row below; 0 in a plane of one row.
-    below: usize,
+    /// The plane but for its last row.
+    upper: &'a [u8],
+    /// The plane but for its first row, and as long as `upper`: one bounds check does for both. A plane of one row is
+    /// both.
+    lower: &'a [u8],
+    stride: u32,
 }
 
 impl<'a> Rows<'a> {
     fn new(plane: Plane<'a>, rows: usize) -> Self {
+        let below = if rows > 1 { plane.stride } else { 0 };
+        let lower = plane.data.get(below..).unwrap_or_default();
+        let upper = plane.data.get(..lower.len()).unwrap_or_default();
         Self {
-            data: plane.data,
-            stride: plane.stride,
-            below: if rows > 1 { plane.stride } else { 0 },
+            upper,
+            lower,
+            stride: plane.stride as u32,
         }
     }
 
-    /// `N` bytes of row `row` from byte `offset` on, and those below them.
+    /// Byte offsets of pixels of `bytes` bytes; an image's planes are known to hold less than 4 GiB.
     #[inline(always)]
-    fn pair<const N: usize>(&self, offset: usize, row: u32) -> [[u8; N]; 2] {
-        let start = row as usize * self.stride + offset;
-        [load(self.data, start), load(self.data, start + self.below)]
+    fn offsets(&self, Raster { x, y }: &Raster, bytes: u32) -> Lanes<u32> {
+        let mut out = [0; LANES];
+        for i in 0..LANES {
+            let row = y.first[i].wrapping_mul(self.stride);
+            out[i] = row.wrapping_add(x.first[i].wrapping_mul(bytes));
+        }
+        out
+    }
+
+    /// `N` bytes from `offset` on, and those below them. Bytes past the end read as 0: they are padding or meet a weight
+    /// of 0.
+    #[inline(always)]
+    fn pair<const N: usize>(&self, offset: u32) -> [[u8; N]; 2] {
+        let range = offset as usize..offset as usize + N;
+        match (self.upper.get(range.clone()), self.lower.get(range)) {
+            (Some(upper), Some(lower)) => [copy(upper), copy(lower)],
+            _ => [load_tail(self.upper, offset), load_tail(self.lower, offset)],
+        }
     }
 }
 
-/// `N` bytes from `start` on. Bytes past the end read as 0; they are padding or meet a weight of 0.
 #[inline(always)]
-fn load<const N: usize>(data: &[u8], start: usize) -> [u8; N] {
-    match data.get(start..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => *bytes,
-        None => load_tail(data, start),
-    }
+fn copy<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().unwrap_or([0; N])
 }
 
 #[cold]
-fn load_tail<const N: usize>(data: &[u8], start: usize) -> [u8; N] {
-    std::array::from_fn(|i| data.get(start + i).copied().unwrap_or(0))
+fn load_tail<const N: usize>(data: &[u8], offset: u32) -> [u8; N] {
+    std::array::from_fn(|i| data.get(offset as usize + i).copied().unwrap_or(0))
 }
 
 /// The byte of `word` at bit `shift`.
@@ -116,7 +164,6 @@ pub struct PackedRgb<'a, const BYTES: usize> {
     rows: Rows<'a>,
     /// Bit positions of red, green and blue in a little-endian pixel.
     shifts: [u32; 3],
-    stretch: Stretch,
 }
 
 impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
@@ -131,7 +178,6 @@ impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
             size: [image.width(), image.height()],
             rows: Rows::new(image.plane(0), image.height()),
             shifts,
-            stretch: Stretch::of_luma(image.colorimetry().range),
         }
     }
 }
@@ -142,29 +188,23 @@ impl<const BYTES: usize> Source for PackedRgb<'_, BYTES> {
     }
 
     #[inline(always)]
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3] {
-        let nx = Neighbours::new(x, STEPS, self.size[0]);
-        let ny = Neighbours::new(y, STEPS, self.size[1]);
+    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
+        let raster = Raster::new(x, y, self.size);
         let mut pixels = [[0u32; LANES]; 4];
+        let offsets = self.rows.offsets(&raster, BYTES as u32);
         for i in 0..LANES {
-            let pair = self
-                .rows
-                .pair::<8>(nx.first[i] as usize * BYTES, ny.first[i]);
-            let [top, bottom] = pair.map(u64::from_le_bytes);
+            let [top, bottom] = self.rows.pair(offsets[i]).map(u64::from_le_bytes);
             pixels[0][i] = top as u32;
             pixels[1][i] = (top >> (8 * BYTES)) as u32;
             pixels[2][i] = bottom as u32;
             pixels[3][i] = (bottom >> (8 * BYTES)) as u32;
         }
-        self.shifts.map(|shift| {
-            let mut out = [0.0; LANES];
+        for (channel, shift) in out.iter_mut().zip(self.shifts) {
             for i in 0..LANES {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|tap: usize| byte(pixels[tap][i], shift));
-                let level = blend([a, b], [c, d], nx.weight[i], ny.weight[i]);
-                out[i] = limit(self.stretch.apply(level));
+                channel[i] = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
             }
-            out
-        })
+        }
     }
 }
 
@@ -172,7 +212,7 @@ impl<const BYTES: usize> Source for PackedRgb<'_, BYTES> {
 pub struct Gray<'a> {
     size: [usize; 2],
     rows: Rows<'a>,
-    stretch: Stretch,
+    to_rgb: YuvToRgb,
 }
 
 impl<'a> Gray<'a> {
@@ -180,7 +220,7 @@ impl<'a> Gray<'a> {
         Self {
             size: [image.width(), image.height()],
             rows: Rows::new(image.plane(0), image.height()),
-            stretch: Stretch::of_luma(image.colorimetry().range),
+            to_rgb: YuvToRgb::new(image.colorimetry()),
         }
     }
 }
@@ -191,18 +231,16 @@ impl Source for Gray<'_> {
     }
 
     #[inline(always)]
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3] {
-        let nx = Neighbours::new(x, STEPS, self.size[0]);
-        let ny = Neighbours::new(y, STEPS, self.size[1]);
+    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
+        let raster = Raster::new(x, y, self.size);
         let mut words = [0; LANES];
+        let offsets = self.rows.offsets(&raster, 1);
         for i in 0..LANES {
-            words[i] = join(self.rows.pair(nx.first[i] as usize, ny.first[i]));
+            words[i] = join(self.rows.pair(offsets[i]));
         }
-        let mut out = blend_words(&words, LUMA_SHIFTS, &nx, &ny);
-        for value in &mut out {
-            *value = limit(self.stretch.apply(*value));
-        }
-        [out; 3]
+        let mut luma = [0; LANES];
+        blend_luma(&words, &raster, &mut luma);
+        self.to_rgb.apply_gray(&luma, out);
     }
 }
 
@@ -219,27 +257,61 @@ fn join(pairs: [[u8; 2]; 2]) -> u32 {
     u32::from(low) | u32::from(high) << 16
 }
 
-/// Blends four neighbours held in one word; `shifts` are their bit positions: top left, top right, bottom left, right.
+/// Interpolates luma held in words.
 #[inline(always)]
-fn blend_words(
-    words: &Lanes<u32>,
-    shifts: [u32; 4],
-    nx: &Neighbours,
-    ny: &Neighbours,
-) -> Lanes<f32> {
-    let mut out = [0.0; LANES];
+fn blend_luma(words: &Lanes<u32>, raster: &Raster, out: &mut Lanes<Spread>) {
+    for i in 0..LANES {
+        let [a, b, c, d] = LUMA_SHIFTS.map(|shift| byte(words[i], shift));
+        let luma = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
+        out[i] = spread(code(luma));
+    }
+}
+
+/// Interpolates chroma held in words, rounding along rows and then again between them as `GstVideoChromaResample` does.
+#[inline(always)]
+fn blend_chroma(words: &Lanes<u32>, shifts: [u32; 4], raster: &Raster, out: &mut Lanes<Spread>) {
     for i in 0..LANES {
         let [a, b, c, d] = shifts.map(|shift| byte(words[i], shift));
-        out[i] = blend([a, b], [c, d], nx.weight[i], ny.weight[i]);
+        let wx = raster.x.weight[i];
+        let (top, bottom) = (round(a + (b - a) * wx), round(c + (d - c) * wx));
+        out[i] = spread(code(top + (bottom - top) * raster.y.weight[i]));
     }
-    out
+}
+
+/// How chroma of half resolution becomes that of pixels, for each format as `videoconvert` does it.
+#[derive(Clone, Copy)]
+enum Upsampling {
+    /// Interpolation along both axes, from where the samples are.
+    Both(ChromaSite),
+    /// Interpolation along rows; each luma row has its chroma row.
+    Columns(ChromaSite),
+    /// A sample for each 2×2 pixels.
+    Repeat,
+}
+
+impl Upsampling {
+    fn of(image: &ImageView) -> Self {
+        let site = image.colorimetry().chroma_site;
+        match image.format() {
+            PixelFormat::I420 | PixelFormat::Yv12 => Self::Repeat,
+            PixelFormat::Yuy2 | PixelFormat::Uyvy => Self::Columns(site),
+            _ => Self::Both(site),
+        }
+    }
+
+    fn rows(self, height: usize) -> usize {
+        match self {
+            Self::Columns(_) => height,
+            Self::Both(_) | Self::Repeat => height.div_ceil(2),
+        }
+    }
 }
 
 /// Y′CbCr; `P` knows where the samples are.
 pub struct Yuv<P> {
     size: [usize; 2],
     chroma_size: [usize; 2],
-    site: ChromaSite,
+    upsampling: Upsampling,
     planes: P,
     to_rgb: YuvToRgb,
 }
@@ -249,32 +321,21 @@ pub trait Planes {
     /// Bit positions of the four neighbours in a chroma word.
     const CHROMA_SHIFTS: [u32; 4];
 
-    /// Luma of columns `x`, `x`+1 in rows `y`, `y`+1, at [`LUMA_SHIFTS`] of a word.
-    fn luma(&self, x: u32, y: u32) -> u32;
-
-    /// Cb of columns `x`, `x`+1 in rows `y`, `y`+1 of the chroma raster, at [`Self::CHROMA_SHIFTS`] of a word, and Cr likewise.
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2];
+    /// Reads the neighbours into words of luma, at [`LUMA_SHIFTS`], and of Cb and Cr, at [`Self::CHROMA_SHIFTS`].
+    fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]);
 }
 
 impl<P: Planes> Yuv<P> {
     fn new(image: &ImageView, planes: P) -> Self {
         let (width, height) = (image.width(), image.height());
-        let chroma_height = match image.format() {
-            PixelFormat::Yuy2 | PixelFormat::Uyvy => height,
-            _ => height.div_ceil(2),
-        };
+        let upsampling = Upsampling::of(image);
         Self {
             size: [width, height],
-            chroma_size: [width.div_ceil(2), chroma_height],
-            site: image.colorimetry().chroma_site,
+            chroma_size: [width.div_ceil(2), upsampling.rows(height)],
+            upsampling,
             planes,
             to_rgb: YuvToRgb::new(image.colorimetry()),
         }
-    }
-
-    /// Chroma rows are luma rows.
-    fn has_full_height_chroma(&self) -> bool {
-        self.chroma_size[1] == self.size[1]
     }
 }
 
@@ -284,34 +345,30 @@ impl<P: Planes> Source for Yuv<P> {
     }
 
     #[inline(always)]
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3] {
-        let luma_x = Neighbours::new(x, STEPS, self.size[0]);
-        let luma_y = Neighbours::new(y, STEPS, self.size[1]);
+    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
         let [columns, rows] = self.chroma_size;
-        let chroma_x = Neighbours::subsampled(x, self.site.horizontally_cosited, columns);
-        let chroma_y = if self.has_full_height_chroma() {
-            Neighbours::new(y, STEPS, rows)
-        } else {
-            Neighbours::subsampled(y, self.site.vertically_cosited, rows)
+        let luma = Raster::new(x, y, self.size);
+        let chroma = match self.upsampling {
+            Upsampling::Both(site) => Raster {
+                x: Neighbours::interpolated(x, site.horizontally_cosited, columns),
+                y: Neighbours::interpolated(y, site.vertically_cosited, rows),
+            },
+            Upsampling::Columns(site) => Raster {
+                x: Neighbours::interpolated(x, site.horizontally_cosited, columns),
+                y: Neighbours::new::<STEP_BITS>(y, rows),
+            },
+            Upsampling::Repeat => Raster {
+                x: Neighbours::repeated(x, columns),
+                y: Neighbours::repeated(y, rows),
+            },
         };
         let mut words = [[0; LANES]; 3];
-        for i in 0..LANES {
-            words[0][i] = self.planes.luma(luma_x.first[i], luma_y.first[i]);
-            let [u, v] = self.planes.chroma(chroma_x.first[i], chroma_y.first[i]);
-            words[1][i] = u;
-            words[2][i] = v;
-        }
-        let luma = blend_words(&words[0], LUMA_SHIFTS, &luma_x, &luma_y);
-        let cb = blend_words(&words[1], P::CHROMA_SHIFTS, &chroma_x, &chroma_y);
-        let cr = blend_words(&words[2], P::CHROMA_SHIFTS, &chroma_x, &chroma_y);
-        let mut out = [[0.0; LANES]; 3];
-        for i in 0..LANES {
-            let rgb = self.to_rgb.apply(luma[i], cb[i], cr[i]);
-            for (channel, value) in out.iter_mut().zip(rgb) {
-                channel[i] = value;
-            }
-        }
-        out
+        self.planes.gather(&luma, &chroma, &mut words);
+        let mut codes = [[0; LANES]; 3];
+        blend_luma(&words[0], &luma, &mut codes[0]);
+        blend_chroma(&words[1], P::CHROMA_SHIFTS, &chroma, &mut codes[1]);
+        blend_chroma(&words[2], P::CHROMA_SHIFTS, &chroma, &mut codes[2]);
+        self.to_rgb.apply(&codes, out);
     }
 }
 
@@ -319,8 +376,8 @@ impl<P: Planes> Source for Yuv<P> {
 pub struct SemiPlanar<'a> {
     luma: Rows<'a>,
     chroma: Rows<'a>,
-    /// Bit position of Cb in a chroma pair, 0 or 8; Cr has the other.
-    cb_shift: u32,
+    /// Bit positions of Cb and Cr in a pair.
+    shifts: [u32; 2],
 }
 
 impl<'a> Yuv<SemiPlanar<'a>> {
@@ -329,10 +386,9 @@ impl<'a> Yuv<SemiPlanar<'a>> {
         let planes = SemiPlanar {
             luma: Rows::new(image.plane(0), height),
             chroma: Rows::new(image.plane(1), height.div_ceil(2)),
-            cb_shift: if image.format() == PixelFormat::Nv21 {
-                8
-            } else {
-                0
+            shifts: match image.format() {
+                PixelFormat::Nv21 => [8, 0],
+                _ => [0, 8],
             },
         };
         Self::new(image, planes)
@@ -343,16 +399,18 @@ impl Planes for SemiPlanar<'_> {
     const CHROMA_SHIFTS: [u32; 4] = COLUMN_SHIFTS;
 
     #[inline(always)]
-    fn luma(&self, x: u32, y: u32) -> u32 {
-        join(self.luma.pair(x as usize, y))
-    }
-
-    #[inline(always)]
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2] {
+    fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]) {
         const EVEN: u32 = 0x00ff_00ff;
-        let [top, bottom] = self.chroma.pair(x as usize * 2, y).map(u32::from_le_bytes);
-        [self.cb_shift, 8 - self.cb_shift]
-            .map(|shift| ((top >> shift) & EVEN) | ((bottom >> shift) & EVEN) << 8)
+        let luma_offsets = self.luma.offsets(luma, 1);
+        let chroma_offsets = self.chroma.offsets(chroma, 2);
+        for i in 0..LANES {
+            words[0][i] = join(self.luma.pair(luma_offsets[i]));
+            let pair = self.chroma.pair(chroma_offsets[i]);
+            let [top, bottom] = pair.map(u32::from_le_bytes);
+            for (words, shift) in words[1..].iter_mut().zip(self.shifts) {
+                words[i] = ((top >> shift) & EVEN) | ((bottom >> shift) & EVEN) << 8;
+            }
+        }
     }
 }
 
@@ -380,13 +438,15 @@ impl Planes for Planar<'_> {
     const CHROMA_SHIFTS: [u32; 4] = LUMA_SHIFTS;
 
     #[inline(always)]
-    fn luma(&self, x: u32, y: u32) -> u32 {
-        join(self.luma.pair(x as usize, y))
-    }
-
-    #[inline(always)]
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2] {
-        [self.cb, self.cr].map(|plane| join(plane.pair(x as usize, y)))
+    fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]) {
+        let luma_offsets = self.luma.offsets(luma, 1);
+        let cb_offsets = self.cb.offsets(chroma, 1);
+        let cr_offsets = self.cr.offsets(chroma, 1);
+        for i in 0..LANES {
+            words[0][i] = join(self.luma.pair(luma_offsets[i]));
+            words[1][i] = join(self.cb.pair(cb_offsets[i]));
+            words[2][i] = join(self.cr.pair(cr_offsets[i]));
+        }
     }
 }
 
@@ -414,22 +474,22 @@ impl Planes for Packed<'_> {
     const CHROMA_SHIFTS: [u32; 4] = COLUMN_SHIFTS;
 
     #[inline(always)]
-    fn luma(&self, x: u32, y: u32) -> u32 {
-        const LUMA: u32 = 0x00ff_00ff;
-        let pair = self.rows.pair(x as usize * 2, y).map(u32::from_le_bytes);
-        let [top, bottom] = pair.map(|word| (word >> self.luma_shift) & LUMA);
-        (top | top >> 8) & 0xffff | (bottom | bottom >> 8) << 16
-    }
-
-    #[inline(always)]
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2] {
+    fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]) {
+        const EVEN: u32 = 0x00ff_00ff;
         const FIRST_OF_FOUR: u64 = 0x0000_00ff_0000_00ff;
-        let pair = self.rows.pair(x as usize * 4, y).map(u64::from_le_bytes);
-        let [top, bottom] = pair.map(|word| word >> (8 - self.luma_shift));
-        [0, 16].map(|shift| {
-            let columns =
-                ((top >> shift) & FIRST_OF_FOUR) | ((bottom >> shift) & FIRST_OF_FOUR) << 8;
-            columns as u32 | (columns >> 16) as u32
-        })
+        let luma_offsets = self.rows.offsets(luma, 2);
+        let chroma_offsets = self.rows.offsets(chroma, 4);
+        for i in 0..LANES {
+            let pair = self.rows.pair(luma_offsets[i]).map(u32::from_le_bytes);
+            let [top, bottom] = pair.map(|bytes| (bytes >> self.luma_shift) & EVEN);
+            words[0][i] = ((top | top >> 8) & 0xffff) | (bottom | bottom >> 8) << 16;
+            let pair = self.rows.pair(chroma_offsets[i]).map(u64::from_le_bytes);
+            let [top, bottom] = pair.map(|bytes| bytes >> (8 - self.luma_shift));
+            for (words, shift) in words[1..].iter_mut().zip([0, 16]) {
+                let both =
+                    ((top >> shift) & FIRST_OF_FOUR) | ((bottom >> shift) & FIRST_OF_FOUR) << 8;
+                words[i] = both as u32 | (both >> 16) as u32;
+            }
+        }
     }
 }
