@@ -17,6 +17,7 @@ pub mod trackjsonsink;
 #[cfg(feature = "gst")]
 pub mod video;
 #[cfg(feature = "gst")]
+#[allow(missing_docs, reason = "the macro documents nothing")]
 mod plugin {
     use gst::glib;
 
@@ -25,7 +26,6 @@ mod plugin {
         crate::trackjsonsink::register(plugin)
     }
 
-    #[allow(missing_docs)] // The macro documents nothing.
     gst::plugin_define!(
         facetrack,
         env!("CARGO_PKG_DESCRIPTION"),

@@ -109,21 +109,21 @@ fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 fn error_message(error: &EngineError) -> gst::ErrorMessage {
     match error {
         EngineError::Unknown(_) | EngineError::Config(_) => {
-            gst::error_msg!(gst::LibraryError::Settings, ["{error}"])
+            gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
         }
-        EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ["{error}"]),
+        EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{error}")),
         EngineError::Model(ModelError::Missing { .. } | ModelError::Runtime { .. }) => {
-            gst::error_msg!(gst::ResourceError::NotFound, ["{error}"])
+            gst::error_msg!(gst::ResourceError::NotFound, ("{error}"))
         }
         EngineError::Model(ModelError::Run { .. }) => {
-            gst::error_msg!(gst::LibraryError::Failed, ["{error}"])
+            gst::error_msg!(gst::LibraryError::Failed, ("{error}"))
         }
-        EngineError::Model(_) => gst::error_msg!(gst::ResourceError::Read, ["{error}"]),
+        EngineError::Model(_) => gst::error_msg!(gst::ResourceError::Read, ("{error}")),
     }
 }
 
 fn panic_message(panic: &str) -> gst::ErrorMessage {
-    gst::error_msg!(gst::LibraryError::Failed, ["the engine {panic}"])
+    gst::error_msg!(gst::LibraryError::Failed, ("the engine {panic}"))
 }
 
 impl FaceTrack {
@@ -137,7 +137,7 @@ impl FaceTrack {
             return Ok(());
         }
         for warning in warnings {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ["{warning}"]);
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
         let start = Instant::now();
         let analyzer = contained(|| plan.load())
@@ -353,7 +353,7 @@ impl BaseTransformImpl for FaceTrack {
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let outcome = self.analyze(buffer)?;
         FaceTrackMeta::attach(buffer, &outcome.report).map_err(|error| {
-            gst::element_imp_error!(self, gst::LibraryError::Failed, ["{error}"]);
+            gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
             gst::FlowError::Error
         })?;
         outcome

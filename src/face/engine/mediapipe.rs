@@ -36,8 +36,9 @@ use roi::{Roi, associate};
 #[cfg(feature = "onnx")]
 pub use load::load;
 
-/// Faces that are looked for unless told otherwise: `num_faces` of `FaceLandmarkerOptions` in `face_landmarker.h`.
-pub const DEFAULT_MAX_FACES: usize = 1;
+/// Faces that are looked for unless told otherwise, as in the pipeline that this engine replaces. (The original's
+/// default is 1.)
+pub const DEFAULT_MAX_FACES: usize = 5;
 
 /// What the engine is made of; the networks are those of `face_landmarker.task`, in any runtime.
 pub struct Parts {
