@@ -167,6 +167,3 @@ impl Crop {
         Ok(grid.image_from_tensor())
     }
 }
-
-#[cfg(test)]
-mod tests;
