@@ -9,6 +9,7 @@ mod flatbuffer;
 mod graph;
 mod lower;
 mod onnx_proto;
+mod rewrite;
 mod schema;
 
 use std::path::Path;
@@ -31,6 +32,8 @@ pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
 
 fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let network = schema::Network::parse(bytes)?;
-    let graph = lower::lower(&network)?;
+    let mut graph = lower::lower(&network)?;
+    graph.sort();
+    rewrite::rewrite(&mut graph);
     Ok(onnx_proto::encode(&graph))
 }

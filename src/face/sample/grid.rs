@@ -10,8 +10,11 @@ pub const LANES: usize = 64;
 /// One value for each element of a run of [`LANES`] elements in a tensor row.
 pub type Lanes<T> = [T; LANES];
 
-/// Steps in a pixel to which positions are rounded: OpenCV's `INTER_TAB_SIZE`.
-pub const STEPS: i32 = 32;
+/// Binary digits to which positions in pixels are rounded: OpenCV's `INTER_BITS`.
+pub const STEP_BITS: u32 = 5;
+
+/// Steps in a pixel.
+pub const STEPS: i32 = 1 << STEP_BITS;
 
 /// Binary digits after the point of a running position, which counts 32nds of a pixel. With [`FARTHEST`] = 2²⁴ pixels =
 /// 2²⁹ steps a position needs 30 digits before it.

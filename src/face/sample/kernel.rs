@@ -7,6 +7,7 @@
 use fearless_simd::{Level, Simd, dispatch};
 
 use super::grid::{Grid, LANES, Lanes, STEPS};
+use super::level::round;
 use super::source::{Gray, PackedRgb, Source, Yuv};
 use super::{Border, CHANNELS, Crop, Layout};
 use crate::face::image::ImageView;
@@ -33,34 +34,39 @@ fn fill_from<S: Source>(source: &S, crop: &Crop, grid: &Grid, tensor: &mut [f32]
 
 #[inline(always)]
 fn fill_rows<S: Source>(source: &S, crop: &Crop, grid: &Grid, tensor: &mut [f32]) {
+    let mut levels = [[0.0; LANES]; 3];
     for row in 0..crop.height {
         for column in (0..crop.width).step_by(LANES) {
-            let levels = levels(source, crop.border, grid, column, row);
+            look_up(source, crop.border, grid, column, row, &mut levels);
             write(&levels, crop, column, row, tensor);
         }
     }
 }
 
-/// Red, green and blue, whole numbers of 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
+/// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
 #[inline(always)]
-fn levels<S: Source>(
+fn look_up<S: Source>(
     source: &S,
     border: Border,
     grid: &Grid,
     column: usize,
     row: usize,
-) -> [Lanes<f32>; 3] {
+    levels: &mut [Lanes<f32>; 3],
+) {
     let [width, height] = source.size();
-    let x = Axis::new(grid.positions(0, column, row), width);
-    let y = Axis::new(grid.positions(1, column, row), height);
+    let x = Axis::new(grid, 0, column, row, width);
+    let y = Axis::new(grid, 1, column, row, height);
     if border == Border::Black && (x.is_outside() || y.is_outside()) {
-        return [[0.0; LANES]; 3];
+        levels.as_flattened_mut().fill(0.0);
+        return;
     }
-    let mut colors = source.colors(&x.inside(), &y.inside());
+    source.colors(&x.inside(), &y.inside(), levels);
     if border == Border::Black && !(x.is_inside() && y.is_inside()) {
-        fade(&mut colors, &x, &y);
+        fade(levels, &x, &y);
     }
-    colors.map(round)
+    for level in levels.as_flattened_mut() {
+        *level = round(*level);
+    }
 }
 
 /// Positions along one axis of the image, brought to at most one pixel outside it: there nothing of it is left.
@@ -72,7 +78,8 @@ struct Axis {
 
 impl Axis {
     #[inline(always)]
-    fn new(mut positions: Lanes<i32>, count: usize) -> Self {
+    fn new(grid: &Grid, axis: usize, column: usize, row: usize, count: usize) -> Self {
+        let mut positions = grid.positions(axis, column, row);
         let last = (count as i32 - 1) * STEPS;
         for p in &mut positions {
             *p = (*p).clamp(-STEPS, last + STEPS);
@@ -101,7 +108,11 @@ impl Axis {
 
     #[inline(always)]
     fn inside(&self) -> Lanes<i32> {
-        self.positions.map(|p| p.clamp(0, self.last))
+        let mut inside = [0; LANES];
+        for (slot, p) in inside.iter_mut().zip(&self.positions) {
+            *slot = (*p).clamp(0, self.last);
+        }
+        inside
     }
 
     /// The part of an interpolated value that comes from inside the image, 0…1.
@@ -125,20 +136,6 @@ fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
             channel[lane] *= coverage;
         }
     }
-}
-
-/// The nearest whole number, upwards from the middle as OpenCV's fixed-point cast has it, of values in 0…255 with up to
-/// 10 binary digits after the point.
-#[inline(always)]
-fn round(mut values: Lanes<f32>) -> Lanes<f32> {
-    /// Lifts ties above the middle and nothing else.
-    const HALF_A_DIGIT: f32 = 1.0 / 2048.0;
-    /// 2²³, above which `f32` has whole numbers only.
-    const WHOLE: f32 = 8_388_608.0;
-    for v in &mut values {
-        *v = (*v + HALF_A_DIGIT + WHOLE) - WHOLE;
-    }
-    values
 }
 
 /// Puts levels, mapped to the value range, where the layout wants them.

@@ -6,17 +6,26 @@
 //! whole weight. So nothing outside the image is ever looked at, but where a side has one pixel: there the second
 //! neighbour has no weight.
 
-use super::color::{Stretch, YuvToRgb, limit};
-use super::grid::{LANES, Lanes, STEPS};
-use crate::face::image::{ChromaSite, ImageView, PixelFormat, Plane};
+mod gray;
+mod rgb;
+mod yuv;
+
+pub use gray::Gray;
+pub use rgb::PackedRgb;
+pub use yuv::Yuv;
+
+use super::color::{Spread, spread};
+use super::grid::{LANES, Lanes, STEP_BITS};
+use super::level::code;
+use crate::face::image::Plane;
 
 /// Colours at positions.
 pub trait Source {
     /// Columns and rows.
     fn size(&self) -> [usize; 2];
 
-    /// Red, green and blue, 0…255 and not rounded, at positions inside the image.
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3];
+    /// Writes red, green and blue, 0…255 and not rounded, at positions inside the image.
+    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]);
 }
 
 /// The neighbours of positions along one axis.
@@ -27,73 +36,94 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// `positions` are in `1/steps` of the distance between two of `count` samples.
+    /// `positions` are in 2^−`BITS` of the distance between two of `count` samples.
     #[inline(always)]
-    fn new(positions: &Lanes<i32>, steps: i32, count: usize) -> Self {
+    fn new<const BITS: u32>(positions: &Lanes<i32>, count: usize) -> Self {
         let last_first = count.saturating_sub(2) as i32;
         let mut out = Self {
             first: [0; LANES],
             weight: [0.0; LANES],
         };
         for i in 0..LANES {
-            let first = (positions[i] / steps).min(last_first);
+            let first = (positions[i] >> BITS).min(last_first);
             out.first[i] = first as u32;
-            out.weight[i] = (positions[i] - first * steps) as f32 / steps as f32;
+            out.weight[i] = (positions[i] - (first << BITS)) as f32 / (1 << BITS) as f32;
         }
         out
     }
+}
 
-    /// Along a chroma axis of half resolution, for luma `positions`.
+/// The neighbours of positions in a plane.
+pub struct Raster {
+    x: Neighbours,
+    y: Neighbours,
+}
+
+impl Raster {
+    /// In a plane of one sample for each pixel.
     #[inline(always)]
-    fn subsampled(positions: &Lanes<i32>, cosited: bool, count: usize) -> Self {
-        let shift = if cosited { 0 } else { STEPS / 2 };
-        let last = (count as i32 - 1) * 2 * STEPS;
-        Self::new(
-            &positions.map(|p| (p - shift).clamp(0, last)),
-            2 * STEPS,
-            count,
-        )
+    fn new(x: &Lanes<i32>, y: &Lanes<i32>, size: [usize; 2]) -> Self {
+        Self {
+            x: Neighbours::new::<STEP_BITS>(x, size[0]),
+            y: Neighbours::new::<STEP_BITS>(y, size[1]),
+        }
     }
 }
 
 /// A plane from which vertical neighbours are read.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
-    data: &'a [u8],
-    stride: usize,
-    /// Bytes to the row below; 0 in a plane of one row.
-    below: usize,
+    /// The plane but for its last row.
+    upper: &'a [u8],
+    /// The plane but for its first row, and as long as `upper`: one bounds check does for both. A plane of one row is
+    /// both.
+    lower: &'a [u8],
+    stride: u32,
 }
 
 impl<'a> Rows<'a> {
     fn new(plane: Plane<'a>, rows: usize) -> Self {
+        let below = if rows > 1 { plane.stride } else { 0 };
+        let lower = plane.data.get(below..).unwrap_or_default();
+        let upper = plane.data.get(..lower.len()).unwrap_or_default();
         Self {
-            data: plane.data,
-            stride: plane.stride,
-            below: if rows > 1 { plane.stride } else { 0 },
+            upper,
+            lower,
+            stride: plane.stride as u32,
         }
     }
 
-    /// `N` bytes of row `row` from byte `offset` on, and those below them.
+    /// Byte offsets of pixels of `bytes` bytes; an image's planes are known to hold less than 4 GiB.
     #[inline(always)]
-    fn pair<const N: usize>(&self, offset: usize, row: u32) -> [[u8; N]; 2] {
-        let start = row as usize * self.stride + offset;
-        [load(self.data, start), load(self.data, start + self.below)]
+    fn offsets(&self, Raster { x, y }: &Raster, bytes: u32) -> Lanes<u32> {
+        let mut out = [0; LANES];
+        for i in 0..LANES {
+            let row = y.first[i].wrapping_mul(self.stride);
+            out[i] = row.wrapping_add(x.first[i].wrapping_mul(bytes));
+        }
+        out
+    }
+
+    /// `N` bytes from `offset` on, and those below them. Bytes past the end read as 0: they are padding or meet a weight
+    /// of 0.
+    #[inline(always)]
+    fn pair<const N: usize>(&self, offset: u32) -> [[u8; N]; 2] {
+        let range = offset as usize..offset as usize + N;
+        match (self.upper.get(range.clone()), self.lower.get(range)) {
+            (Some(upper), Some(lower)) => [copy(upper), copy(lower)],
+            _ => [load_tail(self.upper, offset), load_tail(self.lower, offset)],
+        }
     }
 }
 
-/// `N` bytes from `start` on. Bytes past the end read as 0; they are padding or meet a weight of 0.
 #[inline(always)]
-fn load<const N: usize>(data: &[u8], start: usize) -> [u8; N] {
-    match data.get(start..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => *bytes,
-        None => load_tail(data, start),
-    }
+fn copy<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().unwrap_or([0; N])
 }
 
 #[cold]
-fn load_tail<const N: usize>(data: &[u8], start: usize) -> [u8; N] {
-    std::array::from_fn(|i| data.get(start + i).copied().unwrap_or(0))
+fn load_tail<const N: usize>(data: &[u8], offset: u32) -> [u8; N] {
+    std::array::from_fn(|i| data.get(offset as usize + i).copied().unwrap_or(0))
 }
 
 /// The byte of `word` at bit `shift`.
@@ -110,107 +140,8 @@ fn blend(top: [f32; 2], bottom: [f32; 2], wx: f32, wy: f32) -> f32 {
     top + (bottom - top) * wy
 }
 
-/// RGB in pixels of `BYTES` bytes.
-pub struct PackedRgb<'a, const BYTES: usize> {
-    size: [usize; 2],
-    rows: Rows<'a>,
-    /// Bit positions of red, green and blue in a little-endian pixel.
-    shifts: [u32; 3],
-    stretch: Stretch,
-}
-
-impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
-    pub fn new(image: &ImageView<'a>) -> Self {
-        let shifts = match image.format() {
-            PixelFormat::Bgr | PixelFormat::Bgrx => [16, 8, 0],
-            PixelFormat::Xrgb => [8, 16, 24],
-            PixelFormat::Xbgr => [24, 16, 8],
-            _ => [0, 8, 16],
-        };
-        Self {
-            size: [image.width(), image.height()],
-            rows: Rows::new(image.plane(0), image.height()),
-            shifts,
-            stretch: Stretch::of_luma(image.colorimetry().range),
-        }
-    }
-}
-
-impl<const BYTES: usize> Source for PackedRgb<'_, BYTES> {
-    fn size(&self) -> [usize; 2] {
-        self.size
-    }
-
-    #[inline(always)]
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3] {
-        let nx = Neighbours::new(x, STEPS, self.size[0]);
-        let ny = Neighbours::new(y, STEPS, self.size[1]);
-        let mut pixels = [[0u32; LANES]; 4];
-        for i in 0..LANES {
-            let pair = self
-                .rows
-                .pair::<8>(nx.first[i] as usize * BYTES, ny.first[i]);
-            let [top, bottom] = pair.map(u64::from_le_bytes);
-            pixels[0][i] = top as u32;
-            pixels[1][i] = (top >> (8 * BYTES)) as u32;
-            pixels[2][i] = bottom as u32;
-            pixels[3][i] = (bottom >> (8 * BYTES)) as u32;
-        }
-        self.shifts.map(|shift| {
-            let mut out = [0.0; LANES];
-            for i in 0..LANES {
-                let [a, b, c, d] = [0, 1, 2, 3].map(|tap: usize| byte(pixels[tap][i], shift));
-                let level = blend([a, b], [c, d], nx.weight[i], ny.weight[i]);
-                out[i] = limit(self.stretch.apply(level));
-            }
-            out
-        })
-    }
-}
-
-/// Luma alone.
-pub struct Gray<'a> {
-    size: [usize; 2],
-    rows: Rows<'a>,
-    stretch: Stretch,
-}
-
-impl<'a> Gray<'a> {
-    pub fn new(image: &ImageView<'a>) -> Self {
-        Self {
-            size: [image.width(), image.height()],
-            rows: Rows::new(image.plane(0), image.height()),
-            stretch: Stretch::of_luma(image.colorimetry().range),
-        }
-    }
-}
-
-impl Source for Gray<'_> {
-    fn size(&self) -> [usize; 2] {
-        self.size
-    }
-
-    #[inline(always)]
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3] {
-        let nx = Neighbours::new(x, STEPS, self.size[0]);
-        let ny = Neighbours::new(y, STEPS, self.size[1]);
-        let mut words = [0; LANES];
-        for i in 0..LANES {
-            words[i] = join(self.rows.pair(nx.first[i] as usize, ny.first[i]));
-        }
-        let mut out = blend_words(&words, LUMA_SHIFTS, &nx, &ny);
-        for value in &mut out {
-            *value = limit(self.stretch.apply(*value));
-        }
-        [out; 3]
-    }
-}
-
 /// Bit positions of the top left, top right, bottom left and bottom right neighbour in a word made by [`join`].
 const LUMA_SHIFTS: [u32; 4] = [0, 8, 16, 24];
-
-/// Bit positions in a word of columns of which each holds its upper, then its lower neighbour.
-const COLUMN_SHIFTS: [u32; 4] = [0, 16, 8, 24];
 
 /// Two pairs of bytes in one word.
 #[inline(always)]
@@ -219,217 +150,12 @@ fn join(pairs: [[u8; 2]; 2]) -> u32 {
     u32::from(low) | u32::from(high) << 16
 }
 
-/// Blends four neighbours held in one word; `shifts` are their bit positions: top left, top right, bottom left, right.
+/// Interpolates luma held in words.
 #[inline(always)]
-fn blend_words(
-    words: &Lanes<u32>,
-    shifts: [u32; 4],
-    nx: &Neighbours,
-    ny: &Neighbours,
-) -> Lanes<f32> {
-    let mut out = [0.0; LANES];
+fn blend_luma(words: &Lanes<u32>, raster: &Raster, out: &mut Lanes<Spread>) {
     for i in 0..LANES {
-        let [a, b, c, d] = shifts.map(|shift| byte(words[i], shift));
-        out[i] = blend([a, b], [c, d], nx.weight[i], ny.weight[i]);
-    }
-    out
-}
-
-/// Y′CbCr; `P` knows where the samples are.
-pub struct Yuv<P> {
-    size: [usize; 2],
-    chroma_size: [usize; 2],
-    site: ChromaSite,
-    planes: P,
-    to_rgb: YuvToRgb,
-}
-
-/// Where a Y′CbCr layout keeps its samples.
-pub trait Planes {
-    /// Bit positions of the four neighbours in a chroma word.
-    const CHROMA_SHIFTS: [u32; 4];
-
-    /// Luma of columns `x`, `x`+1 in rows `y`, `y`+1, at [`LUMA_SHIFTS`] of a word.
-    fn luma(&self, x: u32, y: u32) -> u32;
-
-    /// Cb of columns `x`, `x`+1 in rows `y`, `y`+1 of the chroma raster, at [`Self::CHROMA_SHIFTS`] of a word, and Cr likewise.
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2];
-}
-
-impl<P: Planes> Yuv<P> {
-    fn new(image: &ImageView, planes: P) -> Self {
-        let (width, height) = (image.width(), image.height());
-        let chroma_height = match image.format() {
-            PixelFormat::Yuy2 | PixelFormat::Uyvy => height,
-            _ => height.div_ceil(2),
-        };
-        Self {
-            size: [width, height],
-            chroma_size: [width.div_ceil(2), chroma_height],
-            site: image.colorimetry().chroma_site,
-            planes,
-            to_rgb: YuvToRgb::new(image.colorimetry()),
-        }
-    }
-
-    /// Chroma rows are luma rows.
-    fn has_full_height_chroma(&self) -> bool {
-        self.chroma_size[1] == self.size[1]
-    }
-}
-
-impl<P: Planes> Source for Yuv<P> {
-    fn size(&self) -> [usize; 2] {
-        self.size
-    }
-
-    #[inline(always)]
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> [Lanes<f32>; 3] {
-        let luma_x = Neighbours::new(x, STEPS, self.size[0]);
-        let luma_y = Neighbours::new(y, STEPS, self.size[1]);
-        let [columns, rows] = self.chroma_size;
-        let chroma_x = Neighbours::subsampled(x, self.site.horizontally_cosited, columns);
-        let chroma_y = if self.has_full_height_chroma() {
-            Neighbours::new(y, STEPS, rows)
-        } else {
-            Neighbours::subsampled(y, self.site.vertically_cosited, rows)
-        };
-        let mut words = [[0; LANES]; 3];
-        for i in 0..LANES {
-            words[0][i] = self.planes.luma(luma_x.first[i], luma_y.first[i]);
-            let [u, v] = self.planes.chroma(chroma_x.first[i], chroma_y.first[i]);
-            words[1][i] = u;
-            words[2][i] = v;
-        }
-        let luma = blend_words(&words[0], LUMA_SHIFTS, &luma_x, &luma_y);
-        let cb = blend_words(&words[1], P::CHROMA_SHIFTS, &chroma_x, &chroma_y);
-        let cr = blend_words(&words[2], P::CHROMA_SHIFTS, &chroma_x, &chroma_y);
-        let mut out = [[0.0; LANES]; 3];
-        for i in 0..LANES {
-            let rgb = self.to_rgb.apply(luma[i], cb[i], cr[i]);
-            for (channel, value) in out.iter_mut().zip(rgb) {
-                channel[i] = value;
-            }
-        }
-        out
-    }
-}
-
-/// NV12 and NV21.
-pub struct SemiPlanar<'a> {
-    luma: Rows<'a>,
-    chroma: Rows<'a>,
-    /// Bit position of Cb in a chroma pair, 0 or 8; Cr has the other.
-    cb_shift: u32,
-}
-
-impl<'a> Yuv<SemiPlanar<'a>> {
-    pub fn semi_planar(image: &ImageView<'a>) -> Self {
-        let height = image.height();
-        let planes = SemiPlanar {
-            luma: Rows::new(image.plane(0), height),
-            chroma: Rows::new(image.plane(1), height.div_ceil(2)),
-            cb_shift: if image.format() == PixelFormat::Nv21 {
-                8
-            } else {
-                0
-            },
-        };
-        Self::new(image, planes)
-    }
-}
-
-impl Planes for SemiPlanar<'_> {
-    const CHROMA_SHIFTS: [u32; 4] = COLUMN_SHIFTS;
-
-    #[inline(always)]
-    fn luma(&self, x: u32, y: u32) -> u32 {
-        join(self.luma.pair(x as usize, y))
-    }
-
-    #[inline(always)]
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2] {
-        const EVEN: u32 = 0x00ff_00ff;
-        let [top, bottom] = self.chroma.pair(x as usize * 2, y).map(u32::from_le_bytes);
-        [self.cb_shift, 8 - self.cb_shift]
-            .map(|shift| ((top >> shift) & EVEN) | ((bottom >> shift) & EVEN) << 8)
-    }
-}
-
-/// I420 and YV12.
-pub struct Planar<'a> {
-    luma: Rows<'a>,
-    cb: Rows<'a>,
-    cr: Rows<'a>,
-}
-
-impl<'a> Yuv<Planar<'a>> {
-    pub fn planar(image: &ImageView<'a>) -> Self {
-        let height = image.height();
-        let [second, third] = [1, 2].map(|i| Rows::new(image.plane(i), height.div_ceil(2)));
-        let (cb, cr) = match image.format() {
-            PixelFormat::Yv12 => (third, second),
-            _ => (second, third),
-        };
-        let luma = Rows::new(image.plane(0), height);
-        Self::new(image, Planar { luma, cb, cr })
-    }
-}
-
-impl Planes for Planar<'_> {
-    const CHROMA_SHIFTS: [u32; 4] = LUMA_SHIFTS;
-
-    #[inline(always)]
-    fn luma(&self, x: u32, y: u32) -> u32 {
-        join(self.luma.pair(x as usize, y))
-    }
-
-    #[inline(always)]
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2] {
-        [self.cb, self.cr].map(|plane| join(plane.pair(x as usize, y)))
-    }
-}
-
-/// YUY2 and UYVY.
-pub struct Packed<'a> {
-    rows: Rows<'a>,
-    /// Bit position of luma in a pair of bytes, 0 or 8; chroma has the other.
-    luma_shift: u32,
-}
-
-impl<'a> Yuv<Packed<'a>> {
-    pub fn packed(image: &ImageView<'a>) -> Self {
-        let planes = Packed {
-            rows: Rows::new(image.plane(0), image.height()),
-            luma_shift: match image.format() {
-                PixelFormat::Uyvy => 8,
-                _ => 0,
-            },
-        };
-        Self::new(image, planes)
-    }
-}
-
-impl Planes for Packed<'_> {
-    const CHROMA_SHIFTS: [u32; 4] = COLUMN_SHIFTS;
-
-    #[inline(always)]
-    fn luma(&self, x: u32, y: u32) -> u32 {
-        const LUMA: u32 = 0x00ff_00ff;
-        let pair = self.rows.pair(x as usize * 2, y).map(u32::from_le_bytes);
-        let [top, bottom] = pair.map(|word| (word >> self.luma_shift) & LUMA);
-        (top | top >> 8) & 0xffff | (bottom | bottom >> 8) << 16
-    }
-
-    #[inline(always)]
-    fn chroma(&self, x: u32, y: u32) -> [u32; 2] {
-        const FIRST_OF_FOUR: u64 = 0x0000_00ff_0000_00ff;
-        let pair = self.rows.pair(x as usize * 4, y).map(u64::from_le_bytes);
-        let [top, bottom] = pair.map(|word| word >> (8 - self.luma_shift));
-        [0, 16].map(|shift| {
-            let columns =
-                ((top >> shift) & FIRST_OF_FOUR) | ((bottom >> shift) & FIRST_OF_FOUR) << 8;
-            columns as u32 | (columns >> 16) as u32
-        })
+        let [a, b, c, d] = LUMA_SHIFTS.map(|shift| byte(words[i], shift));
+        let luma = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
+        out[i] = spread(code(luma));
     }
 }

@@ -72,7 +72,8 @@ impl LandmarkDetector {
         }
         let outputs = self.network.run()?;
         let presence = outputs.get(1).first().copied().map_or(0.0, sigmoid);
-        if !(presence > min_presence) {
+        let is_face = presence > min_presence;
+        if !is_face {
             return Ok(None);
         }
         let aspect = image.width() as f32 / image.height() as f32;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The engine from Google's model bundle.
 
-use std::path::Path;
-
 use super::{MediaPipe, Parts};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
-use crate::face::manifest;
 use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
 use crate::face::model::task::Bundle;
-use crate::face::model::{Model, ModelError, ModelFile, tflite};
+use crate::face::model::{Model, ModelError, tflite};
 
 /// The published bundle.
 const BUNDLE: &str = "face_landmarker.task";
@@ -17,8 +14,7 @@ const BUNDLE: &str = "face_landmarker.task";
 /// Folder that a collection of models keeps it in.
 const FAMILY: &str = "mediapipe";
 
-/// Loads the bundle that `config` names, or the one found by [`locate::model`]. A file with a name of the manifest has to
-/// have its hash.
+/// Loads the bundle that `config` names, or the one found by [`locate::model`].
 ///
 /// # Errors
 /// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
@@ -30,10 +26,6 @@ pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
         config.models_dir.as_deref(),
     )?;
     let bundle = Bundle::open(&path)?;
-    bundle
-        .files
-        .iter()
-        .try_for_each(|file| check_hash(file, &path))?;
     let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
     let options = SessionOptions {
         threads: config.threads,
@@ -55,16 +47,4 @@ pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
         files: bundle.files,
     };
     MediaPipe::new(parts, config)
-}
-
-fn check_hash(file: &ModelFile, path: &Path) -> Result<(), ModelError> {
-    let Some(known) = manifest::known(&file.name).filter(|known| known.sha256 != file.sha256)
-    else {
-        return Ok(());
-    };
-    Err(ModelError::Hash {
-        path: path.to_owned(),
-        expected: known.sha256.clone(),
-        actual: file.sha256.clone(),
-    })
 }

@@ -37,7 +37,7 @@ const MAX_ITERATIONS: usize = 100;
 /// reflections (Gower, Dijksterhuis: "Procrustes Problems", section 4.6).
 pub fn solve(points: &[Correspondence]) -> Option<Similarity> {
     let total: f64 = points.iter().map(|p| p.weight).sum();
-    if !(total > EPSILON) {
+    if total.is_nan() || total <= EPSILON {
         return None;
     }
     let mean = |place: fn(&Correspondence) -> Vector3<f64>| {

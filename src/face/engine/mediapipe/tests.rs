@@ -26,10 +26,12 @@ struct Script {
 
 type Shared = Arc<Mutex<Script>>;
 
+type Answer = Box<dyn Fn(&mut Script) -> Vec<ArrayD<f32>> + Send>;
+
 /// A network of the script.
 struct Scripted {
     inputs: [TensorSpec; 1],
-    answer: Box<dyn Fn(&mut Script) -> Vec<ArrayD<f32>> + Send>,
+    answer: Answer,
     script: Shared,
 }
 
@@ -241,7 +243,8 @@ fn reset_forgets_the_faces_followed() {
 
 #[test]
 fn answers_that_are_no_faces_are_dropped() {
-    let bad: [(&str, fn(usize) -> f32); 4] = [
+    type Answers = fn(usize) -> f32;
+    let bad: [(&str, Answers); 4] = [
         ("one place", |_| 128.0),
         ("no numbers", |_| f32::NAN),
         ("one infinity", |i| {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! An ONNX graph under construction.
 
-use std::collections::HashSet;
-
 /// A value of a [`Graph`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Value(usize);
 
 impl Value {
@@ -29,6 +27,9 @@ pub(super) enum Attribute {
     Float(f32),
 }
 
+/// Attributes with their names.
+pub(super) type Attributes = Vec<(&'static str, Attribute)>;
+
 /// An operator with one output.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
@@ -36,7 +37,23 @@ pub(super) struct Node {
     pub op: &'static str,
     pub inputs: Vec<Value>,
     pub output: Value,
-    pub attributes: Vec<(&'static str, Attribute)>,
+    pub attributes: Attributes,
+}
+
+impl Node {
+    /// The attribute `name`.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, value)| value)
+    }
+
+    /// Puts `value` in place of the attribute `name`.
+    pub fn set_attribute(&mut self, name: &'static str, value: Attribute) {
+        self.attributes.retain(|(other, _)| *other != name);
+        self.attributes.push((name, value));
+    }
 }
 
 /// What is known of a value.
@@ -46,7 +63,7 @@ pub(super) struct Info {
     pub constant: Option<Data>,
 }
 
-/// Nodes in an order in which they can run, and the values between them.
+/// Nodes and the values between them.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub values: Vec<Info>,
@@ -71,35 +88,60 @@ impl Graph {
         }
     }
 
+    /// Content of `value` if it is a constant of integers.
+    pub fn ints(&self, value: Value) -> Option<&[i64]> {
+        match &self.values[value.0].constant {
+            Some(Data::Int(values)) => Some(values),
+            _ => None,
+        }
+    }
+
     /// The node that yields `value`.
     pub fn producer(&self, value: Value) -> Option<&Node> {
-        self.nodes.iter().find(|node| node.output == value)
+        self.nodes.iter().rfind(|node| node.output == value)
+    }
+
+    /// For each value, the position of the node that yields it.
+    pub fn producers(&self) -> Vec<Option<usize>> {
+        let mut producers = vec![None; self.values.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            producers[node.output.0] = Some(index);
+        }
+        producers
+    }
+
+    /// For each value, the positions of the nodes that take it, one for each time; the graph's outputs count as taken
+    /// by `usize::MAX`.
+    pub fn users(&self) -> Vec<Vec<usize>> {
+        let mut users = vec![Vec::new(); self.values.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            for input in &node.inputs {
+                users[input.0].push(index);
+            }
+        }
+        for (value, _) in &self.outputs {
+            users[value.0].push(usize::MAX);
+        }
+        users
     }
 
     /// A new value that nothing yields yet.
     pub fn value(&mut self, shape: Vec<usize>) -> Value {
-        self.values.push(Info {
-            shape,
-            constant: None,
-        });
-        Value(self.values.len() - 1)
+        self.push(shape, None)
     }
 
     /// A constant of floats.
     pub fn constant(&mut self, shape: Vec<usize>, content: Vec<f32>) -> Value {
-        self.values.push(Info {
-            shape,
-            constant: Some(Data::Float(content)),
-        });
-        Value(self.values.len() - 1)
+        self.push(shape, Some(Data::Float(content)))
     }
 
     /// A constant list of integers.
     pub fn integers(&mut self, content: Vec<i64>) -> Value {
-        self.values.push(Info {
-            shape: vec![content.len()],
-            constant: Some(Data::Int(content)),
-        });
+        self.push(vec![content.len()], Some(Data::Int(content)))
+    }
+
+    fn push(&mut self, shape: Vec<usize>, constant: Option<Data>) -> Value {
+        self.values.push(Info { shape, constant });
         Value(self.values.len() - 1)
     }
 
@@ -108,7 +150,7 @@ impl Graph {
         &mut self,
         op: &'static str,
         inputs: &[Value],
-        attributes: Vec<(&'static str, Attribute)>,
+        attributes: Attributes,
         shape: Vec<usize>,
     ) -> Value {
         let output = self.value(shape);
@@ -121,6 +163,12 @@ impl Graph {
         output
     }
 
+    /// Adds an element-wise node, whose output is shaped as its first input.
+    pub fn elementwise(&mut self, op: &'static str, inputs: &[Value]) -> Value {
+        let shape = self.shape(inputs[0]).to_vec();
+        self.node(op, inputs, vec![], shape)
+    }
+
     /// `value` with its elements under another shape. Chains of reshapes become one.
     pub fn reshape(&mut self, value: Value, shape: Vec<usize>) -> Value {
         let source = match self.producer(value) {
@@ -130,6 +178,10 @@ impl Graph {
         if self.shape(source) == shape {
             return source;
         }
+        if let Some(content) = self.floats(source) {
+            let content = content.to_vec();
+            return self.constant(shape, content);
+        }
         let target = self.integers(shape.iter().map(|n| *n as i64).collect());
         self.node("Reshape", &[source, target], vec![], shape)
     }
@@ -137,27 +189,40 @@ impl Graph {
     /// `value` with its axes in another order.
     pub fn transpose(&mut self, value: Value, order: &[usize]) -> Value {
         let shape = self.shape(value);
-        let shape: Vec<usize> = order.iter().map(|axis| shape[*axis]).collect();
-        if keeps_elements_in_place(self.shape(value), order) {
-            return self.reshape(value, shape);
+        let target: Vec<usize> = order.iter().map(|axis| shape[*axis]).collect();
+        if keeps_elements_in_place(shape, order) {
+            return self.reshape(value, target);
         }
         let order = order.iter().map(|axis| *axis as i64).collect();
         let attributes = vec![("perm", Attribute::Ints(order))];
-        self.node("Transpose", &[value], attributes, shape)
+        self.node("Transpose", &[value], attributes, target)
     }
 
-    /// Drops nodes that no output depends on.
-    pub fn prune(&mut self) {
-        let mut needed: HashSet<Value> = self.outputs.iter().map(|(value, _)| *value).collect();
-        let mut kept: Vec<Node> = Vec::with_capacity(self.nodes.len());
-        for node in self.nodes.drain(..).rev() {
-            if needed.contains(&node.output) {
-                needed.extend(&node.inputs);
-                kept.push(node);
+    /// Drops nodes that no output depends on, and puts the others into an order in which they can run.
+    pub fn sort(&mut self) {
+        let producers = self.producers();
+        let mut done = vec![false; self.nodes.len()];
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut pending: Vec<usize> = self
+            .outputs
+            .iter()
+            .rev()
+            .filter_map(|(value, _)| producers[value.0])
+            .collect();
+        while let Some(&index) = pending.last() {
+            let inputs = self.nodes[index].inputs.iter().rev();
+            let before = pending.len();
+            if !done[index] {
+                pending.extend(inputs.filter_map(|v| producers[v.0]).filter(|i| !done[*i]));
+            }
+            if pending.len() == before {
+                pending.pop();
+                if !std::mem::replace(&mut done[index], true) {
+                    order.push(index);
+                }
             }
         }
-        kept.reverse();
-        self.nodes = kept;
+        self.nodes = order.iter().map(|i| self.nodes[*i].clone()).collect();
     }
 }
 

@@ -2,9 +2,9 @@
 //! Lowers a TFLite network to an ONNX graph.
 //!
 //! TFLite's images have channels last, ONNX's convolutions want them first. Each tensor is kept in the form in which
-//! its operator yields it, and brought into the other only where an operator asks for that; where no element moves,
-//! that is a reshape. So the convolutional networks transpose nothing between input and output, and the blendshape
-//! network, whose file transposes around every token-mixing block, nothing at all.
+//! its operator yields it, and brought into the other only where an operator asks for that. A tensor of which only the
+//! last two sides exceed 1 is a matrix, and the two forms are the matrix and its transpose: what the blendshape network
+//! transposes around each block that mixes its tokens is then at hand without a transposition.
 
 mod convolution;
 mod elementwise;
@@ -19,6 +19,9 @@ const FIRST_FROM_LAST: [usize; 4] = [0, 3, 1, 2];
 
 /// Order of axes that brings channels last.
 const LAST_FROM_FIRST: [usize; 4] = [0, 2, 3, 1];
+
+/// Order of axes that transposes a matrix.
+const TRANSPOSED: [usize; 2] = [1, 0];
 
 /// Operators, as `BuiltinOperator` in TFLite's schema numbers them.
 mod code {
@@ -84,17 +87,15 @@ pub(super) fn lower(network: &Network<'_>) -> Result<Graph, Reason> {
             .map_err(|reason| format!("operator {index} ({}): {reason}", name(operator.code)))?;
     }
     lowering.declare_outputs()?;
-    let mut graph = lowering.graph;
-    graph.prune();
-    Ok(graph)
+    Ok(lowering.graph)
 }
 
 /// The forms in which a tensor was computed so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Forms {
-    /// Axes as in the file.
+    /// Axes as in the file; of a matrix, without the axes of length 1 in front.
     as_filed: Option<Value>,
-    /// Of an image: batch, channels, height, width.
+    /// Of an image: batch, channels, height, width. Of a matrix: its transpose.
     channels_first: Option<Value>,
 }
 
@@ -124,13 +125,12 @@ impl<'a> Lowering<'a> {
                 operator.code == code::CONV_2D && operator.inputs.first() == Some(&Some(tensor))
             });
             let value = if read_by_convolution {
-                let shape = first_from_last(&info.shape)?;
-                let value = self.graph.value(shape);
-                self.forms[tensor].channels_first = Some(value);
+                let value = self.graph.value(first_from_last(&info.shape)?);
+                self.set_image(tensor, value);
                 value
             } else {
                 let value = self.graph.value(info.shape.clone());
-                self.forms[tensor].as_filed = Some(value);
+                self.set_as_filed(tensor, value);
                 value
             };
             self.graph.inputs.push((value, info.name.clone()));
@@ -140,12 +140,11 @@ impl<'a> Lowering<'a> {
 
     fn declare_outputs(&mut self) -> Result<(), Reason> {
         for &tensor in &self.network.outputs {
-            let value = self.as_filed(tensor)?;
+            let value = self.whole(tensor)?;
             // An output needs a value of its own to carry its name.
             let taken = self.graph.inputs.iter().chain(&self.graph.outputs);
             let value = if taken.into_iter().any(|(other, _)| *other == value) {
-                let shape = self.graph.shape(value).to_vec();
-                self.graph.node("Identity", &[value], vec![], shape)
+                self.graph.elementwise("Identity", &[value])
             } else {
                 value
             };
@@ -190,12 +189,25 @@ impl<'a> Lowering<'a> {
         if self.network.tensors[source].constant.is_none() {
             return Err("only constants are supported".into());
         }
-        self.constants[output(operator)?] = source;
+        let target = output(operator)?;
+        self.expect_shape(target, self.shape(source))?;
+        self.constants[target] = source;
         Ok(())
     }
 
     fn shape(&self, tensor: usize) -> &'a [usize] {
         &self.network.tensors[tensor].shape
+    }
+
+    /// Shapes are stated in the file for every tensor: those that contradict each other are refused.
+    fn expect_shape(&self, tensor: usize, expected: &[usize]) -> Result<(), Reason> {
+        let shape = self.shape(tensor);
+        if shape == expected {
+            return Ok(());
+        }
+        Err(format!(
+            "its output has the shape {shape:?}, not {expected:?}"
+        ))
     }
 
     fn constant(&self, tensor: usize) -> Option<&'a Constant> {
@@ -218,33 +230,67 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The tensor with its axes as in the file.
+    /// Whether only the last two sides exceed 1.
+    fn is_matrix(&self, tensor: usize) -> bool {
+        matches!(self.shape(tensor), [front @ .., _, _] if front.iter().all(|side| *side == 1))
+    }
+
+    /// The shape of a tensor's form as filed.
+    fn filed_shape(&self, tensor: usize) -> Vec<usize> {
+        let shape = self.shape(tensor);
+        let skipped = if self.is_matrix(tensor) {
+            shape.len() - 2
+        } else {
+            0
+        };
+        shape[skipped..].to_vec()
+    }
+
+    /// The tensor with its axes as in the file; a matrix without the axes of length 1 in front.
     fn as_filed(&mut self, tensor: usize) -> Result<Value, Reason> {
         if let Some(value) = self.forms[tensor].as_filed {
             return Ok(value);
         }
         let value = match self.forms[tensor].channels_first {
+            Some(value) if self.is_matrix(tensor) => self.graph.transpose(value, &TRANSPOSED),
             Some(value) => self.graph.transpose(value, &LAST_FROM_FIRST),
             None => {
                 let content = self.floats(tensor).map_err(|_| self.unknown(tensor))?;
                 self.graph
-                    .constant(self.shape(tensor).to_vec(), content.to_vec())
+                    .constant(self.filed_shape(tensor), content.to_vec())
             }
         };
         self.forms[tensor].as_filed = Some(value);
         Ok(value)
     }
 
-    /// The image with its channels first.
+    /// The image with its channels first, or the transposed matrix.
     fn channels_first(&mut self, tensor: usize) -> Result<Value, Reason> {
         if let Some(value) = self.forms[tensor].channels_first {
             return Ok(value);
         }
-        first_from_last(self.shape(tensor))?;
         let value = self.as_filed(tensor)?;
-        let value = self.graph.transpose(value, &FIRST_FROM_LAST);
+        let value = if self.is_matrix(tensor) {
+            self.graph.transpose(value, &TRANSPOSED)
+        } else {
+            first_from_last(self.shape(tensor))?;
+            self.graph.transpose(value, &FIRST_FROM_LAST)
+        };
         self.forms[tensor].channels_first = Some(value);
         Ok(value)
+    }
+
+    /// The tensor with all its axes, as in the file.
+    fn whole(&mut self, tensor: usize) -> Result<Value, Reason> {
+        let value = self.as_filed(tensor)?;
+        Ok(self.graph.reshape(value, self.shape(tensor).to_vec()))
+    }
+
+    /// The tensor as an image: batch, channels, height, width.
+    fn image(&mut self, tensor: usize) -> Result<Value, Reason> {
+        let shape = first_from_last(self.shape(tensor))?;
+        let value = self.channels_first(tensor)?;
+        Ok(self.graph.reshape(value, shape))
     }
 
     /// Whether the tensor is at hand with its channels first and not otherwise.
@@ -258,13 +304,16 @@ impl<'a> Lowering<'a> {
         format!("tensor {name} is used before it is computed")
     }
 
+    /// Defines a tensor by a value with its axes as in the file.
     fn set_as_filed(&mut self, tensor: usize, value: Value) {
+        let value = self.graph.reshape(value, self.filed_shape(tensor));
         self.forms[tensor] = Forms {
             as_filed: Some(value),
             channels_first: None,
         };
     }
 
+    /// Defines a tensor by its form with channels first.
     fn set_channels_first(&mut self, tensor: usize, value: Value) {
         self.forms[tensor] = Forms {
             as_filed: None,
@@ -272,14 +321,20 @@ impl<'a> Lowering<'a> {
         };
     }
 
+    /// Defines a tensor by an image: batch, channels, height, width.
+    fn set_image(&mut self, tensor: usize, value: Value) {
+        let value = match *self.shape(tensor) {
+            [1, 1, width, channels] => self.graph.reshape(value, vec![channels, width]),
+            _ => value,
+        };
+        self.set_channels_first(tensor, value);
+    }
+
     /// Appends the activation that TFLite fuses into an operator.
     fn activated(&mut self, value: Value, activation: u8) -> Result<Value, Reason> {
         match activation {
             0 => Ok(value),
-            1 => {
-                let shape = self.graph.shape(value).to_vec();
-                Ok(self.graph.node("Relu", &[value], vec![], shape))
-            }
+            1 => Ok(self.graph.elementwise("Relu", &[value])),
             other => Err(format!("fused activation {other} is not supported")),
         }
     }
@@ -348,4 +403,14 @@ fn first_from_last(shape: &[usize]) -> Result<Vec<usize>, Reason> {
         return Err(format!("{shape:?} is not the shape of an image"));
     };
     Ok(vec![batch, channels, height, width])
+}
+
+/// An axis of `rank`, which a file may count from either end, counted from the end: −1 is the last.
+fn axis_from_end(axis: i32, rank: usize) -> Result<i64, Reason> {
+    let (axis, rank) = (i64::from(axis), rank as i64);
+    match axis {
+        _ if (0..rank).contains(&axis) => Ok(axis - rank),
+        _ if (-rank..0).contains(&axis) => Ok(axis),
+        _ => Err(format!("axis {axis} does not exist")),
+    }
 }

@@ -10,6 +10,9 @@ use super::flatbuffer::{Reason, Table};
 /// Most elements a tensor may have: 16 times the largest activation of MediaPipe's networks (128·128·16).
 const MAX_ELEMENTS: usize = 1 << 22;
 
+/// Most axes a tensor may have: as many as TFLite's runtime takes.
+const MAX_RANK: usize = 8;
+
 /// A network: the first subgraph of a file.
 #[derive(Debug)]
 pub(super) struct Network<'a> {
@@ -152,7 +155,7 @@ fn read_tensor(
     let elements = shape
         .iter()
         .try_fold(1usize, |product, n| product.checked_mul(*n))
-        .filter(|n| *n <= MAX_ELEMENTS)
+        .filter(|n| *n <= MAX_ELEMENTS && shape.len() <= MAX_RANK)
         .ok_or_else(|| format!("tensor {name} is larger than supported: {shape:?}"))?;
     let buffer = buffers
         .get(table.index(2)?)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Convolutions, pooling and PRelu: what keeps images in ONNX Runtime's blocked layout.
+//! Convolutions, and the other operators on images.
 
 use super::super::flatbuffer::{Reason, Table};
 use super::super::graph::{Attribute, Value};
@@ -31,8 +31,7 @@ impl Lowering<'_> {
             same_padding: options.u8(0)? == 0,
         };
         let activation = options.u8(3)?;
-        let is_product = window.is_pointwise() && !self.is_channels_first(source);
-        if is_product {
+        if window.is_pointwise() && self.is_matrix(source) {
             return self.matrix_product(operator, [outputs, inputs], activation);
         }
         // From output, y, x, input to output, input, y, x.
@@ -76,17 +75,18 @@ impl Lowering<'_> {
         let mut attributes = window.attributes(self.shape(source));
         attributes.push(("dilations", ints(&window.dilation)));
         attributes.push(("group", Attribute::Int(groups as i64)));
-        let mut inputs = vec![self.channels_first(source)?, weights];
+        let mut inputs = vec![self.image(source)?, weights];
         if let Some(Some(bias)) = operator.inputs.get(2) {
             inputs.push(self.as_filed(*bias)?);
         }
         let value = self.graph.node("Conv", &inputs, attributes, shape);
         let value = self.activated(value, activation)?;
-        self.set_channels_first(target, value);
+        self.set_image(target, value);
         Ok(())
     }
 
-    /// A 1×1 convolution over values with channels last is a product with a matrix.
+    /// A 1×1 convolution over a matrix is a product: of the matrix with the weights, or of the weights with its
+    /// transpose.
     fn matrix_product(
         &mut self,
         operator: &Operator<'_>,
@@ -94,23 +94,44 @@ impl Lowering<'_> {
         activation: u8,
     ) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let content = permuted(self.floats(input(operator, 1)?)?, 1, outputs, inputs);
-        let matrix = self.graph.constant(vec![inputs, outputs], content);
-        let rows: usize = self.shape(source).iter().rev().skip(1).product();
-        let value = self.as_filed(source)?;
-        let value = self.graph.reshape(value, vec![rows, inputs]);
-        let mut operands = vec![value, matrix];
-        if let Some(Some(bias)) = operator.inputs.get(2) {
-            operands.push(self.as_filed(*bias)?);
+        let mut shape = self.shape(source).to_vec();
+        if shape.pop() != Some(inputs) {
+            return Err("its weights do not fit its input".into());
         }
-        let value = self
-            .graph
-            .node("Gemm", &operands, vec![], vec![rows, outputs]);
-        let value = self.activated(value, activation)?;
-        let value = self
-            .graph
-            .reshape(value, self.network.tensors[target].shape.clone());
-        self.set_as_filed(target, value);
+        shape.push(outputs);
+        self.expect_shape(target, &shape)?;
+        let weights = self.floats(input(operator, 1)?)?;
+        let bias = operator.inputs.get(2).copied().flatten();
+        let bias = bias.map(|bias| self.as_filed(bias)).transpose()?;
+        if self.is_channels_first(source) {
+            let weights = self.graph.constant(vec![outputs, inputs], weights.to_vec());
+            let value = self.channels_first(source)?;
+            let columns = self.graph.shape(value)[1];
+            let bias = bias.map(|bias| self.graph.reshape(bias, vec![outputs, 1]));
+            let operands: Vec<Value> = [Some(weights), Some(value), bias]
+                .into_iter()
+                .flatten()
+                .collect();
+            let value = self
+                .graph
+                .node("Gemm", &operands, vec![], vec![outputs, columns]);
+            let value = self.activated(value, activation)?;
+            self.set_channels_first(target, value);
+        } else {
+            let weights = permuted(weights, 1, outputs, inputs);
+            let weights = self.graph.constant(vec![inputs, outputs], weights);
+            let value = self.as_filed(source)?;
+            let rows = self.graph.shape(value)[0];
+            let operands: Vec<Value> = [Some(value), Some(weights), bias]
+                .into_iter()
+                .flatten()
+                .collect();
+            let value = self
+                .graph
+                .node("Gemm", &operands, vec![], vec![rows, outputs]);
+            let value = self.activated(value, activation)?;
+            self.set_as_filed(target, value);
+        }
         Ok(())
     }
 
@@ -126,40 +147,26 @@ impl Lowering<'_> {
         let shape = super::first_from_last(self.shape(target))?;
         let mut attributes = window.attributes(self.shape(source));
         attributes.push(("kernel_shape", ints(&window.kernel)));
-        let value = self.channels_first(source)?;
+        let value = self.image(source)?;
         let value = self.graph.node("MaxPool", &[value], attributes, shape);
         let value = self.activated(value, options.u8(5)?)?;
-        self.set_channels_first(target, value);
+        self.set_image(target, value);
         Ok(())
     }
 
-    /// PRelu(x) = slope·x + (1 − slope)·relu(x), as two depthwise 1×1 convolutions and a sum: ONNX Runtime has no
-    /// blocked PRelu, and would leave the blocked layout and return to it around each one.
     pub(super) fn prelu(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let channels = self.shape(source).last().copied().unwrap_or(1);
+        self.expect_shape(target, self.shape(source))?;
+        let value = self.image(source)?;
+        let channels = self.graph.shape(value)[1];
         let slopes = self.floats(input(operator, 1)?)?;
         if slopes.len() != channels {
             return Err("only one slope per channel is supported".into());
         }
-        let value = self.channels_first(source)?;
-        let shape = self.graph.shape(value).to_vec();
-        let positive = self.graph.node("Relu", &[value], vec![], shape.clone());
-        let linear = self.scaled(value, slopes.to_vec());
-        let positive = self.scaled(positive, slopes.iter().map(|s| 1.0 - s).collect());
-        let sum = self.graph.node("Add", &[linear, positive], vec![], shape);
-        self.set_channels_first(target, sum);
+        let slopes = self.graph.constant(vec![channels, 1, 1], slopes.to_vec());
+        let value = self.graph.elementwise("PRelu", &[value, slopes]);
+        self.set_image(target, value);
         Ok(())
-    }
-
-    /// Each channel times its factor.
-    fn scaled(&mut self, value: Value, factors: Vec<f32>) -> Value {
-        let shape = self.graph.shape(value).to_vec();
-        let channels = factors.len();
-        let weights = self.graph.constant(vec![channels, 1, 1, 1], factors);
-        let attributes = vec![("group", Attribute::Int(channels as i64))];
-        self.graph
-            .node("Conv", &[value, weights], attributes, shape)
     }
 }
 

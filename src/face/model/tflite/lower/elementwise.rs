@@ -4,7 +4,7 @@
 use super::super::flatbuffer::Reason;
 use super::super::graph::{Attribute, Value};
 use super::super::schema::Operator;
-use super::{FIRST_FROM_LAST, Lowering, input, output};
+use super::{FIRST_FROM_LAST, Lowering, TRANSPOSED, input, output};
 
 impl Lowering<'_> {
     /// Applies `ops`, one after the other, in the form in which the tensor is at hand.
@@ -14,18 +14,19 @@ impl Lowering<'_> {
         ops: &[&'static str],
     ) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let channels_first = self.is_channels_first(source);
-        let mut value = match channels_first {
-            true => self.channels_first(source)?,
-            false => self.as_filed(source)?,
+        self.expect_shape(target, self.shape(source))?;
+        let apply = |lowering: &mut Self, value: Value| {
+            ops.iter()
+                .fold(value, |value, op| lowering.graph.elementwise(op, &[value]))
         };
-        for op in ops {
-            let shape = self.graph.shape(value).to_vec();
-            value = self.graph.node(op, &[value], vec![], shape);
-        }
-        match channels_first {
-            true => self.set_channels_first(target, value),
-            false => self.set_as_filed(target, value),
+        if self.is_channels_first(source) {
+            let value = self.channels_first(source)?;
+            let value = apply(self, value);
+            self.set_channels_first(target, value);
+        } else {
+            let value = self.as_filed(source)?;
+            let value = apply(self, value);
+            self.set_as_filed(target, value);
         }
         Ok(())
     }
@@ -35,76 +36,81 @@ impl Lowering<'_> {
         operator: &Operator<'_>,
         op: &'static str,
     ) -> Result<(), Reason> {
-        let target = output(operator)?;
         let activation = operator.options.map_or(Ok(0), |options| options.u8(0))?;
-        if self.wants_channels_first(operator)? {
-            let a = self.channels_first_operand(input(operator, 0)?)?;
-            let b = self.channels_first_operand(input(operator, 1)?)?;
-            let shape = super::first_from_last(self.shape(target))?;
-            let value = self.graph.node(op, &[a, b], vec![], shape);
-            let value = self.activated(value, activation)?;
-            self.set_channels_first(target, value);
-        } else {
-            let a = self.as_filed(input(operator, 0)?)?;
-            let b = self.as_filed(input(operator, 1)?)?;
-            let value = self.graph.node(
-                op,
-                &[a, b],
-                vec![],
-                self.network.tensors[target].shape.clone(),
-            );
-            let value = self.activated(value, activation)?;
-            self.set_as_filed(target, value);
-        }
-        Ok(())
-    }
-
-    /// Whether all operands are images or constants, and one of them has its channels first.
-    fn wants_channels_first(&self, operator: &Operator<'_>) -> Result<bool, Reason> {
-        let operands = [input(operator, 0)?, input(operator, 1)?];
-        let possible = operands.iter().all(|tensor| {
-            let rank = self.shape(*tensor).len();
-            rank == 4 || (rank < 4 && self.constant(*tensor).is_some())
-        });
-        Ok(possible
-            && operands
-                .iter()
-                .any(|tensor| self.is_channels_first(*tensor)))
-    }
-
-    /// An operand with channels first; axes that a constant lacks are added in front, as broadcasting does.
-    fn channels_first_operand(&mut self, tensor: usize) -> Result<Value, Reason> {
-        if self.shape(tensor).len() == 4 {
-            return self.channels_first(tensor);
-        }
-        let value = self.as_filed(tensor)?;
-        let shape = self.shape(tensor);
-        let mut image = vec![1; 4 - shape.len()];
-        image.extend_from_slice(shape);
-        let value = self.graph.reshape(value, image);
-        Ok(self.graph.transpose(value, &FIRST_FROM_LAST))
+        self.combine(operator, |lowering, a, b, shape| {
+            let value = lowering.graph.node(op, &[a, b], vec![], shape);
+            lowering.activated(value, activation)
+        })
     }
 
     pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+        self.combine(operator, |lowering, a, b, shape| {
+            let difference = lowering.graph.node("Sub", &[a, b], vec![], shape);
+            Ok(lowering.graph.elementwise("Mul", &[difference, difference]))
+        })
+    }
+
+    /// Hands both operands, in one form, to `apply`, along with the shape of the output in that form.
+    fn combine(
+        &mut self,
+        operator: &Operator<'_>,
+        apply: impl FnOnce(&mut Self, Value, Value, Vec<usize>) -> Result<Value, Reason>,
+    ) -> Result<(), Reason> {
+        let operands = [input(operator, 0)?, input(operator, 1)?];
         let target = output(operator)?;
-        let a = self.as_filed(input(operator, 0)?)?;
-        let b = self.as_filed(input(operator, 1)?)?;
-        let shape = self.shape(target).to_vec();
-        let difference = self.graph.node("Sub", &[a, b], vec![], shape.clone());
-        let square = self
-            .graph
-            .node("Mul", &[difference, difference], vec![], shape);
-        self.set_as_filed(target, square);
+        let channels_first = operands.iter().any(|t| self.is_channels_first(*t));
+        if !channels_first {
+            let [a, b] = operands;
+            let (a, b) = (self.as_filed(a)?, self.as_filed(b)?);
+            let value = apply(self, a, b, self.filed_shape(target))?;
+            self.set_as_filed(target, value);
+            return Ok(());
+        }
+        let a = self.operand(operands[0], target)?;
+        let b = self.operand(operands[1], target)?;
+        if self.is_matrix(target) {
+            let [rows, columns] = *self.filed_shape(target) else {
+                return Err("its output is not a matrix".into());
+            };
+            let value = apply(self, a, b, vec![columns, rows])?;
+            self.set_channels_first(target, value);
+        } else {
+            let shape = super::first_from_last(self.shape(target))?;
+            let value = apply(self, a, b, shape)?;
+            self.set_image(target, value);
+        }
         Ok(())
+    }
+
+    /// An operand with channels first. Axes that it lacks are added in front, as broadcasting does.
+    fn operand(&mut self, tensor: usize, target: usize) -> Result<Value, Reason> {
+        let is_matrix = self.is_matrix(target);
+        if self.shape(tensor).len() == self.shape(target).len() {
+            return match is_matrix {
+                true => self.channels_first(tensor),
+                false => self.image(tensor),
+            };
+        }
+        let value = self.as_filed(tensor)?;
+        let rank = if is_matrix { 2 } else { 4 };
+        let mut shape = self.graph.shape(value).to_vec();
+        if shape.len() > rank {
+            return Err("its inputs do not fit each other".into());
+        }
+        shape.splice(0..0, vec![1; rank - shape.len()]);
+        let value = self.graph.reshape(value, shape);
+        Ok(match is_matrix {
+            true => self.graph.transpose(value, &TRANSPOSED),
+            false => self.graph.transpose(value, &FIRST_FROM_LAST),
+        })
     }
 
     pub(super) fn mean(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let axes = self.reduced_axes(operator)?;
-        let keep = keep_dims(operator)?;
-        let attributes = vec![("axes", Attribute::Ints(axes)), ("keepdims", keep)];
+        let attributes = vec![("axes", Attribute::Ints(axes))];
         let value = self.as_filed(input(operator, 0)?)?;
         let target = output(operator)?;
-        let shape = self.shape(target).to_vec();
+        let shape = self.filed_shape(target);
         let value = self.graph.node("ReduceMean", &[value], attributes, shape);
         self.set_as_filed(target, value);
         Ok(())
@@ -112,36 +118,31 @@ impl Lowering<'_> {
 
     pub(super) fn sum(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let axes = self.reduced_axes(operator)?;
-        let keep = keep_dims(operator)?;
         let axes = self.graph.integers(axes);
         let value = self.as_filed(input(operator, 0)?)?;
         let target = output(operator)?;
-        let shape = self.shape(target).to_vec();
-        let value = self
-            .graph
-            .node("ReduceSum", &[value, axes], vec![("keepdims", keep)], shape);
+        let shape = self.filed_shape(target);
+        let value = self.graph.node("ReduceSum", &[value, axes], vec![], shape);
         self.set_as_filed(target, value);
         Ok(())
     }
 
-    /// The axes of a reduction, counted from the front.
+    /// The axes of a reduction, counted from the end; those that a matrix leaves out have nothing to reduce.
     fn reduced_axes(&self, operator: &Operator<'_>) -> Result<Vec<i64>, Reason> {
-        let rank = self.shape(input(operator, 0)?).len() as i64;
-        self.ints(input(operator, 1)?)?
-            .iter()
-            .map(|axis| {
-                let axis = i64::from(*axis);
-                let axis = if axis < 0 { axis + rank } else { axis };
-                (0..rank)
-                    .contains(&axis)
-                    .then_some(axis)
-                    .ok_or_else(|| format!("axis {axis} does not exist"))
-            })
-            .collect()
+        if operator.options.map_or(Ok(0), |options| options.u8(0))? == 0 {
+            return Err("only reductions that keep their axes are supported".into());
+        }
+        let source = input(operator, 0)?;
+        let rank = self.shape(source).len();
+        let kept = self.filed_shape(source).len() as i64;
+        let axes = self.ints(input(operator, 1)?)?.iter();
+        let axes: Vec<i64> = axes
+            .map(|axis| super::axis_from_end(*axis, rank))
+            .collect::<Result<_, _>>()?;
+        let axes: Vec<i64> = axes.into_iter().filter(|axis| *axis >= -kept).collect();
+        if axes.is_empty() {
+            return Err("a reduction over no axis is not supported".into());
+        }
+        Ok(axes)
     }
-}
-
-fn keep_dims(operator: &Operator<'_>) -> Result<Attribute, Reason> {
-    let keep = operator.options.map_or(Ok(0), |options| options.u8(0))?;
-    Ok(Attribute::Int(i64::from(keep != 0)))
 }

@@ -6,45 +6,38 @@ use super::super::graph::Attribute;
 use super::super::schema::Operator;
 use super::{FIRST_FROM_LAST, Lowering, input, options, output};
 
-/// The order of axes that swaps width and channels.
-const WIDTH_AND_CHANNELS_SWAPPED: [usize; 4] = [0, 1, 3, 2];
-
 impl Lowering<'_> {
     pub(super) fn reshape(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
-        let target = output(operator)?;
-        let value = self.as_filed(input(operator, 0)?)?;
-        let value = self
-            .graph
-            .reshape(value, self.network.tensors[target].shape.clone());
+        let (source, target) = (input(operator, 0)?, output(operator)?);
+        let count = |tensor: usize| self.shape(tensor).iter().product::<usize>();
+        if count(source) != count(target) {
+            return Err("its output has another number of elements than its input".into());
+        }
+        let value = self.as_filed(source)?;
         self.set_as_filed(target, value);
         Ok(())
     }
 
     pub(super) fn transpose(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let shape = self.shape(source);
-        let order = self.order(input(operator, 1)?, shape.len())?;
-        if order == WIDTH_AND_CHANNELS_SWAPPED && shape[1] == 1 {
-            return self.swap_width_and_channels(source, target);
+        let order = self.order(input(operator, 1)?, self.shape(source).len())?;
+        let sides = self.shape(source);
+        let permuted: Vec<usize> = order.iter().map(|axis| sides[*axis]).collect();
+        self.expect_shape(target, &permuted)?;
+        if self.is_matrix(source) && swaps_last_two(&order) {
+            let forms = self.forms[source];
+            if forms.as_filed.is_none() && forms.channels_first.is_none() {
+                return Err(self.unknown(source));
+            }
+            self.forms[target] = super::Forms {
+                as_filed: forms.channels_first,
+                channels_first: forms.as_filed,
+            };
+            return Ok(());
         }
-        let value = self.as_filed(source)?;
+        let value = self.whole(source)?;
         let value = self.graph.transpose(value, &order);
         self.set_as_filed(target, value);
-        Ok(())
-    }
-
-    /// In images of one row, what has width and channels swapped lies in memory as what has its channels first.
-    fn swap_width_and_channels(&mut self, source: usize, target: usize) -> Result<(), Reason> {
-        let shape = self.shape(target).to_vec();
-        if self.is_channels_first(source) {
-            let value = self.channels_first(source)?;
-            let value = self.graph.reshape(value, shape);
-            self.set_as_filed(target, value);
-        } else {
-            let value = self.as_filed(source)?;
-            let value = self.graph.reshape(value, super::first_from_last(&shape)?);
-            self.set_channels_first(target, value);
-        }
         Ok(())
     }
 
@@ -64,110 +57,110 @@ impl Lowering<'_> {
         }
     }
 
+    /// Pads images.
     pub(super) fn pad(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let rank = self.shape(source).len();
-        let amounts = self.ints(input(operator, 1)?)?;
-        let (amounts, rest) = amounts.as_chunks::<2>();
-        if amounts.len() != rank || !rest.is_empty() {
+        let value = self.image(source)?;
+        let (amounts, rest) = self.ints(input(operator, 1)?)?.as_chunks::<2>();
+        if amounts.len() != FIRST_FROM_LAST.len() || !rest.is_empty() {
             return Err("its amounts do not fit its input".into());
         }
-        let channels_first = self.is_channels_first(source);
-        let axes: Vec<usize> = match channels_first {
-            true => FIRST_FROM_LAST.to_vec(),
-            false => (0..rank).collect(),
-        };
+        if amounts.as_flattened().iter().any(|amount| *amount < 0) {
+            return Err("a negative amount is not supported".into());
+        }
         let pads = (0..2)
-            .flat_map(|end| axes.iter().map(move |axis| i64::from(amounts[*axis][end])))
+            .flat_map(|end| FIRST_FROM_LAST.map(|axis| i64::from(amounts[axis][end])))
             .collect();
         let pads = self.graph.integers(pads);
-        if channels_first {
-            let value = self.channels_first(source)?;
-            let shape = super::first_from_last(self.shape(target))?;
-            let value = self.graph.node("Pad", &[value, pads], vec![], shape);
-            self.set_channels_first(target, value);
-        } else {
-            let value = self.as_filed(source)?;
-            let shape = self.shape(target).to_vec();
-            let value = self.graph.node("Pad", &[value, pads], vec![], shape);
-            self.set_as_filed(target, value);
-        }
+        let shape = super::first_from_last(self.shape(target))?;
+        let value = self.graph.node("Pad", &[value, pads], vec![], shape);
+        self.set_image(target, value);
         Ok(())
     }
 
     pub(super) fn concatenation(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let options = options(operator)?;
         let target = output(operator)?;
+        let axis = super::axis_from_end(options.i32(0, 0)?, self.shape(target).len())?;
+        let is_matrix = self.is_matrix(target);
         let parts = (0..operator.inputs.len())
-            .map(|index| self.as_filed(input(operator, index)?))
+            .map(|index| {
+                let part = input(operator, index)?;
+                match is_matrix {
+                    true => self.as_filed(part),
+                    false => self.whole(part),
+                }
+            })
             .collect::<Result<Vec<_>, _>>()?;
-        let axis = Attribute::Int(i64::from(options.i32(0, 0)?));
-        let shape = self.shape(target).to_vec();
-        let value = self
-            .graph
-            .node("Concat", &parts, vec![("axis", axis)], shape);
+        let attributes = vec![("axis", Attribute::Int(axis))];
+        let shape = self.filed_shape(target);
+        let value = self.graph.node("Concat", &parts, attributes, shape);
         let value = self.activated(value, options.u8(1)?)?;
         self.set_as_filed(target, value);
         Ok(())
     }
 
     pub(super) fn strided_slice(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
-        let options = options(operator)?;
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let rank = self.shape(source).len();
-        let [mut begin, mut end, stride] = [1, 2, 3]
-            .map(|i| -> Result<Vec<i64>, Reason> {
-                let values = self.ints(input(operator, i)?)?;
-                Ok(values.iter().map(|v| i64::from(*v)).collect())
-            })
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()?
-            .try_into()
-            .map_err(|_| "its bounds are missing")?;
-        if [&begin, &end, &stride]
-            .iter()
-            .any(|v: &&Vec<i64>| v.len() != rank)
-        {
-            return Err("its bounds do not fit its input".into());
-        }
-        if stride.iter().any(|step| *step != 1)
-            || options.i32(2, 0)? != 0
-            || options.i32(3, 0)? != 0
-        {
-            return Err("only strides of 1, no ellipsis and no new axes are supported".into());
-        }
-        let [from_start, to_end, single] = [0, 1, 4].map(|field| options.i32(field, 0));
-        let (from_start, to_end, single) = (from_start?, to_end?, single?);
-        for axis in 0..rank {
-            let bit = 1 << axis;
-            if from_start & bit != 0 {
-                begin[axis] = 0;
-            }
-            if single & bit != 0 {
-                end[axis] = begin[axis] + 1;
-            } else if to_end & bit != 0 {
-                end[axis] = self.shape(source)[axis] as i64;
-            }
-        }
+        let bounds = self.bounds(operator)?;
+        let sides = self.filed_shape(source);
+        // What a matrix leaves out in front has one element, which a slice keeps.
+        let bounds = &bounds[bounds.len() - sides.len()..];
         let mut value = self.as_filed(source)?;
-        let shape = self.shape(target).to_vec();
-        let whole = self.shape(source).iter().zip(&begin).zip(&end);
-        if !whole
-            .into_iter()
-            .all(|((side, b), e)| *b == 0 && *e == *side as i64)
-        {
-            let sliced = begin
-                .iter()
-                .zip(&end)
-                .map(|(b, e)| (e - b).max(0) as usize)
-                .collect();
-            let bounds = [self.graph.integers(begin), self.graph.integers(end)];
+        let cut = (0..sides.len()).filter(|axis| bounds[*axis] != (0, sides[*axis]));
+        for axis in cut.collect::<Vec<_>>() {
+            let (begin, end) = bounds[axis];
+            let mut shape = self.graph.shape(value).to_vec();
+            shape[axis] = end - begin;
+            let list = [begin, end, axis].map(|n| self.graph.integers(vec![n as i64]));
             value = self
                 .graph
-                .node("Slice", &[value, bounds[0], bounds[1]], vec![], sliced);
+                .node("Slice", &[value, list[0], list[1], list[2]], vec![], shape);
         }
-        let value = self.graph.reshape(value, shape);
         self.set_as_filed(target, value);
         Ok(())
     }
+
+    /// First element and end of a slice on each axis.
+    fn bounds(&self, operator: &Operator<'_>) -> Result<Vec<(usize, usize)>, Reason> {
+        let options = options(operator)?;
+        let shape = self.shape(input(operator, 0)?);
+        let begin = self.ints(input(operator, 1)?)?;
+        let end = self.ints(input(operator, 2)?)?;
+        let stride = self.ints(input(operator, 3)?)?;
+        if [begin, end, stride].iter().any(|v| v.len() != shape.len()) {
+            return Err("its bounds do not fit its input".into());
+        }
+        let [from_start, to_end, single] =
+            [options.i32(0, 0)?, options.i32(1, 0)?, options.i32(4, 0)?];
+        let plain = options.i32(2, 0)? == 0 && options.i32(3, 0)? == 0;
+        if !plain || stride.iter().any(|step| *step != 1) {
+            return Err("only strides of 1, no ellipsis and no new axes are supported".into());
+        }
+        let bound = |axis: usize| {
+            let chosen = |mask: i32| mask >> axis & 1 == 1;
+            let first = if chosen(from_start) {
+                0
+            } else {
+                usize::try_from(begin[axis]).ok()?
+            };
+            let last = match () {
+                () if chosen(single) => first.checked_add(1)?,
+                () if chosen(to_end) => shape[axis],
+                () => usize::try_from(end[axis]).ok()?,
+            };
+            (first < last && last <= shape[axis]).then_some((first, last))
+        };
+        (0..shape.len())
+            .map(|axis| {
+                bound(axis).ok_or_else(|| format!("its bounds on axis {axis} are not supported"))
+            })
+            .collect()
+    }
+}
+
+fn swaps_last_two(order: &[usize]) -> bool {
+    let rank = order.len();
+    let front = order.iter().take(rank - 2).copied();
+    front.eq(0..rank - 2) && order[rank - 1] == rank - 2
 }

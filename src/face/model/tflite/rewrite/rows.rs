@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Skips the rows of matrices that no later operator reads.
+//!
+//! MediaPipe's blendshape network reads one token of 97 in the end; what its last block computes of the others, a sixth
+//! of all work, is lost.
+
+use super::super::graph::{Graph, Node, Value};
+
+/// Moves slices of rows towards the inputs, as long as they make what they pass smaller.
+pub(in super::super) fn skip_unused(graph: &mut Graph) {
+    while let Some(slice) = next_slice(graph) {
+        move_up(graph, slice);
+    }
+}
+
+/// Rows that a slice keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rows {
+    begin: usize,
+    end: usize,
+}
+
+/// A slice of rows of what nothing else takes, computed by an operator through which it can move.
+struct Slice {
+    index: usize,
+    producer: usize,
+    rows: Rows,
+}
+
+/// A slice that can move: first those of slices, so that equal ones look equal.
+fn next_slice(graph: &Graph) -> Option<Slice> {
+    let (producers, users) = (graph.producers(), graph.users());
+    let movable = |index: usize| {
+        let node = &graph.nodes[index];
+        let rows = sliced_rows(graph, node)?;
+        let source = node.inputs[0];
+        let producer = producers[source.index()]?;
+        let only_user = users[source.index()] == [index];
+        (only_user && lets_rows_pass(graph, &graph.nodes[producer])).then_some(Slice {
+            index,
+            producer,
+            rows,
+        })
+    };
+    let mut all = (0..graph.nodes.len()).filter_map(movable);
+    let of_slice = all.clone().find(|s| graph.nodes[s.producer].op == "Slice");
+    of_slice.or_else(|| all.next())
+}
+
+/// The rows that `node` keeps of a matrix.
+fn sliced_rows(graph: &Graph, node: &Node) -> Option<Rows> {
+    if node.op != "Slice" || graph.shape(node.output).len() != 2 {
+        return None;
+    }
+    let bound = |index: usize| Some(*graph.ints(*node.inputs.get(index)?)?.first()? as usize);
+    (bound(3)? == 0).then_some(Rows {
+        begin: bound(1)?,
+        end: bound(2)?,
+    })
+}
+
+/// Whether each row of the output depends on the same row of the inputs alone.
+fn lets_rows_pass(graph: &Graph, node: &Node) -> bool {
+    let rows = graph.shape(node.output)[0];
+    let fits = |value: &Value| match *graph.shape(*value) {
+        [first, _] => first == rows || first == 1,
+        _ => true,
+    };
+    match node.op {
+        "Add" | "Sub" | "Mul" | "Relu" => rows > 1 && node.inputs.iter().all(fits),
+        "LayerNormalization" => rows > 1,
+        "Gemm" => rows > 1 && node.inputs.iter().skip(2).all(fits),
+        "Slice" => sliced_rows(graph, node).is_some(),
+        _ => false,
+    }
+}
+
+/// Has the producer compute the rows in place of what was sliced.
+fn move_up(graph: &mut Graph, slice: Slice) {
+    let output = graph.nodes[slice.index].output;
+    let mut node = graph.nodes[slice.producer].clone();
+    if let Some(inner) = sliced_rows(graph, &node) {
+        let bounds = [inner.begin + slice.rows.begin, inner.begin + slice.rows.end];
+        for (input, bound) in node.inputs[1..].iter_mut().zip(bounds) {
+            *input = graph.integers(vec![bound as i64]);
+        }
+    } else {
+        let rows = graph.shape(node.output)[0];
+        let taken = match node.op {
+            // The weights have a row for each column of the other matrix.
+            "Gemm" => vec![0, 2],
+            "LayerNormalization" => vec![0],
+            _ => (0..node.inputs.len()).collect(),
+        };
+        for input in taken {
+            if let Some(value) = node.inputs.get(input).copied()
+                && graph.shape(value).len() == 2
+                && graph.shape(value)[0] == rows
+            {
+                node.inputs[input] = sliced(graph, value, slice.rows);
+            }
+        }
+    }
+    node.output = output;
+    graph.nodes[slice.index] = node;
+    graph.nodes.remove(slice.producer);
+}
+
+/// `rows` of `value`: of a constant at once, otherwise by a slice, of which there is one.
+fn sliced(graph: &mut Graph, value: Value, rows: Rows) -> Value {
+    let columns = graph.shape(value)[1];
+    let shape = vec![rows.end - rows.begin, columns];
+    if let Some(content) = graph.floats(value) {
+        let content = content[rows.begin * columns..rows.end * columns].to_vec();
+        return graph.constant(shape, content);
+    }
+    let existing = graph
+        .nodes
+        .iter()
+        .find(|node| node.inputs.first() == Some(&value) && sliced_rows(graph, node) == Some(rows));
+    if let Some(node) = existing {
+        return node.output;
+    }
+    let bounds = [rows.begin, rows.end, 0].map(|n| graph.integers(vec![n as i64]));
+    graph.node(
+        "Slice",
+        &[value, bounds[0], bounds[1], bounds[2]],
+        vec![],
+        shape,
+    )
+}
