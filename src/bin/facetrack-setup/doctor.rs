@@ -5,8 +5,12 @@ mod files;
 mod finding;
 mod gstreamer;
 mod machine;
+mod selftest;
 
 use std::process::ExitCode;
+
+use finding::Section;
+use gstfacetrack::face::engine::EngineKind;
 
 /// Prints every check; success when the engine `mediapipe` can run.
 pub fn run() -> ExitCode {
@@ -21,5 +25,15 @@ pub fn run() -> ExitCode {
     ] {
         print!("{}", check());
     }
-    ExitCode::SUCCESS
+    let engines = selftest::engines();
+    let runs = engines
+        .iter()
+        .any(|(kind, finding)| *kind == EngineKind::MediaPipe && !finding.is_bad());
+    let findings = engines.into_iter().map(|(_, finding)| finding).collect();
+    print!("{}", Section::new("Self-test, one frame", findings));
+    if runs {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
