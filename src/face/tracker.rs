@@ -168,6 +168,9 @@ mod tests {
 
     const SIDE: f32 = 40.0;
 
+    /// Where the faces of a frame are.
+    type Centers<'a> = &'a [f32];
+
     /// Faces of one size on the line y = 100, by their centroid's x.
     fn row(centers: &[f32]) -> Vec<Observation> {
         centers
@@ -193,7 +196,7 @@ mod tests {
     #[test]
     fn centroid_matches_the_specified_vectors() {
         let none: &[f32] = &[];
-        let cases: [(&[&[f32]], &[&[u32]]); 5] = [
+        let cases: [(&[Centers], &[&[u32]]); 5] = [
             // obj_2 at 38 px is not tried: its detection's nearest track is taken.
             (&[&[100.0, 150.0], &[110.0, 112.0]], &[&[1, 2], &[1, 3]]),
             // 80 px are accepted, 81 are not.

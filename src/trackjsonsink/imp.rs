@@ -56,7 +56,7 @@ enum State {
     #[default]
     Stopped,
     /// They are recorded.
-    Recording(Recording),
+    Recording(Box<Recording>),
     /// The record is whole: what comes after end-of-stream is dropped.
     Finished,
     /// The record is broken: they are refused.
@@ -121,7 +121,7 @@ impl TrackJsonSink {
             config.destination.partial().display()
         );
         let recording = Recording::open(config).map_err(|error| output_error(&error))?;
-        *lock(&self.state) = State::Recording(recording);
+        *lock(&self.state) = State::Recording(Box::new(recording));
         self.count(0, 0);
         Ok(())
     }

@@ -52,3 +52,17 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
         TrackJsonSink::static_type(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::options::trackjsonsink::Format;
+
+    #[test]
+    fn the_enum_has_the_words_of_the_option() {
+        let class = glib::EnumClass::new::<TrackJsonSinkFormat>();
+        let nicks: Vec<_> = class.values().iter().map(|value| value.nick()).collect();
+        let words: Vec<_> = Format::CHOICES.iter().map(|choice| choice.nick).collect();
+        assert_eq!(nicks, words);
+    }
+}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::facetrack::FACETRACK;
+use super::trackjsonsink::TRACKJSONSINK;
 use super::*;
 
 fn resolve(settings: &Settings, engine: &str, env: &[(&str, &str)]) -> (Resolved, Vec<EnvWarning>) {
@@ -19,11 +20,17 @@ fn engine_from(env: &[(&str, &str)]) -> (String, usize) {
 }
 
 #[test]
-fn the_table_is_sound() {
-    for (i, option) in FACETRACK.iter().enumerate() {
+fn the_tables_are_sound() {
+    for table in [FACETRACK, TRACKJSONSINK] {
+        assert_sound(table);
+    }
+}
+
+fn assert_sound(table: &[OptionSpec]) {
+    for (i, option) in table.iter().enumerate() {
         let name = option.name;
         assert!(
-            FACETRACK[..i].iter().all(|other| other.name != name),
+            table[..i].iter().all(|other| other.name != name),
             "{name} twice"
         );
         assert_eq!(name, kebab(name));
