@@ -2,18 +2,18 @@
 //! MediaPipe's engine against recordings of MediaPipe Tasks, where `FACETRACK_REFERENCE_DIR` names a folder with them:
 //! `media/` with pictures and `out/mp0.10.21_tasks_image/IMAGES.json.gz` with what was found in them.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use common::engine;
 use flate2::read::GzDecoder;
-use gstfacetrack::face::engine::{
-    Engine, EngineConfig, EngineError, EngineKind, Frame, RunningMode, Wanted, load,
-};
+use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, Frame, RunningMode, Wanted};
 use gstfacetrack::face::image::ImageView;
-use gstfacetrack::face::model::ModelError;
 use gstfacetrack::face::observation::Observation;
 use serde::Deserialize;
 
@@ -86,16 +86,7 @@ fn set_up() -> Option<(PathBuf, Box<dyn Engine>)> {
         max_faces: Some(MAX_FACES),
         ..EngineConfig::default()
     };
-    match load(EngineKind::MediaPipe, &config) {
-        Ok(engine) => Some((folder.into(), engine)),
-        Err(EngineError::Model(
-            reason @ (ModelError::Missing { .. } | ModelError::Runtime { .. }),
-        )) => {
-            eprintln!("SKIPPED: {reason}");
-            None
-        }
-        Err(reason) => panic!("{reason}"),
-    }
+    Some((folder.into(), engine(EngineKind::MediaPipe, &config)?))
 }
 
 fn faces_in(engine: &mut dyn Engine, picture: &Path) -> Vec<Observation> {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Records what MediaPipe Tasks makes of drawn faces, for tests/engines.rs.
+"""Records what MediaPipe Tasks makes of drawn faces, for tests/mediapipe.rs.
 
     python3 -m pip install mediapipe==0.10.21
     python3 tests/golden/make_faces.py FACE_LANDMARKER_TASK
 
 Writes faces.json (the scenes: what to draw when, and how many faces were found) and faces.bin (for each face found, in
 order: 478 landmarks x, y, z in px, 52 blendshapes, the 4x4 transformation matrix row by row; f32 little endian).
-The drawing is that of tests/drawn/mod.rs, operation for operation."""
+The drawing is that of tests/common/drawn.rs, operation for operation."""
 
 import json
 import sys
