@@ -6,11 +6,22 @@
 //! input), `camera` (right-handed, y up, looking along −z). A transform is named after what it yields and what it takes:
 //! `image_from_roi`.
 
+pub mod analyzer;
 pub mod blendshape;
+pub mod device;
 pub mod engine;
 pub mod geometry;
 pub mod image;
 pub mod locate;
+pub mod manifest;
 pub mod model;
+pub mod nms;
 pub mod observation;
+pub mod options;
+pub mod profile;
+pub mod record;
 pub mod report;
+pub mod sample;
+pub mod smoothing;
+pub mod speaking;
+pub mod tracker;

@@ -5,3 +5,39 @@
 //! GStreamer. The other modules, present with the feature `gst`, wrap it into elements.
 
 pub mod face;
+
+#[cfg(feature = "gst")]
+pub mod facetrack;
+#[cfg(feature = "gst")]
+pub mod meta;
+#[cfg(feature = "gst")]
+mod properties;
+#[cfg(feature = "gst")]
+pub mod trackjsonsink;
+#[cfg(feature = "gst")]
+pub mod video;
+#[cfg(feature = "gst")]
+#[allow(missing_docs, reason = "the macro documents nothing")]
+mod plugin {
+    use gst::glib;
+
+    fn init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+        crate::facetrack::register(plugin)?;
+        crate::trackjsonsink::register(plugin)
+    }
+
+    gst::plugin_define!(
+        facetrack,
+        env!("CARGO_PKG_DESCRIPTION"),
+        init,
+        concat!(env!("CARGO_PKG_VERSION"), "-", env!("COMMIT_ID")),
+        "MPL-2.0",
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_REPOSITORY"),
+        env!("BUILD_REL_DATE")
+    );
+}
+
+#[cfg(feature = "gst")]
+pub use plugin::plugin_register_static;

@@ -9,6 +9,13 @@ use thiserror::Error;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
+use crate::face::options::choices;
+
+mod kind;
+pub mod mediapipe;
+pub mod scripted;
+
+pub use kind::{EngineConfig, EngineKind, UnknownEngine, describe, load};
 
 /// Finds faces in frames. It assigns no identities and never smooths.
 ///
@@ -38,6 +45,9 @@ pub trait Engine: Send {
 
     /// Forgets every frame seen: the next one does not continue them.
     fn reset(&mut self);
+
+    /// Takes other thresholds, from the next frame on.
+    fn set_thresholds(&mut self, thresholds: Thresholds);
 }
 
 /// What [`Engine::complete`] is asked to add.
@@ -86,4 +96,40 @@ pub enum EngineError {
     /// A setting has a value that the engine can't use.
     #[error("{0}")]
     Config(String),
+    /// A frame that can't be read.
+    #[error("unreadable frame: {0}")]
+    Frame(String),
+    /// No engine has that name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownEngine),
+}
+
+choices! {
+    /// Whether frames follow one another.
+    pub enum RunningMode {
+        Video = "video": "frames follow one another: faces are followed, and searched for only when one is missing",
+        Image = "image": "every frame stands alone",
+    }
+}
+
+/// Least scores, each 0…1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// For a detection to be a face.
+    pub detection: f32,
+    /// For the landmark network to see a face.
+    pub presence: f32,
+    /// Overlap for a detection to be a face that is already followed.
+    pub tracking: f32,
+}
+
+impl Default for Thresholds {
+    /// MediaPipe's: `FaceLandmarkerOptions` in `face_landmarker.h`.
+    fn default() -> Self {
+        Self {
+            detection: 0.5,
+            presence: 0.5,
+            tracking: 0.5,
+        }
+    }
 }

@@ -44,6 +44,10 @@ pub enum ColorMatrix {
     Bt709,
     /// ITU-R BT.2020, non-constant luminance.
     Bt2020,
+    /// FCC 73.682.
+    Fcc,
+    /// SMPTE 240M.
+    Smpte240m,
 }
 
 /// Which codes are black and white.
@@ -65,7 +69,7 @@ pub struct ChromaSite {
     pub vertically_cosited: bool,
 }
 
-/// What an image's numbers mean as colours. RGB formats use the range alone.
+/// What an image's numbers mean as colours. Of no consequence to RGB formats, grey has a range alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Colorimetry {
     /// Weights.
@@ -96,6 +100,10 @@ pub struct ImageView<'a> {
     colorimetry: Colorimetry,
     planes: [Plane<'a>; 3],
 }
+
+/// Bytes that a plane has at most: its offsets are 32 bits wide. The largest frame of GStreamer's common formats,
+/// 16384×16384 at 4 bytes a pixel, has a quarter of that.
+const MAX_PLANE_BYTES: usize = u32::MAX as usize;
 
 /// Why bytes do not make an image.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -133,6 +141,14 @@ pub enum ImageError {
         rows: usize,
         /// Bytes a row needs.
         row_bytes: usize,
+    },
+    /// A plane's rows are spread over too many bytes.
+    #[error("plane {plane} spans {bytes} bytes; {MAX_PLANE_BYTES} are the most")]
+    PlaneTooLarge {
+        /// Index of the plane.
+        plane: usize,
+        /// Bytes it spans.
+        bytes: usize,
     },
 }
 
@@ -184,13 +200,20 @@ impl<'a> ImageView<'a> {
                 .stride
                 .checked_mul(rows - 1)
                 .and_then(|n| n.checked_add(*row_bytes));
-            if plane.stride < *row_bytes || needed.is_none_or(|n| n > plane.data.len()) {
+            let bytes = needed.filter(|n| *n <= plane.data.len() && plane.stride >= *row_bytes);
+            let Some(bytes) = bytes else {
                 return Err(ImageError::PlaneTooSmall {
                     plane: index,
                     actual: plane.data.len(),
                     stride: plane.stride,
                     rows: *rows,
                     row_bytes: *row_bytes,
+                });
+            };
+            if bytes > MAX_PLANE_BYTES {
+                return Err(ImageError::PlaneTooLarge {
+                    plane: index,
+                    bytes,
                 });
             }
         }
@@ -208,7 +231,7 @@ impl<'a> ImageView<'a> {
         })
     }
 
-    /// A tightly packed RGB image.
+    /// A tightly packed RGB image of the full range.
     ///
     /// # Errors
     /// When `data` is shorter than `width`·`height`·3 bytes or a side is zero.
@@ -221,7 +244,10 @@ impl<'a> ImageView<'a> {
             PixelFormat::Rgb,
             width,
             height,
-            Colorimetry::default(),
+            Colorimetry {
+                range: ColorRange::Full,
+                ..Colorimetry::default()
+            },
             &[plane],
         )
     }

@@ -96,6 +96,13 @@ impl LandmarkScheme {
         }
     }
 
+    /// Number of landmarks.
+    pub fn count(self) -> usize {
+        match self {
+            Self::MediaPipe478 => 478,
+        }
+    }
+
     /// The inverse of [`LandmarkScheme::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::MediaPipe478]

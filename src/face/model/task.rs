@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 use super::{ModelError, ModelFile};
+use crate::face::manifest;
 
 /// Names of the parts, in a bundle as in a folder.
 const FACE_DETECTOR: &str = "face_detector.tflite";
@@ -40,12 +41,15 @@ impl Bundle {
     ///
     /// # Errors
     /// [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when the system refuses to
-    /// read, [`ModelError::Format`] for what is not a bundle.
+    /// read, [`ModelError::Hash`] for a file with a name of the manifest and other bytes, [`ModelError::Format`] for
+    /// what is not a bundle.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         if path.is_dir() {
             return Self::from_folder(path);
         }
-        Self::from_bytes(path, &read(path)?)
+        let bytes = read(path)?;
+        check_hash(path, &model_file(path, &bytes))?;
+        Self::from_bytes(path, &bytes)
     }
 
     /// Reads a bundle from its bytes; `path` is for messages.
@@ -75,7 +79,9 @@ impl Bundle {
         let mut part = |name: &str| -> Result<Vec<u8>, ModelError> {
             let path = folder.join(name);
             let bytes = read(&path)?;
-            files.push(model_file(&path, &bytes));
+            let file = model_file(&path, &bytes);
+            check_hash(&path, &file)?;
+            files.push(file);
             Ok(bytes)
         };
         let bundle = Self {
@@ -139,4 +145,17 @@ fn model_file(path: &Path, bytes: &[u8]) -> ModelFile {
             .map(|byte| format!("{byte:02x}"))
             .collect(),
     }
+}
+
+/// A file with a name of the manifest has to be the file of the manifest.
+fn check_hash(path: &Path, file: &ModelFile) -> Result<(), ModelError> {
+    let known = manifest::known(&file.name);
+    let Some(known) = known.filter(|known| known.sha256 != file.sha256) else {
+        return Ok(());
+    };
+    Err(ModelError::Hash {
+        path: path.to_owned(),
+        expected: known.sha256.clone(),
+        actual: file.sha256.clone(),
+    })
 }

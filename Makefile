@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MPL-2.0
+# Every line of a recipe is a command that can be typed by hand.
+
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+SETUP = $(TARGET)/release/facetrack-setup
+# GStreamer searches the whole tree under a plugin path, so the plugin has a folder of its own.
+PLUGINS = $(TARGET)/release/gstreamer-1.0
+
+PREFIX = /usr/local
+PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
+
+.DEFAULT_GOAL = help
+.PHONY: help demo test bench doctor setup env build packages lint install clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+demo: setup ## Track a sample clip and show the result; sets up everything first
+	scripts/demo.sh $(SETUP) $(TARGET)/demo.json
+
+setup: build ## Install system packages, build, fetch models and ONNX Runtime
+	$(SETUP) fetch
+
+build: packages ## Build the plugin in release
+	cargo build --release --locked
+	mkdir -p $(PLUGINS)
+	ln -sf ../libgstfacetrack.so $(PLUGINS)/libgstfacetrack.so
+
+packages: ## Install missing system packages
+	scripts/system-packages.sh
+
+test: packages ## Run every test; sets up what is missing first
+	cargo test --locked --no-run
+	$(TARGET)/debug/facetrack-setup fetch
+	cargo test --locked
+	cargo test --locked --no-default-features
+
+bench: setup ## Compare speed and memory with MediaPipe in Python
+	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
+	eval "$$($(SETUP) env)" && benches/against_mediapipe.py \
+		--clip "$$($(SETUP) path single_face.mp4)" --model "$$($(SETUP) path face_landmarker.task)"
+
+doctor: $(SETUP) ## Say what is installed and missing, and how to mend it
+	@$(SETUP) doctor
+
+env: $(SETUP) ## Print the exports that let gst-launch-1.0 find the built plugin
+	@$(SETUP) env
+
+# Without GStreamer, so that the doctor can say that GStreamer is missing.
+$(SETUP):
+	cargo build --release --locked --no-default-features --features onnx,setup --bin facetrack-setup
+
+lint: ## Check formatting and lints
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --no-default-features -- -D warnings
+
+install: ## Install plugin and tool (PREFIX, PLUGINSDIR, DESTDIR); build first
+	install -D -m 755 $(TARGET)/release/libgstfacetrack.so $(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so
+	install -D -m 755 $(SETUP) $(DESTDIR)$(PREFIX)/bin/facetrack-setup
+
+clean: ## Remove what was built; fetched files stay
+	cargo clean

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Milliseconds that the resampler takes for a detector's and a landmark network's input, for every frame format.
+//!
+//! `cargo bench --no-default-features --bench sampler [-- FORMAT…]`
+
+use std::time::{Duration, Instant};
+
+use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
+use gstfacetrack::face::image::{Colorimetry, ImageView, PixelFormat, Plane};
+use gstfacetrack::face::sample::{Border, Crop, Layout, ValueRange};
+
+const FORMATS: [PixelFormat; 13] = {
+    use PixelFormat::*;
+    [
+        Rgb, Bgr, Rgbx, Bgrx, Xrgb, Xbgr, Gray8, Nv12, Nv21, I420, Yv12, Yuy2, Uyvy,
+    ]
+};
+
+/// Time spent on each figure.
+const BUDGET: Duration = Duration::from_millis(400);
+
+fn main() {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--bench")
+        .collect();
+    println!("ms a crop (median), one thread");
+    println!(
+        "{:<8}{:<12}{:>14}{:>14}{:>14}{:>14}",
+        "format", "frame", "detector 128", "face 256", "… interleaved", "… on a corner"
+    );
+    for (width, height) in [(640, 360), (1920, 1080)] {
+        for format in FORMATS {
+            let name = format!("{format:?}");
+            if !wanted.is_empty() && !wanted.contains(&name) {
+                continue;
+            }
+            let figures = measure(format, width, height);
+            print!(
+                "{:<8}{:<12}",
+                format!("{format:?}"),
+                format!("{width}×{height}")
+            );
+            figures.iter().for_each(|ms| print!("{ms:>14.3}"));
+            println!();
+        }
+    }
+}
+
+fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 4] {
+    let buffers: Vec<(Vec<u8>, usize)> = format
+        .plane_layout(width, height)
+        .into_iter()
+        .map(|(row_bytes, rows)| (noise(row_bytes * rows), row_bytes))
+        .collect();
+    let planes: Vec<Plane> = buffers
+        .iter()
+        .map(|(data, stride)| Plane {
+            data,
+            stride: *stride,
+        })
+        .collect();
+    let image = ImageView::new(format, width, height, Colorimetry::default(), &planes)
+        .expect("planes of the format's layout");
+    let (w, h) = (width as f32, height as f32);
+    let face = Crop {
+        roi: RotatedRect {
+            center: Point::new(w * 0.5, h * 0.5),
+            size: Size::new(h * 0.55, h * 0.55),
+            rotation: 0.21,
+        },
+        width: 256,
+        height: 256,
+        range: ValueRange::UNIT,
+        border: Border::Replicate,
+        layout: Layout::Planar,
+    };
+    let mut on_a_corner = face;
+    on_a_corner.roi.center = Point::new(w * 0.05, h * 0.05);
+    let mut interleaved = face;
+    interleaved.layout = Layout::Interleaved;
+    let mut detector = face;
+    detector.roi = RotatedRect {
+        center: face.roi.center,
+        size: Size::new(w, w),
+        rotation: 0.0,
+    };
+    (detector.width, detector.height) = (128, 128);
+    detector.border = Border::Black;
+    [detector, face, interleaved, on_a_corner].map(|crop| median_ms(&crop, &image))
+}
+
+fn median_ms(crop: &Crop, image: &ImageView) -> f64 {
+    let mut tensor = vec![0.0; crop.len()];
+    let mut times = Vec::new();
+    let begin = Instant::now();
+    while begin.elapsed() < BUDGET {
+        let start = Instant::now();
+        crop.sample(image, &mut tensor).expect("a good region");
+        times.push(start.elapsed());
+    }
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+/// Bytes of a linear congruential generator (Knuth's MMIX constants).
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Prints what `facetrack` measures in a video, from Rust: `cargo run --example read_metadata -- video.mp4`.
+//!
+//! The plugin is linked in, so no plugin path is needed.
+
+use std::env;
+use std::error::Error;
+use std::process::ExitCode;
+
+use gst::prelude::*;
+use gstfacetrack::face::report::FrameReport;
+use gstfacetrack::meta::FaceTrackMeta;
+
+fn main() -> ExitCode {
+    match env::args().nth(1).map(|video| run(&video)) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(error)) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+        None => {
+            eprintln!("Usage: read_metadata <video file>");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(video: &str) -> Result<(), Box<dyn Error>> {
+    gst::init()?;
+    gstfacetrack::plugin_register_static()?;
+    let pipeline = gst::parse::launch(
+        "filesrc name=source ! decodebin ! facetrack ! appsink name=sink sync=false",
+    )?
+    .downcast::<gst::Pipeline>()
+    .map_err(|_| "not a pipeline")?;
+    let element = |name| pipeline.by_name(name).ok_or("no such element");
+    element("source")?.set_property("location", video);
+    let sink = element("sink")?
+        .downcast::<gst_app::AppSink>()
+        .map_err(|_| "not an appsink")?;
+
+    pipeline.set_state(gst::State::Playing)?;
+    while let Ok(sample) = sink.pull_sample() {
+        let Some(buffer) = sample.buffer() else {
+            continue;
+        };
+        if let Some(report) = FaceTrackMeta::from_buffer(buffer) {
+            print(buffer.pts(), &report);
+        }
+    }
+    let failure = pipeline
+        .bus()
+        .and_then(|bus| bus.pop_filtered(&[gst::MessageType::Error]));
+    pipeline.set_state(gst::State::Null)?;
+    match failure.as_ref().map(|message| message.view()) {
+        Some(gst::MessageView::Error(error)) => Err(error.error().into()),
+        _ => Ok(()),
+    }
+}
+
+fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
+    let time = pts.map_or_else(|| "no time".to_owned(), |pts| format!("{pts:.3}"));
+    println!("{time} {}", report.status.name());
+    for tracked in &report.faces {
+        let face = &tracked.face;
+        let center = face.bbox.center();
+        print!("  face {} at {:.1}, {:.1}", tracked.id, center.x, center.y);
+        if let Some(pose) = &face.pose {
+            print!(", yaw {:.1}°", pose.euler_degrees().yaw);
+        }
+        if let Some(open) = face.blendshapes.as_ref().and_then(|b| b.get("jawOpen")) {
+            print!(", jawOpen {open:.3}");
+        }
+        println!();
+    }
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: MPL-2.0
+# Tracks the sample clip and shows what came out. Usage: scripts/demo.sh <facetrack-setup> <output.json>
+set -eu
+
+setup=$1
+track=$2
+clip=$("$setup" path single_face.mp4)
+eval "$("$setup" env)"
+
+echo "+ gst-launch-1.0 filesrc location=$clip ! decodebin ! facetrack ! trackjsonsink location=$track overwrite=true"
+start=$(date +%s%N)
+gst-launch-1.0 filesrc "location=$clip" ! decodebin ! facetrack ! trackjsonsink "location=$track" overwrite=true
+end=$(date +%s%N)
+
+echo
+"$setup" report "$track" --seconds "$(((end - start) / 1000000))e-3"

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MPL-2.0
+//! ONNX Runtime and the models.
+
+use std::path::Path;
+
+use gstfacetrack::face::locate;
+use gstfacetrack::face::manifest::{self, FileKind, KnownFile};
+
+use super::finding::{Finding, Section};
+use crate::size;
+use crate::store::{self, State};
+
+/// The library that an element would load.
+pub fn runtime() -> Section {
+    let library = locate::runtime(None)
+        .into_iter()
+        .find(|candidate| candidate.is_file());
+    let Some(library) = library else {
+        let text =
+            "not found as a file; an element would ask the system's loader for libonnxruntime.so";
+        return Section::new("ONNX Runtime", vec![Finding::bad(text, "make setup")]);
+    };
+    let name = library
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let found = match manifest::known(&name) {
+        Some(file) => checked(&library, file),
+        None => Finding::good(format!(
+            "{} (another build than the tested one)",
+            library.display()
+        )),
+    };
+    Section::new("ONNX Runtime", vec![found, cuda_provider(&library)])
+}
+
+/// Every model of the manifest.
+pub fn models() -> Section {
+    let findings = manifest::manifest()
+        .usable()
+        .filter(|file| file.kind == FileKind::Model)
+        .map(model)
+        .collect();
+    Section::new("Models", findings)
+}
+
+fn model(file: &KnownFile) -> Finding {
+    match locate::model(&file.name, &file.family, None, None) {
+        Ok(path) => checked(&path, file),
+        Err(error) => Finding::bad(error.to_string(), fetch(file)),
+    }
+}
+
+fn checked(path: &Path, file: &KnownFile) -> Finding {
+    let about = format!(
+        "{}, {}, sha256 {}…, licence {}",
+        path.display(),
+        size::human(file.size),
+        &file.sha256[..8],
+        file.licence
+    );
+    match store::state(path, file) {
+        Ok(State::Right) => Finding::good(about),
+        Ok(State::Wrong(hash)) => Finding::bad(
+            format!(
+                "{} is damaged or another version: sha256 {hash}",
+                path.display()
+            ),
+            fetch(file),
+        ),
+        Ok(State::Missing) => Finding::bad(format!("{} is missing", path.display()), fetch(file)),
+        Err(error) => Finding::bad(error.to_string(), fetch(file)),
+    }
+}
+
+fn fetch(file: &KnownFile) -> String {
+    format!("facetrack-setup fetch {}", file.name)
+}
+
+fn cuda_provider(library: &Path) -> Finding {
+    let provider = library.with_file_name("libonnxruntime_providers_cuda.so");
+    Finding::note(if provider.is_file() {
+        format!("CUDA provider: {}", provider.display())
+    } else {
+        "CUDA provider: none beside the library (nothing in this version uses it)".to_owned()
+    })
+}

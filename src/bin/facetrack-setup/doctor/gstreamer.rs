@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MPL-2.0
+//! GStreamer, and whether it finds the plugin.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use super::finding::{Finding, Section};
+use crate::{places, program};
+
+/// Elements that play the usual files, with the Debian package of each.
+const ELEMENTS: [(&str, &str); 6] = [
+    ("filesrc", "libgstreamer1.0-0"),
+    ("decodebin", "gstreamer1.0-plugins-base"),
+    ("videoconvert", "gstreamer1.0-plugins-base"),
+    ("qtdemux", "gstreamer1.0-plugins-good"),
+    ("h264parse", "gstreamer1.0-plugins-bad"),
+    ("avdec_h264", "gstreamer1.0-libav"),
+];
+
+const INSPECT: &str = "gst-inspect-1.0";
+const PLUGIN_PATH: &str = "GST_PLUGIN_PATH";
+
+/// Version and elements.
+pub fn framework() -> Section {
+    let version = match version() {
+        Ok(version) => Finding::good(version),
+        Err(reason) => Finding::bad(reason, "sudo apt-get install gstreamer1.0-tools"),
+    };
+    let mut findings = vec![version];
+    if !findings[0].is_bad() {
+        findings.extend(elements());
+    }
+    Section::new("GStreamer", findings)
+}
+
+/// Whether the plugin is built, and found in this shell.
+pub fn plugin() -> Section {
+    let mut findings = Vec::new();
+    let built = places::built_plugin();
+    if let Some(folder) = &built {
+        findings.push(match file_of_plugin(Some(folder)) {
+            Ok(file) => Finding::good(format!("built: {file}")),
+            Err(reason) => Finding::bad(
+                format!(
+                    "built in {}, and GStreamer refuses it: {reason}",
+                    folder.display()
+                ),
+                format!(
+                    "GST_PLUGIN_PATH={} GST_DEBUG=GST_PLUGIN_LOADING:4 {INSPECT} facetrack",
+                    folder.display()
+                ),
+            ),
+        });
+    }
+    findings.push(match (file_of_plugin(None), &built) {
+        (Ok(file), _) => Finding::good(format!("found in this shell: {file}")),
+        (Err(_), Some(_)) => Finding::bad(
+            "not found in this shell by gst-launch-1.0",
+            "eval \"$(make -s env)\"",
+        ),
+        (Err(_), None) => Finding::bad("not built", "make build"),
+    });
+    Section::new("Plugin", findings)
+}
+
+fn version() -> Result<String, String> {
+    let printed = program::output(Command::new(INSPECT).arg("--version"))?;
+    let version = printed.lines().find(|line| line.starts_with("GStreamer "));
+    version
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{INSPECT} does not tell its version"))
+}
+
+fn elements() -> Vec<Finding> {
+    let (present, missing): (Vec<_>, Vec<_>) =
+        ELEMENTS.iter().partition(|(element, _)| exists(element));
+    let names: Vec<_> = present.iter().map(|(element, _)| *element).collect();
+    let mut findings = Vec::new();
+    if !names.is_empty() {
+        findings.push(Finding::good(format!("elements: {}", names.join(", "))));
+    }
+    findings.extend(missing.iter().map(|(element, package)| {
+        Finding::bad(
+            format!("element {element} is missing"),
+            format!("sudo apt-get install {package}"),
+        )
+    }));
+    findings
+}
+
+fn exists(element: &str) -> bool {
+    program::output(Command::new(INSPECT).args(["--exists", element])).is_ok()
+}
+
+/// The file that GStreamer takes the plugin from, with `folder` before its plugin path.
+fn file_of_plugin(folder: Option<&Path>) -> Result<String, String> {
+    let mut command = Command::new(INSPECT);
+    command.args(["--plugin", "facetrack"]);
+    if let Some(folder) = folder {
+        command.env(PLUGIN_PATH, with_plugin_path(folder));
+    }
+    let printed = program::output(&mut command)?;
+    filename(&printed).ok_or_else(|| "it has no file".to_owned())
+}
+
+/// The plugin path of this shell with `folder` before it.
+pub fn with_plugin_path(folder: &Path) -> OsString {
+    let mut path = folder.as_os_str().to_owned();
+    if let Some(rest) = std::env::var_os(PLUGIN_PATH).filter(|rest| !rest.is_empty()) {
+        path.push(":");
+        path.push(rest);
+    }
+    path
+}
+
+fn filename(inspected: &str) -> Option<String> {
+    inspected
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Filename"))
+        .map(|rest| rest.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_read_from_the_details() {
+        let printed = "Plugin Details:\n  Name                     facetrack\n  Filename                 /x y/libgstfacetrack.so\n";
+        assert_eq!(filename(printed).unwrap(), "/x y/libgstfacetrack.so");
+        assert_eq!(filename("Plugin Details:\n"), None);
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The processor, NVIDIA's driver, and what the environment says.
+
+use std::{env, fs, thread};
+
+use gstfacetrack::face::device;
+
+use super::finding::{Finding, Section};
+use crate::size;
+
+/// Variables that change what the plugin does, by prefix.
+const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
+/// The same, whole.
+const NAMES: [&str; 4] = [
+    "ORT_DYLIB_PATH",
+    "CUDA_HOME",
+    "INSIGHTFACE_HOME",
+    "GST_DEBUG",
+];
+
+/// The processor, and the GPU for information: this version runs every engine on the processor.
+pub fn hardware() -> Section {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let features = features();
+    let features = if features.is_empty() {
+        "no vector extensions known to this check".to_owned()
+    } else {
+        features.join(" ")
+    };
+    Section::new(
+        "Machine",
+        vec![
+            Finding::note(format!("processor: {}, {cores} cores, {features}", model())),
+            Finding::note(driver()),
+        ],
+    )
+}
+
+/// Variables that are set.
+pub fn environment() -> Section {
+    let mut findings: Vec<Finding> = set_variables(env::vars_os().filter_map(|(name, value)| {
+        Some((
+            name.into_string().ok()?,
+            value.to_string_lossy().into_owned(),
+        ))
+    }))
+    .into_iter()
+    .map(Finding::note)
+    .collect();
+    if findings.is_empty() {
+        findings.push(Finding::note("nothing set that changes the plugin"));
+    }
+    Section::new("Environment", findings)
+}
+
+fn set_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let mut lines: Vec<String> = variables
+        .filter(|(name, _)| {
+            NAMES.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        })
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    lines.sort();
+    lines
+}
+
+fn model() -> String {
+    let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    information
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == "model name")
+        .map_or_else(
+            || env::consts::ARCH.to_owned(),
+            |(_, name)| name.trim().to_owned(),
+        )
+}
+
+#[cfg(target_arch = "x86_64")]
+fn features() -> Vec<&'static str> {
+    let known = [
+        ("sse4.1", is_x86_feature_detected!("sse4.1")),
+        ("avx", is_x86_feature_detected!("avx")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("fma", is_x86_feature_detected!("fma")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512vnni", is_x86_feature_detected!("avx512vnni")),
+    ];
+    known
+        .into_iter()
+        .filter_map(|(name, has)| has.then_some(name))
+        .collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn features() -> Vec<&'static str> {
+    Vec::new()
+}
+
+fn driver() -> String {
+    match device::nvidia_driver() {
+        Err(reason) => format!("GPU: {reason} (nothing in this version uses one)"),
+        Ok(driver) => {
+            let gpus: Vec<String> = driver
+                .gpus
+                .iter()
+                .map(|gpu| format!("{} with {}", gpu.name, size::human(gpu.memory)))
+                .collect();
+            format!(
+                "GPU: NVIDIA driver {}, CUDA {}, {} (nothing in this version uses it)",
+                driver.version,
+                driver.cuda,
+                gpus.join(", ")
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_variables_of_the_plugin_are_listed() {
+        let variables = [
+            ("STEP5_TRACKING_ENGINE", "mediapipe"),
+            ("HOME", "/root"),
+            ("ORT_DYLIB_PATH", "/lib/x.so"),
+            ("CUDA_HOME_OLD", "/cuda"),
+        ];
+        let lines = set_variables(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
+        assert_eq!(
+            lines,
+            [
+                "ORT_DYLIB_PATH=/lib/x.so",
+                "STEP5_TRACKING_ENGINE=mediapipe"
+            ]
+        );
+    }
+}

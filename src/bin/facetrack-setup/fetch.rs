@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack-setup fetch`: brings the files of the manifest to this machine.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use gstfacetrack::face::locate;
+use gstfacetrack::face::manifest::{self, KnownFile, Manifest, Source};
+use thiserror::Error;
+
+use crate::store::{self, State, Store, StoreError};
+use crate::{places, size, source};
+
+/// Why a file is not in place.
+#[derive(Debug, Error)]
+pub enum FetchError {
+    /// The manifest has no such file.
+    #[error("{name} is not in the manifest, which has: {known}")]
+    Unknown {
+        /// Name asked for.
+        name: String,
+        /// Names to choose from.
+        known: String,
+    },
+    /// That is not a manifest.
+    #[error("manifest {path}: {reason}", path = path.display())]
+    Manifest {
+        /// File.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No folder for the project's data.
+    #[error("there is no place for the files: set HOME or XDG_DATA_HOME")]
+    NoPlace,
+    /// The data folder can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Some files are not to be had.
+    #[error("{0} of the files could not be fetched")]
+    Unavailable(usize),
+}
+
+/// Fetches the files called `names`, or all that this machine's processor can use.
+///
+/// # Errors
+/// When one of them can't be had; the others are fetched all the same.
+pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
+    let files = chosen(manifest, names)?;
+    let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
+    let store = Store::open(&root)?;
+    println!("Files under {}:", root.display());
+    let mut missing = 0;
+    for (index, file) in files.iter().enumerate() {
+        let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
+        if !ensure(&store, file, &step)? {
+            missing += 1;
+        }
+    }
+    if missing > 0 {
+        return Err(FetchError::Unavailable(missing));
+    }
+    Ok(())
+}
+
+/// Where the file `name` belongs, fetched or not.
+///
+/// # Errors
+/// When the manifest does not have it.
+pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf, FetchError> {
+    let file = known(manifest, name)?;
+    let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
+    Ok(store::place(&root, file))
+}
+
+/// The manifest in `file`, or the binary's own.
+///
+/// # Errors
+/// When the file is not a manifest.
+pub fn manifest(file: Option<&PathBuf>) -> Result<Cow<'static, Manifest>, FetchError> {
+    let Some(path) = file else {
+        return Ok(Cow::Borrowed(manifest::manifest()));
+    };
+    let refused = |reason: String| FetchError::Manifest {
+        path: path.clone(),
+        reason,
+    };
+    let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    serde_json::from_str(&text)
+        .map(Cow::Owned)
+        .map_err(|error| refused(error.to_string()))
+}
+
+fn chosen<'a>(manifest: &'a Manifest, names: &[&String]) -> Result<Vec<&'a KnownFile>, FetchError> {
+    if names.is_empty() {
+        return Ok(manifest.usable().collect());
+    }
+    names.iter().map(|name| known(manifest, name)).collect()
+}
+
+fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile, FetchError> {
+    manifest.known(name).ok_or_else(|| {
+        let known: Vec<_> = manifest.usable().map(|file| file.name.as_str()).collect();
+        FetchError::Unknown {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
+    })
+}
+
+/// Brings `file` to its place unless it is there; yields whether it is there in the end.
+fn ensure(store: &Store, file: &KnownFile, step: &str) -> Result<bool, StoreError> {
+    let path = store.place(file);
+    if store::state(&path, file)? == State::Right {
+        println!("{step}: in place ({})", size::human(file.size));
+        return Ok(true);
+    }
+    println!("{step}: {}, {}", size::human(file.size), file.licence);
+    let fetched = bring(store, file)?;
+    match &fetched {
+        Ok(()) => println!("{step}: done, {}", path.display()),
+        Err(tried) => eprintln!("{}", unavailable(file, &path, tried)),
+    }
+    Ok(fetched.is_ok())
+}
+
+/// Tries the origins in order until one has the right bytes; yields what each of them said if none had.
+fn bring(store: &Store, file: &KnownFile) -> Result<Result<(), Vec<String>>, StoreError> {
+    let mut tried = Vec::new();
+    for origin in origins(file) {
+        println!("    from {origin} …");
+        match attempt(store, file, &origin)? {
+            Ok(()) => return Ok(Ok(())),
+            Err(reason) => tried.push(format!("{origin}: {reason}")),
+        }
+    }
+    Ok(Err(tried))
+}
+
+/// Installs `file` if `origin` has it with the right bytes; yields why not otherwise.
+fn attempt(
+    store: &Store,
+    file: &KnownFile,
+    origin: &Origin<'_>,
+) -> Result<Result<(), String>, StoreError> {
+    let scratch = store.scratch()?;
+    let obtained = match origin {
+        Origin::Collection(path) => source::copy(path, scratch.path()),
+        Origin::Source(source) => source::obtain(source, file, scratch.path()),
+    };
+    let candidate = match obtained {
+        Ok(candidate) => candidate,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    Ok(match store::state(&candidate, file)? {
+        State::Right => {
+            store.install(&candidate, file)?;
+            Ok(())
+        }
+        State::Wrong(hash) => Err(format!("refused, its sha256 is {hash}")),
+        State::Missing => Err("nothing came".to_owned()),
+    })
+}
+
+/// Where a file may come from.
+enum Origin<'a> {
+    /// The user's own collection.
+    Collection(PathBuf),
+    /// The manifest's sources.
+    Source(&'a Source),
+}
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Collection(path) => write!(f, "{}", path.display()),
+            Self::Source(source) => source.fmt(f),
+        }
+    }
+}
+
+fn origins(file: &KnownFile) -> Vec<Origin<'_>> {
+    let own = places::folder(locate::MODELS_DIR_VARIABLE)
+        .and_then(|folder| places::in_folder(&folder, file))
+        .map(Origin::Collection);
+    own.into_iter()
+        .chain(file.sources.iter().map(Origin::Source))
+        .collect()
+}
+
+fn unavailable(file: &KnownFile, path: &Path, tried: &[String]) -> String {
+    let KnownFile { name, sha256, .. } = file;
+    let size = size::human(file.size);
+    let tried = tried.join("\n  - ");
+    let kept = if path.exists() {
+        "The file that is there has other bytes; it was left alone.\n  "
+    } else {
+        ""
+    };
+    format!(
+        "{name} could not be fetched:\n  - {tried}\n  {kept}\
+        To provide it by hand: get it where there is a network ({size}, sha256 {sha256}) and save it as {path}, \
+        or put it into a folder and run again with {variable}=<that folder>.",
+        path = path.display(),
+        variable = locate::MODELS_DIR_VARIABLE,
+    )
+}

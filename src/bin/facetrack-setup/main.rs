@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Fetches what the plugin needs, says what is missing, and shows what came out: the tool behind `make setup`,
+//! `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
+
+mod doctor;
+mod env;
+mod fetch;
+mod pip;
+mod places;
+mod plot;
+mod program;
+mod report;
+mod size;
+mod source;
+mod store;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use gstfacetrack::face::manifest;
+
+fn main() -> ExitCode {
+    match run(&command().get_matches()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("facetrack-setup: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command() -> Command {
+    Command::new("facetrack-setup")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Fetches and checks what the facetrack plugin needs")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("fetch")
+                .about("Fetch models, ONNX Runtime and the sample clip; what is in place is only checked")
+                .arg(
+                    Arg::new("file")
+                        .help("File names of models/manifest.json; all without")
+                        .num_args(0..),
+                )
+                .arg(
+                    Arg::new("manifest")
+                        .long("manifest")
+                        .help("Manifest to use instead of the built-in one")
+                        .value_parser(value_parser!(PathBuf)),
+                ),
+        )
+        .subcommand(
+            Command::new("doctor").about(
+                "Say what is installed and what is missing; status 0 when the engine mediapipe can run",
+            ),
+        )
+        .subcommand(
+            Command::new("env")
+                .about("Print the exports that let gst-launch-1.0 in any shell find plugin, models and runtime"),
+        )
+        .subcommand(
+            Command::new("path")
+                .about("Print where a fetched file lies")
+                .arg(Arg::new("file").help("File name of models/manifest.json").required(true)),
+        )
+        .subcommand(
+            Command::new("report")
+                .about("Sum up a tracking file that trackjsonsink wrote")
+                .arg(
+                    Arg::new("track")
+                        .help("Dense JSON file")
+                        .required(true)
+                        .value_parser(value_parser!(PathBuf)),
+                )
+                .arg(
+                    Arg::new("seconds")
+                        .long("seconds")
+                        .help("How long the run took, for its speed")
+                        .value_parser(value_parser!(f64)),
+                )
+                .arg(
+                    Arg::new("blendshape")
+                        .long("blendshape")
+                        .help("Which channel to draw over time")
+                        .default_value("jawOpen"),
+                ),
+        )
+}
+
+fn run(matches: &ArgMatches) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    match matches.subcommand() {
+        Some(("fetch", arguments)) => {
+            let names: Vec<&String> = arguments.get_many("file").unwrap_or_default().collect();
+            let manifest = fetch::manifest(arguments.get_one("manifest"))?;
+            fetch::run(&manifest, &names)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("doctor", _)) => Ok(doctor::run()),
+        Some(("env", _)) => {
+            print!("{}", env::exports());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("path", arguments)) => {
+            println!(
+                "{}",
+                fetch::path(manifest::manifest(), text(arguments, "file"))?.display()
+            );
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("report", arguments)) => {
+            let track: &PathBuf = arguments.get_one("track").expect("clap requires it");
+            let elapsed = arguments
+                .get_one("seconds")
+                .and_then(|&seconds| Duration::try_from_secs_f64(seconds).ok());
+            print!(
+                "{}",
+                report::of_file(track, text(arguments, "blendshape"), elapsed)?
+            );
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => unreachable!("clap requires one of the subcommands above"),
+    }
+}
+
+fn text<'a>(arguments: &'a ArgMatches, name: &str) -> &'a str {
+    arguments
+        .get_one::<String>(name)
+        .expect("clap requires it or has a default")
+}

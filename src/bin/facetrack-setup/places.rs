@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where things lie on this machine.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use gstfacetrack::face::manifest::KnownFile;
+
+/// A folder from the environment; `None` when unset or empty.
+pub fn folder(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// `file` in a folder of models: flat, or one deeper in the folder of its family.
+pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
+    [
+        folder.join(&file.name),
+        folder.join(&file.family).join(&file.name),
+    ]
+    .into_iter()
+    .find(|path| path.is_file())
+}
+
+/// The folder beside this program that holds the plugin and nothing else; `None` where there is none.
+///
+/// GStreamer looks through the whole tree under a plugin path, so it must not be the folder that cargo builds in.
+pub fn built_plugin() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let folder = program.parent()?.join("gstreamer-1.0");
+    folder.join("libgstfacetrack.so").exists().then_some(folder)
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use super::*;
+use crate::face::engine::scripted::Scripted;
+use crate::face::engine::{EngineConfig, RunningMode};
+use crate::face::image::ImageView;
+
+const WIDTH: usize = 200;
+const HEIGHT: usize = 100;
+
+struct Bench {
+    analyzer: Analyzer,
+    frames: u64,
+}
+
+impl Bench {
+    fn new(script: &str, tuning: Tuning) -> Self {
+        let config = EngineConfig {
+            script: Some(script.to_owned()),
+            running_mode: RunningMode::Video,
+            ..EngineConfig::default()
+        };
+        let engine = Scripted::new(&config).expect("a good script");
+        let source = ReportSource {
+            engine: "scripted".to_owned(),
+            device: "cpu".to_owned(),
+            generator: "test".to_owned(),
+            models: Vec::new(),
+        };
+        Self {
+            analyzer: Analyzer::new(Box::new(engine), TrackerConfig::default(), tuning, source),
+            frames: 0,
+        }
+    }
+
+    fn next(&mut self) -> Result<FrameReport, EngineError> {
+        let pixels = vec![0; WIDTH * HEIGHT * 3];
+        self.frames += 1;
+        self.analyzer.analyze(&Frame {
+            image: ImageView::rgb(WIDTH, HEIGHT, &pixels).expect("a full image"),
+            time: Duration::from_millis(40 * self.frames),
+        })
+    }
+
+    fn reports(&mut self, count: usize) -> Vec<FrameReport> {
+        (0..count)
+            .map(|_| self.next().expect("no failure"))
+            .collect()
+    }
+}
+
+fn ids(reports: &[FrameReport]) -> Vec<Vec<u32>> {
+    reports
+        .iter()
+        .map(|report| report.faces.iter().map(|face| face.id).collect())
+        .collect()
+}
+
+fn jaw(report: &FrameReport) -> f32 {
+    let blendshapes = report.faces[0].face.blendshapes.as_ref();
+    blendshapes
+        .and_then(|blendshapes| blendshapes.get("jawOpen"))
+        .expect("a measured jaw")
+}
+
+#[test]
+fn faces_have_ids_and_leave_when_the_tracker_lets_go() {
+    let mut bench = Bench::new("face from=2 to=3", Tuning::default());
+    let reports = bench.reports(4);
+    assert_eq!(ids(&reports), [vec![], vec![1], vec![1], vec![]]);
+    let statuses: Vec<_> = reports.iter().map(|report| report.status).collect();
+    use FrameStatus::{NoFace, Tracked};
+    assert_eq!(statuses, [NoFace, Tracked, Tracked, NoFace]);
+    assert!(bench.analyzer.take_left().is_empty(), "it may come back");
+    bench.reports(7);
+    assert_eq!(bench.analyzer.take_left(), [1]);
+    assert!(bench.analyzer.take_left().is_empty());
+    assert_eq!((reports[0].width, reports[0].height), (200, 100));
+}
+
+#[test]
+fn a_reset_ends_ids_and_the_engines_history() {
+    let mut bench = Bench::new("face", Tuning::default());
+    let before = bench.reports(2);
+    bench.analyzer.reset();
+    assert_eq!(bench.analyzer.take_left(), [1]);
+    let after = bench.reports(1);
+    assert_eq!(ids(&after), [[2]]);
+    let origin = |report: &FrameReport| report.faces[0].face.origin;
+    assert_eq!(origin(&before[1]), Origin::Tracked);
+    assert_eq!(origin(&after[0]), Origin::Detected);
+}
+
+#[test]
+fn frames_between_inferences_are_held() {
+    let tuning = Tuning {
+        inference_interval: 3,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face dx=0.01", tuning);
+    let reports = bench.reports(7);
+    let held: Vec<_> = reports
+        .iter()
+        .map(|report| report.faces[0].face.origin == Origin::Held)
+        .collect();
+    assert_eq!(held, [false, true, true, false, true, true, false]);
+    assert_eq!(reports[0].faces[0].face.bbox, reports[2].faces[0].face.bbox);
+    assert_ne!(reports[2].faces[0].face.bbox, reports[3].faces[0].face.bbox);
+
+    bench.analyzer.reset();
+    let after = bench.next().expect("no failure");
+    assert_eq!(after.faces[0].face.origin, Origin::Detected, "analysed");
+
+    let mut bench = Bench::new("", tuning);
+    let statuses: Vec<_> = bench.reports(2).iter().map(|r| r.status).collect();
+    assert_eq!(statuses, [FrameStatus::NoFace, FrameStatus::Skipped]);
+}
+
+#[test]
+fn blendshapes_are_measured_every_nth_frame_of_a_face() {
+    let tuning = Tuning {
+        blendshape_interval: 3,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face; landmarks", tuning);
+    let jaws: Vec<_> = bench.reports(7).iter().map(jaw).collect();
+    assert!(jaws[0] > 0.0, "the first frame is measured");
+    assert_eq!(jaws[0], jaws[1]);
+    assert_eq!(jaws[0], jaws[2]);
+    assert_ne!(jaws[2], jaws[3]);
+    assert_eq!(jaws[3], jaws[5]);
+    assert_ne!(jaws[5], jaws[6]);
+    bench.analyzer.reset();
+    let after = jaw(&bench.next().expect("no failure"));
+    assert_ne!(jaws[6], after, "a reset forgets them");
+}
+
+#[test]
+fn smoothing_is_per_face_and_moves_the_box() {
+    let script = "face x=0.2 dx=0.02; face x=0.8 y=0.4 dx=-0.02; landmarks";
+    let smoothed = Tuning {
+        smoothing: Some(OneEuro {
+            beta: 0.0,
+            ..OneEuro::MEDIAPIPE
+        }),
+        ..Tuning::default()
+    };
+    let raw = Bench::new(script, Tuning::default()).reports(5);
+    let smooth = Bench::new(script, smoothed).reports(5);
+    assert_eq!(raw[0].faces, smooth[0].faces, "the first sight passes");
+    let lag = |face: usize| {
+        smooth[4].faces[face].face.bbox.center().x - raw[4].faces[face].face.bbox.center().x
+    };
+    assert!(lag(0) < -1.0 && lag(1) > 1.0, "{} {}", lag(0), lag(1));
+    let face = &smooth[4].faces[0].face;
+    assert_eq!(face.landmarks.as_ref().map(|l| l.extent()), Some(face.bbox));
+}
+
+#[test]
+fn a_failed_frame_does_not_stop_the_next() {
+    let tuning = Tuning {
+        inference_interval: 2,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face; fail at=2", tuning);
+    bench.reports(2);
+    assert!(bench.next().is_err());
+    let report = bench.next().expect("analysed at once");
+    assert_ne!(report.faces[0].face.origin, Origin::Held);
+    assert_eq!(report.faces[0].id, 1);
+}
+
+#[test]
+fn every_frame_is_counted() {
+    let mut bench = Bench::new("face from=3", Tuning::default());
+    bench.reports(4);
+    let summary = bench.analyzer.profile().summary();
+    assert!(summary.iter().all(|stage| stage.count == 4), "{summary:?}");
+}

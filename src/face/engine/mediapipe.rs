@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MPL-2.0
+//! MediaPipe's Face Landmarker: a detector, a landmark network that follows the faces it found, a blendshape network, and
+//! a canonical face for the pose.
+//!
+//! The stages are those of `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each. Smoothing and
+//! identities, which come between [`Engine::process`] and [`Engine::complete`], are the caller's.
+
+mod anchors;
+mod blendshapes;
+mod detector;
+mod geometry;
+mod landmarks;
+#[cfg(feature = "onnx")]
+mod load;
+mod network;
+mod procrustes;
+mod roi;
+
+use std::mem;
+use std::path::PathBuf;
+
+use super::{
+    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Thresholds,
+    Wanted,
+};
+use crate::face::blendshape::MEDIAPIPE_CHANNELS;
+use crate::face::image::ImageView;
+use crate::face::model::{Model, ModelError, ModelFile};
+use crate::face::observation::{LandmarkScheme, Observation, Origin};
+use blendshapes::BlendshapeNetwork;
+use detector::Detector;
+use geometry::FaceGeometry;
+use landmarks::{Face, LandmarkDetector};
+use roi::{Roi, associate};
+
+#[cfg(feature = "onnx")]
+pub use load::load;
+
+/// Faces that are looked for unless told otherwise, as in the pipeline that this engine replaces. (The original's
+/// default is 1.)
+pub const DEFAULT_MAX_FACES: usize = 5;
+
+/// What the engine is made of; the networks are those of `face_landmarker.task`, in any runtime.
+pub struct Parts {
+    /// `face_detector.tflite`, with its input's channels first.
+    pub face_detector: Box<dyn Model>,
+    /// `face_landmarks_detector.tflite`, with its input's channels first.
+    pub face_landmarks_detector: Box<dyn Model>,
+    /// `face_blendshapes.tflite`.
+    pub face_blendshapes: Box<dyn Model>,
+    /// `geometry_pipeline_metadata_landmarks.binarypb`; without it there is no pose.
+    pub geometry_metadata: Option<Vec<u8>>,
+    /// Where all that was read from, for messages.
+    pub path: PathBuf,
+    /// The files, for the record.
+    pub files: Vec<ModelFile>,
+}
+
+/// The engine.
+pub struct MediaPipe {
+    info: EngineInfo,
+    running_mode: RunningMode,
+    max_faces: usize,
+    thresholds: Thresholds,
+    detector: Detector,
+    landmarks: LandmarkDetector,
+    blendshapes: BlendshapeNetwork,
+    geometry: Option<FaceGeometry>,
+    /// Where the faces of the last frame should be in the next one.
+    followed: Vec<Roi>,
+}
+
+/// What the engine measures with the published bundle; no models are listed.
+pub fn describe(config: &EngineConfig) -> EngineInfo {
+    EngineInfo {
+        name: EngineKind::MediaPipe.name(),
+        landmarks: Some(LandmarkScheme::MediaPipe478),
+        key_points: 0,
+        blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
+        pose: true,
+        temporal: config.running_mode == RunningMode::Video,
+        models: Vec::new(),
+    }
+}
+
+impl Engine for MediaPipe {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let rois = self.regions(&frame.image)?;
+        let mut faces = Vec::with_capacity(rois.len());
+        for roi in rois {
+            let min_presence = self.thresholds.presence;
+            let face = self
+                .landmarks
+                .measure(&frame.image, &roi.rect, min_presence)?;
+            faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
+        }
+        if self.running_mode == RunningMode::Video {
+            self.followed = faces.iter().map(|(_, next)| *next).collect();
+        }
+        let mut faces: Vec<_> = faces.into_iter().map(|(face, _)| face).collect();
+        faces.sort_by(|a, b| {
+            let score = |face: &Observation| face.confidence.unwrap_or_default();
+            score(b).total_cmp(&score(a))
+        });
+        Ok(faces)
+    }
+
+    /// Also makes the bounding box the extent of the landmarks as they are now.
+    fn complete(
+        &mut self,
+        face: &mut Observation,
+        frame_size: (usize, usize),
+        wanted: Wanted,
+    ) -> Result<(), EngineError> {
+        let Some(landmarks) = &face.landmarks else {
+            return Ok(());
+        };
+        face.bbox = landmarks.extent();
+        face.pose = self
+            .geometry
+            .as_ref()
+            .and_then(|geometry| geometry.pose(landmarks, frame_size));
+        if wanted == Wanted::Everything {
+            face.blendshapes = self.blendshapes.measure(landmarks)?;
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.followed.clear();
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+impl MediaPipe {
+    /// The engine made of `parts`. Each network is run once.
+    ///
+    /// # Errors
+    /// [`ModelError`] when a part is not what it should be or does not run.
+    pub fn new(parts: Parts, config: &EngineConfig) -> Result<Self, EngineError> {
+        let path = parts.path.as_path();
+        let geometry = parts
+            .geometry_metadata
+            .map(|bytes| FaceGeometry::from_metadata(&bytes))
+            .transpose()
+            .map_err(|reason| ModelError::Format {
+                path: path.to_owned(),
+                format: "face geometry",
+                reason,
+            })?;
+        let blendshapes = BlendshapeNetwork::new(parts.face_blendshapes, path)?;
+        Ok(Self {
+            info: EngineInfo {
+                blendshapes: blendshapes.names().clone(),
+                pose: geometry.is_some(),
+                models: parts.files,
+                ..describe(config)
+            },
+            running_mode: config.running_mode,
+            max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
+            thresholds: Thresholds::default(),
+            detector: Detector::new(parts.face_detector, path)?,
+            landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
+            blendshapes,
+            geometry,
+            followed: Vec::new(),
+        })
+    }
+
+    /// Where to look in this frame: at the faces followed, and, while there are fewer than asked for, at those detected.
+    fn regions(&mut self, image: &ImageView<'_>) -> Result<Vec<Roi>, EngineError> {
+        let mut rois = mem::take(&mut self.followed);
+        if rois.len() < self.max_faces {
+            let detections = self.detector.detect(image, self.thresholds.detection)?;
+            let best = detections.iter().take(self.max_faces);
+            rois.extend(best.filter_map(Roi::from_detection));
+        }
+        if self.running_mode == RunningMode::Video {
+            rois = associate(rois, self.thresholds.tracking);
+        }
+        rois.truncate(self.max_faces);
+        Ok(rois)
+    }
+}
+
+/// A face and where to look for it in the next frame; `None` for landmarks without an extent, which are no face.
+fn with_next_region(face: Face, origin: Origin) -> Option<(Observation, Roi)> {
+    let next = Roi::from_landmarks(&face.landmarks.points)?;
+    let observation = Observation {
+        bbox: face.landmarks.extent(),
+        confidence: Some(face.presence),
+        origin,
+        landmarks: Some(face.landmarks),
+        key_points: Vec::new(),
+        blendshapes: None,
+        pose: None,
+    };
+    Some((observation, next))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Non-maximum suppression: one detection per face out of a detector's many.
+
+use super::geometry::{Point, Rect};
+
+/// What a detector says of one place in an image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detection {
+    /// Bounding box.
+    pub bbox: Rect,
+    /// Score, 0…1.
+    pub score: f32,
+    /// Key points, the same number in every detection of a detector.
+    pub key_points: Vec<Point>,
+}
+
+/// Merges detections whose IoU with a better one exceeds `max_iou` into it, weighting each by its score; best first.
+///
+/// A merged detection keeps the best score of its group. Detections that have no area, no positive score or a coordinate
+/// that is no number are left out. This is BlazeFace's blending, `WeightedNonMaxSuppression` in MediaPipe's
+/// `non_max_suppression_calculator.cc`.
+pub fn weighted(mut detections: Vec<Detection>, max_iou: f32) -> Vec<Detection> {
+    detections.retain(is_usable);
+    detections.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let mut merged = Vec::new();
+    while let Some(best) = detections.first() {
+        let bbox = best.bbox;
+        let (group, rest): (Vec<_>, Vec<_>) = detections
+            .into_iter()
+            .enumerate()
+            .partition(|(index, d)| *index == 0 || d.bbox.iou(&bbox) > max_iou);
+        merged.push(blend(group.iter().map(|(_, d)| d)));
+        detections = rest.into_iter().map(|(_, d)| d).collect();
+    }
+    merged
+}
+
+fn is_usable(detection: &Detection) -> bool {
+    let Detection {
+        bbox,
+        score,
+        key_points,
+    } = detection;
+    let is_placed = (bbox.right() + bbox.bottom()).is_finite();
+    let has_points = key_points.iter().all(|p| (p.x + p.y).is_finite());
+    *score > 0.0 && bbox.area() > 0.0 && is_placed && has_points
+}
+
+/// The score-weighted mean of detections, with the score of the first.
+fn blend<'a>(group: impl Iterator<Item = &'a Detection> + Clone) -> Detection {
+    let total: f32 = group.clone().map(|d| d.score).sum();
+    let mean = |value: &dyn Fn(&Detection) -> f32| -> f32 {
+        group.clone().map(|d| value(d) * d.score).sum::<f32>() / total
+    };
+    let (left, top) = (mean(&|d| d.bbox.x), mean(&|d| d.bbox.y));
+    let (right, bottom) = (mean(&|d| d.bbox.right()), mean(&|d| d.bbox.bottom()));
+    let points = group.clone().map(|d| d.key_points.len()).min().unwrap_or(0);
+    let key_points = (0..points)
+        .map(|i| Point::new(mean(&|d| d.key_points[i].x), mean(&|d| d.key_points[i].y)))
+        .collect();
+    Detection {
+        bbox: Rect::new(left, top, right - left, bottom - top),
+        score: group.clone().next().map_or(0.0, |d| d.score),
+        key_points,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detection(x: f32, score: f32) -> Detection {
+        Detection {
+            bbox: Rect::new(x, 0.0, 10.0, 10.0),
+            score,
+            key_points: vec![Point::new(x + 1.0, 2.0)],
+        }
+    }
+
+    #[test]
+    fn groups_table() {
+        // Boxes 10 wide that are d apart have the IoU (10 − d) / (10 + d).
+        for (name, input, max_iou, want) in [
+            ("nothing", vec![], 0.5, vec![]),
+            ("one", vec![(0.0, 0.7)], 0.5, vec![(0.0, 0.7)]),
+            (
+                "two apart, the better first",
+                vec![(0.0, 0.6), (50.0, 0.9)],
+                0.5,
+                vec![(50.0, 0.9), (0.0, 0.6)],
+            ),
+            (
+                "two together: weighted mean, best score",
+                vec![(0.0, 0.75), (2.0, 0.25)],
+                0.5,
+                vec![(0.5, 0.75)],
+            ),
+            (
+                "a looser limit keeps both",
+                vec![(0.0, 0.75), (2.0, 0.25)],
+                0.7,
+                vec![(0.0, 0.75), (2.0, 0.25)],
+            ),
+            (
+                "overlap with a merged one only does not count",
+                vec![(0.0, 0.9), (3.0, 0.5), (6.0, 0.4)],
+                0.5,
+                vec![((3.0 * 0.5) / 1.4, 0.9), (6.0, 0.4)],
+            ),
+            (
+                "an IoU of just the limit does not suppress",
+                vec![(0.0, 0.9), (0.0, 0.4)],
+                1.0,
+                vec![(0.0, 0.9), (0.0, 0.4)],
+            ),
+            (
+                "scores that are no numbers",
+                vec![(0.0, f32::NAN), (0.0, 0.0), (f32::NAN, 0.5)],
+                0.5,
+                vec![],
+            ),
+        ] {
+            let input = input.into_iter().map(|(x, s)| detection(x, s)).collect();
+            let got = weighted(input, max_iou);
+            assert_eq!(got.len(), want.len(), "{name}: {got:?}");
+            for (got, (x, score)) in got.iter().zip(want) {
+                assert!((got.bbox.x - x).abs() < 1e-5, "{name}: {got:?}");
+                assert!((got.bbox.width - 10.0).abs() < 1e-5, "{name}: {got:?}");
+                assert!(
+                    (got.key_points[0].x - x - 1.0).abs() < 1e-5,
+                    "{name}: {got:?}"
+                );
+                assert_eq!(got.score, score, "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The options of the element `facetrack`.
+
+use super::{Access, OptionSpec, choices, env, env_of, env_switch};
+use crate::face::device::DeviceChoice;
+use crate::face::engine::{EngineKind, RunningMode};
+use crate::face::tracker::TrackerKind;
+
+/// Frames between two profiling lines when the environment asks for them; the number of the pipeline that set the
+/// variable's meaning.
+const PROFILE_INTERVAL_BY_ENVIRONMENT: i32 = 20;
+
+choices! {
+    /// Smoothing of landmarks over time.
+    pub enum Smoothing {
+        Native = "native": "as the engine's original does: mediapipe smooths in video mode with max-faces=1 alone",
+        Off = "off": "landmarks as measured",
+        OneEuro = "one-euro": "a One-Euro filter per face, for any number of faces",
+    }
+}
+
+choices! {
+    /// Element messages on the bus.
+    pub enum PostMessages {
+        None = "none": "no messages",
+        OnChange = "on-change": "when a face enters or leaves",
+        EveryFrame = "every-frame": "each frame, and when a face enters or leaves",
+    }
+}
+
+/// Every option of `facetrack`, in the order in which they are shown.
+pub const FACETRACK: &[OptionSpec] = &[
+    OptionSpec::checked_text(
+        "engine",
+        Some("mediapipe"),
+        |name| {
+            name.parse::<EngineKind>()
+                .map(|_| ())
+                .map_err(|e| e.to_string())
+        },
+        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker) or scripted; underscores are as good as hyphens",
+    )
+    .env(&[env("STEP5_TRACKING_ENGINE")]),
+    OptionSpec::choice(
+        "running-mode",
+        RunningMode::CHOICES,
+        "Whether frames follow one another",
+    ),
+    OptionSpec::int(
+        "max-faces",
+        (0, 100, 0),
+        "Greatest number of faces; 0 = the engine's own (mediapipe: 5)",
+    )
+    .unit("faces")
+    .env(&[env_of("mediapipe", "STEP5_MEDIAPIPE_MAX_FACES")]),
+    OptionSpec::float(
+        "detection-confidence",
+        (0.0, 1.0, 0.5),
+        "Least score for a detected face",
+    )
+    .access(Access::Playing)
+    .engines(&["mediapipe"]),
+    OptionSpec::float(
+        "presence-confidence",
+        (0.0, 1.0, 0.5),
+        "Least score of the landmark network for a face to be there",
+    )
+    .access(Access::Playing)
+    .engines(&["mediapipe"]),
+    OptionSpec::float(
+        "tracking-confidence",
+        (0.0, 1.0, 0.5),
+        "Least overlap of a detection with a followed face for both to be the same; video mode",
+    )
+    .access(Access::Playing)
+    .engines(&["mediapipe"]),
+    OptionSpec::choice(
+        "smoothing",
+        Smoothing::CHOICES,
+        "Smoothing of landmarks over time",
+    )
+    .access(Access::Playing),
+    OptionSpec::float(
+        "smoothing-min-cutoff",
+        (0.0001, 1000.0, 0.05),
+        "One-Euro: cutoff frequency of a resting face; less is smoother",
+    )
+    .unit("Hz")
+    .access(Access::Playing),
+    OptionSpec::float(
+        "smoothing-beta",
+        (0.0, 100_000.0, 80.0),
+        "One-Euro: cutoff gained per face size and second of speed; more follows faster",
+    )
+    .access(Access::Playing),
+    OptionSpec::float(
+        "smoothing-derivate-cutoff",
+        (0.0001, 1000.0, 1.0),
+        "One-Euro: cutoff frequency of the speed",
+    )
+    .unit("Hz")
+    .access(Access::Playing),
+    OptionSpec::int(
+        "blendshape-interval",
+        (1, 1000, 1),
+        "Blendshapes of a face are measured in every n-th of its frames and repeated between; 1 = in each",
+    )
+    .unit("frames")
+    .env(&[env("STEP5_BLENDSHAPES_THROTTLE_N")])
+    .access(Access::Playing),
+    OptionSpec::int(
+        "inference-interval",
+        (1, 1000, 1),
+        "Frames 1, n+1, 2n+1 … are analysed, faces of the frames between are held; 1 = every frame",
+    )
+    .unit("frames")
+    .access(Access::Playing),
+    OptionSpec::int(
+        "threads",
+        (1, 256, 1),
+        "Threads that one network runs on",
+    )
+    .unit("threads")
+    .env(&[env("STEP5_ONNX_INTRA_OP_THREADS")])
+    .engines(&["mediapipe"]),
+    OptionSpec::text(
+        "model",
+        None,
+        "Model file; unset = the engine's published model in models-dir or the usual folders",
+    )
+    .engines(&["mediapipe"]),
+    OptionSpec::text(
+        "models-dir",
+        None,
+        "Folder to look for models in; unset = FACETRACK_MODELS_DIR, the user's data folder, /usr/share/facetrack/models",
+    )
+    .engines(&["mediapipe"]),
+    OptionSpec::text(
+        "onnxruntime",
+        None,
+        "Path of libonnxruntime.so; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, the user's data folder, the loader's path",
+    )
+    .engines(&["mediapipe"]),
+    OptionSpec::text(
+        "script",
+        None,
+        "What the scripted engine sees, such as `face x=0.3 dx=0.01 from=10 to=50; landmarks`; unset = one moving face",
+    )
+    .engines(&["scripted"]),
+    OptionSpec::choice(
+        "tracker",
+        TrackerKind::CHOICES,
+        "How a face keeps its id from frame to frame",
+    ),
+    OptionSpec::float(
+        "max-distance",
+        (0.0, 100_000.0, 80.0),
+        "Greatest way of a face's centre between two frames of one id",
+    )
+    .unit("px"),
+    OptionSpec::int(
+        "max-age",
+        (0, 100_000, 7),
+        "Frames that an id survives without its face",
+    )
+    .unit("frames"),
+    OptionSpec::choice(
+        "device",
+        DeviceChoice::CHOICES,
+        "Where networks run; engines without GPU support run on the processor whatever is set",
+    ),
+    OptionSpec::int(
+        "gpu-id",
+        (-1, 63, -1),
+        "CUDA device; -1 = the one with the most free memory",
+    ),
+    OptionSpec::bool(
+        "gpu-fallback",
+        true,
+        "Run on the processor when the GPU was wanted but is not to be had",
+    )
+    .env(&[env("STEP5_GPU_FALLBACK_AUTO")]),
+    OptionSpec::int(
+        "gpu-max-vram",
+        (1, 1_048_576, 2048),
+        "Greatest GPU memory that the runtime may take",
+    )
+    .unit("MiB")
+    .env(&[env("STEP5_GPU_MAX_VRAM_MB")]),
+    OptionSpec::int(
+        "gpu-min-free-vram",
+        (0, 1_048_576, 1536),
+        "A GPU with less free memory counts as not available",
+    )
+    .unit("MiB"),
+    OptionSpec::choice(
+        "post-messages",
+        PostMessages::CHOICES,
+        "Element messages on the bus",
+    )
+    .access(Access::Playing),
+    OptionSpec::int(
+        "profile-interval",
+        (0, i32::MAX, 0),
+        "Log the time of each stage every n frames; 0 = never",
+    )
+    .unit("frames")
+    .env(&[
+        env_switch("STEP5_ENABLE_PROFILING", PROFILE_INTERVAL_BY_ENVIRONMENT),
+        env_switch("STEP5_GPU_PROFILING", PROFILE_INTERVAL_BY_ENVIRONMENT),
+    ])
+    .access(Access::Playing),
+    OptionSpec::structure(
+        "stats",
+        "Time of each stage: count, and mean, p50, p95 in ms",
+    ),
+    OptionSpec::text("active-device", None, "Device in use: cpu, or cuda:<index>; empty before READY")
+        .access(Access::ReadOnly),
+    OptionSpec::text(
+        "active-execution-provider",
+        None,
+        "Execution provider in use, empty before READY",
+    )
+    .access(Access::ReadOnly),
+    OptionSpec::text("device-reason", None, "Why that device is in use")
+        .access(Access::ReadOnly),
+    OptionSpec::structure(
+        "capabilities",
+        "What the chosen engine measures: landmark scheme and count, key points, blendshape channels, pose, and whether frames depend on one another",
+    ),
+];

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where a frame's time goes, in constant memory.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A part of the work on a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Pixels to boxes and landmarks.
+    Process,
+    /// Identities.
+    Track,
+    /// Smoothing.
+    Smooth,
+    /// Blendshapes and pose.
+    Complete,
+    /// The whole frame.
+    Total,
+}
+
+impl Stage {
+    /// Every stage, in the order of the work.
+    pub const ALL: [Self; 5] = [
+        Self::Process,
+        Self::Track,
+        Self::Smooth,
+        Self::Complete,
+        Self::Total,
+    ];
+
+    /// The name in logs and statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Track => "track",
+            Self::Smooth => "smooth",
+            Self::Complete => "complete",
+            Self::Total => "total",
+        }
+    }
+}
+
+/// Times of every stage; read by others while frames go on.
+#[derive(Debug, Default)]
+pub struct Profile {
+    stages: Mutex<[Histogram; Stage::ALL.len()]>,
+}
+
+/// One stage in figures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StageSummary {
+    /// The stage.
+    pub stage: Stage,
+    /// How often it ran.
+    pub count: u64,
+    /// Mean time, ms.
+    pub mean: f64,
+    /// Median time, ms, within [`STEP`]'s precision.
+    pub p50: f64,
+    /// Time that 95 of 100 runs stay below, ms, within [`STEP`]'s precision.
+    pub p95: f64,
+}
+
+impl Profile {
+    /// Runs `work` and counts its time for `stage`.
+    pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.lock()[stage as usize].add(start.elapsed());
+        result
+    }
+
+    /// Figures of every stage, in the order of the work.
+    pub fn summary(&self) -> [StageSummary; Stage::ALL.len()] {
+        let stages = self.lock();
+        Stage::ALL.map(|stage| stages[stage as usize].summary(stage))
+    }
+
+    /// Frames counted.
+    pub fn frames(&self) -> u64 {
+        self.lock()[Stage::Total as usize].count
+    }
+
+    /// One line for the log: mean times over all frames so far, frames without faces included.
+    pub fn line(&self, engine: &str) -> String {
+        let frames = self.frames();
+        let stages: Vec<_> = self
+            .summary()
+            .iter()
+            .map(|stage| {
+                let per_frame = stage.mean * stage.count as f64 / frames.max(1) as f64;
+                format!("{}={per_frame:.2}ms/frame", stage.stage.name())
+            })
+            .collect();
+        format!(
+            "[PROFILING] {engine} after {frames} frames: {}",
+            stages.join(", ")
+        )
+    }
+
+    /// Half-counted times are no reason to stop: a panic elsewhere does not spoil the figures.
+    fn lock(&self) -> MutexGuard<'_, [Histogram; Stage::ALL.len()]> {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ratio of a bucket's bounds: what percentiles are precise to.
+pub const STEP: f64 = 1.05;
+
+/// Lower bound of the first bucket, s.
+const SHORTEST: f64 = 1e-6;
+
+/// Enough buckets of [`STEP`] for times from 1 µs to 100 s: ln(10⁸) / ln(1.05) = 378.
+const BUCKETS: usize = 378;
+
+/// Times in buckets of even ratio.
+#[derive(Debug)]
+struct Histogram {
+    count: u64,
+    seconds: f64,
+    buckets: [u64; BUCKETS],
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            seconds: 0.0,
+            buckets: [0; BUCKETS],
+        }
+    }
+}
+
+impl Histogram {
+    fn add(&mut self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        let bucket = (seconds.max(SHORTEST) / SHORTEST).ln() / STEP.ln();
+        self.buckets[(bucket as usize).min(BUCKETS - 1)] += 1;
+        self.count += 1;
+        self.seconds += seconds;
+    }
+
+    fn summary(&self, stage: Stage) -> StageSummary {
+        StageSummary {
+            stage,
+            count: self.count,
+            mean: self.seconds * 1e3 / self.count.max(1) as f64,
+            p50: self.percentile(0.50),
+            p95: self.percentile(0.95),
+        }
+    }
+
+    /// The middle of the bucket with the time that `part` of all times do not exceed, ms; 0 without times.
+    fn percentile(&self, part: f64) -> f64 {
+        let rank = (part * self.count as f64).ceil() as u64;
+        let mut below = 0;
+        let bucket = self.buckets.iter().position(|count| {
+            below += count;
+            below >= rank && below > 0
+        });
+        bucket.map_or(0.0, |bucket| {
+            SHORTEST * STEP.powf(bucket as f64 + 0.5) * 1e3
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_step() {
+        let mut histogram = Histogram::default();
+        for ms in 1..=100 {
+            histogram.add(Duration::from_millis(ms));
+        }
+        let summary = histogram.summary(Stage::Total);
+        assert_eq!(summary.count, 100);
+        assert!((summary.mean - 50.5).abs() < 1e-6);
+        for (value, want) in [(summary.p50, 50.0), (summary.p95, 95.0)] {
+            assert!(value / want < STEP && want / value < STEP, "{value} {want}");
+        }
+    }
+
+    #[test]
+    fn extremes_have_a_place() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.percentile(0.5), 0.0);
+        histogram.add(Duration::ZERO);
+        assert!(histogram.percentile(0.5) < 0.0011);
+        histogram.add(Duration::from_secs(1_000_000));
+        assert!(histogram.percentile(0.95) > 90_000.0);
+    }
+
+    #[test]
+    fn the_line_counts_frames_and_every_stage() {
+        let profile = Profile::default();
+        for _ in 0..3 {
+            profile.time(Stage::Total, || profile.time(Stage::Process, || ()));
+        }
+        let line = profile.line("scripted");
+        assert!(
+            line.starts_with("[PROFILING] scripted after 3 frames: process=0."),
+            "{line}"
+        );
+        assert!(
+            line.ends_with("ms/frame") && line.contains(", total="),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A JSON document that ends in an array of lines, and is whole after every write.
+//!
+//! Lines are gathered and written together with what closes the document; the next write begins where the closing was.
+
+use std::fs::File;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+
+use super::Totals;
+
+/// Bytes gathered before a write. Large enough that writing costs nothing beside making the lines, small enough that a
+/// crash costs a second or two of video. Our choice.
+const WRITE_SIZE: usize = 64 * 1024;
+
+/// Something to write to that can be changed and cut afterwards.
+pub trait Storage: Write + Seek + Send {
+    /// Cuts it to `len` bytes.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn truncate(&mut self, len: u64) -> io::Result<()>;
+
+    /// Returns when everything is where a power failure does not reach it.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Storage for File {
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+impl Storage for Cursor<Vec<u8>> {
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.get_mut()
+            .truncate(usize::try_from(len).unwrap_or(usize::MAX));
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The document under way.
+pub(super) struct ArrayDocument<S> {
+    storage: S,
+    /// Not written yet.
+    pending: Vec<u8>,
+    /// Bytes written, without the closing.
+    written: u64,
+    /// The closing that the storage ends in.
+    closing: Vec<u8>,
+    /// Counts of the lines written.
+    totals: Totals,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    /// Without its opening.
+    New,
+    /// Takes lines.
+    Open,
+    /// A write failed.
+    Failed,
+}
+
+impl<S: Storage> ArrayDocument<S> {
+    /// An empty document; nothing is written yet.
+    pub(super) fn new(storage: S) -> Self {
+        Self {
+            storage,
+            pending: Vec::with_capacity(WRITE_SIZE),
+            written: 0,
+            closing: Vec::new(),
+            totals: Totals::default(),
+            state: State::New,
+        }
+    }
+
+    /// Writes what comes before the lines, unless that has been done.
+    pub(super) fn open(&mut self, opening: impl FnOnce() -> Vec<u8>) {
+        if self.state == State::New {
+            self.pending = opening();
+            self.state = State::Open;
+        }
+    }
+
+    /// Adds a line that `write` makes. `totals` counts it in, `closing` is what would end the document after it.
+    pub(super) fn line(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+        totals: Totals,
+        closing: &[u8],
+    ) -> io::Result<()> {
+        let separator: &[u8] = if totals.frames > 1 { b",\n" } else { b"\n" };
+        self.pending.extend_from_slice(separator);
+        write(&mut self.pending)?;
+        // The first line goes out at once: from then on the storage holds a readable document.
+        if totals.frames > 1 && self.pending.len() < WRITE_SIZE {
+            return Ok(());
+        }
+        self.write(totals, closing)
+    }
+
+    /// Writes the lines that are left; after a failure there are none. Returns the counts of all lines written.
+    pub(super) fn finish(&mut self, totals: Totals, closing: &[u8]) -> io::Result<Totals> {
+        if self.state != State::Failed {
+            self.write(totals, closing)?;
+        }
+        Ok(self.totals)
+    }
+
+    /// Whether nothing reached the storage.
+    pub(super) fn is_empty(&self) -> bool {
+        self.written == 0
+    }
+
+    /// The storage, for what is changed in place after the end.
+    pub(super) fn storage(&mut self) -> &mut S {
+        &mut self.storage
+    }
+
+    fn write(&mut self, totals: Totals, closing: &[u8]) -> io::Result<()> {
+        let lines = self.pending.len();
+        self.pending.extend_from_slice(closing);
+        let result = self
+            .storage
+            .seek(SeekFrom::Start(self.written))
+            .and_then(|_| self.storage.write_all(&self.pending))
+            .and_then(|()| self.storage.flush());
+        self.pending.clear();
+        if let Err(error) = result {
+            self.state = State::Failed;
+            // Where that fails too, the error already under way is the one to tell.
+            let _ = self.take_back();
+            return Err(error);
+        }
+        self.written += lines as u64;
+        self.closing.clear();
+        self.closing.extend_from_slice(closing);
+        self.totals = totals;
+        Ok(())
+    }
+
+    /// Puts the last good closing over a torn write. On a full disk this needs no new space: the closing was there.
+    fn take_back(&mut self) -> io::Result<()> {
+        self.storage.seek(SeekFrom::Start(self.written))?;
+        self.storage.write_all(&self.closing)?;
+        self.storage
+            .truncate(self.written + self.closing.len() as u64)
+    }
+}

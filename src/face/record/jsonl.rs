@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The jsonl format: each line a JSON object of its own, for pipes and live use.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::dense::DenseFrame;
+use super::metadata::MetadataJson;
+use super::{End, Export, FrameRecord, Layout, Metadata, Totals};
+
+/// A record of lines.
+pub(super) struct Jsonl<W> {
+    output: W,
+    export: Export,
+    line: Vec<u8>,
+    has_header: bool,
+    /// Counts of the frames written.
+    totals: Totals,
+}
+
+impl<W: Write> Jsonl<W> {
+    pub(super) fn new(output: W, export: Export) -> Self {
+        Self {
+            output,
+            export,
+            line: Vec::new(),
+            has_header: false,
+            totals: Totals::default(),
+        }
+    }
+
+    fn header(&mut self, metadata: &Metadata) -> io::Result<()> {
+        if self.has_header {
+            return Ok(());
+        }
+        self.has_header = true;
+        let totals = None;
+        let metadata = MetadataJson { metadata, totals };
+        write_line(&mut self.output, &mut self.line, &Header { metadata })
+    }
+}
+
+impl<W: Write + Send> Layout for Jsonl<W> {
+    fn frame(
+        &mut self,
+        frame: &FrameRecord<'_>,
+        metadata: &Metadata,
+        totals: Totals,
+    ) -> io::Result<()> {
+        self.header(metadata)?;
+        let frame = DenseFrame::new(frame, totals.frames, &self.export);
+        write_line(&mut self.output, &mut self.line, &frame)?;
+        self.totals = totals;
+        Ok(())
+    }
+
+    /// A broken record has no trailer: that is how a reader knows.
+    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals> {
+        if end == End::Complete {
+            self.header(metadata)?;
+            let totals = Some(totals);
+            let trailer = MetadataJson { metadata, totals };
+            write_line(&mut self.output, &mut self.line, &Trailer { trailer })?;
+        }
+        Ok(self.totals)
+    }
+}
+
+/// One write a line, so that a reader at the other end of a pipe sees whole lines.
+fn write_line(
+    output: &mut impl Write,
+    line: &mut Vec<u8>,
+    content: &impl Serialize,
+) -> io::Result<()> {
+    line.clear();
+    serde_json::to_writer(&mut *line, content)?;
+    line.push(b'\n');
+    output.write_all(line)?;
+    output.flush()
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    metadata: MetadataJson<'a>,
+}
+
+#[derive(Serialize)]
+struct Trailer<'a> {
+    trailer: MetadataJson<'a>,
+}

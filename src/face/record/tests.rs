@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use std::io::{Cursor, Seek, SeekFrom};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use super::*;
+use crate::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
+use crate::face::geometry::{Point, Rect};
+use crate::face::model::ModelFile;
+use crate::face::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation};
+use crate::face::report::ReportSource;
+
+/// A storage that others can look into, with room for `room` bytes.
+#[derive(Clone)]
+struct Disk {
+    content: Arc<Mutex<Cursor<Vec<u8>>>>,
+    room: Arc<Mutex<u64>>,
+}
+
+impl Disk {
+    fn with_room(room: u64) -> Self {
+        Self {
+            content: Arc::default(),
+            room: Arc::new(Mutex::new(room)),
+        }
+    }
+
+    fn new() -> Self {
+        Self::with_room(u64::MAX)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.content.lock().unwrap().get_ref().clone()).expect("UTF-8")
+    }
+
+    fn json(&self) -> Json {
+        serde_json::from_str(&self.text()).expect("JSON")
+    }
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut content = self.content.lock().unwrap();
+        let room = *self.room.lock().unwrap() - content.position();
+        let fitting = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        if fitting == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        content.write(&bytes[..fitting])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Disk {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.content.lock().unwrap().seek(to)
+    }
+}
+
+impl Storage for Disk {
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.content.lock().unwrap().truncate(len)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn source() -> Arc<ReportSource> {
+    Arc::new(ReportSource {
+        engine: "mediapipe".into(),
+        device: "cpu".into(),
+        generator: "gst-plugin-facetrack 0.1.0".into(),
+        models: vec![ModelFile {
+            name: "face_landmarker.task".into(),
+            sha256: "64".repeat(32),
+        }],
+    })
+}
+
+fn metadata() -> Metadata {
+    Metadata {
+        video_path: "clip.mp4".into(),
+        fps: 25.0,
+        width: 640,
+        height: 360,
+        generator: "gst-plugin-facetrack 0.1.0".into(),
+        source: Some(source()),
+        options: Vec::new(),
+    }
+}
+
+fn channels(values: &[(&str, f32)]) -> Blendshapes {
+    Blendshapes::new(
+        values.iter().map(|(name, _)| name.to_string()).collect(),
+        values.iter().map(|(_, value)| *value).collect(),
+    )
+}
+
+fn at(id: u32, bbox: Rect) -> TrackedFace {
+    let face = Observation::from_bbox(bbox);
+    TrackedFace { id, face }
+}
+
+/// A face as MediaPipe's engine reports it.
+fn full_face() -> TrackedFace {
+    let mut tracked = at(1, Rect::new(568.7, 166.2, 232.9, 270.5));
+    let face = &mut tracked.face;
+    face.confidence = Some(0.987_65);
+    face.landmarks = Some(Landmarks {
+        scheme: LandmarkScheme::MediaPipe478,
+        points: (0..478)
+            .map(|i| Landmark {
+                x: 600.123_4 + i as f32 * 0.391,
+                y: 200.987_6 + i as f32 * 0.419,
+                z: -20.5 + i as f32 * 0.077,
+            })
+            .collect(),
+    });
+    face.key_points = vec![Point::new(640.0, 250.1234); 6];
+    face.blendshapes = Some(Blendshapes::new(
+        MEDIAPIPE_CHANNELS
+            .iter()
+            .map(|name| name.to_string())
+            .collect(),
+        (0..52).map(|i| 0.012_345 * i as f32).collect(),
+    ));
+    face.pose = Some(HeadPose {
+        matrix: [
+            [1.0, 0.0, 0.0, 0.5],
+            [0.0, 1.0, 0.0, -1.25],
+            [0.0, 0.0, 1.0, -40.0],
+            [0.0, 0.0, 0.0, 1.0],
+        ],
+    });
+    tracked
+}
+
+fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
+    FrameRecord {
+        pts: Some(pts),
+        status: FrameStatus::Tracked,
+        faces,
+    }
+}
+
+fn verbose() -> Export {
+    Export {
+        detail: Detail::Verbose,
+        ..Export::default()
+    }
+}
+
+fn dense_frame(faces: &[TrackedFace], export: Export) -> Json {
+    let disk = Disk::new();
+    let mut record = Record::dense(disk.clone(), export, metadata());
+    record.frame(&tracked(faces, 0)).expect("room");
+    record.close(End::Complete).expect("room");
+    disk.json()["frames"][0].clone()
+}
+
+fn keys(object: &Json) -> Vec<&str> {
+    object
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn dense_is_the_specified_sample() {
+    let disk = Disk::new();
+    let mut record = Record::dense(disk.clone(), Export::default(), metadata());
+    record
+        .frame(&FrameRecord::empty(FrameStatus::NoFace, Some(0)))
+        .expect("room");
+    let mut face = at(1, Rect::new(568.9, 166.9, 232.9, 270.9));
+    face.face.blendshapes = Some(channels(&[
+        ("_neutral", 4.157e-06),
+        ("jawOpen", 0.125_07),
+        ("mouthShrugUpper", 0.3),
+    ]));
+    record.frame(&tracked(&[face], 40_000_000)).expect("room");
+    record.close(End::Complete).expect("room");
+
+    let text = disk.text();
+    let lines: Vec<&str> = text.lines().collect();
+    let (head, tail) = lines[0].split_once("  ").expect("slack");
+    assert_eq!(
+        head,
+        concat!(
+            r#"{"metadata":{"video_path":"clip.mp4","total_frames":2,"fps":25.0,"tracking_engine":"mediapipe","#,
+            r#""width":640,"height":360,"schema":"facetrack-1","generator":"gst-plugin-facetrack 0.1.0","device":"cpu","#,
+            r#""models":{"face_landmarker.task":"6464646464646464646464646464646464646464646464646464646464646464"},"#,
+            r#""options":{},"padded_frames":0}"#
+        )
+    );
+    assert_eq!(tail.trim_start(), r#","frames":["#);
+    assert_eq!(
+        lines[1..],
+        [
+            r#"{"frame":1,"tracked_objects":[],"pts":0,"status":"no-face"},"#,
+            concat!(
+                r#"{"frame":2,"tracked_objects":[{"id":"obj_1","centroid_x":685,"centroid_y":302,"bbox_xmin":568,"#,
+                r#""bbox_xmax":800,"source":"face_landmarker","label":"face","confidence":0.0,"#,
+                r#""blendshapes":{"_neutral":0.000004157,"jawOpen":0.12507,"mouthShrugUpper":0.3},"bbox_ymin":166,"#,
+                r#""bbox_ymax":436,"bbox_width":232,"bbox_height":270,"is_speaking":true,"speaking_confidence":0.4,"#,
+                r#""speaking_method":"visual_primary","speaking_sources":{"visual":{"jaw_open":0.12507,"#,
+                r#""jaw_threshold":0.08,"mouth_activity":0.1,"confidence":1.0}}}],"pts":40000000,"status":"tracked"}"#
+            ),
+            "]}",
+        ]
+    );
+}
+
+#[test]
+fn verbose_adds_its_keys_after_the_others() {
+    let plain = dense_frame(&[full_face()], Export::default());
+    let detailed = dense_frame(&[full_face()], verbose());
+    let (plain, detailed) = (
+        &plain["tracked_objects"][0],
+        &detailed["tracked_objects"][0],
+    );
+    let known = keys(plain);
+    assert_eq!(known.len(), 17);
+    let added = keys(detailed);
+    assert_eq!(added[..17], known);
+    assert_eq!(
+        added[17..],
+        ["landmarks", "box", "key_points", "pose", "origin"]
+    );
+
+    assert_eq!(detailed["landmarks"].as_array().map(Vec::len), Some(478));
+    assert_eq!(
+        detailed["landmarks"][0].to_string(),
+        "[600.123,200.988,-20.5]"
+    );
+    assert_eq!(detailed["box"].to_string(), "[568.7,166.2,232.9,270.5]");
+    assert_eq!(detailed["key_points"][0].to_string(), "[640.0,250.123]");
+    assert_eq!(keys(&detailed["pose"]), ["matrix", "yaw", "pitch", "roll"]);
+    assert_eq!(
+        detailed["pose"]["matrix"][1].to_string(),
+        "[0.0,1.0,0.0,-1.25]"
+    );
+    assert_eq!(detailed["origin"], "detected");
+    assert_eq!(detailed["confidence"].to_string(), "0.988");
+}
+
+#[test]
+fn without_evidence_of_speech_the_keys_are_there() {
+    let frame = dense_frame(&[at(1, Rect::new(0.0, 0.0, 10.0, 10.0))], verbose());
+    let object = &frame["tracked_objects"][0];
+    assert_eq!(object["blendshapes"], Json::Null);
+    assert_eq!(object["is_speaking"], false);
+    assert_eq!(object["speaking_confidence"].to_string(), "0.0");
+    assert_eq!(object["speaking_method"], "no_detection");
+    assert_eq!(object["speaking_sources"].to_string(), "{}");
+    assert_eq!(keys(object)[17..], ["box", "origin"]);
+}
+
+#[test]
+fn the_profile_does_not_touch_the_speaking_rule() {
+    let mut face = at(1, Rect::new(0.0, 0.0, 10.0, 10.0));
+    face.face.blendshapes = Some(channels(&[("jawOpen", 0.5)]));
+    let export = Export {
+        profile: BlendshapeProfile::None,
+        ..Export::default()
+    };
+    let frame = dense_frame(&[face], export);
+    assert_eq!(frame["tracked_objects"][0]["blendshapes"], Json::Null);
+    assert_eq!(frame["tracked_objects"][0]["is_speaking"], true);
+}
+
+#[test]
+fn faces_are_sorted_and_truncated_toward_zero() {
+    let faces = [
+        at(1, Rect::new(280.0, 80.0, 40.9, 40.0)),
+        at(2, Rect::new(-30.7, -10.2, 20.0, 20.0)),
+    ];
+    let frame = dense_frame(&faces, Export::default());
+    let ids: Vec<_> = frame["tracked_objects"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|object| object["id"].clone())
+        .collect();
+    assert_eq!(ids, ["obj_2", "obj_1"]);
+    let object = &frame["tracked_objects"][0];
+    let whole = [
+        "centroid_x",
+        "centroid_y",
+        "bbox_xmin",
+        "bbox_xmax",
+        "bbox_ymin",
+        "bbox_ymax",
+    ]
+    .map(|key| object[key].as_i64().expect("an integer"));
+    assert_eq!(whole, [-20, 0, -30, -10, -10, 10]);
+}
+
+#[test]
+fn numbers_that_are_not_finite_never_reach_the_file() {
+    let mut broken = full_face();
+    broken.id = 7;
+    let nan = f32::NAN;
+    let face = &mut broken.face;
+    face.confidence = Some(nan);
+    face.key_points[1].x = f32::INFINITY;
+    if let Some(pose) = &mut face.pose {
+        pose.matrix[2][3] = nan;
+    }
+    face.blendshapes = Some(channels(&[("jawOpen", nan), ("jawLeft", 0.5)]));
+    let nowhere = at(8, Rect::new(nan, 0.0, 10.0, 10.0));
+    let frame = dense_frame(&[broken.clone(), nowhere], verbose());
+    let objects = frame["tracked_objects"].as_array().expect("a list");
+    assert_eq!(objects.len(), 1);
+    assert_eq!(objects[0]["confidence"].to_string(), "0.0");
+    assert_eq!(objects[0]["blendshapes"].to_string(), r#"{"jawLeft":0.5}"#);
+    assert_eq!(keys(&objects[0])[17..], ["landmarks", "box", "origin"]);
+
+    if let Some(landmarks) = &mut broken.face.landmarks {
+        landmarks.points[3].z = nan;
+    }
+    let frame = dense_frame(&[broken], verbose());
+    assert_eq!(keys(&frame["tracked_objects"][0])[17..], ["box", "origin"]);
+}
+
+#[test]
+fn an_empty_stream_is_a_whole_record() {
+    let disk = Disk::new();
+    let mut record = Record::dense(disk.clone(), Export::default(), Metadata::default());
+    record.close(End::Complete).expect("room");
+    assert_eq!(disk.json()["frames"], Json::Array(vec![]));
+    assert_eq!(disk.json()["metadata"]["total_frames"], 0);
+
+    let disk = Disk::new();
+    Record::reduced(disk.clone(), metadata())
+        .close(End::Complete)
+        .expect("room");
+    assert_eq!(
+        disk.text(),
+        "{\"frames_analysis\":[\n],\"fps\":25.0,\"total_frames\":0}\n"
+    );
+}
+
+#[test]
+fn what_is_known_only_later_is_in_the_finished_head() {
+    let disk = Disk::new();
+    let mut record = Record::dense(disk.clone(), Export::default(), Metadata::default());
+    for _ in 0..12 {
+        record
+            .frame(&FrameRecord::empty(FrameStatus::Gap, None))
+            .expect("room");
+    }
+    *record.metadata_mut() = metadata();
+    record.close(End::Complete).expect("room");
+    let head = &disk.json()["metadata"];
+    assert_eq!(head["total_frames"], 12);
+    assert_eq!(head["padded_frames"], 12);
+    assert_eq!(head["tracking_engine"], "mediapipe");
+    assert_eq!(disk.json()["frames"][11]["pts"], Json::Null);
+}
+
+#[test]
+fn metadata_that_outgrows_its_place_leaves_the_counts_right() {
+    let disk = Disk::new();
+    let mut record = Record::dense(disk.clone(), Export::default(), metadata());
+    record.frame(&tracked(&[], 0)).expect("room");
+    record.metadata_mut().video_path = "ä".repeat(4000);
+    record.close(End::Complete).expect("room");
+    let head = &disk.json()["metadata"];
+    assert_eq!(head["video_path"], "clip.mp4");
+    assert_eq!(head["total_frames"], 1);
+}
+
+#[test]
+fn jsonl_has_a_header_and_a_trailer() {
+    let disk = Disk::new();
+    let mut record = Record::jsonl(disk.clone(), Export::default(), metadata());
+    record.frame(&tracked(&[full_face()], 0)).expect("room");
+    assert_eq!(disk.text().lines().count(), 2, "flushed per line");
+    record
+        .frame(&FrameRecord::empty(FrameStatus::Skipped, Some(1)))
+        .expect("room");
+    record.close(End::Complete).expect("room");
+    let text = disk.text();
+    let lines: Vec<Json> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 4);
+    assert_eq!(lines[0]["metadata"]["total_frames"], Json::Null);
+    assert_eq!(lines[1]["frame"], 1);
+    assert_eq!(lines[2]["status"], "skipped");
+    assert_eq!(lines[3]["trailer"]["total_frames"], 2);
+
+    let disk = Disk::new();
+    let mut record = Record::jsonl(disk.clone(), Export::default(), metadata());
+    record.frame(&tracked(&[], 0)).expect("room");
+    record.close(End::Broken).expect("room");
+    assert!(!disk.text().contains("trailer"));
+}
+
+#[test]
+fn reduced_is_what_the_reducer_makes() {
+    let disk = Disk::new();
+    let mut record = Record::reduced(disk.clone(), metadata());
+    record.frame(&tracked(&[full_face()], 0)).expect("room");
+    record
+        .frame(&FrameRecord::empty(FrameStatus::NoFace, None))
+        .expect("room");
+    record.close(End::Complete).expect("room");
+    assert_eq!(
+        disk.text(),
+        concat!(
+            "{\"frames_analysis\":[\n",
+            r#"{"frame":1,"tracked_objects":[{"id":"obj_1","centroid_x":693,"source":"face_landmarker","label":"face","#,
+            r#""confidence":0.988,"active_speakers":[],"bbox_width":232,"bbox_height":270}]},"#,
+            "\n{\"frame\":2,\"tracked_objects\":[]}\n",
+            "],\"fps\":25.0,\"total_frames\":2}\n"
+        )
+    );
+}
+
+/// Every state that a crash could leave behind is a whole document.
+#[test]
+fn the_storage_holds_whole_json_after_every_frame() {
+    let faces = [full_face()];
+    for reduced in [false, true] {
+        let disk = Disk::new();
+        let mut record = match reduced {
+            true => Record::reduced(disk.clone(), metadata()),
+            false => Record::dense(disk.clone(), Export::default(), metadata()),
+        };
+        for i in 0..300 {
+            record.frame(&tracked(&faces, i)).expect("room");
+            disk.json();
+        }
+        record.close(End::Broken).expect("room");
+        let list = if reduced { "frames_analysis" } else { "frames" };
+        assert_eq!(disk.json()[list].as_array().map(Vec::len), Some(300));
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_every_whole_write() {
+    let faces = [full_face()];
+    for reduced in [false, true] {
+        for room in [100_000, 150_000, 196_608, 250_001] {
+            let disk = Disk::with_room(room);
+            let mut record = match reduced {
+                true => Record::reduced(disk.clone(), metadata()),
+                false => Record::dense(disk.clone(), Export::default(), metadata()),
+            };
+            let error = (0..10_000)
+                .find_map(|i| record.frame(&tracked(&faces, i)).err())
+                .expect("the disk is full");
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+            record.close(End::Broken).expect("no new room is needed");
+            let json = disk.json();
+            let list = if reduced {
+                &json["frames_analysis"]
+            } else {
+                &json["frames"]
+            };
+            let kept = list.as_array().expect("frames").len();
+            assert!(kept > 10, "{kept}");
+            let total = match reduced {
+                true => &json["total_frames"],
+                false => &json["metadata"]["total_frames"],
+            };
+            assert_eq!(*total, kept);
+        }
+    }
+}
+
+#[test]
+fn a_disk_full_from_the_start_holds_nothing() {
+    let disk = Disk::with_room(10);
+    let mut record = Record::dense(disk.clone(), Export::default(), metadata());
+    record
+        .frame(&tracked(&[], 0))
+        .expect_err("the disk is full");
+    record.close(End::Broken).expect("nothing to do");
+    assert_eq!(disk.text(), "");
+}
+
+/// Prints what a frame costs; fails only far off the bar (20 µs in a release build), as this build is not optimised.
+#[test]
+fn a_frame_is_quick_to_write() {
+    let faces = [full_face()];
+    for (name, export, limit_us) in [
+        ("plain", Export::default(), 1000.0),
+        ("verbose", verbose(), 10_000.0),
+    ] {
+        let mut record = Record::jsonl(io::sink(), export, metadata());
+        let n = 2000u32;
+        let start = Instant::now();
+        for i in 0..n {
+            record.frame(&tracked(&faces, u64::from(i))).expect("room");
+        }
+        let us = start.elapsed().as_secs_f64() * 1e6 / f64::from(n);
+        eprintln!("{name} frame: {us:.1} µs");
+        assert!(us < limit_us, "{name} frame: {us:.1} µs");
+    }
+}

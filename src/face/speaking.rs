@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Whether a face speaks, told from its mouth (track-json: Speaking, visual rule).
+
+use super::blendshape::Blendshapes;
+
+/// `jawOpen` at which a mouth counts as open.
+pub const JAW_THRESHOLD: f32 = 0.08;
+
+/// Visual evidence of a mouth that is just open.
+const OPEN_MOUTH: f64 = 0.7;
+
+/// What the lips' activity adds to the evidence of an open mouth.
+const ACTIVITY_WEIGHT: f64 = 0.2;
+
+/// The rule divides the sum of the two shrugs by three, not two.
+const ACTIVITY_DIVISOR: f64 = 3.0;
+
+/// The share of visual evidence in the confidence; the rest belongs to audio.
+const VISUAL_SHARE: f64 = 0.4;
+
+/// The confidence above which a face speaks.
+const SPEAKING_CONFIDENCE: f64 = 0.3;
+
+/// The verdict on one face.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Speaking {
+    /// Whether the face speaks.
+    pub is_speaking: bool,
+    /// 0…0.4, as audio has no say.
+    pub confidence: f32,
+    /// How the verdict came about.
+    pub method: SpeakingMethod,
+    /// What the mouth told; `None` when `jawOpen` was not measured.
+    pub visual: Option<VisualEvidence>,
+}
+
+/// How a verdict came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SpeakingMethod {
+    /// Nothing told of speech.
+    #[default]
+    NoDetection,
+    /// The mouth is open.
+    VisualPrimary,
+}
+
+impl SpeakingMethod {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoDetection => "no_detection",
+            Self::VisualPrimary => "visual_primary",
+        }
+    }
+}
+
+/// What the mouth tells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VisualEvidence {
+    /// `jawOpen`, 0…1.
+    pub jaw_open: f32,
+    /// Activity of the lips, 0…2⁄3.
+    pub mouth_activity: f32,
+    /// Evidence of speech, 0…1.
+    pub confidence: f32,
+}
+
+impl Speaking {
+    /// The verdict on a face with these blendshapes; channels other than `jawOpen` count 0 where not measured.
+    pub fn from_blendshapes(blendshapes: Option<&Blendshapes>) -> Self {
+        let Some(blendshapes) = blendshapes else {
+            return Self::default();
+        };
+        let channel = |name| blendshapes.get(name).filter(|value| value.is_finite());
+        let Some(jaw_open) = channel("jawOpen") else {
+            return Self::default();
+        };
+        let shrug = |name| f64::from(channel(name).unwrap_or(0.0));
+        let activity = (shrug("mouthShrugUpper") + shrug("mouthShrugLower")) / ACTIVITY_DIVISOR;
+        let visual = visual_confidence(jaw_open, activity);
+        let confidence = VISUAL_SHARE * visual;
+        Self {
+            is_speaking: confidence > SPEAKING_CONFIDENCE,
+            confidence: confidence as f32,
+            method: if visual > 0.0 {
+                SpeakingMethod::VisualPrimary
+            } else {
+                SpeakingMethod::NoDetection
+            },
+            visual: Some(VisualEvidence {
+                jaw_open,
+                mouth_activity: activity as f32,
+                confidence: visual as f32,
+            }),
+        }
+    }
+}
+
+fn visual_confidence(jaw_open: f32, activity: f64) -> f64 {
+    if jaw_open <= JAW_THRESHOLD {
+        return 0.0;
+    }
+    let openness = f64::from(jaw_open) / f64::from(JAW_THRESHOLD);
+    ((openness * OPEN_MOUTH).min(1.0) + ACTIVITY_WEIGHT * activity).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn speaking(channels: &[(&str, f32)]) -> Speaking {
+        let names = channels.iter().map(|(name, _)| name.to_string()).collect();
+        let values = channels.iter().map(|(_, value)| *value).collect();
+        Speaking::from_blendshapes(Some(&Blendshapes::new(names, values)))
+    }
+
+    #[test]
+    fn jaw_alone_follows_the_specified_table() {
+        use SpeakingMethod::*;
+        let cases = [
+            (0.0, false, 0.0, NoDetection),
+            (0.08, false, 0.0, NoDetection),
+            (0.0801, false, 0.280_35, VisualPrimary),
+            (0.0857, false, 0.299_95, VisualPrimary),
+            (0.0858, true, 0.300_3, VisualPrimary),
+            (0.12507, true, 0.4, VisualPrimary),
+            (1.0, true, 0.4, VisualPrimary),
+        ];
+        for (jaw, is_speaking, confidence, method) in cases {
+            let verdict = speaking(&[("jawOpen", jaw)]);
+            assert_eq!(verdict.is_speaking, is_speaking, "jawOpen {jaw}");
+            assert!(
+                (verdict.confidence - confidence).abs() < 1e-6,
+                "{verdict:?}"
+            );
+            assert_eq!(verdict.method, method, "jawOpen {jaw}");
+        }
+    }
+
+    #[test]
+    fn lips_add_to_an_open_jaw_only() {
+        let lips = [("mouthShrugUpper", 0.3), ("mouthShrugLower", 0.3)];
+        let closed = speaking(&[("jawOpen", 0.05), lips[0], lips[1]]);
+        assert_eq!(closed.confidence, 0.0);
+        let evidence = closed.visual.expect("jawOpen was measured");
+        assert!((evidence.mouth_activity - 0.2).abs() < 1e-6);
+
+        let open = speaking(&[("jawOpen", 0.0857), lips[0], lips[1]]);
+        assert!(open.is_speaking);
+        let evidence = open.visual.expect("jawOpen was measured");
+        assert!((evidence.confidence - (0.749_875 + 0.04)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn without_a_measured_jaw_there_is_no_evidence() {
+        assert_eq!(Speaking::from_blendshapes(None), Speaking::default());
+        assert_eq!(speaking(&[("mouthShrugUpper", 1.0)]), Speaking::default());
+        assert_eq!(speaking(&[("jawOpen", f32::NAN)]), Speaking::default());
+    }
+}

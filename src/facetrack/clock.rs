@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Times of frames as engines need them: each after the one before, whatever the timestamps say.
+
+use std::time::Duration;
+
+/// Distance of frames when neither the caps nor the buffers tell: 25 frames a second.
+const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
+
+/// Makes frame times of timestamps.
+#[derive(Debug)]
+pub(super) struct FrameClock {
+    last: Option<Duration>,
+    period: Duration,
+}
+
+impl Default for FrameClock {
+    fn default() -> Self {
+        Self {
+            last: None,
+            period: NOMINAL_PERIOD,
+        }
+    }
+}
+
+impl FrameClock {
+    /// Frames without a usable timestamp are `period` apart from now on.
+    pub fn set_period(&mut self, period: Option<Duration>) {
+        self.period = period
+            .filter(|period| !period.is_zero())
+            .unwrap_or(NOMINAL_PERIOD);
+    }
+
+    /// The time of the next frame: its timestamp, or one period after the last frame where that is missing or not later.
+    pub fn next(&mut self, timestamp: Option<Duration>) -> Duration {
+        let time = match (timestamp, self.last) {
+            (Some(time), None) => time,
+            (Some(time), Some(last)) if time > last => time,
+            (_, Some(last)) => last + self.period,
+            (None, None) => Duration::ZERO,
+        };
+        self.last = Some(time);
+        time
+    }
+
+    /// The next frame starts anew.
+    pub fn reset(&mut self) {
+        self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_increase_whatever_the_timestamps() {
+        let ms = Duration::from_millis;
+        for (timestamps, want) in [
+            ([Some(0), Some(20), Some(40)], [0, 20, 40]),
+            ([None, None, None], [0, 10, 20]),
+            ([Some(100), None, Some(105)], [100, 110, 120]),
+            ([Some(100), Some(50), Some(200)], [100, 110, 200]),
+            ([Some(100), Some(100), Some(100)], [100, 110, 120]),
+        ] {
+            let mut clock = FrameClock::default();
+            clock.set_period(Some(ms(10)));
+            let times = timestamps.map(|time| clock.next(time.map(ms)));
+            assert_eq!(times, want.map(ms), "{timestamps:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_rate_frames_are_nominally_apart() {
+        let mut clock = FrameClock::default();
+        clock.set_period(Some(Duration::ZERO));
+        clock.next(None);
+        assert_eq!(clock.next(None), NOMINAL_PERIOD);
+        clock.reset();
+        assert_eq!(clock.next(Some(Duration::ZERO)), Duration::ZERO);
+    }
+}

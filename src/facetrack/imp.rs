@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MPL-2.0
+
+/**
+ * SECTION:element-facetrack
+ *
+ * facetrack finds faces in video, follows them, and attaches what it measures to each frame: a `FaceTrackMeta` with
+ * everything, and a #GstVideoRegionOfInterestMeta of type `face` for each face. Pixels are read in the format that they
+ * have and never changed or copied.
+ *
+ * What is measured depends on #GstFaceTrack:engine; #GstFaceTrack:capabilities tells before the element runs. Models and
+ * ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded: what is missing is an
+ * error that names the path and the remedy. Options without a value of their own take their default from the
+ * environment, read at the same time.
+ *
+ * With #GstFaceTrack:post-messages the element posts element messages named `facetrack` with the fields `event`
+ * (`face-entered`, `face-left`, `frame`), `pts`, `running-time`, and `id` of the face, or `status`, `faces` and `ids` of
+ * the frame. A face leaves when its id ends: #GstFaceTrack:max-age frames after it was last seen. When the engine is
+ * loaded a message named `facetrack-ready` tells `engine`, `device`, `execution-provider`, `reason`, `load-time` in
+ * milliseconds and the SHA-256 of each of the `models`.
+ *
+ * A discontinuity, a flush, another segment and other caps make it forget the frames before. Buffers with the flag
+ * GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
+ *
+ * ## Example launch lines
+ *
+ * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack ! trackjsonsink location=video.json
+ * ]|
+ * Writes what is known of the faces in a file.
+ *
+ * |[
+ * gst-launch-1.0 -m videotestsrc num-buffers=50 ! facetrack engine=scripted script="face from=10 to=30" max-age=5 post-messages=on-change ! fakesink
+ * ]|
+ * Shows the messages about a face that comes and goes, without any model.
+ */
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::prelude::*;
+use gst_base::subclass::base_transform::BaseTransformMode;
+use gst_base::subclass::prelude::*;
+
+use super::messages;
+use super::plan::{Environment, Plan};
+use super::state::{Outcome, State};
+use crate::face::device::{Decision, Severity};
+use crate::face::engine::EngineError;
+use crate::face::model::ModelError;
+use crate::face::options::facetrack::FACETRACK;
+use crate::face::options::{OptionSpec, Settings};
+use crate::face::profile::Profile;
+use crate::meta::FaceTrackMeta;
+use crate::{properties, video};
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "facetrack",
+        gst::DebugColorFlags::empty(),
+        Some("Face tracker"),
+    )
+});
+
+/// What the read-only properties show.
+struct Active {
+    decision: Decision,
+    profile: Arc<Profile>,
+}
+
+/// The element.
+///
+/// Lock order: `state`, then `settings` or `active`, never both of these. `settings` and `active` are held for a copy
+/// alone; `state` belongs to the streaming thread, which holds it while a frame is analysed.
+pub struct FaceTrack {
+    settings: Mutex<Settings>,
+    state: Mutex<Option<State>>,
+    active: Mutex<Option<Active>>,
+}
+
+impl Default for FaceTrack {
+    fn default() -> Self {
+        Self {
+            settings: Mutex::new(Settings::new(FACETRACK)),
+            state: Mutex::default(),
+            active: Mutex::default(),
+        }
+    }
+}
+
+/// A panic elsewhere is no reason to panic here: what these locks guard is whole between statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `work`, and tells of a panic in words.
+fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let words = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned());
+        format!("panicked: {}", words.unwrap_or_default())
+    })
+}
+
+/// The one place where the domain's errors become GStreamer's.
+fn error_message(error: &EngineError) -> gst::ErrorMessage {
+    match error {
+        EngineError::Unknown(_) | EngineError::Config(_) => {
+            gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
+        }
+        EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{error}")),
+        EngineError::Model(ModelError::Missing { .. } | ModelError::Runtime { .. }) => {
+            gst::error_msg!(gst::ResourceError::NotFound, ("{error}"))
+        }
+        EngineError::Model(ModelError::Run { .. }) => {
+            gst::error_msg!(gst::LibraryError::Failed, ("{error}"))
+        }
+        EngineError::Model(_) => gst::error_msg!(gst::ResourceError::Read, ("{error}")),
+    }
+}
+
+fn panic_message(panic: &str) -> gst::ErrorMessage {
+    gst::error_msg!(gst::LibraryError::Failed, ("the engine {panic}"))
+}
+
+impl FaceTrack {
+    /// Loads what the settings ask for, unless it is loaded.
+    fn prepare(&self, env: Environment) -> Result<(), gst::ErrorMessage> {
+        let settings = lock(&self.settings).clone();
+        let (plan, warnings) = Plan::new(&settings, &env).map_err(|e| error_message(&e))?;
+        if let Some(state) = lock(&self.state).as_mut()
+            && state.fits(&plan)
+        {
+            return Ok(());
+        }
+        for warning in warnings {
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
+        }
+        let start = Instant::now();
+        let analyzer = contained(|| plan.load())
+            .map_err(|panic| panic_message(&panic))?
+            .map_err(|e| error_message(&e))?;
+        let load_time = start.elapsed();
+        self.log_device(&plan.setup.decision);
+        self.post(messages::ready(&plan.setup, analyzer.source(), load_time));
+        *lock(&self.active) = Some(Active {
+            decision: plan.setup.decision.clone(),
+            profile: analyzer.profile().clone(),
+        });
+        *lock(&self.state) = Some(State::new(settings, env, plan, analyzer));
+        Ok(())
+    }
+
+    fn release(&self) {
+        *lock(&self.state) = None;
+        *lock(&self.active) = None;
+    }
+
+    fn log_device(&self, decision: &Decision) {
+        match decision.severity {
+            Severity::Info => gst::info!(CAT, imp = self, "{}", decision.reason),
+            Severity::Warning => gst::warning!(CAT, imp = self, "{}", decision.reason),
+        }
+    }
+
+    fn post(&self, structure: gst::Structure) {
+        let message = gst::message::Element::builder(structure)
+            .src(&*self.obj())
+            .build();
+        // Without a bus nobody listens.
+        let _ = self.obj().post_message(message);
+    }
+
+    /// What becomes of `buffer`. The state is gone after a failure: frames that come nevertheless are refused.
+    fn analyze(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
+        let mut guard = lock(&self.state);
+        let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
+        if let Some(error) = state.follow(&lock(&self.settings)) {
+            gst::warning!(CAT, imp = self, "{error}");
+        }
+        let result = contained(|| state.analyze(buffer));
+        let failure = match result {
+            Ok(Ok(outcome)) => {
+                if let Some(line) = state.profile_line() {
+                    gst::info!(CAT, imp = self, "{line}");
+                }
+                return Ok(outcome);
+            }
+            Ok(Err(error)) => error_message(&error),
+            Err(panic) => panic_message(&panic),
+        };
+        let outcome = state.failed();
+        *guard = None;
+        drop(guard);
+        self.post_error_message(failure);
+        Ok(outcome)
+    }
+
+    fn plan(&self) -> Option<Plan> {
+        let settings = lock(&self.settings).clone();
+        let (plan, _) = Plan::new(&settings, &Environment::of_process()).ok()?;
+        Some(plan)
+    }
+
+    fn report_value(&self, name: &str) -> Option<glib::Value> {
+        if name == "capabilities" {
+            let info = self.plan()?.describe().ok()?;
+            return Some(messages::capabilities(&info).to_value());
+        }
+        let active = lock(&self.active);
+        let Active { decision, profile } = active.as_ref()?;
+        match name {
+            "stats" => Some(messages::stats(profile).to_value()),
+            "active-device" => Some(decision.device.to_value()),
+            "active-execution-provider" => Some(decision.execution_provider.to_value()),
+            "device-reason" => Some(decision.reason.to_value()),
+            _ => None,
+        }
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for FaceTrack {
+    const NAME: &'static str = "GstFaceTrack";
+    type Type = super::FaceTrack;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for FaceTrack {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
+            LazyLock::new(|| properties::param_specs(FACETRACK, enum_spec));
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        lock(&self.settings).set(pspec.name(), properties::from_glib(value));
+    }
+
+    fn constructed(&self) {
+        self.parent_constructed();
+        // Or the base class takes the flag away from buffers that pass.
+        self.obj().set_gap_aware(true);
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        if let Some(value) = self.report_value(pspec.name()) {
+            return value;
+        }
+        properties::to_glib(lock(&self.settings).get(pspec.name()), pspec)
+    }
+}
+
+/// The GObject enum of a choice.
+fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
+    match option.name {
+        "running-mode" => properties::choice_spec::<super::RunningMode>(option),
+        "smoothing" => properties::choice_spec::<super::Smoothing>(option),
+        "tracker" => properties::choice_spec::<super::Tracker>(option),
+        "device" => properties::choice_spec::<super::Device>(option),
+        "post-messages" => properties::choice_spec::<super::PostMessages>(option),
+        name => unreachable!("no enum for the option `{name}`"),
+    }
+}
+
+impl GstObjectImpl for FaceTrack {}
+
+impl ElementImpl for FaceTrack {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Face tracker",
+                "Filter/Analyzer/Video",
+                "Finds and follows faces: landmarks, blendshapes and head pose as metadata",
+                "The gst-plugin-facetrack contributors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            [
+                ("sink", gst::PadDirection::Sink),
+                ("src", gst::PadDirection::Src),
+            ]
+            .map(|(name, direction)| {
+                gst::PadTemplate::new(name, direction, gst::PadPresence::Always, &video::caps())
+                    .expect("fixed names and caps make a template")
+            })
+            .into()
+        });
+        &TEMPLATES
+    }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        if transition == gst::StateChange::NullToReady
+            && let Err(error) = self.prepare(Environment::of_process())
+        {
+            self.post_error_message(error);
+            return Err(gst::StateChangeError);
+        }
+        let success = self.parent_change_state(transition)?;
+        if transition == gst::StateChange::ReadyToNull {
+            self.release();
+        }
+        Ok(success)
+    }
+}
+
+impl BaseTransformImpl for FaceTrack {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let env = lock(&self.state)
+            .as_ref()
+            .map_or_else(Environment::of_process, |state| state.env().clone());
+        self.prepare(env)?;
+        if let Some(state) = lock(&self.state).as_mut() {
+            state.restart();
+        }
+        Ok(())
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let info = gst_video::VideoInfo::from_caps(incaps)
+            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are no caps of raw video"))?;
+        if let Some(state) = lock(&self.state).as_mut() {
+            state.set_info(info);
+        }
+        Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        let mut left = Vec::new();
+        if let Some(state) = lock(&self.state).as_mut() {
+            match event.view() {
+                gst::EventView::FlushStop(_) => state.reset(),
+                gst::EventView::Segment(event) => state.set_segment(event.segment()),
+                gst::EventView::Eos(_) => left = state.end(),
+                _ => (),
+            }
+        }
+        left.into_iter().for_each(|structure| self.post(structure));
+        self.parent_sink_event(event)
+    }
+
+    fn transform_ip(
+        &self,
+        buffer: &mut gst::BufferRef,
+    ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let outcome = self.analyze(buffer)?;
+        FaceTrackMeta::attach(buffer, &outcome.report).map_err(|error| {
+            gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
+            gst::FlowError::Error
+        })?;
+        outcome
+            .messages
+            .into_iter()
+            .for_each(|structure| self.post(structure));
+        Ok(gst::FlowSuccess::Ok)
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Structures that the element shows: messages on the bus and structured properties.
+
+use std::time::Duration;
+
+use crate::face::engine::EngineInfo;
+use crate::face::profile::Profile;
+use crate::face::report::{FrameReport, ReportSource};
+
+use super::plan::Setup;
+
+/// Name of the messages about faces and frames.
+const MESSAGE: &str = "facetrack";
+
+/// When something happened.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moment {
+    /// Timestamp of the frame.
+    pub pts: Option<gst::ClockTime>,
+    /// The same in running time.
+    pub running_time: Option<gst::ClockTime>,
+}
+
+/// `event` is `face-entered` or `face-left`.
+pub(super) fn face(event: &str, id: u32, moment: Moment) -> gst::Structure {
+    gst::Structure::builder(MESSAGE)
+        .field("event", event)
+        .field("id", id)
+        .field("pts", moment.pts)
+        .field("running-time", moment.running_time)
+        .build()
+}
+
+/// A frame and the ids of its faces.
+pub(super) fn frame(report: &FrameReport, moment: Moment) -> gst::Structure {
+    gst::Structure::builder(MESSAGE)
+        .field("event", "frame")
+        .field("status", report.status.name())
+        .field("faces", report.faces.len() as u32)
+        .field(
+            "ids",
+            gst::Array::new(report.faces.iter().map(|face| face.id)),
+        )
+        .field("pts", moment.pts)
+        .field("running-time", moment.running_time)
+        .build()
+}
+
+/// The engine is loaded.
+pub(super) fn ready(setup: &Setup, source: &ReportSource, load_time: Duration) -> gst::Structure {
+    let models = source
+        .models
+        .iter()
+        .fold(gst::Structure::builder("models"), |models, model| {
+            models.field(model.name.as_str(), model.sha256.as_str())
+        });
+    gst::Structure::builder("facetrack-ready")
+        .field("engine", source.engine.as_str())
+        .field("device", setup.decision.device.as_str())
+        .field("execution-provider", setup.decision.execution_provider)
+        .field("reason", setup.decision.reason.as_str())
+        .field("load-time", load_time.as_secs_f64() * 1e3)
+        .field("models", models.build())
+        .build()
+}
+
+/// The property `stats`: a structure of each stage, times in ms.
+pub(super) fn stats(profile: &Profile) -> gst::Structure {
+    profile
+        .summary()
+        .iter()
+        .fold(gst::Structure::builder("stats"), |stats, stage| {
+            let figures = gst::Structure::builder(stage.stage.name())
+                .field("count", stage.count)
+                .field("mean", stage.mean)
+                .field("p50", stage.p50)
+                .field("p95", stage.p95)
+                .build();
+            stats.field(stage.stage.name(), figures)
+        })
+        .build()
+}
+
+/// The property `capabilities`.
+pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
+    let channels = info.blendshapes.iter().map(String::as_str);
+    gst::Structure::builder("capabilities")
+        .field("engine", info.name)
+        .field_if_some(
+            "landmark-scheme",
+            info.landmarks.map(|scheme| scheme.name()),
+        )
+        .field(
+            "landmarks",
+            info.landmarks.map_or(0, |scheme| scheme.count()) as u32,
+        )
+        .field("key-points", info.key_points as u32)
+        .field("blendshapes", gst::Array::new(channels))
+        .field("pose", info.pose)
+        .field("temporal", info.temporal)
+        .build()
+}

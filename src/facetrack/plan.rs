@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What settings and environment ask the element to do.
+
+use std::collections::HashMap;
+
+use crate::face::analyzer::{Analyzer, Tuning};
+use crate::face::device::{self, Decision};
+use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
+use crate::face::options::facetrack::{FACETRACK, PostMessages, Smoothing};
+use crate::face::options::{EnvWarning, Resolved, Settings};
+use crate::face::report::ReportSource;
+use crate::face::smoothing::OneEuro;
+use crate::face::tracker::TrackerConfig;
+
+/// The environment variables that the options know, as they were at one time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Environment(HashMap<&'static str, String>);
+
+impl Environment {
+    /// The process's own, now.
+    pub fn of_process() -> Self {
+        let variables = FACETRACK.iter().flat_map(|option| option.env);
+        Self(
+            variables
+                .filter_map(|default| {
+                    Some((default.variable, std::env::var(default.variable).ok()?))
+                })
+                .collect(),
+        )
+    }
+
+    fn get(&self, variable: &str) -> Option<String> {
+        self.0.get(variable).cloned()
+    }
+}
+
+/// Everything that the element does, decided.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    /// What has to be loaded.
+    pub setup: Setup,
+    /// What may change from frame to frame.
+    pub live: Live,
+}
+
+/// The part of a plan that a loaded engine and its tracker are made for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Setup {
+    pub kind: EngineKind,
+    pub config: EngineConfig,
+    pub tracker: TrackerConfig,
+    pub decision: Decision,
+}
+
+/// The part of a plan that takes effect with the next frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Live {
+    pub tuning: Tuning,
+    pub post_messages: PostMessages,
+    /// Frames between two lines in the log; 0 for none.
+    pub profile_interval: u64,
+}
+
+impl Plan {
+    /// Puts explicit settings, the environment and the defaults together.
+    ///
+    /// # Errors
+    /// [`EngineError::Unknown`] when the engine that was set does not exist.
+    pub fn new(
+        settings: &Settings,
+        env: &Environment,
+    ) -> Result<(Self, Vec<EnvWarning>), EngineError> {
+        let env = |variable: &str| env.get(variable);
+        let (options, _) = settings.resolve(None, &env);
+        let kind: EngineKind = options.get::<String>("engine").parse()?;
+        let (options, warnings) = settings.resolve(Some(kind.name()), &env);
+        Ok((Self::of(kind, &options), warnings))
+    }
+
+    fn of(kind: EngineKind, options: &Resolved) -> Self {
+        let config = EngineConfig {
+            model: options.get("model"),
+            models_dir: options.get("models-dir"),
+            onnxruntime: options.get("onnxruntime"),
+            running_mode: options.get("running-mode"),
+            max_faces: Some(options.get("max-faces")).filter(|&limit: &usize| limit > 0),
+            threads: options.get("threads"),
+            script: options.get("script"),
+        };
+        let tuning = Tuning {
+            thresholds: Thresholds {
+                detection: options.get("detection-confidence"),
+                presence: options.get("presence-confidence"),
+                tracking: options.get("tracking-confidence"),
+            },
+            smoothing: smoothing(kind, &config, options),
+            blendshape_interval: options.get("blendshape-interval"),
+            inference_interval: options.get("inference-interval"),
+        };
+        let tracker = TrackerConfig {
+            kind: options.get("tracker"),
+            max_distance: options.get("max-distance"),
+            max_age: options.get("max-age"),
+        };
+        Self {
+            setup: Setup {
+                kind,
+                config,
+                tracker,
+                decision: device::negotiate(kind, options.get("device")),
+            },
+            live: Live {
+                tuning,
+                post_messages: options.get("post-messages"),
+                profile_interval: options.get::<u32>("profile-interval").into(),
+            },
+        }
+    }
+
+    /// What the engine would measure.
+    ///
+    /// # Errors
+    /// Those of [`engine::describe`].
+    pub fn describe(&self) -> Result<EngineInfo, EngineError> {
+        engine::describe(self.setup.kind, &self.setup.config)
+    }
+
+    /// Loads the engine.
+    ///
+    /// # Errors
+    /// Those of [`engine::load`].
+    pub fn load(&self) -> Result<Analyzer, EngineError> {
+        let engine = engine::load(self.setup.kind, &self.setup.config)?;
+        let source = ReportSource {
+            engine: engine.info().name.to_owned(),
+            device: self.setup.decision.device.clone(),
+            generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
+            models: engine.info().models.clone(),
+        };
+        Ok(Analyzer::new(
+            engine,
+            self.setup.tracker,
+            self.live.tuning,
+            source,
+        ))
+    }
+}
+
+fn smoothing(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Option<OneEuro> {
+    let wanted = match options.get("smoothing") {
+        Smoothing::Native => kind.smooths_natively(config),
+        Smoothing::Off => false,
+        Smoothing::OneEuro => true,
+    };
+    wanted.then(|| OneEuro {
+        min_cutoff: options.get("smoothing-min-cutoff"),
+        beta: options.get("smoothing-beta"),
+        derivative_cutoff: options.get("smoothing-derivate-cutoff"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::engine::RunningMode;
+    use crate::face::options::Value;
+
+    fn plan(set: &[(&str, Value)], env: &[(&'static str, &str)]) -> Plan {
+        let mut settings = Settings::new(FACETRACK);
+        for (name, value) in set {
+            settings.set(name, Some(value.clone()));
+        }
+        let env = env.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        let (plan, warnings) =
+            Plan::new(&settings, &Environment(env.collect())).expect("a known engine");
+        assert_eq!(warnings, []);
+        plan
+    }
+
+    fn text(word: &str) -> Value {
+        Value::Text(word.to_owned())
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_domain() {
+        let plan = plan(&[], &[]);
+        assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
+        assert_eq!(plan.setup.config, EngineConfig::default());
+        assert_eq!(plan.setup.tracker, TrackerConfig::default());
+        assert_eq!(plan.live.tuning, Tuning::default());
+        assert_eq!(plan.live.post_messages, PostMessages::None);
+        assert_eq!(plan.live.profile_interval, 0);
+    }
+
+    #[test]
+    fn the_environment_reaches_its_options() {
+        let plan = plan(
+            &[],
+            &[
+                ("STEP5_TRACKING_ENGINE", "MediaPipe_Landmarker"),
+                ("STEP5_MEDIAPIPE_MAX_FACES", "1"),
+                ("STEP5_BLENDSHAPES_THROTTLE_N", "4"),
+                ("STEP5_ONNX_INTRA_OP_THREADS", "2"),
+                ("STEP5_ENABLE_PROFILING", "true"),
+            ],
+        );
+        assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
+        assert_eq!(plan.setup.config.max_faces, Some(1));
+        assert_eq!(plan.setup.config.threads, 2);
+        assert_eq!(plan.live.tuning.blendshape_interval, 4);
+        assert_eq!(plan.live.profile_interval, 20);
+    }
+
+    #[test]
+    fn an_unknown_engine_lists_the_known_ones() {
+        let mut settings = Settings::new(FACETRACK);
+        settings.set("engine", Some(text("dlib")));
+        let error = Plan::new(&settings, &Environment::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unknown engine \"dlib\", `engine` is one of: mediapipe, scripted"
+        );
+    }
+
+    #[test]
+    fn native_smoothing_is_the_originals() {
+        let one = ("max-faces", Value::Int(1));
+        for (set, smooths) in [
+            (vec![], false),
+            (vec![one.clone()], true),
+            (vec![one.clone(), ("running-mode", text("image"))], false),
+            (vec![one.clone(), ("smoothing", text("off"))], false),
+            (vec![one, ("engine", text("scripted"))], false),
+            (vec![("smoothing", text("one-euro"))], true),
+        ] {
+            let tuning = plan(&set, &[]).live.tuning;
+            let want = smooths.then_some(OneEuro::MEDIAPIPE);
+            assert_eq!(tuning.smoothing, want, "{set:?}");
+        }
+    }
+
+    #[test]
+    fn every_choice_has_a_meaning() {
+        for (option, word) in [
+            ("running-mode", "image"),
+            ("tracker", "iou"),
+            ("device", "cuda"),
+        ] {
+            plan(&[(option, text(word))], &[]);
+        }
+        let plan = plan(&[("running-mode", text("image"))], &[]);
+        assert_eq!(plan.setup.config.running_mode, RunningMode::Image);
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What the streaming thread keeps between frames.
+
+use std::time::Duration;
+
+use super::clock::FrameClock;
+use super::messages::{self, Moment};
+use super::plan::{Environment, Live, Plan, Setup};
+use crate::face::analyzer::Analyzer;
+use crate::face::engine::{EngineError, Frame};
+use crate::face::options::Settings;
+use crate::face::options::facetrack::PostMessages;
+use crate::face::report::{FrameReport, FrameStatus};
+use crate::video;
+
+/// A loaded engine and the stream that it works on.
+pub(super) struct State {
+    /// The settings that `live` was made of.
+    settings: Settings,
+    env: Environment,
+    setup: Setup,
+    live: Live,
+    analyzer: Analyzer,
+    clock: FrameClock,
+    info: Option<gst_video::VideoInfo>,
+    segment: gst::FormattedSegment<gst::ClockTime>,
+    /// The frame at hand, or the last one.
+    moment: Moment,
+    /// The greatest id that was seen; ids rise.
+    last_id: u32,
+}
+
+/// What becomes of a buffer.
+pub(super) struct Outcome {
+    /// To attach to it.
+    pub report: FrameReport,
+    /// To post.
+    pub messages: Vec<gst::Structure>,
+}
+
+impl State {
+    pub fn new(settings: Settings, env: Environment, plan: Plan, analyzer: Analyzer) -> Self {
+        Self {
+            settings,
+            env,
+            setup: plan.setup,
+            live: plan.live,
+            analyzer,
+            clock: FrameClock::default(),
+            info: None,
+            segment: gst::FormattedSegment::new(),
+            moment: Moment::default(),
+            last_id: 0,
+        }
+    }
+
+    /// The environment at the time of loading.
+    pub fn env(&self) -> &Environment {
+        &self.env
+    }
+
+    /// Whether `plan` can be followed with what is loaded.
+    pub fn fits(&self, plan: &Plan) -> bool {
+        self.setup == plan.setup
+    }
+
+    /// Takes over what may change from frame to frame, where `settings` are others than before; tells why it can't.
+    pub fn follow(&mut self, settings: &Settings) -> Option<EngineError> {
+        if self.settings == *settings {
+            return None;
+        }
+        self.settings = settings.clone();
+        match Plan::new(settings, &self.env) {
+            Ok((plan, _)) => {
+                self.live = plan.live;
+                self.analyzer.tune(self.live.tuning);
+                None
+            }
+            Err(error) => Some(error),
+        }
+    }
+
+    /// Another stream: ids start again.
+    pub fn restart(&mut self) {
+        self.analyzer.restart();
+        self.clock.reset();
+        self.info = None;
+        self.last_id = 0;
+    }
+
+    /// What comes does not continue what was.
+    pub fn reset(&mut self) {
+        self.analyzer.reset();
+        self.clock.reset();
+    }
+
+    pub fn set_info(&mut self, info: gst_video::VideoInfo) {
+        if self.info.as_ref().is_some_and(|old| *old != info) {
+            self.reset();
+        }
+        self.clock.set_period(period(info.fps()));
+        self.info = Some(info);
+    }
+
+    pub fn set_segment(&mut self, segment: &gst::Segment) {
+        let segment = segment.downcast_ref::<gst::ClockTime>().cloned();
+        let segment = segment.unwrap_or_default();
+        if self.segment != segment {
+            self.reset();
+        }
+        self.segment = segment;
+    }
+
+    /// The stream's end: every face leaves.
+    pub fn end(&mut self) -> Vec<gst::Structure> {
+        self.analyzer.reset();
+        self.departures()
+    }
+
+    /// A line for the log, where one is due.
+    pub fn profile_line(&self) -> Option<String> {
+        let interval = self.live.profile_interval;
+        let profile = self.analyzer.profile();
+        let frames = profile.frames();
+        let due = interval > 0 && frames > 0 && frames.is_multiple_of(interval);
+        due.then(|| profile.line(self.analyzer.info().name))
+    }
+
+    /// Analyses a buffer, unless there is nothing in it.
+    pub fn analyze(&mut self, buffer: &gst::BufferRef) -> Result<Outcome, EngineError> {
+        if buffer.flags().contains(gst::BufferFlags::DISCONT) {
+            self.reset();
+        }
+        self.moment = Moment {
+            pts: buffer.pts(),
+            running_time: self.segment.to_running_time(buffer.pts()),
+        };
+        if buffer.flags().contains(gst::BufferFlags::GAP) {
+            return Ok(self.without_analysis(FrameStatus::Gap));
+        }
+        if buffer.size() == 0 {
+            return Ok(self.without_analysis(FrameStatus::Skipped));
+        }
+        let report = self.report(buffer)?;
+        let messages = self.messages(&report);
+        Ok(Outcome { report, messages })
+    }
+
+    /// For a frame whose analysis failed.
+    pub fn failed(&mut self) -> Outcome {
+        self.without_analysis(FrameStatus::Error)
+    }
+
+    fn report(&mut self, buffer: &gst::BufferRef) -> Result<FrameReport, EngineError> {
+        let info = self
+            .info
+            .as_ref()
+            .ok_or_else(|| EngineError::Frame("no caps before the first frame".to_owned()))?;
+        let frame = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, info)
+            .map_err(|_| unmappable(buffer, info))?;
+        let image = video::image(&frame).map_err(|error| EngineError::Frame(error.to_string()))?;
+        let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
+        let time = self.clock.next(timestamp.map(Duration::from));
+        self.analyzer.analyze(&Frame { image, time })
+    }
+
+    fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
+        let (width, height) = self
+            .info
+            .as_ref()
+            .map_or((0, 0), |info| (info.width(), info.height()));
+        let report = FrameReport {
+            width,
+            height,
+            status,
+            faces: Vec::new(),
+            source: self.analyzer.source().clone(),
+        };
+        let messages = self.messages(&report);
+        Outcome { report, messages }
+    }
+
+    fn messages(&mut self, report: &FrameReport) -> Vec<gst::Structure> {
+        let mut structures = self.departures();
+        structures.extend(self.arrivals(report));
+        if self.live.post_messages == PostMessages::EveryFrame {
+            structures.push(messages::frame(report, self.moment));
+        }
+        structures
+    }
+
+    fn departures(&mut self) -> Vec<gst::Structure> {
+        let left = self.analyzer.take_left();
+        match self.live.post_messages {
+            PostMessages::None => Vec::new(),
+            _ => left
+                .into_iter()
+                .map(|id| messages::face("face-left", id, self.moment))
+                .collect(),
+        }
+    }
+
+    fn arrivals(&mut self, report: &FrameReport) -> Vec<gst::Structure> {
+        let mut ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
+        ids.retain(|id| *id > self.last_id);
+        ids.sort_unstable();
+        self.last_id = ids.last().copied().unwrap_or(self.last_id);
+        match self.live.post_messages {
+            PostMessages::None => Vec::new(),
+            _ => ids
+                .into_iter()
+                .map(|id| messages::face("face-entered", id, self.moment))
+                .collect(),
+        }
+    }
+}
+
+fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineError {
+    EngineError::Frame(format!(
+        "a buffer of {} bytes can't be read as {}×{} {}, which takes {}",
+        buffer.size(),
+        info.width(),
+        info.height(),
+        info.format(),
+        info.size()
+    ))
+}
+
+/// The distance of frames at a frame rate; `None` for a variable one.
+fn period(fps: gst::Fraction) -> Option<Duration> {
+    let (frames, seconds) = (
+        u64::try_from(fps.numer()).ok()?,
+        u64::try_from(fps.denom()).ok()?,
+    );
+    (seconds * 1_000_000_000)
+        .checked_div(frames)
+        .map(Duration::from_nanos)
+}

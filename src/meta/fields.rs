@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Typed access to a structure that somebody else may have written.
+
+use gst::glib;
+
+use super::MetaError;
+
+/// Pixels of the analysed frame for each unit of a normalised coordinate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+impl Scale {
+    pub(super) fn of(width: u32, height: u32) -> Self {
+        Self {
+            x: f64::from(width.max(1)),
+            y: f64::from(height.max(1)),
+        }
+    }
+}
+
+/// The fields of a structure.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a>(pub(super) &'a gst::StructureRef);
+
+impl<'a> Fields<'a> {
+    pub(super) fn uint(self, name: &str) -> Result<u32, MetaError> {
+        self.0.get(name).map_err(|_| malformed(name))
+    }
+
+    pub(super) fn positive(self, name: &str) -> Result<u32, MetaError> {
+        match self.uint(name)? {
+            0 => Err(malformed(name)),
+            value => Ok(value),
+        }
+    }
+
+    pub(super) fn double(self, name: &str) -> Result<f64, MetaError> {
+        self.0.get(name).map_err(|_| malformed(name))
+    }
+
+    pub(super) fn text(self, name: &str) -> Result<&'a str, MetaError> {
+        self.0.get(name).map_err(|_| malformed(name))
+    }
+
+    /// A word that `from_name` knows.
+    pub(super) fn named<T>(
+        self,
+        name: &str,
+        from_name: fn(&str) -> Option<T>,
+    ) -> Result<T, MetaError> {
+        from_name(self.text(name)?).ok_or_else(|| malformed(name))
+    }
+
+    pub(super) fn structure(self, name: &str) -> Result<Fields<'a>, MetaError> {
+        self.0.get(name).map(Fields).map_err(|_| malformed(name))
+    }
+
+    /// Groups of `N` floats.
+    pub(super) fn floats<const N: usize>(self, name: &str) -> Result<Vec<[f32; N]>, MetaError> {
+        let bytes: &glib::Bytes = self.0.get(name).map_err(|_| malformed(name))?;
+        let (floats, rest) = bytes.as_chunks::<4>();
+        let (groups, single) = floats.as_chunks::<N>();
+        if !rest.is_empty() || !single.is_empty() {
+            return Err(malformed(name));
+        }
+        Ok(groups
+            .iter()
+            .map(|group| group.map(f32::from_le_bytes))
+            .collect())
+    }
+
+    /// What `read` makes of a field; `None` where there is no such field.
+    pub(super) fn optional<T>(
+        self,
+        name: &str,
+        read: impl FnOnce(Self, &str) -> Result<T, MetaError>,
+    ) -> Result<Option<T>, MetaError> {
+        if !self.0.has_field(name) {
+            return Ok(None);
+        }
+        read(self, name).map(Some)
+    }
+}
+
+pub(super) fn malformed(name: &str) -> MetaError {
+    MetaError::Malformed(name.to_owned())
+}
+
+/// Floats as a field holds them.
+pub(super) fn bytes_from_floats(floats: impl IntoIterator<Item = f32>) -> glib::Bytes {
+    let bytes: Vec<u8> = floats.into_iter().flat_map(f32::to_le_bytes).collect();
+    glib::Bytes::from_owned(bytes)
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What the options mean together.
+
+use thiserror::Error;
+
+use super::output::{Destination, Existing, OutputError};
+use crate::face::options::trackjsonsink::Format;
+use crate::face::options::{Resolved, Value};
+use crate::face::record::{BlendshapeProfile, Detail, Export, ProfileError};
+
+/// Options that shape what is written, as the record names them.
+const SHAPING: [&str; 6] = [
+    "format",
+    "blendshape-profile",
+    "blendshape-keys",
+    "include-tongue",
+    "verbose",
+    "fill-gaps",
+];
+
+/// What to record and where.
+#[derive(Debug, Clone)]
+pub(super) struct Config {
+    pub(super) destination: Destination,
+    pub(super) existing: Existing,
+    pub(super) format: Format,
+    pub(super) export: Export,
+    pub(super) gaps: Gaps,
+    /// For the record's head.
+    pub(super) options: Vec<(&'static str, Value)>,
+}
+
+/// What becomes of holes in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gaps {
+    /// They are filled with empty frames.
+    Fill,
+    /// They stay.
+    Keep,
+}
+
+/// Why options do not go together.
+#[derive(Debug, Error)]
+pub(super) enum ConfigError {
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl Config {
+    /// The configuration that the options make.
+    ///
+    /// # Errors
+    /// When there is no such profile, or the format can't be written to the location.
+    pub(super) fn new(options: &Resolved) -> Result<Self, ConfigError> {
+        let location: Option<String> = options.get("location");
+        let asked: Format = options.get("format");
+        let destination = Destination::new(location.as_deref(), asked)?;
+        let format = match destination {
+            Destination::Stdout => Format::Jsonl,
+            _ => asked,
+        };
+        Ok(Self {
+            destination,
+            existing: match options.get("overwrite") {
+                true => Existing::Replace,
+                false => Existing::Refuse,
+            },
+            format,
+            export: export(options)?,
+            gaps: match options.get("fill-gaps") {
+                true => Gaps::Fill,
+                false => Gaps::Keep,
+            },
+            options: shaping(options, format),
+        })
+    }
+}
+
+fn export(options: &Resolved) -> Result<Export, ProfileError> {
+    let keys: Option<String> = options.get("blendshape-keys");
+    let name: String = options.get("blendshape-profile");
+    let profile = BlendshapeProfile::from_name(&name, keys.as_deref().unwrap_or_default())?;
+    Ok(Export {
+        profile: match options.get("include-tongue") {
+            true => profile.with_tongue(),
+            false => profile,
+        },
+        detail: match options.get("verbose") {
+            true => Detail::Verbose,
+            false => Detail::Plain,
+        },
+    })
+}
+
+fn shaping(options: &Resolved, format: Format) -> Vec<(&'static str, Value)> {
+    options
+        .iter()
+        .filter(|(option, _)| SHAPING.contains(&option.name))
+        .map(|(option, value)| match option.name {
+            "format" => (option.name, Value::Text(format.nick().to_owned())),
+            name => (name, value.clone()),
+        })
+        .collect()
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where a record goes, and how its file comes to be.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::face::options::trackjsonsink::Format;
+
+/// What a file under way is called: its name and this.
+const PARTIAL_SUFFIX: &str = ".partial";
+
+/// Where a record goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Destination {
+    /// Standard output.
+    Stdout,
+    /// A file, pipe or device that is written as it is.
+    Direct(PathBuf),
+    /// A file that takes its name when it is whole.
+    Renamed(PathBuf),
+}
+
+/// Why a record can't be written. The message names the path and the remedy.
+#[derive(Debug, Error)]
+pub(super) enum OutputError {
+    /// There is a file of that name.
+    #[error("{path} exists already and a finished record is not overwritten: set overwrite=true, another location, or remove it", path = .0.display())]
+    Exists(PathBuf),
+    /// A folder has that name.
+    #[error("location {path} is a folder: set it to a file in it", path = .0.display())]
+    Folder(PathBuf),
+    /// The format needs a file that can be changed afterwards.
+    #[error("location {path} is not a regular file, which format={format} needs: set format=jsonl", path = path.display())]
+    NotRegular {
+        /// Location.
+        path: PathBuf,
+        /// Format that was asked for.
+        format: &'static str,
+    },
+    /// The format needs a file.
+    #[error("format={0} needs a file: set location, or format=jsonl for standard output")]
+    NeedsFile(&'static str),
+    /// Another process writes there.
+    #[error("{path} is being written by another pipeline: set another location, or wait for its end", path = .0.display())]
+    Busy(PathBuf),
+    /// The system refuses the file.
+    #[error("{path} can't be created: {source}. {hint}", path = path.display(), hint = remedy(source))]
+    Create {
+        /// File.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refuses a write.
+    #[error("writing to {path} failed: {source}. {hint}. What was written before is kept", path = path.display(), hint = remedy(source))]
+    Write {
+        /// File.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The whole file can't take its name.
+    #[error("{partial} is whole and can't be renamed to {path}: {source}. {hint}", path = path.display(), partial = partial.display(), hint = remedy(source))]
+    Rename {
+        /// Name it has.
+        partial: PathBuf,
+        /// Name it should have.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file's folder is gone at the end.
+    #[error("the folder of {path} has vanished; the record is kept as {rescued}", path = path.display(), rescued = rescued.display())]
+    Vanished {
+        /// Name it should have.
+        path: PathBuf,
+        /// Where it is now.
+        rescued: PathBuf,
+    },
+}
+
+/// What a person can do about it.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "Create its folder, or set another location",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "Allow writing to its folder, or set another location"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Make room on the disk, or set another location"
+        }
+        io::ErrorKind::BrokenPipe => "The reader at the other end has gone",
+        _ => "Set another location",
+    }
+}
+
+impl Destination {
+    /// The destination that `location` and `format` describe.
+    ///
+    /// # Errors
+    /// When the format can't be written there.
+    pub(super) fn new(location: Option<&str>, format: Format) -> Result<Self, OutputError> {
+        let path = match location {
+            None | Some("" | "-") if format == Format::Reduced => {
+                return Err(OutputError::NeedsFile(format.nick()));
+            }
+            None | Some("" | "-") => return Ok(Self::Stdout),
+            Some(path) => PathBuf::from(path),
+        };
+        if format == Format::Jsonl {
+            return Ok(Self::Direct(path));
+        }
+        match fs::metadata(&path) {
+            Ok(found) if !found.is_file() && !found.is_dir() => Err(OutputError::NotRegular {
+                path,
+                format: format.nick(),
+            }),
+            _ => Ok(Self::Renamed(path)),
+        }
+    }
+
+    /// The place in words.
+    pub(super) fn name(&self) -> PathBuf {
+        match self {
+            Self::Stdout => PathBuf::from("standard output"),
+            Self::Direct(path) | Self::Renamed(path) => path.clone(),
+        }
+    }
+
+    /// Where a record under way is.
+    pub(super) fn partial(&self) -> PathBuf {
+        match self {
+            Self::Renamed(path) => {
+                let mut name = OsString::from(path);
+                name.push(PARTIAL_SUFFIX);
+                PathBuf::from(name)
+            }
+            other => other.name(),
+        }
+    }
+
+    /// Refuses a folder, and a file that may not be replaced.
+    ///
+    /// # Errors
+    /// [`OutputError::Exists`], [`OutputError::Folder`].
+    pub(super) fn check(&self, existing: Existing) -> Result<(), OutputError> {
+        let (Self::Direct(path) | Self::Renamed(path)) = self else {
+            return Ok(());
+        };
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(OutputError::Folder(path.clone())),
+            Ok(found) if found.is_file() && existing == Existing::Refuse => {
+                Err(OutputError::Exists(path.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates the file, or opens the pipe or device; `None` for standard output.
+    ///
+    /// # Errors
+    /// [`OutputError::Create`], [`OutputError::Busy`].
+    pub(super) fn open(&self) -> Result<Option<File>, OutputError> {
+        if *self == Self::Stdout {
+            return Ok(None);
+        }
+        let path = self.partial();
+        let refused = |source| OutputError::Create {
+            path: path.clone(),
+            source,
+        };
+        let regular = fs::metadata(&path).map_or(true, |found| found.is_file());
+        let file = File::options()
+            .read(regular)
+            .write(true)
+            .create(regular)
+            .truncate(false)
+            .open(&path)
+            .map_err(refused)?;
+        if regular {
+            take_over(&file, &path)?;
+        }
+        Ok(Some(file))
+    }
+
+    /// Gives a whole file its name.
+    ///
+    /// # Errors
+    /// [`OutputError::Exists`] when there is such a file by now, [`OutputError::Rename`], [`OutputError::Vanished`].
+    pub(super) fn finish(
+        &self,
+        file: Option<&mut File>,
+        existing: Existing,
+    ) -> Result<(), OutputError> {
+        let (Self::Renamed(path), Some(file)) = (self, file) else {
+            return Ok(());
+        };
+        let partial = self.partial();
+        if !partial.exists()
+            && let Ok(rescued) = rescue(file, path)
+        {
+            let path = path.clone();
+            return Err(OutputError::Vanished { path, rescued });
+        }
+        self.check(existing)?;
+        fs::rename(&partial, path).map_err(|source| OutputError::Rename {
+            partial,
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// Removes a file under way that holds nothing.
+    pub(super) fn discard(&self) {
+        if let Self::Renamed(_) = self {
+            // It was to go away: nothing is lost where it does not.
+            let _ = fs::remove_file(self.partial());
+        }
+    }
+}
+
+/// What becomes of a file that has the name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// It stays, and that is an error.
+    Refuse,
+    /// It is replaced.
+    Replace,
+}
+
+/// Empties a file unless somebody else writes it.
+fn take_over(file: &File, path: &Path) -> Result<(), OutputError> {
+    // File systems without locks say so, and then there is no way to know.
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return Err(OutputError::Busy(path.to_owned()));
+    }
+    file.set_len(0).map_err(|source| OutputError::Create {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Copies a file that has lost its folder to the folder for temporary files.
+fn rescue(file: &mut File, path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let rescued = std::env::temp_dir().join(name);
+    let mut copy = File::create_new(&rescued)?;
+    io::Seek::rewind(file)?;
+    io::copy(file, &mut copy)?;
+    Ok(rescued)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations() {
+        use Format::*;
+        let of = |location, format| Destination::new(location, format).map_err(|e| e.to_string());
+        for location in [None, Some(""), Some("-")] {
+            assert_eq!(of(location, Dense), Ok(Destination::Stdout));
+            assert_eq!(of(location, Jsonl), Ok(Destination::Stdout));
+            assert!(of(location, Reduced).is_err_and(|e| e.contains("format=jsonl")));
+        }
+        let whole = Destination::Renamed("/a/b.json".into());
+        assert_eq!(whole.partial(), Path::new("/a/b.json.partial"));
+        assert_eq!(of(Some("/a/b.json"), Dense), Ok(whole));
+        assert_eq!(of(Some("b"), Jsonl), Ok(Destination::Direct("b".into())));
+        assert_eq!(
+            of(Some("/dev/null"), Jsonl),
+            Ok(Destination::Direct("/dev/null".into()))
+        );
+        assert!(of(Some("/dev/null"), Dense).is_err_and(|e| e.contains("format=jsonl")));
+    }
+
+    #[test]
+    fn two_writers_do_not_share_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.json");
+        let destination = Destination::Renamed(path);
+        let first = destination.open().expect("free");
+        let error = destination.open().expect_err("taken").to_string();
+        assert!(error.contains("another pipeline"), "{error}");
+        drop(first);
+        destination.open().expect("free again");
+    }
+}

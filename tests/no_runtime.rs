@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What an engine says without ONNX Runtime. Alone in its process: a runtime that was loaded once stays.
+
+use gstfacetrack::face::engine::{EngineConfig, EngineError, EngineKind, describe, load};
+use gstfacetrack::face::model::ModelError;
+
+#[test]
+fn a_missing_runtime_is_an_error_that_names_the_path_and_the_remedy() {
+    let config = EngineConfig {
+        onnxruntime: Some("/nowhere/libonnxruntime.so".into()),
+        ..EngineConfig::default()
+    };
+    let error = load(EngineKind::MediaPipe, &config).err();
+    match error.expect("there is no runtime at that path") {
+        EngineError::Model(reason @ ModelError::Missing { .. }) => eprintln!("SKIPPED: {reason}"),
+        EngineError::Model(reason @ ModelError::Runtime { .. }) => {
+            let message = reason.to_string();
+            assert!(message.contains("/nowhere/libonnxruntime.so"), "{message}");
+            assert!(message.contains("make setup"), "{message}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn what_an_engine_measures_is_known_without_a_runtime() {
+    let info = describe(EngineKind::MediaPipe, &EngineConfig::default()).unwrap();
+    assert_eq!(info.blendshapes.len(), 52);
+    assert!(info.pose && info.models.is_empty());
+}

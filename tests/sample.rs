@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The resampler against OpenCV, at the image's border, and with regions from outside reason.
+
+use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
+use gstfacetrack::face::image::{ColorRange, Colorimetry, ImageView, PixelFormat, Plane};
+use gstfacetrack::face::sample::{Border, Crop, Layout, SampleError, ValueRange};
+use serde_json::Value;
+
+/// The upper bytes of Knuth's MMIX linear congruential generator, as in `golden/warp.py`.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn region(x: f32, y: f32, width: f32, height: f32, rotation: f32) -> RotatedRect {
+    RotatedRect {
+        center: Point::new(x, y),
+        size: Size::new(width, height),
+        rotation,
+    }
+}
+
+fn crop(roi: RotatedRect, width: usize, height: usize, border: Border) -> Crop {
+    Crop {
+        roi,
+        width,
+        height,
+        range: ValueRange::BYTE,
+        border,
+        layout: Layout::Interleaved,
+    }
+}
+
+fn sampled(crop: &Crop, image: &ImageView) -> Vec<f32> {
+    let mut tensor = vec![f32::NAN; crop.len()];
+    crop.sample(image, &mut tensor).expect("a good region");
+    tensor
+}
+
+/// Planes of noise for a format, without padding.
+fn planes(format: PixelFormat, width: usize, height: usize) -> Vec<(Vec<u8>, usize)> {
+    let layout = format.plane_layout(width, height).into_iter();
+    layout
+        .map(|(row_bytes, rows)| (noise(row_bytes * rows), row_bytes))
+        .collect()
+}
+
+fn view<'a>(
+    format: PixelFormat,
+    width: usize,
+    height: usize,
+    planes: &'a [(Vec<u8>, usize)],
+) -> ImageView<'a> {
+    let planes: Vec<Plane> = planes
+        .iter()
+        .map(|(data, stride)| Plane {
+            data,
+            stride: *stride,
+        })
+        .collect();
+    ImageView::new(format, width, height, Colorimetry::default(), &planes).expect("a whole image")
+}
+
+const FORMATS: [PixelFormat; 13] = {
+    use PixelFormat::*;
+    [
+        Rgb, Bgr, Rgbx, Bgrx, Xrgb, Xbgr, Gray8, Nv12, Nv21, I420, Yv12, Yuy2, Uyvy,
+    ]
+};
+
+#[test]
+fn rgb_is_what_opencv_makes_of_it() {
+    let golden: Value = serde_json::from_str(include_str!("golden/warp.json")).expect("JSON");
+    let mut want = include_bytes!("golden/warp.bin").as_slice();
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let [width, height] = [0, 1].map(|i| number(&golden["image"][i]) as usize);
+    let pixels = noise(width * height * 3);
+    let image = ImageView::rgb(width, height, &pixels).expect("a whole image");
+    for case in golden["cases"].as_array().expect("cases") {
+        let [x, y, w, h, rotation] =
+            ["x", "y", "width", "height", "rotation"].map(|key| number(&case[key]) as f32);
+        let [columns, rows] = ["columns", "rows"].map(|key| number(&case[key]) as usize);
+        let border = match case["border"].as_str() {
+            Some("black") => Border::Black,
+            _ => Border::Replicate,
+        };
+        let crop = crop(region(x, y, w, h, rotation), columns, rows, border);
+        let (own, rest) = want.split_at(crop.len());
+        want = rest;
+        let tensor = sampled(&crop, &image);
+        let far = tensor
+            .iter()
+            .zip(own)
+            .filter(|(a, b)| (*a - f32::from(**b)).abs() > 1.0)
+            .count();
+        let share = far as f64 / tensor.len() as f64;
+        assert!(
+            share <= 0.001,
+            "{}: {far} of {}",
+            case["name"],
+            tensor.len()
+        );
+    }
+    assert!(want.is_empty());
+}
+
+#[test]
+fn one_to_one_changes_nothing() {
+    for (width, height) in [(1, 1), (3, 5), (1, 7), (9, 1), (131, 3)] {
+        let data = noise(width * height * 3);
+        let image = ImageView::rgb(width, height, &data).expect("enough bytes");
+        let (w, h) = (width as f32, height as f32);
+        let whole = crop(
+            region(w / 2.0, h / 2.0, w, h, 0.0),
+            width,
+            height,
+            Border::Black,
+        );
+        let want: Vec<f32> = data.iter().map(|v| f32::from(*v)).collect();
+        assert_eq!(sampled(&whole, &image), want, "{width}×{height}");
+    }
+}
+
+#[test]
+fn the_transform_takes_tensor_pixels_to_image_pixels() {
+    let pixels = noise(64 * 64 * 3);
+    let image = ImageView::rgb(64, 64, &pixels).expect("a whole image");
+    let quarter_turn = region(20.0, 30.0, 16.0, 8.0, std::f32::consts::FRAC_PI_2);
+    let crop = crop(quarter_turn, 32, 8, Border::Black);
+    let mut tensor = vec![0.0; crop.len()];
+    let image_from_tensor = crop.sample(&image, &mut tensor).expect("a good region");
+    for (tensor, image) in [
+        (Point::new(0.0, 0.0), Point::new(24.0, 22.0)),
+        (Point::new(32.0, 0.0), Point::new(24.0, 38.0)),
+        (Point::new(16.0, 4.0), Point::new(20.0, 30.0)),
+    ] {
+        let got = image_from_tensor.apply(tensor);
+        assert!(got.distance(image) < 1e-4, "{tensor:?} → {got:?}");
+    }
+}
+
+#[test]
+fn layouts_and_ranges_hold_the_same_colors() {
+    let pixels = noise(40 * 30 * 3);
+    let image = ImageView::rgb(40, 30, &pixels).expect("a whole image");
+    let bytes = crop(region(20.0, 15.0, 30.0, 20.0, 0.4), 70, 33, Border::Black);
+    let signed = Crop {
+        range: ValueRange::SIGNED,
+        layout: Layout::Planar,
+        ..bytes
+    };
+    let (interleaved, planar) = (sampled(&bytes, &image), sampled(&signed, &image));
+    let elements = bytes.width * bytes.height;
+    for (pixel, colors) in interleaved.chunks_exact(3).enumerate() {
+        for (channel, level) in colors.iter().enumerate() {
+            let value = planar[channel * elements + pixel];
+            assert!((value - (level / 127.5 - 1.0)).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn what_lies_outside_is_the_border() {
+    for format in FORMATS {
+        let planes = planes(format, 33, 17);
+        let image = view(format, 33, 17, &planes);
+        let corner = sampled(
+            &crop(region(0.5, 0.5, 1.0, 1.0, 0.0), 1, 1, Border::Replicate),
+            &image,
+        );
+        let outside = region(-500.0, -300.0, 90.0, 90.0, 0.3);
+        let replicated = sampled(&crop(outside, 9, 9, Border::Replicate), &image);
+        for pixel in replicated.chunks_exact(3) {
+            assert_eq!(pixel, corner, "{format:?}");
+        }
+        let black = Crop {
+            range: ValueRange::SIGNED,
+            ..crop(outside, 9, 9, Border::Black)
+        };
+        assert!(
+            sampled(&black, &image).iter().all(|v| *v == -1.0),
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn the_black_border_blends_over_one_pixel() {
+    let white = [255; 8 * 8 * 3];
+    let image = ImageView::rgb(8, 8, &white).expect("a whole image");
+    // Elements lie half a pixel apart from (−2, 3) on.
+    let crop = crop(region(0.0, 5.0, 4.0, 4.0, 0.0), 8, 8, Border::Black);
+    let row: Vec<f32> = sampled(&crop, &image)[..8 * 3]
+        .iter()
+        .copied()
+        .step_by(3)
+        .collect();
+    assert_eq!(row, [0.0, 0.0, 0.0, 128.0, 255.0, 255.0, 255.0, 255.0]);
+}
+
+#[test]
+fn unreasonable_regions_are_told_or_shown_as_border() {
+    const NAN: f32 = f32::NAN;
+    const INFINITE: f32 = f32::INFINITY;
+    let numbers = [
+        NAN,
+        INFINITE,
+        -INFINITE,
+        -1e30,
+        -1e7,
+        -40.0,
+        -1e-30,
+        0.0,
+        1e-30,
+        0.3,
+        7.0,
+        300.0,
+        1e5,
+        1e7,
+        1.6e7,
+        1e30,
+        f32::MAX,
+        f32::MIN,
+    ];
+    for (index, format) in FORMATS.into_iter().enumerate() {
+        for (width, height) in [(1, 1), (2, 1), (1, 2), (5, 3)] {
+            let planes = planes(format, width, height);
+            let image = view(format, width, height, &planes);
+            // Every number in every place, against a changing background.
+            for (turn, number) in numbers.into_iter().enumerate() {
+                for place in 0..5 {
+                    let mut values =
+                        [1, 2, 3, 4, 5].map(|step| numbers[(turn * step + index) % numbers.len()]);
+                    values[place] = number;
+                    let [x, y, w, h, rotation] = values;
+                    try_region(&image, region(x, y, w, h, rotation));
+                    try_region(&image, region(1.0, number, 3.0, 2.0, 0.5));
+                    try_region(&image, region(1.0, 1.0, number, 2.0, number));
+                }
+            }
+        }
+    }
+}
+
+fn try_region(image: &ImageView, roi: RotatedRect) {
+    for border in [Border::Black, Border::Replicate] {
+        let crop = crop(roi, 67, 3, border);
+        let mut tensor = vec![NAN_MARK; crop.len()];
+        match crop.sample(image, &mut tensor) {
+            Ok(_) => assert!(
+                tensor.iter().all(|v| (0.0..=255.0).contains(v)),
+                "{roi:?} {border:?}"
+            ),
+            Err(_) => assert!(tensor.iter().all(|v| *v == NAN_MARK)),
+        }
+    }
+}
+
+/// No level.
+const NAN_MARK: f32 = -7.0;
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let pixels = noise(4 * 4 * 3);
+    let image = ImageView::rgb(4, 4, &pixels).expect("a whole image");
+    let good = region(2.0, 2.0, 4.0, 4.0, 0.0);
+    let fails = |roi: RotatedRect, length: usize| {
+        let mut tensor = vec![0.0; length];
+        crop(roi, 4, 4, Border::Black)
+            .sample(&image, &mut tensor)
+            .expect_err("a bad region or tensor")
+    };
+    let empty = region(2.0, 2.0, 0.0, 4.0, 0.0);
+    assert_eq!(fails(empty, 48), SampleError::Region(empty));
+    let nowhere = region(2.0, 2.0, 4.0, -1.0, 0.0);
+    assert_eq!(fails(nowhere, 48), SampleError::Region(nowhere));
+    let far = region(2e7, 2.0, 4.0, 4.0, 0.0);
+    assert_eq!(fails(far, 48), SampleError::TooFar(far));
+    assert!(fails(good, 47).to_string().contains("48 elements, not 47"));
+}
+
+#[test]
+fn the_widest_images_are_read_to_their_last_pixel() {
+    for format in FORMATS {
+        let (width, height) = (16384, 3);
+        let planes = planes(format, width, height);
+        let image = view(format, width, height, &planes);
+        let whole = region(8192.0, 1.5, 16384.0, 3.0, 0.0);
+        let wide = sampled(&crop(whole, width, height, Border::Replicate), &image);
+        let corner = region(16383.5, 2.5, 1.0, 1.0, 0.0);
+        let last = sampled(&crop(corner, 1, 1, Border::Replicate), &image);
+        assert_eq!(wide[wide.len() - 3..], last, "{format:?}");
+        let far_right = region(17000.0, 100.0, 1.0, 1.0, 0.0);
+        let beyond = sampled(&crop(far_right, 1, 1, Border::Replicate), &image);
+        assert_eq!(last, beyond, "{format:?}");
+    }
+}
+
+#[test]
+fn padding_is_never_looked_at() {
+    for format in FORMATS {
+        let (width, height) = (13, 7);
+        let tight = planes(format, width, height);
+        let padded: Vec<(Vec<u8>, usize)> = tight
+            .iter()
+            .map(|(data, stride)| {
+                let rows = data.chunks_exact(*stride);
+                (
+                    rows.flat_map(|row| [row, &[0xa5; 5]].concat()).collect(),
+                    stride + 5,
+                )
+            })
+            .collect();
+        let crop = crop(region(5.0, 4.0, 20.0, 20.0, 0.6), 70, 70, Border::Replicate);
+        assert_eq!(
+            sampled(&crop, &view(format, width, height, &tight)),
+            sampled(&crop, &view(format, width, height, &padded)),
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn grey_has_its_range() {
+    let codes = [0u8, 16, 126, 235, 255];
+    let plane = Plane {
+        data: &codes,
+        stride: 5,
+    };
+    // Full range as it is; limited range with videoconvert's arithmetic, about 2 levels below (code − 16)·255/219.
+    for (range, want) in [
+        (ColorRange::Full, [0.0, 16.0, 126.0, 235.0, 255.0]),
+        (ColorRange::Limited, [0.0, 0.0, 126.0, 253.0, 255.0]),
+    ] {
+        let colorimetry = Colorimetry {
+            range,
+            ..Colorimetry::default()
+        };
+        let image = ImageView::new(PixelFormat::Gray8, 5, 1, colorimetry, &[plane]).expect("whole");
+        let crop = crop(region(2.5, 0.5, 5.0, 1.0, 0.0), 5, 1, Border::Black);
+        let tensor = sampled(&crop, &image);
+        let levels: Vec<f32> = tensor.iter().copied().step_by(3).collect();
+        assert_eq!(levels, want, "{range:?}");
+        assert!(tensor.chunks_exact(3).all(|p| p[0] == p[1] && p[1] == p[2]));
+    }
+}

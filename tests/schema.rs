@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What `trackjsonsink` writes follows the published JSON Schema.
+#![cfg(feature = "gst")]
+
+mod support;
+
+use std::fs;
+
+use gst_check::Harness;
+use jsonschema::Validator;
+use serde_json::{Value as Json, json};
+use support::{face, full_face, report, with_report};
+
+/// The schema, or one of its definitions.
+fn validator(definition: &str) -> Validator {
+    let text = include_str!("../schema/facetrack-1.schema.json");
+    let mut schema: Json = serde_json::from_str(text).expect("JSON");
+    assert!(jsonschema::meta::is_valid(&schema));
+    if !definition.is_empty() {
+        assert!(schema["$defs"].get(definition).is_some());
+        let object = schema.as_object_mut().expect("an object");
+        object.remove("oneOf");
+        object.insert("$ref".into(), json!(format!("#/$defs/{definition}")));
+    }
+    jsonschema::validator_for(&schema).expect("a schema")
+}
+
+fn assert_valid(definition: &str, document: &Json) {
+    for definition in ["", definition] {
+        let errors: Vec<_> = validator(definition)
+            .iter_errors(document)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{definition}: {errors:#?}");
+    }
+}
+
+/// What the sink makes of a stream with all that can be in one.
+fn record(format: &str, verbose: bool) -> String {
+    support::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("clip.json");
+    let element = gst::ElementFactory::make("trackjsonsink")
+        .property("location", path.to_str().expect("UTF-8"))
+        .property_from_str("format", format)
+        .property("verbose", verbose)
+        .build()
+        .expect("the element");
+    let mut harness = Harness::with_element(&element, Some("sink"), None);
+    harness.play();
+    harness.set_src_caps_str("video/x-raw,format=RGB,width=640,height=360,framerate=30000/1001");
+    let reports = [
+        Some(report(vec![])),
+        Some(report(vec![full_face(1, 300.0), face(2, -50.0)])),
+        None,
+    ];
+    for (i, report) in reports.iter().enumerate() {
+        let mut buffer = gst::Buffer::new();
+        let pts = gst::ClockTime::from_mseconds(100 * i as u64);
+        buffer.make_mut().set_pts((i != 2).then_some(pts));
+        let buffer = match report {
+            Some(report) => with_report(buffer, report),
+            None => buffer,
+        };
+        harness.push(buffer).expect("the sink takes it");
+    }
+    assert!(harness.push_event(gst::event::Eos::new()));
+    fs::read_to_string(path).expect("a file")
+}
+
+fn parse(text: &str) -> Json {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn whole_files_follow_the_schema() {
+    assert_valid("dense", &parse(&record("dense", false)));
+    assert_valid("dense", &parse(&record("dense", true)));
+    assert_valid("reduced", &parse(&record("reduced", false)));
+}
+
+#[test]
+fn lines_follow_the_schema() {
+    let text = record("jsonl", true);
+    let lines: Vec<Json> = text.lines().map(parse).collect();
+    let [header, frames @ .., trailer] = lines.as_slice() else {
+        panic!("{text}");
+    };
+    assert_valid("header", header);
+    assert_valid("trailer", trailer);
+    assert!(frames.len() > 3, "{text}");
+    for frame in frames {
+        assert_valid("frame", frame);
+    }
+}
+
+#[test]
+fn the_schema_tells_what_is_wrong() {
+    let validator = validator("");
+    let good = parse(&record("dense", true));
+    let tracked = "/frames/3/tracked_objects/1";
+    let cases = [
+        ("/metadata/schema", json!("facetrack-2")),
+        ("/metadata/total_frames", Json::Null),
+        ("/frames/0/tracked_objects", Json::Null),
+        ("/frames/0/status", json!("asleep")),
+        (&format!("{tracked}/id"), json!("1")),
+        (&format!("{tracked}/source"), json!("mediapipe")),
+        (&format!("{tracked}/centroid_x"), json!(1.5)),
+        (&format!("{tracked}/blendshapes"), json!({})),
+        (&format!("{tracked}/landmarks/7"), json!([1.0, 2.0])),
+        (&format!("{tracked}/pose/matrix"), json!([1.0, 0.0])),
+    ];
+    for (pointer, value) in cases {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).expect(pointer) = value;
+        assert!(!validator.is_valid(&bad), "{pointer}");
+    }
+}

