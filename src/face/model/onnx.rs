@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ndarray::{ArrayD, ArrayViewD};
 use ort::environment::Environment;
+use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue};
 use ort::value::{Outlet, TensorElementType, TensorRef};
@@ -151,10 +152,12 @@ impl Model for OnnxModel {
     }
 }
 
-/// All graph optimisations, and no thread that spins while it waits: other elements of the pipeline need the cores.
+/// All graph optimisations, no thread that spins while it waits, since other elements of the pipeline need the cores, and
+/// no messages on standard error, since errors are returned.
 fn builder(runtime: &OnnxRuntime, options: SessionOptions) -> ort::Result<SessionBuilder> {
     Ok(Session::builder(&runtime.environment)?
         .with_optimization_level(GraphOptimizationLevel::All)?
+        .with_log_level(LogLevel::Fatal)?
         .with_intra_threads(options.threads.max(1))?
         .with_intra_op_spinning(false)?
         .with_inter_op_spinning(false)?

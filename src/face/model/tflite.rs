@@ -37,3 +37,102 @@ fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     rewrite::rewrite(&mut graph);
     Ok(onnx_proto::encode(&graph))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by tests/golden/make_small_networks.py; what they compute is tested in tests/networks.rs.
+    const IMAGE: &[u8] = include_bytes!("../../../tests/golden/networks/small_image.tflite");
+    const TOKENS: &[u8] = include_bytes!("../../../tests/golden/networks/small_tokens.tflite");
+    const UNSUPPORTED: &[u8] =
+        include_bytes!("../../../tests/golden/networks/small_unsupported.tflite");
+
+    fn graph(bytes: &[u8]) -> graph::Graph {
+        let network = schema::Network::parse(bytes).unwrap();
+        let mut graph = lower::lower(&network).unwrap();
+        graph.sort();
+        rewrite::rewrite(&mut graph);
+        graph
+    }
+
+    fn count(graph: &graph::Graph, op: &str) -> usize {
+        graph.nodes.iter().filter(|node| node.op == op).count()
+    }
+
+    #[test]
+    fn images_stay_in_the_blocked_layout() {
+        let graph = graph(IMAGE);
+        assert!(count(&graph, "Conv") > 20);
+        for op in ["PRelu", "Pad"] {
+            assert_eq!(count(&graph, op), 0, "{op}");
+        }
+        // The two that bring the boxes into the file's order.
+        assert_eq!(count(&graph, "Transpose"), 2);
+        for node in graph.nodes.iter().filter(|node| node.op == "Relu") {
+            let channels = graph.shape(node.output)[1];
+            assert_eq!(channels % 16, 0, "{channels} channels");
+        }
+    }
+
+    #[test]
+    fn tokens_are_not_transposed_and_normalised_by_one_operator() {
+        let graph = graph(TOKENS);
+        assert_eq!(count(&graph, "Transpose"), 0);
+        assert_eq!(count(&graph, "LayerNormalization"), 4);
+        assert_eq!(count(&graph, "Sqrt"), 1);
+    }
+
+    #[test]
+    fn only_the_token_that_is_read_leaves_the_last_block() {
+        let graph = graph(TOKENS);
+        assert_eq!(count(&graph, "Slice"), 1);
+        let last = graph
+            .nodes
+            .iter()
+            .rfind(|node| node.op == "LayerNormalization");
+        assert_eq!(graph.shape(last.unwrap().output), [1, 8]);
+    }
+
+    #[test]
+    fn an_unsupported_operator_is_named() {
+        let error = load(Path::new("folder/a.tflite"), UNSUPPORTED)
+            .unwrap_err()
+            .to_string();
+        for part in ["folder/a.tflite", "HARD_SWISH", "not supported"] {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_file_is_refused() {
+        for bytes in [b"".as_slice(), b"PK\x03\x04", b"\x08\x08:\x0bonnx-of-sorts"] {
+            let error = load(Path::new("a.tflite"), bytes).unwrap_err().to_string();
+            assert!(error.contains("TFL3"), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_truncation_is_an_error() {
+        for bytes in [TOKENS, UNSUPPORTED] {
+            for length in (0..bytes.len()).step_by(7) {
+                assert!(convert(&bytes[..length]).is_err(), "{length} bytes pass");
+            }
+        }
+    }
+
+    #[test]
+    fn no_damaged_byte_makes_it_panic() {
+        for bytes in [TOKENS, UNSUPPORTED] {
+            let mut damaged = bytes.to_vec();
+            for position in (0..bytes.len()).step_by(3) {
+                for value in [0x00, 0x01, 0x7f, 0xff] {
+                    damaged[position] = value;
+                    // Whether it still is a network depends on the byte; it must only come to an end.
+                    let _ = convert(&damaged);
+                }
+                damaged[position] = bytes[position];
+            }
+        }
+    }
+}

@@ -10,6 +10,8 @@ mod convolution;
 mod elementwise;
 mod shape;
 
+use std::borrow::Cow;
+
 use super::flatbuffer::{Reason, Table};
 use super::graph::{Graph, Value};
 use super::schema::{Constant, Network, Operator};
@@ -23,58 +25,18 @@ const LAST_FROM_FIRST: [usize; 4] = [0, 2, 3, 1];
 /// Order of axes that transposes a matrix.
 const TRANSPOSED: [usize; 2] = [1, 0];
 
-/// Operators, as `BuiltinOperator` in TFLite's schema numbers them.
-mod code {
-    pub const ADD: i32 = 0;
-    pub const CONCATENATION: i32 = 2;
-    pub const CONV_2D: i32 = 3;
-    pub const DEPTHWISE_CONV_2D: i32 = 4;
-    pub const DEQUANTIZE: i32 = 6;
-    pub const LOGISTIC: i32 = 14;
-    pub const MAX_POOL_2D: i32 = 17;
-    pub const MUL: i32 = 18;
-    pub const RELU: i32 = 19;
-    pub const RESHAPE: i32 = 22;
-    pub const PAD: i32 = 34;
-    pub const TRANSPOSE: i32 = 39;
-    pub const MEAN: i32 = 40;
-    pub const SUB: i32 = 41;
-    pub const DIV: i32 = 42;
-    pub const STRIDED_SLICE: i32 = 45;
-    pub const PRELU: i32 = 54;
-    pub const NEG: i32 = 59;
-    pub const SUM: i32 = 74;
-    pub const SQRT: i32 = 75;
-    pub const RSQRT: i32 = 76;
-    pub const SQUARED_DIFFERENCE: i32 = 99;
-}
-
-/// Names of operators that other networks are likely to hold, for the message that refuses them.
-const OTHER_OPERATORS: [(i32, &str); 24] = [
-    (1, "AVERAGE_POOL_2D"),
-    (5, "DEPTH_TO_SPACE"),
-    (7, "EMBEDDING_LOOKUP"),
-    (9, "FULLY_CONNECTED"),
-    (21, "RELU6"),
-    (23, "RESIZE_BILINEAR"),
-    (25, "SOFTMAX"),
-    (26, "SPACE_TO_DEPTH"),
-    (28, "TANH"),
-    (32, "CUSTOM"),
-    (36, "GATHER"),
-    (43, "SQUEEZE"),
-    (47, "EXP"),
-    (49, "SPLIT"),
-    (53, "CAST"),
-    (55, "MAXIMUM"),
-    (57, "MINIMUM"),
-    (65, "SLICE"),
-    (67, "TRANSPOSE_CONV"),
-    (83, "PACK"),
-    (97, "RESIZE_NEAREST_NEIGHBOR"),
-    (98, "LEAKY_RELU"),
-    (114, "QUANTIZE"),
-    (117, "HARD_SWISH"),
+/// Names of operators by their code, from `BuiltinOperator` in TFLite's schema: those of MediaPipe's face networks, and
+/// others for the message that refuses them.
+#[rustfmt::skip]
+const OPERATORS: [(i32, &str); 45] = [
+    (0, "ADD"), (1, "AVERAGE_POOL_2D"), (2, "CONCATENATION"), (3, "CONV_2D"), (4, "DEPTHWISE_CONV_2D"),
+    (5, "DEPTH_TO_SPACE"), (6, "DEQUANTIZE"), (9, "FULLY_CONNECTED"), (14, "LOGISTIC"), (17, "MAX_POOL_2D"),
+    (18, "MUL"), (19, "RELU"), (21, "RELU6"), (22, "RESHAPE"), (23, "RESIZE_BILINEAR"), (25, "SOFTMAX"),
+    (26, "SPACE_TO_DEPTH"), (28, "TANH"), (32, "CUSTOM"), (34, "PAD"), (36, "GATHER"), (39, "TRANSPOSE"),
+    (40, "MEAN"), (41, "SUB"), (42, "DIV"), (43, "SQUEEZE"), (45, "STRIDED_SLICE"), (47, "EXP"), (49, "SPLIT"),
+    (53, "CAST"), (54, "PRELU"), (55, "MAXIMUM"), (57, "MINIMUM"), (59, "NEG"), (65, "SLICE"), (67, "TRANSPOSE_CONV"),
+    (74, "SUM"), (75, "SQRT"), (76, "RSQRT"), (83, "PACK"), (97, "RESIZE_NEAREST_NEIGHBOR"), (98, "LEAKY_RELU"),
+    (99, "SQUARED_DIFFERENCE"), (114, "QUANTIZE"), (117, "HARD_SWISH"),
 ];
 
 /// Lowers `network`.
@@ -122,7 +84,7 @@ impl<'a> Lowering<'a> {
         for &tensor in &self.network.inputs {
             let info = &self.network.tensors[tensor];
             let read_by_convolution = self.network.operators.iter().any(|operator| {
-                operator.code == code::CONV_2D && operator.inputs.first() == Some(&Some(tensor))
+                name(operator.code) == "CONV_2D" && operator.inputs.first() == Some(&Some(tensor))
             });
             let value = if read_by_convolution {
                 let value = self.graph.value(first_from_last(&info.shape)?);
@@ -155,29 +117,29 @@ impl<'a> Lowering<'a> {
     }
 
     fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
-        match operator.code {
-            code::DEQUANTIZE => self.dequantize(operator),
-            code::CONV_2D => self.conv_2d(operator),
-            code::DEPTHWISE_CONV_2D => self.depthwise_conv_2d(operator),
-            code::MAX_POOL_2D => self.max_pool_2d(operator),
-            code::PRELU => self.prelu(operator),
-            code::RELU => self.unary(operator, &["Relu"]),
-            code::LOGISTIC => self.unary(operator, &["Sigmoid"]),
-            code::NEG => self.unary(operator, &["Neg"]),
-            code::SQRT => self.unary(operator, &["Sqrt"]),
-            code::RSQRT => self.unary(operator, &["Sqrt", "Reciprocal"]),
-            code::ADD => self.binary(operator, "Add"),
-            code::SUB => self.binary(operator, "Sub"),
-            code::MUL => self.binary(operator, "Mul"),
-            code::DIV => self.binary(operator, "Div"),
-            code::SQUARED_DIFFERENCE => self.squared_difference(operator),
-            code::MEAN => self.mean(operator),
-            code::SUM => self.sum(operator),
-            code::PAD => self.pad(operator),
-            code::RESHAPE => self.reshape(operator),
-            code::TRANSPOSE => self.transpose(operator),
-            code::CONCATENATION => self.concatenation(operator),
-            code::STRIDED_SLICE => self.strided_slice(operator),
+        match name(operator.code).as_ref() {
+            "DEQUANTIZE" => self.dequantize(operator),
+            "CONV_2D" => self.conv_2d(operator),
+            "DEPTHWISE_CONV_2D" => self.depthwise_conv_2d(operator),
+            "MAX_POOL_2D" => self.max_pool_2d(operator),
+            "PRELU" => self.prelu(operator),
+            "RELU" => self.unary(operator, &["Relu"]),
+            "LOGISTIC" => self.unary(operator, &["Sigmoid"]),
+            "NEG" => self.unary(operator, &["Neg"]),
+            "SQRT" => self.unary(operator, &["Sqrt"]),
+            "RSQRT" => self.unary(operator, &["Sqrt", "Reciprocal"]),
+            "ADD" => self.binary(operator, "Add"),
+            "SUB" => self.binary(operator, "Sub"),
+            "MUL" => self.binary(operator, "Mul"),
+            "DIV" => self.binary(operator, "Div"),
+            "SQUARED_DIFFERENCE" => self.squared_difference(operator),
+            "MEAN" => self.mean(operator),
+            "SUM" => self.sum(operator),
+            "PAD" => self.pad(operator),
+            "RESHAPE" => self.reshape(operator),
+            "TRANSPOSE" => self.transpose(operator),
+            "CONCATENATION" => self.concatenation(operator),
+            "STRIDED_SLICE" => self.strided_slice(operator),
             _ => Err("it is not supported".into()),
         }
     }
@@ -341,39 +303,9 @@ impl<'a> Lowering<'a> {
 }
 
 /// What an operator is called.
-fn name(code: i32) -> String {
-    let own = match code {
-        code::ADD => "ADD",
-        code::CONCATENATION => "CONCATENATION",
-        code::CONV_2D => "CONV_2D",
-        code::DEPTHWISE_CONV_2D => "DEPTHWISE_CONV_2D",
-        code::DEQUANTIZE => "DEQUANTIZE",
-        code::LOGISTIC => "LOGISTIC",
-        code::MAX_POOL_2D => "MAX_POOL_2D",
-        code::MUL => "MUL",
-        code::RELU => "RELU",
-        code::RESHAPE => "RESHAPE",
-        code::PAD => "PAD",
-        code::TRANSPOSE => "TRANSPOSE",
-        code::MEAN => "MEAN",
-        code::SUB => "SUB",
-        code::DIV => "DIV",
-        code::STRIDED_SLICE => "STRIDED_SLICE",
-        code::PRELU => "PRELU",
-        code::NEG => "NEG",
-        code::SUM => "SUM",
-        code::SQRT => "SQRT",
-        code::RSQRT => "RSQRT",
-        code::SQUARED_DIFFERENCE => "SQUARED_DIFFERENCE",
-        _ => "",
-    };
-    if !own.is_empty() {
-        return own.into();
-    }
-    OTHER_OPERATORS
-        .iter()
-        .find(|(other, _)| *other == code)
-        .map_or_else(|| format!("code {code}"), |(_, name)| (*name).into())
+fn name(code: i32) -> Cow<'static, str> {
+    let known = OPERATORS.iter().find(|(other, _)| *other == code);
+    known.map_or_else(|| format!("code {code}").into(), |(_, name)| (*name).into())
 }
 
 fn input(operator: &Operator<'_>, index: usize) -> Result<usize, Reason> {

@@ -5,14 +5,13 @@ use super::super::graph::{Attribute, Graph, Value};
 use super::BLOCK;
 use super::widen::padded_channels;
 
-/// Replaces a Pad that appends channels: by nothing where it appends none, by a concatenation where it is added to a
-/// convolution, by a convolution otherwise.
+/// Replaces a Pad that appends channels: by nothing where rounding already did, by a concatenation where it is added to
+/// a convolution.
 pub(in super::super) fn fold(graph: &mut Graph) {
     for index in 0..graph.nodes.len() {
         match padded_channels(graph, &graph.nodes[index]) {
             Some(0) => skip(graph, index),
-            Some(_) if join(graph, index).is_some() => {}
-            Some(_) => convolve(graph, index),
+            Some(_) => join(graph, index).unwrap_or_default(),
             None => {}
         }
     }
@@ -78,19 +77,4 @@ fn first_axis(graph: &mut Graph, value: Value, begin: usize, end: usize) -> Opti
     let content = graph.floats(value)?.get(begin * stride..end * stride)?;
     let content = content.to_vec();
     Some(graph.constant(shape, content))
-}
-
-/// Appends channels with a convolution that copies those there are.
-fn convolve(graph: &mut Graph, index: usize) {
-    let node = &graph.nodes[index];
-    let inputs = graph.shape(node.inputs[0])[1];
-    let outputs = graph.shape(node.output)[1];
-    let identity = (0..outputs * inputs)
-        .map(|i| f32::from(u8::from(i / inputs == i % inputs)))
-        .collect();
-    let weights = graph.constant(vec![outputs, inputs, 1, 1], identity);
-    let node = &mut graph.nodes[index];
-    node.op = "Conv";
-    node.inputs[1] = weights;
-    node.attributes = vec![("group", Attribute::Int(1))];
 }
