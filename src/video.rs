@@ -82,30 +82,12 @@ pub fn image<'a>(
     let format = frame.format();
     let pixel_format = pixel_format(format).ok_or(VideoError::Format(format))?;
     let (width, height) = (frame.width() as usize, frame.height() as usize);
-    let mut planes = Vec::with_capacity(3);
-    for (index, (row_bytes, rows)) in pixel_format.plane_layout(width, height).iter().enumerate() {
-        let bad_stride = |stride| VideoError::Stride {
-            format,
-            plane: index,
-            stride,
-        };
-        let stride = frame.plane_stride()[index];
-        // Checked before `plane_data`, which multiplies the two in 32 bits.
-        let fits = u32::try_from(stride).is_ok_and(|s| s.checked_mul(*rows as u32).is_some());
-        if !fits || (stride as usize) < *row_bytes {
-            return Err(bad_stride(stride));
-        }
-        let stride_bytes = stride as usize;
-        let data = frame
-            .plane_data(index as u32)
-            .map_err(|_| bad_stride(stride))?;
-        // The last row may end with the memory, short of a whole stride.
-        let used = stride_bytes * (rows - 1) + row_bytes;
-        planes.push(Plane {
-            data: data.get(..used).unwrap_or(data),
-            stride: stride_bytes,
-        });
-    }
+    let planes = pixel_format
+        .plane_layout(width, height)
+        .into_iter()
+        .enumerate()
+        .map(|(index, (row_bytes, rows))| plane(frame, index, row_bytes, rows))
+        .collect::<Result<Vec<_>, _>>()?;
     let colorimetry = colorimetry(frame.info());
     Ok(ImageView::new(
         pixel_format,
@@ -116,13 +98,41 @@ pub fn image<'a>(
     )?)
 }
 
+/// One plane of `rows` rows of `row_bytes` bytes.
+fn plane<'a>(
+    frame: &'a gst_video::VideoFrameRef<&gst::BufferRef>,
+    index: usize,
+    row_bytes: usize,
+    rows: usize,
+) -> Result<Plane<'a>, VideoError> {
+    let stride = frame.plane_stride()[index];
+    let unusable = || VideoError::Stride {
+        format: frame.format(),
+        plane: index,
+        stride,
+    };
+    // Checked before `plane_data`, which multiplies the two in 32 bits.
+    let bytes = u32::try_from(stride)
+        .ok()
+        .and_then(|s| s.checked_mul(rows as u32));
+    if bytes.is_none() || (stride as usize) < row_bytes {
+        return Err(unusable());
+    }
+    let stride = stride as usize;
+    let data = frame.plane_data(index as u32).map_err(|_| unusable())?;
+    // The last row may end with the memory, short of a whole stride.
+    let used = stride * (rows - 1) + row_bytes;
+    let data = data.get(..used).unwrap_or(data);
+    Ok(Plane { data, stride })
+}
+
 /// What the numbers of `info`'s frames mean; what the caps leave unknown is what GStreamer assumes for the format and
 /// size.
 pub fn colorimetry(info: &VideoInfo) -> Colorimetry {
     let named = info.colorimetry();
     let assumed = VideoInfo::builder(info.format(), info.width(), info.height())
         .build()
-        .map_or_else(|_| named.clone(), |info| info.colorimetry());
+        .map_or_else(|_| named, |info| info.colorimetry());
     let site = info.chroma_site();
     Colorimetry {
         matrix: matrix(named.matrix())

@@ -230,7 +230,8 @@ fn reported_ids(pipeline: &gst::Element) -> Vec<Vec<u32>> {
 #[test]
 fn other_formats_are_refused() {
     common::init();
-    let sink = element("").static_pad("sink").expect("a sink");
+    let element = element("");
+    let sink = element.static_pad("sink").expect("a sink");
     for caps in [
         "video/x-raw,format=I420_10LE,width=64,height=48",
         "video/x-raw,format=RGB,width=16385,height=1",
@@ -343,7 +344,11 @@ fn a_seek_ends_the_ids() {
 fn gaps_and_empty_buffers_pass() {
     let mut stream = Stream::new("script=face");
     stream.next();
-    let gap = stream.next_with(gst::BufferFlags::GAP);
+    let mut gap = stream.buffer();
+    gap.make_mut().set_flags(gst::BufferFlags::GAP);
+    let gap = stream.harness.push_and_pull(gap).expect("it flows");
+    assert!(gap.flags().contains(gst::BufferFlags::GAP), "it stays one");
+    let gap = FaceTrackMeta::from_buffer(&gap).expect("a report");
     assert_eq!((gap.status, gap.faces.len()), (FrameStatus::Gap, 0));
 
     let mut empty = gst::Buffer::new();

@@ -5,7 +5,7 @@
 //! processor, whatever properties and environment say, and nothing is probed.
 
 use super::engine::EngineKind;
-use crate::choices;
+use crate::face::options::choices;
 
 mod nvml;
 

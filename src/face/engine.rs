@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
-use crate::choices;
+use crate::face::options::choices;
 
 mod kind;
 pub mod mediapipe;

@@ -69,7 +69,7 @@ pub struct ChromaSite {
     pub vertically_cosited: bool,
 }
 
-/// What an image's numbers mean as colours. RGB formats use the range alone.
+/// What an image's numbers mean as colours. Of no consequence to RGB formats, grey has a range alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Colorimetry {
     /// Weights.

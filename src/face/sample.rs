@@ -29,9 +29,11 @@
 //! from 0…255 to the value range. On RGB the result equals OpenCV's, but for positions that lie within the arithmetic's
 //! noise of a tie between two 32nds.
 //!
-//! Y′CbCr formats are interpolated as they are, chroma at its own site and resolution, and converted once per tensor
-//! element. Frames are taken as progressive. Sampled one to one the result lies within 2 levels of GStreamer's
-//! `videoconvert ! video/x-raw,format=RGB`.
+//! Y′CbCr formats are interpolated as they are and converted once per tensor element, with the arithmetic of GStreamer's
+//! `videoconvert`: sampled one to one, a frame is what `videoconvert ! video/x-raw,format=RGB` makes of it (GStreamer 1.22:
+//! to the bit). So NV12, NV21, YUY2 and UYVY interpolate chroma from where the caps place it, I420 and YV12 repeat it, and
+//! RGB codes are shown as they are whatever their range. Two departures: samples on upper luma rows (`v-cosited`) are
+//! interpolated, which `videoconvert` leaves out, and frames are taken as progressive.
 
 mod color;
 mod grid;

@@ -6,7 +6,7 @@ mod iou;
 
 use super::geometry::Point;
 use super::observation::Observation;
-use crate::choices;
+use crate::face::options::choices;
 
 choices! {
     /// How faces of one frame are matched with those of the frames before.

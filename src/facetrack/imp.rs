@@ -40,6 +40,7 @@ use std::time::Instant;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
@@ -238,6 +239,12 @@ impl ObjectImpl for FaceTrack {
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
         lock(&self.settings).set(pspec.name(), properties::from_glib(value));
+    }
+
+    fn constructed(&self) {
+        self.parent_constructed();
+        // Or the base class takes the flag away from buffers that pass.
+        self.obj().set_gap_aware(true);
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {

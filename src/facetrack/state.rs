@@ -121,7 +121,8 @@ impl State {
     pub fn profile_line(&self) -> Option<String> {
         let interval = self.live.profile_interval;
         let profile = self.analyzer.profile();
-        let due = interval > 0 && profile.frames() > 0 && profile.frames() % interval == 0;
+        let frames = profile.frames();
+        let due = interval > 0 && frames > 0 && frames.is_multiple_of(interval);
         due.then(|| profile.line(self.analyzer.info().name))
     }
 

@@ -11,20 +11,13 @@ use gstfacetrack::face::model::ModelFile;
 use gstfacetrack::face::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation};
 use gstfacetrack::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use gstfacetrack::meta::FaceTrackMeta;
-use gstfacetrack::trackjsonsink::TrackJsonSink;
 
-/// GStreamer with the elements of this crate.
+/// GStreamer with the plugin of this crate.
 pub fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         gst::init().expect("GStreamer");
-        gst::Element::register(
-            None,
-            "trackjsonsink",
-            gst::Rank::NONE,
-            TrackJsonSink::static_type(),
-        )
-        .expect("the element");
+        gstfacetrack::plugin_register_static().expect("the plugin");
     });
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The options of the element `facetrack`.
 
-use super::{Access, OptionSpec, env, env_of, env_switch};
-use crate::choices;
+use super::{Access, OptionSpec, choices, env, env_of, env_switch};
 use crate::face::device::DeviceChoice;
 use crate::face::engine::{EngineKind, RunningMode};
 use crate::face::tracker::TrackerKind;

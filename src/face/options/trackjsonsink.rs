@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The options of the element `trackjsonsink`.
 
-use super::{Access, OptionSpec, env};
-use crate::choices;
+use super::{Access, OptionSpec, choices, env};
 use crate::face::record::BlendshapeProfile;
 
 choices! {

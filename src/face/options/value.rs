@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Values of options, and the types that they are read as.
+
+/// A value of an option.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Of a [`Kind::Bool`].
+    Bool(bool),
+    /// Of a [`Kind::Int`].
+    Int(i32),
+    /// Of a [`Kind::Float`].
+    Float(f64),
+    /// Of a [`Kind::Text`], or the word of a [`Kind::Choice`].
+    Text(String),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Int(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+/// A type that an option's value can be read as.
+pub trait FromValue: Sized {
+    /// The value; `None` when it is of another type, or unset where `Self` has no place for that.
+    fn from_value(value: Option<&Value>) -> Option<Self>;
+}
+
+macro_rules! from_value {
+    ($($type:ty: $variant:ident($value:ident) => $result:expr;)*) => {$(
+        impl FromValue for $type {
+            fn from_value(value: Option<&Value>) -> Option<Self> {
+                match value {
+                    Some(Value::$variant($value)) => $result,
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+from_value! {
+    bool: Bool(value) => Some(*value);
+    i32: Int(value) => Some(*value);
+    u32: Int(value) => u32::try_from(*value).ok();
+    usize: Int(value) => usize::try_from(*value).ok();
+    f32: Float(value) => Some(*value as f32);
+    f64: Float(value) => Some(*value);
+    String: Text(value) => Some(value.clone());
+}
+
+impl<T: From<String>> FromValue for Option<T> {
+    fn from_value(value: Option<&Value>) -> Option<Self> {
+        match value {
+            None => Some(None),
+            Some(Value::Text(text)) => Some(Some(text.clone().into())),
+            Some(_) => None,
+        }
+    }
+}
+
+/// An enum of the words of a choice, with its own [`Choice`]s: `Variant = "nick": "blurb"`, the first is the default.
+macro_rules! choices {
+    (
+        $(#[$meta:meta])* pub enum $name:ident {
+            $(#[$first_meta:meta])* $first:ident = $first_nick:literal: $first_blurb:literal,
+            $($(#[$variant_meta:meta])* $variant:ident = $nick:literal: $blurb:literal,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum $name {
+            $(#[$first_meta])*
+            #[doc = concat!("`", $first_nick, "`: ", $first_blurb, ".")]
+            #[default]
+            $first,
+            $(
+                $(#[$variant_meta])*
+                #[doc = concat!("`", $nick, "`: ", $blurb, ".")]
+                $variant,
+            )*
+        }
+
+        impl $name {
+            /// The words, as an option lists them; the first is the default.
+            pub const CHOICES: &'static [$crate::face::options::Choice] = &[
+                $crate::face::options::Choice { nick: $first_nick, blurb: $first_blurb },
+                $($crate::face::options::Choice { nick: $nick, blurb: $blurb },)*
+            ];
+
+            /// The word.
+            pub fn nick(self) -> &'static str {
+                Self::CHOICES[self as usize].nick
+            }
+        }
+
+        impl $crate::face::options::FromValue for $name {
+            fn from_value(value: Option<&$crate::face::options::Value>) -> Option<Self> {
+                let Some($crate::face::options::Value::Text(word)) = value else {
+                    return None;
+                };
+                [Self::$first, $(Self::$variant),*]
+                    .into_iter()
+                    .find(|choice| choice.nick() == word)
+            }
+        }
+    };
+}
+
+pub(crate) use choices;

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Frames of luma and chroma of its own resolution.
+
+mod layouts;
+
+use super::{Neighbours, Raster, Source, blend_luma, byte};
+use crate::face::image::{ChromaSite, ImageView, PixelFormat};
+use crate::face::sample::color::{Spread, YuvToRgb, spread};
+use crate::face::sample::grid::{LANES, Lanes, STEP_BITS, STEPS};
+use crate::face::sample::level::{code, round};
+
+/// How chroma of half resolution becomes that of pixels, for each format as `videoconvert` does it.
+#[derive(Clone, Copy)]
+enum Upsampling {
+    /// Interpolation along both axes, from where the samples are.
+    Both(ChromaSite),
+    /// Interpolation along rows; each luma row has its chroma row.
+    Columns(ChromaSite),
+    /// A sample for each 2×2 pixels.
+    Repeat,
+}
+
+impl Upsampling {
+    fn of(image: &ImageView) -> Self {
+        let site = image.colorimetry().chroma_site;
+        match image.format() {
+            PixelFormat::I420 | PixelFormat::Yv12 => Self::Repeat,
+            PixelFormat::Yuy2 | PixelFormat::Uyvy => Self::Columns(site),
+            _ => Self::Both(site),
+        }
+    }
+
+    fn rows(self, height: usize) -> usize {
+        match self {
+            Self::Columns(_) => height,
+            Self::Both(_) | Self::Repeat => height.div_ceil(2),
+        }
+    }
+}
+
+/// Y′CbCr; `P` knows where the samples are.
+pub struct Yuv<P> {
+    size: [usize; 2],
+    chroma_size: [usize; 2],
+    upsampling: Upsampling,
+    planes: P,
+    to_rgb: YuvToRgb,
+}
+
+/// Where a Y′CbCr layout keeps its samples.
+pub trait Planes {
+    /// Bit positions of the four neighbours in a chroma word.
+    const CHROMA_SHIFTS: [u32; 4];
+
+    /// Reads the neighbours into words of luma, at [`LUMA_SHIFTS`], and of Cb and Cr, at [`Self::CHROMA_SHIFTS`].
+    fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]);
+}
+
+impl<P: Planes> Yuv<P> {
+    fn new(image: &ImageView, planes: P) -> Self {
+        let (width, height) = (image.width(), image.height());
+        let upsampling = Upsampling::of(image);
+        Self {
+            size: [width, height],
+            chroma_size: [width.div_ceil(2), upsampling.rows(height)],
+            upsampling,
+            planes,
+            to_rgb: YuvToRgb::new(image.colorimetry()),
+        }
+    }
+}
+
+impl<P: Planes> Source for Yuv<P> {
+    fn size(&self) -> [usize; 2] {
+        self.size
+    }
+
+    #[inline(always)]
+    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
+        let [columns, rows] = self.chroma_size;
+        let luma = Raster::new(x, y, self.size);
+        let chroma = match self.upsampling {
+            Upsampling::Both(site) => Raster {
+                x: Neighbours::interpolated(x, site.horizontally_cosited, columns),
+                y: Neighbours::interpolated(y, site.vertically_cosited, rows),
+            },
+            Upsampling::Columns(site) => Raster {
+                x: Neighbours::interpolated(x, site.horizontally_cosited, columns),
+                y: Neighbours::new::<STEP_BITS>(y, rows),
+            },
+            Upsampling::Repeat => Raster {
+                x: Neighbours::repeated(x, columns),
+                y: Neighbours::repeated(y, rows),
+            },
+        };
+        let mut words = [[0; LANES]; 3];
+        self.planes.gather(&luma, &chroma, &mut words);
+        let mut codes = [[0; LANES]; 3];
+        blend_luma(&words[0], &luma, &mut codes[0]);
+        blend_chroma(&words[1], P::CHROMA_SHIFTS, &chroma, &mut codes[1]);
+        blend_chroma(&words[2], P::CHROMA_SHIFTS, &chroma, &mut codes[2]);
+        self.to_rgb.apply(&codes, out);
+    }
+}
+
+impl Neighbours {
+    /// Along a chroma axis of half resolution between whose samples there is interpolation, for luma `positions`.
+    #[inline(always)]
+    fn interpolated(positions: &Lanes<i32>, cosited: bool, count: usize) -> Self {
+        const CHROMA_BITS: u32 = STEP_BITS + 1;
+        let shift = if cosited { 0 } else { STEPS / 2 };
+        let last = (count as i32 - 1) << CHROMA_BITS;
+        let mut own = [0; LANES];
+        for i in 0..LANES {
+            own[i] = (positions[i] - shift).clamp(0, last);
+        }
+        Self::new::<CHROMA_BITS>(&own, count)
+    }
+
+    /// Along a chroma axis of half resolution whose samples hold for two luma samples each, for luma `positions`.
+    #[inline(always)]
+    fn repeated(positions: &Lanes<i32>, count: usize) -> Self {
+        let mut own = [0; LANES];
+        for i in 0..LANES {
+            let luma = positions[i] >> STEP_BITS;
+            // Only after an odd luma sample comes another chroma sample.
+            let weight = (positions[i] & (STEPS - 1)) * (luma & 1);
+            own[i] = ((luma >> 1) << STEP_BITS) + weight;
+        }
+        Self::new::<STEP_BITS>(&own, count)
+    }
+}
+
+/// Interpolates chroma held in words, rounding along rows and then again between them as `GstVideoChromaResample` does.
+#[inline(always)]
+fn blend_chroma(words: &Lanes<u32>, shifts: [u32; 4], raster: &Raster, out: &mut Lanes<Spread>) {
+    for i in 0..LANES {
+        let [a, b, c, d] = shifts.map(|shift| byte(words[i], shift));
+        let wx = raster.x.weight[i];
+        let (top, bottom) = (round(a + (b - a) * wx), round(c + (d - c) * wx));
+        out[i] = spread(code(top + (bottom - top) * raster.y.weight[i]));
+    }
+}
