@@ -33,7 +33,7 @@ test: packages ## Run every test; sets up what is missing first
 	cargo test --locked --no-run
 	$(TARGET)/debug/facetrack-setup fetch
 	cargo test --locked
-	cargo test --locked --no-default-features
+	cargo test --no-default-features --locked
 
 bench: setup ## Compare speed and memory with MediaPipe in Python
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux

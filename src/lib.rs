@@ -41,3 +41,8 @@ mod plugin {
 
 #[cfg(feature = "gst")]
 pub use plugin::plugin_register_static;
+
+/// The README's Rust compiles.
+#[cfg(all(doctest, feature = "gst"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

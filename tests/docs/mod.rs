@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Runs what the documentation tells people to type.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use gstfacetrack::face::{locate, manifest};
+
+use crate::common::{Finished, Tool};
+
+/// Names under which launch lines speak of some video.
+const CLIP_NAMES: [&str; 2] = ["clip.mp4", "video.mp4"];
+
+/// Seconds after which a pipeline counts as hanging.
+const TIMEOUT: &str = "120";
+
+/// What a launch line reads besides the plugin.
+pub struct Files {
+    pub clip: PathBuf,
+    model: PathBuf,
+    runtime: PathBuf,
+}
+
+impl Files {
+    /// Those of this machine; says what is missing otherwise.
+    pub fn find() -> Option<Self> {
+        let found = Self::look();
+        if let Err(missing) = &found {
+            eprintln!("SKIPPED: {missing}. Run `make setup`");
+        }
+        found.ok()
+    }
+
+    fn look() -> Result<Self, String> {
+        let data = locate::data_dir().ok_or("no home")?;
+        let clip = data.join("samples/single_face.mp4");
+        if !clip.is_file() {
+            return Err(format!("{} is missing", clip.display()));
+        }
+        let bundle = manifest::known("face_landmarker.task").ok_or("no such model")?;
+        let model = locate::model(&bundle.name, &bundle.family, None, None)
+            .map_err(|error| error.to_string())?;
+        let runtime = locate::runtime(None)
+            .into_iter()
+            .find(|path| path.is_file())
+            .ok_or("no ONNX Runtime")?;
+        Ok(Self {
+            clip,
+            model,
+            runtime,
+        })
+    }
+
+    /// `tool`, finding model and runtime.
+    pub fn given_to(&self, tool: Tool) -> Tool {
+        let folder = self.model.parent().expect("a file is in a folder");
+        tool.env("FACETRACK_MODELS_DIR", &folder.to_string_lossy())
+            .env("FACETRACK_ONNXRUNTIME", &self.runtime.to_string_lossy())
+    }
+}
+
+/// Whether a command needs the sample clip or the engine's files.
+pub fn needs_files(command: &str) -> bool {
+    let plays = command.contains("facetrack") && !command.contains("gst-inspect");
+    plays && !command.contains("engine=scripted")
+}
+
+/// Runs a shell command in a folder of its own, where the clip lies under the names that the documentation uses; test
+/// pictures stand in for camera and screen. `None` when files that it needs are missing.
+pub fn run(command: &str) -> Option<Finished> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let command = command
+        .replace("v4l2src", "videotestsrc num-buffers=5")
+        .replace("autovideosink", "fakesink");
+    let script = format!("cd '{}' && {command}", folder.path().display());
+    let mut tool = Tool::new("timeout").arg(TIMEOUT).arg("sh").arg("-c");
+    if needs_files(&command) {
+        let files = Files::find()?;
+        link(&files.clip, folder.path());
+        tool = files.given_to(tool);
+    }
+    Some(tool.arg(&script).run())
+}
+
+fn link(clip: &Path, folder: &Path) {
+    for name in CLIP_NAMES {
+        symlink(clip, folder.join(name)).expect("a link to the clip");
+    }
+}
+
+/// A file of the repository.
+pub fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The text of a file of the repository.
+pub fn text(path: &str) -> String {
+    std::fs::read_to_string(file(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}

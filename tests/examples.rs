@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The example programs on the sample clip: three languages, one answer.
+#![cfg(all(feature = "gst", feature = "onnx"))]
+
+mod common;
+mod docs;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{Finished, Tool};
+use docs::Files;
+
+/// Frames of the sample clip, each with one face.
+const FRAMES: usize = 72;
+
+fn run(files: &Files, program: &Path, arguments: &[&str]) -> Finished {
+    let mut tool = files.given_to(Tool::new(&program.to_string_lossy()));
+    for argument in arguments {
+        tool = tool.arg(argument);
+    }
+    tool.arg(&files.clip.to_string_lossy()).run()
+}
+
+#[track_caller]
+fn assert_tracks(finished: &Finished) {
+    let text = &finished.text;
+    assert!(finished.success, "{text}");
+    let count = |part: &str| text.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(count(" tracked"), FRAMES, "{text}");
+    assert_eq!(count("  face 1 at "), FRAMES, "{text}");
+    assert_eq!(count("jawOpen 0."), FRAMES, "{text}");
+}
+
+#[test]
+fn rust() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    // Cargo builds examples before it runs tests.
+    let test = std::env::current_exe().expect("a path");
+    let target = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("a target folder");
+    let program = target.join("examples/read_metadata");
+    assert_tracks(&run(&files, &program, &[]));
+}
+
+#[test]
+fn python() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let script = docs::file("examples/read_metadata.py");
+    // Debian's own interpreter, which has the bindings.
+    let python = Path::new("/usr/bin/python3");
+    let finished = run(&files, python, &[&script.to_string_lossy()]);
+    assert_tracks(&finished);
+    assert!(finished.text.contains("478 landmarks"), "{}", finished.text);
+}
+
+#[test]
+fn c() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = folder.path().join("read_metadata");
+    compile(&program);
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let finished = run(&files, &program, &[]);
+    assert_tracks(&finished);
+    assert!(finished.text.contains("478 landmarks"), "{}", finished.text);
+}
+
+fn compile(program: &Path) {
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "gstreamer-app-1.0"])
+        .output()
+        .expect("pkg-config is installed");
+    let flags = String::from_utf8_lossy(&flags.stdout).into_owned();
+    let status = Command::new("gcc")
+        .args(["-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(program)
+        .arg(docs::file("examples/read_metadata.c"))
+        .args(flags.split_whitespace())
+        .status()
+        .expect("gcc is installed");
+    assert!(status.success());
+}
