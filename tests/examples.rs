@@ -37,14 +37,16 @@ fn rust() {
     let Some(files) = Files::find() else {
         return;
     };
-    // Cargo builds examples before it runs tests.
-    let test = std::env::current_exe().expect("a path");
-    let target = test
-        .parent()
-        .and_then(Path::parent)
-        .expect("a target folder");
-    let program = target.join("examples/read_metadata");
-    assert_tracks(&run(&files, &program, &[]));
+    // Cargo has built it when every test runs, not when this one runs alone.
+    let run_example = [
+        "run",
+        "--quiet",
+        "--locked",
+        "--example",
+        "read_metadata",
+        "--",
+    ];
+    assert_tracks(&run(&files, Path::new(env!("CARGO")), &run_example));
 }
 
 #[test]

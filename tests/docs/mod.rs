@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Runs what the documentation tells people to type.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
