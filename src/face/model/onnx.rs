@@ -2,9 +2,9 @@
 //! Runs networks with ONNX Runtime. The only file that names `ort`.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use ndarray::{ArrayD, ArrayViewD};
+use once_cell::sync::OnceCell;
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
@@ -14,7 +14,7 @@ use ort::value::{Outlet, TensorElementType, TensorRef};
 use super::{Model, ModelError, TensorSpec};
 
 /// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
-static LOADED: Mutex<Option<OnnxRuntime>> = Mutex::new(None);
+static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
 
 /// ONNX Runtime's library, loaded.
 #[derive(Debug, Clone)]
@@ -30,28 +30,29 @@ impl OnnxRuntime {
     /// # Errors
     /// [`ModelError::Runtime`] with what the loader said of each candidate.
     pub fn load(candidates: &[PathBuf]) -> Result<Self, ModelError> {
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(runtime) = loaded.as_ref() {
-            return Ok(runtime.clone());
-        }
-        let mut reasons = Vec::new();
-        for path in candidates {
-            match load_library(path) {
-                Ok(runtime) => return Ok(loaded.insert(runtime).clone()),
-                Err(reason) => reasons.push(reason),
-            }
-        }
-        let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
-        Err(ModelError::Runtime {
-            tried: format!("tried {}", tried.join(", ")),
-            reason: reasons.join("; "),
-        })
+        LOADED.get_or_try_init(|| first_of(candidates)).cloned()
     }
 
     /// The library that was loaded. Differs from the candidates when another one was loaded before.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The first library that can be loaded.
+fn first_of(candidates: &[PathBuf]) -> Result<OnnxRuntime, ModelError> {
+    let mut reasons = Vec::new();
+    for path in candidates {
+        match load_library(path) {
+            Ok(runtime) => return Ok(runtime),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
+    Err(ModelError::Runtime {
+        tried: format!("tried {}", tried.join(", ")),
+        reason: reasons.join("; "),
+    })
 }
 
 /// `{:?}` of the dynamic loader's error holds its cause, `{}` does not.
