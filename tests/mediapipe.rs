@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use common::engine;
 use drawn::{Face, draw};
-use gstfacetrack::face::engine::{
-    Engine, EngineConfig, EngineError, EngineKind, Frame, RunningMode, Wanted, load,
-};
+use gstfacetrack::face::analyzer::{Analyzer, Tuning};
+use gstfacetrack::face::engine::{EngineConfig, EngineError, EngineKind, Frame, RunningMode, load};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::model::ModelError;
 use gstfacetrack::face::observation::Observation;
-use gstfacetrack::face::smoothing::{LandmarkSmoother, OneEuro};
+use gstfacetrack::face::report::ReportSource;
+use gstfacetrack::face::smoothing::OneEuro;
+use gstfacetrack::face::tracker::TrackerConfig;
 use serde::Deserialize;
 
 fn mediapipe_error(config: EngineConfig) -> EngineError {
@@ -155,26 +156,34 @@ fn max_difference(a: &[f32], b: &[f32]) -> f32 {
     max(a.iter().zip(b).map(|(a, b)| (a - b).abs()))
 }
 
-/// Looks at a frame as MediaPipe Tasks does: with smoothing of the only face of a video.
-fn look_as_the_task_does(
-    engine: &mut dyn Engine,
-    smoother: &mut Option<LandmarkSmoother>,
-    frame: Frame<'_>,
-) -> Vec<Observation> {
-    let frame_size = (frame.image.width(), frame.image.height());
-    let mut faces = engine.process(&frame).unwrap();
-    if let Some(smoother) = smoother {
-        match faces.first_mut() {
-            Some(face) => smoother.smooth(face.landmarks.as_mut().unwrap(), frame.time),
-            None => *smoother = LandmarkSmoother::new(OneEuro::MEDIAPIPE),
-        }
-    }
-    for face in &mut faces {
-        engine
-            .complete(face, frame_size, Wanted::Everything)
-            .unwrap();
-    }
-    faces
+/// The frame loop in the configuration of a scene; `None` where models or runtime are not installed.
+fn analyzer(scene: &Scene) -> Option<Analyzer> {
+    let config = EngineConfig {
+        running_mode: match scene.running_mode.as_str() {
+            "video" => RunningMode::Video,
+            _ => RunningMode::Image,
+        },
+        max_faces: Some(scene.max_faces),
+        ..EngineConfig::default()
+    };
+    let kind = EngineKind::MediaPipe;
+    let tuning = Tuning {
+        smoothing: kind.smooths_natively(&config).then_some(OneEuro::MEDIAPIPE),
+        ..Tuning::default()
+    };
+    let source = ReportSource {
+        engine: kind.name().to_owned(),
+        device: "cpu".to_owned(),
+        generator: "test".to_owned(),
+        models: Vec::new(),
+    };
+    let engine = engine(kind, &config)?;
+    Some(Analyzer::new(
+        engine,
+        TrackerConfig::default(),
+        tuning,
+        source,
+    ))
 }
 
 /// Three and more times the largest errors measured; the networks alone differ by 2e-3 px from LiteRT, and a
@@ -191,33 +200,21 @@ fn drawn_faces_are_measured_as_mediapipe_does() {
     let mut goldens = record.chunks_exact(GOLDEN_VALUES).map(Golden::new);
     let mut worst = [0.0f32; 4];
     for scene in scenes {
-        let running_mode = match scene.running_mode.as_str() {
-            "video" => RunningMode::Video,
-            _ => RunningMode::Image,
-        };
-        let config = EngineConfig {
-            running_mode,
-            max_faces: Some(scene.max_faces),
-            ..EngineConfig::default()
-        };
-        let Some(mut engine) = engine(EngineKind::MediaPipe, &config) else {
+        let Some(mut analyzer) = analyzer(&scene) else {
             return;
         };
-        let is_smoothed = running_mode == RunningMode::Video && scene.max_faces == 1;
-        let mut smoother = is_smoothed.then(|| LandmarkSmoother::new(OneEuro::MEDIAPIPE));
         for (index, frame) in scene.frames.iter().enumerate() {
             let pixels = draw(scene.width, scene.height, &frame.faces);
             let sum: u64 = pixels.iter().copied().map(u64::from).sum();
             assert_eq!(sum, frame.pixel_sum, "the drawing is that of the generator");
             let image = ImageView::rgb(scene.width, scene.height, &pixels).unwrap();
             let time = Duration::from_millis(frame.t_ms);
-            let seen = Frame { image, time };
-            let faces = look_as_the_task_does(engine.as_mut(), &mut smoother, seen);
+            let faces = analyzer.analyze(&Frame { image, time }).unwrap().faces;
             assert_eq!(faces.len(), frame.found, "{} frame {index}", scene.name);
             for golden in goldens.by_ref().take(frame.found) {
                 let errors = faces
                     .iter()
-                    .map(|face| golden.errors(face))
+                    .map(|seen| golden.errors(&seen.face))
                     .min_by(|a, b| a[0].total_cmp(&b[0]))
                     .unwrap();
                 for (error, worst) in errors.into_iter().zip(&mut worst) {

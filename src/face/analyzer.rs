@@ -180,10 +180,16 @@ impl Analyzer {
         Ok(faces)
     }
 
+    /// A face that was away, even for a frame, starts over, as with MediaPipe (`landmarks_smoothing_calculator.cc`).
     fn smooth(&mut self, faces: &mut [TrackedFace], time: Duration) {
         let Some(constants) = self.tuning.smoothing else {
             return;
         };
+        for (id, memory) in &mut self.memories {
+            if !faces.iter().any(|face| face.id == *id) {
+                memory.smoother = None;
+            }
+        }
         for TrackedFace { id, face } in faces {
             let Some(landmarks) = &mut face.landmarks else {
                 continue;

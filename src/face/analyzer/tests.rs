@@ -157,6 +157,20 @@ fn smoothing_is_per_face_and_moves_the_box() {
 }
 
 #[test]
+fn smoothing_starts_over_when_a_face_was_away() {
+    let script = "face x=0.5 to=2; face x=0.55 from=4; landmarks";
+    let smoothed = Tuning {
+        smoothing: Some(OneEuro::MEDIAPIPE),
+        ..Tuning::default()
+    };
+    let raw = Bench::new(script, Tuning::default()).reports(4);
+    let smooth = Bench::new(script, smoothed).reports(4);
+    assert_eq!(ids(&smooth), [vec![1], vec![1], vec![], vec![1]]);
+    let bbox = |reports: &[FrameReport]| reports[3].faces[0].face.bbox;
+    assert_eq!(bbox(&raw), bbox(&smooth));
+}
+
+#[test]
 fn a_failed_frame_does_not_stop_the_next() {
     let tuning = Tuning {
         inference_interval: 2,
