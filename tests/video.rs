@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-#![cfg(feature = "gst")]
 //! Frames read in place, against GStreamer's own `videoconvert`.
+#![cfg(feature = "gst")]
 
 use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameFlags, VideoFrameRef, VideoInfo, VideoMeta};

@@ -4,13 +4,13 @@
 /// A value of an option.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of a [`Kind::Bool`].
+    /// Of a [`Kind::Bool`](super::Kind::Bool).
     Bool(bool),
-    /// Of a [`Kind::Int`].
+    /// Of a [`Kind::Int`](super::Kind::Int).
     Int(i32),
-    /// Of a [`Kind::Float`].
+    /// Of a [`Kind::Float`](super::Kind::Float).
     Float(f64),
-    /// Of a [`Kind::Text`], or the word of a [`Kind::Choice`].
+    /// Of a [`Kind::Text`](super::Kind::Text), or the word of a [`Kind::Choice`](super::Kind::Choice).
     Text(String),
 }
 
