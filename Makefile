@@ -50,10 +50,11 @@ env: $(SETUP) ## Print the exports that let gst-launch-1.0 find the built plugin
 $(SETUP):
 	cargo build --release --locked --no-default-features --features onnx,setup --bin facetrack-setup
 
-lint: ## Check formatting and lints
+lint: ## Check formatting, lints and documentation
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked --all-targets --no-default-features -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
 
 install: ## Install plugin and tool (PREFIX, PLUGINSDIR, DESTDIR); build first
 	install -D -m 755 $(TARGET)/release/libgstfacetrack.so $(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so

@@ -9,7 +9,7 @@ use crate::face::geometry::{Point, RotatedRect};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
+use crate::face::sample::{Border, CHANNELS, Crop, FARTHEST, Layout, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 256;
@@ -78,8 +78,7 @@ impl LandmarkDetector {
         }
         let aspect = image.width() as f32 / image.height() as f32;
         let points = project(outputs.get(0), roi, aspect);
-        let is_finite = points.iter().all(|p| (p.x + p.y + p.z).is_finite());
-        Ok(is_finite.then_some(Face {
+        Ok(points.iter().all(is_in_reach).then_some(Face {
             landmarks: Landmarks {
                 scheme: LandmarkScheme::MediaPipe478,
                 points,
@@ -87,6 +86,13 @@ impl LandmarkDetector {
             presence,
         }))
     }
+}
+
+/// Whether all coordinates are numbers of a size that regions may have.
+fn is_in_reach(point: &Landmark) -> bool {
+    [point.x, point.y, point.z]
+        .into_iter()
+        .all(|value| f64::from(value).abs() < FARTHEST)
 }
 
 /// Tensor pixels to image pixels; `aspect` is the image's width per height.

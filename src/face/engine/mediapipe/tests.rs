@@ -244,13 +244,17 @@ fn reset_forgets_the_faces_followed() {
 #[test]
 fn answers_that_are_no_faces_are_dropped() {
     type Answers = fn(usize) -> f32;
-    let bad: [(&str, Answers); 4] = [
+    let bad: [(&str, Answers); 6] = [
         ("one place", |_| 128.0),
         ("no numbers", |_| f32::NAN),
         ("one infinity", |i| {
             if i == 700 { f32::INFINITY } else { steady(i) }
         }),
         ("too far", |i| steady(i) * 1e37),
+        ("where no pixel is told from the next", |i| steady(i) * 1e6),
+        ("one depth of that kind", |i| {
+            if i == 701 { 1e30 } else { steady(i) }
+        }),
     ];
     for (name, landmark) in bad {
         let script = script(&[(0.5, 0.5)]);
