@@ -3,19 +3,19 @@
 //! `media/` with pictures and `out/mp0.10.21_tasks_image/IMAGES.json.gz` with what was found in them.
 
 mod common;
+#[path = "common/recording.rs"]
+mod recording;
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::engine;
-use flate2::read::GzDecoder;
 use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, Frame, RunningMode, Wanted};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::observation::Observation;
-use serde::Deserialize;
+use recording::mean;
 
 /// Faces in the pictures, when they were recorded.
 const MAX_FACES: usize = 4;
@@ -25,55 +25,6 @@ const MAX_FACES: usize = 4;
 const MAX_LANDMARK_ERROR: f32 = 0.005;
 const MAX_BLENDSHAPE_ERROR: f32 = 0.01;
 const MAX_ROTATION: f32 = 0.5;
-
-#[derive(Deserialize)]
-struct Recording {
-    frames: Vec<Picture>,
-}
-
-#[derive(Deserialize)]
-struct Picture {
-    image: String,
-    faces: Vec<Face>,
-}
-
-#[derive(Deserialize)]
-struct Face {
-    landmarks: Vec<[f32; 3]>,
-    blendshapes: BTreeMap<String, f32>,
-    matrix: [[f32; 4]; 4],
-}
-
-impl Face {
-    fn landmark_error(&self, face: &Observation) -> f32 {
-        let points = &face.landmarks.as_ref().unwrap().points;
-        let shifts = points
-            .iter()
-            .zip(&self.landmarks)
-            .map(|(p, q)| (p.x - q[0]).hypot(p.y - q[1]));
-        let ([ax, ay, _], [bx, by, _]) = (self.landmarks[33], self.landmarks[263]);
-        shifts.sum::<f32>() / points.len() as f32 / (ax - bx).hypot(ay - by)
-    }
-
-    fn blendshape_error(&self, face: &Observation) -> f32 {
-        let blendshapes = face.blendshapes.as_ref().unwrap();
-        let errors = blendshapes
-            .iter()
-            .map(|(name, value)| (value - self.blendshapes[name]).abs());
-        errors.sum::<f32>() / self.blendshapes.len() as f32
-    }
-
-    /// Angle between the poses, degrees.
-    fn rotation(&self, face: &Observation) -> f32 {
-        let ours = face.pose.unwrap().matrix;
-        let dot = |a: &[[f32; 4]; 4], b: &[[f32; 4]; 4]| -> f32 {
-            (0..9).map(|i| a[i / 3][i % 3] * b[i / 3][i % 3]).sum()
-        };
-        let scale = (dot(&ours, &ours) * dot(&self.matrix, &self.matrix)).sqrt() / 3.0;
-        let cosine = (dot(&ours, &self.matrix) / scale - 1.0) / 2.0;
-        cosine.clamp(-1.0, 1.0).acos().to_degrees()
-    }
-}
 
 /// The folder of the recordings and an engine set up as they were made; `None`, said aloud, where one is missing.
 fn set_up() -> Option<(PathBuf, Box<dyn Engine>)> {
@@ -119,9 +70,7 @@ fn pictures_are_measured_as_mediapipe_does() {
     let Some((folder, mut engine)) = set_up() else {
         return;
     };
-    let recording = folder.join("out/mp0.10.21_tasks_image/IMAGES.json.gz");
-    let recording = GzDecoder::new(File::open(recording).unwrap());
-    let recording: Recording = serde_json::from_reader(BufReader::new(recording)).unwrap();
+    let recording = recording::read(&folder, "mp0.10.21_tasks_image", "IMAGES");
     // Decoders of JPEG differ, those of PNG do not.
     let pictures = recording
         .frames
@@ -135,14 +84,10 @@ fn pictures_are_measured_as_mediapipe_does() {
         for recorded in &picture.faces {
             let face = faces
                 .iter()
-                .min_by(|a, b| {
-                    recorded
-                        .landmark_error(a)
-                        .total_cmp(&recorded.landmark_error(b))
-                })
+                .max_by(|a, b| recorded.iou(a).total_cmp(&recorded.iou(b)))
                 .unwrap();
-            let landmarks = recorded.landmark_error(face);
-            let blendshapes = recorded.blendshape_error(face);
+            let landmarks = mean(&recorded.landmark_errors(face));
+            let blendshapes = mean(&recorded.blendshape_errors(face));
             let rotation = recorded.rotation(face);
             eprintln!(
                 "{name}: landmarks {landmarks:.6} blendshapes {blendshapes:.6} rotation {rotation:.4}°"
