@@ -39,6 +39,7 @@ bench: setup ## Compare speed and memory with MediaPipe in Python
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
 	eval "$$($(SETUP) env)" && benches/against_mediapipe.py \
 		--clip "$$($(SETUP) path single_face.mp4)" --model "$$($(SETUP) path face_landmarker.task)"
+	cargo bench --locked --bench overhead
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it
 	@$(SETUP) doctor

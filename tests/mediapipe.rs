@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! MediaPipe's engine: models that can't be used, and drawn faces against MediaPipe's own answers.
 
-mod common;
 #[path = "common/drawn.rs"]
 mod drawn;
+#[path = "common/engine.rs"]
+mod installed;
 
 use std::time::Duration;
 
-use common::engine;
 use drawn::{Face, draw};
 use gstfacetrack::face::analyzer::{Analyzer, Tuning};
 use gstfacetrack::face::engine::{EngineConfig, EngineError, EngineKind, Frame, RunningMode, load};
@@ -17,6 +17,7 @@ use gstfacetrack::face::observation::Observation;
 use gstfacetrack::face::report::ReportSource;
 use gstfacetrack::face::smoothing::OneEuro;
 use gstfacetrack::face::tracker::TrackerConfig;
+use installed::engine;
 use serde::Deserialize;
 
 fn mediapipe_error(config: EngineConfig) -> EngineError {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What a frame costs outside the networks: mapping, sampling, tracking, smoothing, pose, metadata and JSON.
+//!
+//! `cargo bench --bench overhead`, pinned to a core. Frames of the sample clip go through `facetrack ! trackjsonsink`, and
+//! after each the two networks that a followed face needs run alone; the difference of the medians is the rest.
+
+use std::error::Error;
+use std::time::Instant;
+
+use gst::prelude::*;
+use gstfacetrack::face::locate;
+use gstfacetrack::face::manifest;
+use gstfacetrack::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use gstfacetrack::face::model::task::Bundle;
+use gstfacetrack::face::model::{Model, tflite};
+use ndarray::ArrayD;
+
+/// Rounds through the frames of the clip, and how many of those.
+const ROUNDS: usize = 8;
+const FRAMES: usize = 60;
+
+const CASES: [(&str, i32, i32); 2] = [("I420", 640, 360), ("NV12", 1920, 1080)];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    gst::init()?;
+    gstfacetrack::plugin_register_static()?;
+    let mut networks = Networks::load()?;
+    println!("median ms a frame, one face, one thread");
+    println!("format  frame         whole  networks    rest  rest %");
+    for (format, width, height) in CASES {
+        let (whole, alone) = measure(&mut networks, &frames(format, width, height)?);
+        let rest = whole - alone;
+        println!(
+            "{format:<8}{:<12}{whole:>7.2}{alone:>10.2}{rest:>8.2}{:>7.1}%",
+            format!("{width}×{height}"),
+            100.0 * rest / whole
+        );
+    }
+    Ok(())
+}
+
+/// What runs for each frame of a face that is followed.
+struct Networks(Vec<(OnnxModel, Vec<ArrayD<f32>>)>);
+
+impl Networks {
+    fn load() -> Result<Self, Box<dyn Error>> {
+        let path = locate::model("face_landmarker.task", "mediapipe", None, None)?;
+        let bundle = Bundle::open(&path)?;
+        let runtime = OnnxRuntime::load(&locate::runtime(None))?;
+        let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
+            let onnx = tflite::load(&path.join(name), bytes)?;
+            let model = OnnxModel::from_bytes(&runtime, name, &onnx, SessionOptions::default())?;
+            let inputs = model.inputs().iter().map(|input| {
+                let shape: Vec<usize> = input.shape.iter().map(|side| side.unwrap_or(1)).collect();
+                ArrayD::from_elem(shape, 0.5)
+            });
+            let inputs = inputs.collect();
+            Ok((model, inputs))
+        };
+        Ok(Self(vec![
+            network("face_landmarks_detector", &bundle.face_landmarks_detector)?,
+            network("face_blendshapes", &bundle.face_blendshapes)?,
+        ]))
+    }
+
+    fn run(&mut self) {
+        for (model, inputs) in &mut self.0 {
+            let views: Vec<_> = inputs.iter().map(|input| input.view()).collect();
+            model.run(&views).expect("it ran before");
+        }
+    }
+}
+
+/// The sample clip's first frames in a format and size.
+fn frames(format: &str, width: i32, height: i32) -> Result<Vec<gst::Sample>, Box<dyn Error>> {
+    let clip = manifest::known("single_face.mp4").ok_or("no sample clip")?;
+    let folder = locate::data_dir().ok_or("no home")?;
+    let clip = folder.join(clip.kind.folder()).join(&clip.name);
+    let pipeline = gst::parse::launch(&format!(
+        "filesrc location={} ! decodebin ! videoconvert ! videoscale \
+         ! video/x-raw,format={format},width={width},height={height} ! appsink name=sink sync=false",
+        clip.display()
+    ))?;
+    let sink = pipeline
+        .downcast_ref::<gst::Bin>()
+        .and_then(|bin| bin.by_name("sink"))
+        .and_downcast::<gst_app::AppSink>()
+        .ok_or("no sink")?;
+    pipeline.set_state(gst::State::Playing)?;
+    let frames: Result<Vec<_>, _> = (0..FRAMES).map(|_| sink.pull_sample()).collect();
+    pipeline.set_state(gst::State::Null)?;
+    Ok(frames?)
+}
+
+/// Median milliseconds of a frame through the elements, and of its networks alone.
+fn measure(networks: &mut Networks, frames: &[gst::Sample]) -> (f64, f64) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut harness = gst_check::Harness::new_parse(&format!(
+        "facetrack engine=mediapipe max-faces=1 ! trackjsonsink location={}/track.json",
+        folder.path().display()
+    ));
+    harness.set_src_caps(frames[0].caps_owned().expect("decoded frames have caps"));
+    let (mut whole, mut alone) = (Vec::new(), Vec::new());
+    for index in 0..ROUNDS * FRAMES {
+        let mut buffer = frames[index % FRAMES].buffer_owned().expect("a frame");
+        let time = index as u64 * (gst::ClockTime::SECOND / 30);
+        buffer.make_mut().set_pts(time);
+        whole.push(milliseconds(|| {
+            harness.push(buffer).expect("it is taken");
+        }));
+        alone.push(milliseconds(|| networks.run()));
+    }
+    (median(whole), median(alone))
+}
+
+fn milliseconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64() * 1000.0
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
