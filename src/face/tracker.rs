@@ -118,11 +118,6 @@ impl Tracker {
         ids
     }
 
-    /// Tracks that a face may still be matched with, oldest first, also those that the last frame did not show.
-    pub fn live_ids(&self) -> impl Iterator<Item = u32> {
-        self.tracks.iter().map(|track| track.id)
-    }
-
     /// Tracks that the last call of [`Tracker::assign`] or [`Tracker::reset`] ended.
     pub fn ended_ids(&self) -> &[u32] {
         &self.ended
@@ -273,7 +268,6 @@ mod tests {
             ..TrackerConfig::default()
         });
         tracker.assign(&row(&[100.0, 300.0]));
-        assert_eq!(tracker.live_ids().collect::<Vec<_>>(), [1, 2]);
         tracker.assign(&row(&[300.0]));
         assert_eq!(tracker.ended_ids(), [1]);
         tracker.assign(&row(&[300.0]));
