@@ -34,7 +34,8 @@ mod plugin {
         "MPL-2.0",
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_NAME"),
-        env!("CARGO_PKG_REPOSITORY"),
+        // GStreamer's own words for it, until there is a public address; it refuses an empty one.
+        "Unknown package origin",
         env!("BUILD_REL_DATE")
     );
 }

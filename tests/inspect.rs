@@ -55,4 +55,10 @@ fn the_plugin_says_what_it_is() {
             inspected.text
         );
     }
+    // It is not one of GStreamer's own, whose documentation would be linked.
+    assert!(
+        !inspected.text.contains("freedesktop.org"),
+        "{}",
+        inspected.text
+    );
 }
