@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
 //! One contract over every engine.
 
-mod common;
 #[path = "common/drawn.rs"]
 mod drawn;
 #[path = "common/image.rs"]
 mod image;
+#[path = "common/engine.rs"]
+mod installed;
 
 use std::time::Duration;
 
-use common::engine;
 use drawn::{Face, draw};
 use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, Frame, Wanted};
 use gstfacetrack::face::image::{ImageView, PixelFormat};
 use gstfacetrack::face::observation::{LandmarkScheme, Observation};
 use image::{FORMATS, Image};
+use installed::engine;
 
 /// Every engine that can be had here.
 fn engines() -> impl Iterator<Item = (EngineKind, Box<dyn Engine>)> {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! MediaPipe's engine: models that can't be used, and drawn faces against MediaPipe's own answers.
 
-mod common;
 #[path = "common/drawn.rs"]
 mod drawn;
+#[path = "common/engine.rs"]
+mod installed;
 
 use std::time::Duration;
 
-use common::engine;
 use drawn::{Face, draw};
 use gstfacetrack::face::engine::{
     Engine, EngineConfig, EngineError, EngineKind, Frame, RunningMode, Wanted, load,
@@ -16,6 +16,7 @@ use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::model::ModelError;
 use gstfacetrack::face::observation::Observation;
 use gstfacetrack::face::smoothing::{LandmarkSmoother, OneEuro};
+use installed::engine;
 use serde::Deserialize;
 
 fn mediapipe_error(config: EngineConfig) -> EngineError {

@@ -2,7 +2,8 @@
 //! MediaPipe's engine against recordings of MediaPipe Tasks, where `FACETRACK_REFERENCE_DIR` names a folder with them:
 //! `media/` with pictures and `out/mp0.10.21_tasks_image/IMAGES.json.gz` with what was found in them.
 
-mod common;
+#[path = "common/engine.rs"]
+mod installed;
 #[path = "common/recording.rs"]
 mod recording;
 
@@ -11,10 +12,10 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::engine;
 use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, Frame, RunningMode, Wanted};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::observation::Observation;
+use installed::engine;
 use recording::mean;
 
 /// Faces in the pictures, when they were recorded.
