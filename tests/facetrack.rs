@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::str::FromStr;
+
 use gst::prelude::*;
 use gst_check::Harness;
 use gstfacetrack::face::observation::Origin;
@@ -225,6 +227,23 @@ fn reported_ids(pipeline: &gst::Element) -> Vec<Vec<u32>> {
     let end = end.expect("an end");
     assert_eq!(end.type_(), gst::MessageType::Eos, "{end:?}");
     receiver.try_iter().collect()
+}
+
+#[test]
+fn frames_of_any_layout_are_asked_for_where_downstream_takes_them() {
+    let video_meta = gst_video::VideoMeta::meta_api();
+    for taken in [true, false] {
+        let mut stream = Stream::new("");
+        if taken {
+            stream.harness.add_propose_allocation_meta(video_meta, None);
+        }
+        let caps = gst::Caps::from_str(CAPS).expect("caps");
+        let mut query = gst::query::Allocation::new(Some(&caps), true);
+        let pad = stream.harness.srcpad().expect("the pad before the element");
+        assert!(pad.peer_query(&mut query));
+        let asked = query.find_allocation_meta::<gst_video::VideoMeta>();
+        assert_eq!(asked.is_some(), taken);
+    }
 }
 
 #[test]

@@ -165,6 +165,18 @@ impl TrackJsonSink {
             *lock(&self.state) = state;
             return !failed;
         };
+        let has_video = self.obj().sink_pad().current_caps().is_some();
+        if !has_video {
+            self.post_error_message(gst::error_msg!(
+                gst::StreamError::Failed,
+                ["the stream ended and no video had come: nothing is recorded. The elements before this one tell why"]
+            ));
+        }
+        if !has_video || recording.is_broken() {
+            *lock(&self.state) = State::Failed;
+            self.abandon(State::Recording(recording));
+            return false;
+        }
         let Err(error) = recording.finish() else {
             return true;
         };
