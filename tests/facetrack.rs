@@ -4,8 +4,6 @@
 
 mod common;
 
-use std::str::FromStr;
-
 use gst::prelude::*;
 use gst_check::Harness;
 use gstfacetrack::face::observation::Origin;
@@ -237,7 +235,7 @@ fn frames_of_any_layout_are_asked_for_where_downstream_takes_them() {
         if taken {
             stream.harness.add_propose_allocation_meta(video_meta, None);
         }
-        let caps = gst::Caps::from_str(CAPS).expect("caps");
+        let caps: gst::Caps = CAPS.parse().expect("caps");
         let mut query = gst::query::Allocation::new(Some(&caps), true);
         let pad = stream.harness.srcpad().expect("the pad before the element");
         assert!(pad.peer_query(&mut query));
@@ -259,6 +257,22 @@ fn other_formats_are_refused() {
         let caps: gst::Caps = caps.parse().expect("caps");
         assert!(!sink.query_accept_caps(&caps), "{caps}");
     }
+}
+
+#[test]
+fn other_formats_in_a_stream_are_told_with_the_remedy() {
+    let mut stream = Stream::new("");
+    stream.next();
+    let caps: gst::Caps = "video/x-raw,format=I420_10LE,width=64,height=48,framerate=25/1"
+        .parse()
+        .expect("caps");
+    stream.harness.push_event(gst::event::Caps::new(&caps));
+    let buffer = stream.buffer();
+    let refused = Err(gst::FlowError::NotNegotiated);
+    assert_eq!(stream.harness.push(buffer), refused);
+    let error = stream.error().expect("an error");
+    assert!(error.contains("I420_10LE"), "{error}");
+    assert!(error.contains("put videoconvert before"), "{error}");
 }
 
 #[test]

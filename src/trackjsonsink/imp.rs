@@ -18,8 +18,6 @@
  * ```bash
  * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink | head -n 3
  * ```
- *
- * Since: plugins-rs-0.15
  */
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -308,7 +306,7 @@ impl ElementImpl for TrackJsonSink {
                 "Tracking JSON sink",
                 "Sink/Video/Metadata",
                 "Writes the faces that facetrack found as JSON, a line for each frame",
-                "gst-plugin-facetrack developers",
+                "The gst-plugin-facetrack contributors",
             )
         });
         Some(&METADATA)
