@@ -228,6 +228,23 @@ fn reported_ids(pipeline: &gst::Element) -> Vec<Vec<u32>> {
 }
 
 #[test]
+fn frames_of_any_layout_are_asked_for_where_downstream_takes_them() {
+    let video_meta = gst_video::VideoMeta::meta_api();
+    for taken in [true, false] {
+        let mut stream = Stream::new("");
+        if taken {
+            stream.harness.add_propose_allocation_meta(video_meta, None);
+        }
+        let caps: gst::Caps = CAPS.parse().expect("caps");
+        let mut query = gst::query::Allocation::new(Some(&caps), true);
+        let pad = stream.harness.srcpad().expect("the pad before the element");
+        assert!(pad.peer_query(&mut query));
+        let asked = query.find_allocation_meta::<gst_video::VideoMeta>();
+        assert_eq!(asked.is_some(), taken);
+    }
+}
+
+#[test]
 fn other_formats_are_refused() {
     common::init();
     let element = element("");
@@ -240,6 +257,22 @@ fn other_formats_are_refused() {
         let caps: gst::Caps = caps.parse().expect("caps");
         assert!(!sink.query_accept_caps(&caps), "{caps}");
     }
+}
+
+#[test]
+fn other_formats_in_a_stream_are_told_with_the_remedy() {
+    let mut stream = Stream::new("");
+    stream.next();
+    let caps: gst::Caps = "video/x-raw,format=I420_10LE,width=64,height=48,framerate=25/1"
+        .parse()
+        .expect("caps");
+    stream.harness.push_event(gst::event::Caps::new(&caps));
+    let buffer = stream.buffer();
+    let refused = Err(gst::FlowError::NotNegotiated);
+    assert_eq!(stream.harness.push(buffer), refused);
+    let error = stream.error().expect("an error");
+    assert!(error.contains("I420_10LE"), "{error}");
+    assert!(error.contains("put videoconvert before"), "{error}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use gst::prelude::*;
 use gst_check::Harness;
+use gstfacetrack::face::report::FrameStatus;
 use serde_json::Value as Json;
 use support::{face, full_face, report, with_report};
 
@@ -356,6 +357,38 @@ fn a_stop_before_the_first_frame_leaves_nothing() {
             .pop_filtered(&[gst::MessageType::Warning])
             .is_none()
     );
+}
+
+#[test]
+fn a_start_without_a_frame_leaves_no_lines_either() {
+    let sink = Sink::with(|element| element.set_property_from_str("format", "jsonl"));
+    assert!(sink.path().exists(), "readers may wait for it");
+    sink.stop();
+    assert!(!sink.path().exists());
+}
+
+#[test]
+fn an_end_after_a_failed_frame_is_no_good_end() {
+    let mut sink = Sink::new();
+    sink.push_nth(0);
+    let mut failed = report(Vec::new());
+    failed.status = FrameStatus::Error;
+    sink.push(with_report(bare(1), &failed));
+    assert!(!sink.harness.push_event(gst::event::Eos::new()));
+    assert!(!sink.path().exists());
+    assert_eq!(statuses(&json(&sink.partial())), ["tracked", "error"]);
+    assert!(sink.warning().contains("not complete"));
+}
+
+#[test]
+fn an_end_without_any_video_is_no_good_end() {
+    let (element, bus, folder) = Sink::element();
+    let mut harness = Harness::with_element(&element, Some("sink"), None);
+    harness.play();
+    assert!(!harness.push_event(gst::event::Eos::new()));
+    let error = message(&bus, gst::MessageType::Error);
+    assert!(error.contains("no video"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
 }
 
 #[test]

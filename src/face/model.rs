@@ -94,7 +94,7 @@ pub enum ModelError {
         reason: String,
     },
     /// The model is of another kind than the engine needs.
-    #[error("model file {path} has other tensors than {expected}: {actual}", path = path.display())]
+    #[error("model file {path} has other tensors than {expected}: {actual}. Run `make setup` to fetch the engine's own, or set `model` to another file", path = path.display())]
     Tensors {
         /// File.
         path: PathBuf,

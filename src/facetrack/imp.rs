@@ -127,6 +127,24 @@ fn panic_message(panic: &str) -> gst::ErrorMessage {
     gst::error_msg!(gst::LibraryError::Failed, ("the engine {panic}"))
 }
 
+/// Caps outside the template are refused before the element sees them, and "not negotiated" upstream helps nobody.
+fn tell_of_unreadable_caps(pad: &gst::Pad, event: Option<&gst::Event>) {
+    let Some(gst::EventView::Caps(event)) = event.map(|event| event.view()) else {
+        return;
+    };
+    let caps = event.caps();
+    if pad.pad_template_caps().can_intersect(caps) {
+        return;
+    }
+    if let Some(element) = pad.parent_element() {
+        gst::element_error!(
+            element,
+            gst::StreamError::Format,
+            ("{caps} can't be read: put videoconvert before the element")
+        );
+    }
+}
+
 impl FaceTrack {
     /// Loads what the settings ask for, unless it is loaded.
     fn prepare(&self, env: Environment) -> Result<(), gst::ErrorMessage> {
@@ -245,6 +263,11 @@ impl ObjectImpl for FaceTrack {
         self.parent_constructed();
         // Or the base class takes the flag away from buffers that pass.
         self.obj().set_gap_aware(true);
+        let events = gst::PadProbeType::EVENT_DOWNSTREAM;
+        self.obj().sink_pad().add_probe(events, |pad, info| {
+            tell_of_unreadable_caps(pad, info.event());
+            gst::PadProbeReturn::Ok
+        });
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {

@@ -18,8 +18,6 @@
  * ```bash
  * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink | head -n 3
  * ```
- *
- * Since: plugins-rs-0.15
  */
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -165,6 +163,18 @@ impl TrackJsonSink {
             *lock(&self.state) = state;
             return !failed;
         };
+        let has_video = self.obj().sink_pad().current_caps().is_some();
+        if !has_video {
+            self.post_error_message(gst::error_msg!(
+                gst::StreamError::Failed,
+                ["the stream ended and no video had come: nothing is recorded. The elements before this one tell why"]
+            ));
+        }
+        if !has_video || recording.is_broken() {
+            *lock(&self.state) = State::Failed;
+            self.abandon(State::Recording(recording));
+            return false;
+        }
         let Err(error) = recording.finish() else {
             return true;
         };
@@ -296,7 +306,7 @@ impl ElementImpl for TrackJsonSink {
                 "Tracking JSON sink",
                 "Sink/Video/Metadata",
                 "Writes the faces that facetrack found as JSON, a line for each frame",
-                "gst-plugin-facetrack developers",
+                "The gst-plugin-facetrack contributors",
             )
         });
         Some(&METADATA)

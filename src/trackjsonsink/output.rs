@@ -214,11 +214,12 @@ impl Destination {
         })
     }
 
-    /// Removes a file under way that holds nothing.
+    /// Removes a file under way that holds nothing; pipes and devices stay.
     pub(super) fn discard(&self) {
-        if let Self::Renamed(_) = self {
+        let path = self.partial();
+        if *self != Self::Stdout && path.is_file() {
             // It was to go away: nothing is lost where it does not.
-            let _ = fs::remove_file(self.partial());
+            let _ = fs::remove_file(path);
         }
     }
 }

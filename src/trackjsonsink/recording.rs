@@ -27,6 +27,8 @@ pub(super) struct Recording {
     gaps: Gaps,
     timeline: Timeline,
     rate: Option<gst::Fraction>,
+    /// What became of the last analysed frame.
+    last_analysis: Option<FrameStatus>,
     /// Whether a record that can't be read has been told of.
     warned: bool,
 }
@@ -81,6 +83,7 @@ impl Recording {
             gaps,
             timeline: Timeline::default(),
             rate: None,
+            last_analysis: None,
             warned: false,
         })
     }
@@ -88,6 +91,11 @@ impl Recording {
     /// What was recorded.
     pub(super) fn totals(&self) -> Totals {
         self.record.totals()
+    }
+
+    /// Whether the analysis has failed. That stops the stream, and then sources send an end-of-stream all the same.
+    pub(super) fn is_broken(&self) -> bool {
+        self.last_analysis == Some(FrameStatus::Error)
     }
 
     /// Takes rate and size from the stream's caps.
@@ -229,8 +237,9 @@ impl Recording {
         }
     }
 
-    /// Takes what the first analysed frame says of the stream.
+    /// Takes what an analysed frame says of the stream.
     fn know(&mut self, report: &FrameReport) {
+        self.last_analysis = Some(report.status);
         let metadata = self.record.metadata_mut();
         if metadata.source.is_none() {
             metadata.source = Some(report.source.clone());
