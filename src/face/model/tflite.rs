@@ -32,10 +32,14 @@ pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
 
 fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let network = schema::Network::parse(bytes)?;
-    let mut graph = lower::lower(&network)?;
+    Ok(onnx_proto::encode(&graph(&network)?))
+}
+
+fn graph(network: &schema::Network<'_>) -> Result<graph::Graph, Reason> {
+    let mut graph = lower::lower(network)?;
     graph.sort();
     rewrite::rewrite(&mut graph);
-    Ok(onnx_proto::encode(&graph))
+    Ok(graph)
 }
 
 #[cfg(test)]
@@ -49,11 +53,23 @@ mod tests {
         include_bytes!("../../../tests/golden/networks/small_unsupported.tflite");
 
     fn graph(bytes: &[u8]) -> graph::Graph {
-        let network = schema::Network::parse(bytes).unwrap();
-        let mut graph = lower::lower(&network).unwrap();
-        graph.sort();
-        rewrite::rewrite(&mut graph);
-        graph
+        super::graph(&schema::Network::parse(bytes).unwrap()).unwrap()
+    }
+
+    /// A tensor like `tensor`, with ones, whose shape `change` changes.
+    fn forged(tensor: &schema::Tensor, change: impl Fn(&mut Vec<usize>)) -> schema::Tensor {
+        let mut shape = tensor.shape.clone();
+        change(&mut shape);
+        let elements = shape.iter().product();
+        let constant = match tensor.constant {
+            Some(schema::Constant::Int(_)) => schema::Constant::Int(vec![1; elements]),
+            _ => schema::Constant::Float(vec![1.0; elements]),
+        };
+        schema::Tensor {
+            name: "forged".into(),
+            shape,
+            constant: Some(constant),
+        }
     }
 
     fn count(graph: &graph::Graph, op: &str) -> usize {
@@ -101,6 +117,47 @@ mod tests {
             .to_string();
         for part in ["folder/a.tflite", "HARD_SWISH", "not supported"] {
             assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_an_operator_is_refused_by_its_name() {
+        let changes: [fn(&mut Vec<usize>); 5] = [
+            |shape| shape.iter_mut().rev().take(1).for_each(|side| *side += 1),
+            |shape| shape.iter_mut().take(1).for_each(|side| *side += 1),
+            |shape| shape.iter_mut().rev().take(1).for_each(|side| *side *= 2),
+            |shape| shape.insert(0, 2),
+            |shape| shape.truncate(1),
+        ];
+        for bytes in [IMAGE, TOKENS] {
+            let operators = schema::Network::parse(bytes).unwrap().operators;
+            let inputs = operators.iter().enumerate().flat_map(|(index, operator)| {
+                let taken = operator.inputs.iter().enumerate();
+                taken.filter_map(move |(input, tensor)| Some((index, input, (*tensor)?)))
+            });
+            for (index, input, tensor) in inputs {
+                for change in changes {
+                    let mut network = schema::Network::parse(bytes).unwrap();
+                    let forged = forged(&network.tensors[tensor], change);
+                    let differs = forged.shape != network.tensors[tensor].shape;
+                    let shape = forged.shape.clone();
+                    network.tensors.push(forged);
+                    let count = network.tensors.len();
+                    network.operators[index].inputs[input] = Some(count - 1);
+                    let result = super::graph(&network).map(|_| ());
+                    let name = match operators[index].code {
+                        3 => "CONV_2D",
+                        4 => "DEPTHWISE_CONV_2D",
+                        34 => "PAD",
+                        54 => "PRELU",
+                        // Operands broadcast, so that others fit as well; they must only come to an end.
+                        _ => continue,
+                    };
+                    let context = format!("operator {index} ({name}): ");
+                    let named = result.is_err_and(|reason| reason.starts_with(&context));
+                    assert!(named || !differs, "{context}input {input} of {shape:?}");
+                }
+            }
         }
     }
 

@@ -46,7 +46,8 @@ fn join(graph: &mut Graph, index: usize) -> Option<()> {
     let whole_blocks = [source, padded]
         .iter()
         .all(|value| graph.shape(*value)[1].is_multiple_of(BLOCK));
-    if !(alone && dense && whole_blocks) {
+    let alike = graph.shape(*other) == graph.shape(padded);
+    if !(alone && dense && whole_blocks && alike) {
         return None;
     }
     let channels = graph.shape(source)[1];

@@ -58,7 +58,11 @@ fn keeps_zeros(graph: &Graph, node: &Node) -> bool {
         return false;
     }
     match node.op {
-        "Relu" | "MaxPool" | "Add" => true,
+        "Relu" | "MaxPool" => true,
+        "Add" => {
+            let shape = graph.shape(node.output);
+            node.inputs.iter().all(|v| graph.shape(*v) == shape)
+        }
         "Conv" => {
             node.inputs[1..].iter().all(|v| graph.floats(*v).is_some())
                 && (group(node) == 1 || is_depthwise(graph, node))
