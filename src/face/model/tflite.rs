@@ -38,7 +38,7 @@ fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
 fn graph(network: &schema::Network<'_>) -> Result<graph::Graph, Reason> {
     let mut graph = lower::lower(network)?;
     graph.sort();
-    rewrite::rewrite(&mut graph);
+    rewrite::rewrite(&mut graph)?;
     Ok(graph)
 }
 
@@ -158,6 +158,43 @@ mod tests {
                     assert!(named || !differs, "{context}input {input} of {shape:?}");
                 }
             }
+        }
+    }
+
+    /// `count` convolutions, one after the other, with the same 4 MiB of weights.
+    fn sharing(count: usize) -> schema::Network<'static> {
+        let mut network = schema::Network::parse(IMAGE).unwrap();
+        let options = network.operators.iter().find(|o| o.code == 3);
+        let options = options.unwrap().options;
+        let tensor = |name: String, shape: Vec<usize>| schema::Tensor {
+            name,
+            shape,
+            constant: None,
+        };
+        network.tensors = (0..=count)
+            .map(|i| tensor(format!("image {i}"), vec![1, 2, 2, 1024]))
+            .collect();
+        let mut weights = tensor("weights".into(), vec![1024, 1, 1, 1024]);
+        weights.constant = Some(schema::Constant::Float(vec![0.0; 1 << 20]));
+        network.tensors.push(weights);
+        (network.inputs, network.outputs) = (vec![0], vec![count]);
+        network.operators = (0..count)
+            .map(|index| schema::Operator {
+                code: 3,
+                inputs: vec![Some(index), Some(count + 1)],
+                outputs: vec![index + 1],
+                options,
+            })
+            .collect();
+        network
+    }
+
+    #[test]
+    fn weights_that_many_operators_share_do_not_take_all_memory() {
+        assert!(super::graph(&sharing(2)).is_ok());
+        let reason = super::graph(&sharing(300)).unwrap_err();
+        for part in ["operator 16 (CONV_2D)", "constants", "67108864 bytes"] {
+            assert!(reason.contains(part), "{part} is not in: {reason}");
         }
     }
 
