@@ -48,8 +48,9 @@ impl Networks {
         let bundle = Bundle::open(&path)?;
         let runtime = OnnxRuntime::load(&locate::runtime(None))?;
         let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
-            let onnx = tflite::load(&path.join(name), bytes)?;
-            let model = OnnxModel::from_bytes(&runtime, name, &onnx, SessionOptions::default())?;
+            let part = Bundle::part_path(&path, name);
+            let onnx = tflite::load(&part, bytes)?;
+            let model = OnnxModel::from_bytes(&runtime, &part, &onnx, SessionOptions::default())?;
             let inputs = model.inputs().iter().map(|input| {
                 let shape: Vec<usize> = input.shape.iter().map(|side| side.unwrap_or(1)).collect();
                 ArrayD::from_elem(shape, 0.5)

@@ -214,6 +214,38 @@ fn truncated_and_foreign_bundles_are_errors() {
 }
 
 #[test]
+fn an_error_names_the_file_and_its_part() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let loose = Bundle::part_path(folder.path(), "a.tflite");
+    assert_eq!(loose, folder.path().join("a.tflite"));
+    let part = Bundle::part_path(Path::new("folder/a.task"), "a.tflite");
+    let options = SessionOptions::default();
+    let foreign = OnnxModel::from_bytes(&fixture.runtime, &part, b"foreign", options);
+    let refused = foreign.unwrap_err().to_string();
+    let content = &fixture.bundle.face_blendshapes;
+    let failed = Network::new(&fixture.runtime, &part, content)
+        .model
+        .run(&[]);
+    for message in [refused, failed.unwrap_err().to_string()] {
+        assert!(message.contains("folder/a.task (a.tflite)"), "{message}");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_or_too_large_is_not_read() {
+    let device = Bundle::open(Path::new("/dev/null")).unwrap_err();
+    assert!(matches!(device, ModelError::Read { .. }), "{device}");
+    assert!(device.to_string().contains("regular file"), "{device}");
+    let large = tempfile::NamedTempFile::new().unwrap();
+    large.as_file().set_len((64 << 20) + 1).unwrap();
+    let large = Bundle::open(large.path()).unwrap_err().to_string();
+    assert!(large.contains("larger than 67108864 bytes"), "{large}");
+}
+
+#[test]
 fn a_folder_of_loose_networks_is_a_bundle() {
     let Some(fixture) = Fixture::load() else {
         return;
@@ -287,7 +319,7 @@ impl Network {
         let onnx = tflite::load(path, content).unwrap();
         let options = SessionOptions::default();
         Self {
-            model: OnnxModel::from_bytes(runtime, "test", &onnx, options).unwrap(),
+            model: OnnxModel::from_bytes(runtime, path, &onnx, options).unwrap(),
         }
     }
 

@@ -94,18 +94,18 @@ pub struct OnnxModel {
 }
 
 impl OnnxModel {
-    /// Prepares the ONNX file `bytes`; `name` is for messages.
+    /// Prepares the ONNX file `bytes`; `path` is for messages.
     ///
     /// # Errors
     /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of `f32`.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
-        name: &str,
+        path: &Path,
         bytes: &[u8],
         options: SessionOptions,
     ) -> Result<Self, ModelError> {
         let format = |reason: String| ModelError::Format {
-            path: name.into(),
+            path: path.to_path_buf(),
             format: "ONNX",
             reason,
         };
@@ -116,7 +116,7 @@ impl OnnxModel {
             outlets.iter().map(|o| spec(o).map_err(format)).collect()
         };
         Ok(Self {
-            name: name.into(),
+            name: path.display().to_string(),
             inputs: specs(session.inputs())?,
             outputs: specs(session.outputs())?,
             session,

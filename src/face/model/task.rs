@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! MediaPipe's `face_landmarker.task`: a zip of three networks and the canonical face.
 
-use std::fs;
-use std::io::{Cursor, Read};
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -74,6 +74,15 @@ impl Bundle {
         })
     }
 
+    /// Where the part `name` of the bundle, or of the folder, at `path` lies, for messages.
+    #[must_use]
+    pub fn part_path(path: &Path, name: &str) -> PathBuf {
+        if path.is_dir() {
+            return path.join(name);
+        }
+        format!("{} ({name})", path.display()).into()
+    }
+
     fn from_folder(folder: &Path) -> Result<Self, ModelError> {
         let mut files = Vec::new();
         let mut part = |name: &str| -> Result<Vec<u8>, ModelError> {
@@ -115,8 +124,8 @@ fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ModelError> {
-    let failed = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::NotFound => ModelError::Missing {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => ModelError::Missing {
             path: path.to_path_buf(),
             looked: path.parent().unwrap_or(path).display().to_string(),
         },
@@ -125,15 +134,23 @@ fn read(path: &Path) -> Result<Vec<u8>, ModelError> {
             source,
         },
     };
-    let size = fs::metadata(path).map_err(failed)?.len();
-    if size > MAX_SIZE {
+    // Before it is opened, since opening a pipe waits for who writes to it.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(failed(io::Error::other("it is not a regular file")));
+    }
+    let mut content = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(MAX_SIZE + 1)
+        .read_to_end(&mut content)
+        .map_err(failed)?;
+    if content.len() as u64 > MAX_SIZE {
         return Err(ModelError::Format {
             path: path.to_path_buf(),
             format: "MediaPipe task",
-            reason: format!("it has {size} bytes, more than {MAX_SIZE}"),
+            reason: format!("it is larger than {MAX_SIZE} bytes"),
         });
     }
-    fs::read(path).map_err(failed)
+    Ok(content)
 }
 
 fn model_file(path: &Path, bytes: &[u8]) -> ModelFile {

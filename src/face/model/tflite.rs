@@ -32,10 +32,14 @@ pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
 
 fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let network = schema::Network::parse(bytes)?;
-    let mut graph = lower::lower(&network)?;
+    Ok(onnx_proto::encode(&graph(&network)?))
+}
+
+fn graph(network: &schema::Network<'_>) -> Result<graph::Graph, Reason> {
+    let mut graph = lower::lower(network)?;
     graph.sort();
-    rewrite::rewrite(&mut graph);
-    Ok(onnx_proto::encode(&graph))
+    rewrite::rewrite(&mut graph)?;
+    Ok(graph)
 }
 
 #[cfg(test)]
@@ -49,11 +53,23 @@ mod tests {
         include_bytes!("../../../tests/golden/networks/small_unsupported.tflite");
 
     fn graph(bytes: &[u8]) -> graph::Graph {
-        let network = schema::Network::parse(bytes).unwrap();
-        let mut graph = lower::lower(&network).unwrap();
-        graph.sort();
-        rewrite::rewrite(&mut graph);
-        graph
+        super::graph(&schema::Network::parse(bytes).unwrap()).unwrap()
+    }
+
+    /// A tensor like `tensor`, with ones, whose shape `change` changes.
+    fn forged(tensor: &schema::Tensor, change: impl Fn(&mut Vec<usize>)) -> schema::Tensor {
+        let mut shape = tensor.shape.clone();
+        change(&mut shape);
+        let elements = shape.iter().product();
+        let constant = match tensor.constant {
+            Some(schema::Constant::Int(_)) => schema::Constant::Int(vec![1; elements]),
+            _ => schema::Constant::Float(vec![1.0; elements]),
+        };
+        schema::Tensor {
+            name: "forged".into(),
+            shape,
+            constant: Some(constant),
+        }
     }
 
     fn count(graph: &graph::Graph, op: &str) -> usize {
@@ -101,6 +117,84 @@ mod tests {
             .to_string();
         for part in ["folder/a.tflite", "HARD_SWISH", "not supported"] {
             assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_an_operator_is_refused_by_its_name() {
+        let changes: [fn(&mut Vec<usize>); 5] = [
+            |shape| shape.iter_mut().rev().take(1).for_each(|side| *side += 1),
+            |shape| shape.iter_mut().take(1).for_each(|side| *side += 1),
+            |shape| shape.iter_mut().rev().take(1).for_each(|side| *side *= 2),
+            |shape| shape.insert(0, 2),
+            |shape| shape.truncate(1),
+        ];
+        for bytes in [IMAGE, TOKENS] {
+            let operators = schema::Network::parse(bytes).unwrap().operators;
+            let inputs = operators.iter().enumerate().flat_map(|(index, operator)| {
+                let taken = operator.inputs.iter().enumerate();
+                taken.filter_map(move |(input, tensor)| Some((index, input, (*tensor)?)))
+            });
+            for (index, input, tensor) in inputs {
+                for change in changes {
+                    let mut network = schema::Network::parse(bytes).unwrap();
+                    let forged = forged(&network.tensors[tensor], change);
+                    let differs = forged.shape != network.tensors[tensor].shape;
+                    let shape = forged.shape.clone();
+                    network.tensors.push(forged);
+                    let count = network.tensors.len();
+                    network.operators[index].inputs[input] = Some(count - 1);
+                    let result = super::graph(&network).map(|_| ());
+                    let name = match operators[index].code {
+                        3 => "CONV_2D",
+                        4 => "DEPTHWISE_CONV_2D",
+                        34 => "PAD",
+                        54 => "PRELU",
+                        // Operands broadcast, so that others fit as well; they must only come to an end.
+                        _ => continue,
+                    };
+                    let context = format!("operator {index} ({name}): ");
+                    let named = result.is_err_and(|reason| reason.starts_with(&context));
+                    assert!(named || !differs, "{context}input {input} of {shape:?}");
+                }
+            }
+        }
+    }
+
+    /// `count` convolutions, one after the other, with the same 4 MiB of weights.
+    fn sharing(count: usize) -> schema::Network<'static> {
+        let mut network = schema::Network::parse(IMAGE).unwrap();
+        let options = network.operators.iter().find(|o| o.code == 3);
+        let options = options.unwrap().options;
+        let tensor = |name: String, shape: Vec<usize>| schema::Tensor {
+            name,
+            shape,
+            constant: None,
+        };
+        network.tensors = (0..=count)
+            .map(|i| tensor(format!("image {i}"), vec![1, 2, 2, 1024]))
+            .collect();
+        let mut weights = tensor("weights".into(), vec![1024, 1, 1, 1024]);
+        weights.constant = Some(schema::Constant::Float(vec![0.0; 1 << 20]));
+        network.tensors.push(weights);
+        (network.inputs, network.outputs) = (vec![0], vec![count]);
+        network.operators = (0..count)
+            .map(|index| schema::Operator {
+                code: 3,
+                inputs: vec![Some(index), Some(count + 1)],
+                outputs: vec![index + 1],
+                options,
+            })
+            .collect();
+        network
+    }
+
+    #[test]
+    fn weights_that_many_operators_share_do_not_take_all_memory() {
+        assert!(super::graph(&sharing(2)).is_ok());
+        let reason = super::graph(&sharing(300)).unwrap_err();
+        for part in ["operator 16 (CONV_2D)", "constants", "67108864 bytes"] {
+            assert!(reason.contains(part), "{part} is not in: {reason}");
         }
     }
 

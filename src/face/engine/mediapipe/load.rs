@@ -31,8 +31,9 @@ pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
         threads: config.threads,
     };
     let network = |name: &str, bytes: &[u8]| -> Result<Box<dyn Model>, ModelError> {
-        let onnx = tflite::load(&path.join(name), bytes)?;
-        let model = OnnxModel::from_bytes(&runtime, name, &onnx, options)?;
+        let part = Bundle::part_path(&path, name);
+        let onnx = tflite::load(&part, bytes)?;
+        let model = OnnxModel::from_bytes(&runtime, &part, &onnx, options)?;
         Ok(Box::new(model))
     };
     let parts = Parts {

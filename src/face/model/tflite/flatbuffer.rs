@@ -14,8 +14,12 @@ const VTABLE_HEADER: usize = 4;
 /// file, whose lists may overlap, from costing memory out of proportion to its size.
 const MAX_INTEGERS: usize = 256;
 
-/// Tables are tensors and operators: MediaPipe's networks have at most 750.
-const MAX_TABLES: usize = 16_384;
+/// Tables are tensors and operators: MediaPipe's networks have at most 750. What is done with them takes time that grows
+/// with the square of their number.
+const MAX_TABLES: usize = 2048;
+
+/// Strings are names: MediaPipe's networks have some of 267 bytes.
+const MAX_STRING: usize = 4096;
 
 /// A table in a buffer.
 #[derive(Debug, Clone, Copy)]
@@ -136,9 +140,13 @@ impl<'a> Table<'a> {
             .collect()
     }
 
-    /// A string; bytes that are not UTF-8 are replaced.
+    /// A string of at most [`MAX_STRING`] bytes; those that are not UTF-8 are replaced.
     pub fn string(&self, index: usize) -> Result<String, Reason> {
-        Ok(String::from_utf8_lossy(self.byte_vector(index)?).into_owned())
+        let content = self.byte_vector(index)?;
+        if content.len() > MAX_STRING {
+            return Err(format!("a name has {} bytes", content.len()));
+        }
+        Ok(String::from_utf8_lossy(content).into_owned())
     }
 }
 
@@ -161,4 +169,24 @@ fn bytes<const N: usize>(data: &[u8], position: usize) -> Result<[u8; N], Reason
 
 fn outside(position: usize) -> Reason {
     format!("the offset at byte {position} leads outside of the file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file whose root table has a string of `length` bytes.
+    fn with_string(length: u32) -> Vec<u8> {
+        let mut data = b"\x10\0\0\0TFL3\x06\0\x08\0\x04\0\0\0\x08\0\0\0\x04\0\0\0".to_vec();
+        data.extend(length.to_le_bytes());
+        data.resize(data.len() + length as usize, b'n');
+        data
+    }
+
+    #[test]
+    fn a_long_name_is_refused() {
+        let name = |length| Table::root(&with_string(length), b"TFL3")?.string(0);
+        assert_eq!(name(267).unwrap().len(), 267);
+        assert_eq!(name(4097).unwrap_err(), "a name has 4097 bytes");
+    }
 }

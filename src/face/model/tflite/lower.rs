@@ -46,6 +46,7 @@ pub(super) fn lower(network: &Network<'_>) -> Result<Graph, Reason> {
     for (index, operator) in network.operators.iter().enumerate() {
         lowering
             .operator(operator)
+            .and_then(|()| lowering.graph.check_size())
             .map_err(|reason| format!("operator {index} ({}): {reason}", name(operator.code)))?;
     }
     lowering.declare_outputs()?;

@@ -11,13 +11,14 @@ mod prelu;
 mod rows;
 mod widen;
 
+use super::flatbuffer::Reason;
 use super::graph::Graph;
 
 /// Channels in a block, with AVX-512. A multiple of the block of other instruction sets.
 const BLOCK: usize = 16;
 
 /// Rewrites `graph`. Its nodes must be in an order in which they can run, and are so again afterwards.
-pub(super) fn rewrite(graph: &mut Graph) {
+pub(super) fn rewrite(graph: &mut Graph) -> Result<(), Reason> {
     for pass in [
         layer_norm::fuse,
         rows::skip_unused,
@@ -25,7 +26,8 @@ pub(super) fn rewrite(graph: &mut Graph) {
         widen::round_channels,
         pad::fold,
     ] {
-        pass(graph);
+        pass(graph)?;
         graph.sort();
     }
+    Ok(())
 }

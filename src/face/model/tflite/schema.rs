@@ -7,8 +7,8 @@ use half::f16;
 
 use super::flatbuffer::{Reason, Table};
 
-/// Most elements a tensor may have: 16 times the largest activation of MediaPipe's networks (128·128·16).
-const MAX_ELEMENTS: usize = 1 << 22;
+/// Most elements a tensor may have: MediaPipe's networks have 734 208 at most.
+const MAX_ELEMENTS: usize = 1 << 20;
 
 /// Most axes a tensor may have: as many as TFLite's runtime takes.
 const MAX_RANK: usize = 8;

@@ -7,7 +7,7 @@ use super::super::schema::Operator;
 use super::{Lowering, input, options, output};
 
 /// Strides, dilations and window sides beyond this are forged: MediaPipe's networks have 5 at most.
-const MAX_STEP: i32 = 64;
+const MAX_STEP: usize = 64;
 
 /// How a window walks over an image, along y and x.
 struct Window {
@@ -31,6 +31,7 @@ impl Lowering<'_> {
             same_padding: options.u8(0)? == 0,
         };
         let activation = options.u8(3)?;
+        self.expect_channels(source, inputs)?;
         if window.is_pointwise() && self.is_matrix(source) {
             return self.matrix_product(operator, [outputs, inputs], activation);
         }
@@ -54,12 +55,12 @@ impl Lowering<'_> {
             dilation: [step(&options, 6)?, step(&options, 5)?],
             same_padding: options.u8(0)? == 0,
         };
-        let groups = self.shape(source).last().copied().unwrap_or(1);
+        self.expect_channels(source, outputs)?;
         let content = permuted(self.floats(weights)?, 1, height * width, outputs);
         let weights = self
             .graph
             .constant(vec![outputs, 1, height, width], content);
-        self.convolution(operator, weights, &window, groups, options.u8(4)?)
+        self.convolution(operator, weights, &window, outputs, options.u8(4)?)
     }
 
     fn convolution(
@@ -71,14 +72,18 @@ impl Lowering<'_> {
         activation: u8,
     ) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let shape = super::first_from_last(self.shape(target))?;
+        let outputs = self.graph.shape(weights)[0];
+        if window.kernel.iter().any(|side| *side > MAX_STEP) {
+            return Err(format!("a window of {:?} is not supported", window.kernel));
+        }
+        let shape = window.yields(self.shape(source), outputs)?;
+        self.expect_shape(target, &shape)?;
+        let shape = super::first_from_last(&shape)?;
         let mut attributes = window.attributes(self.shape(source));
         attributes.push(("dilations", ints(&window.dilation)));
         attributes.push(("group", Attribute::Int(groups as i64)));
         let mut inputs = vec![self.image(source)?, weights];
-        if let Some(Some(bias)) = operator.inputs.get(2) {
-            inputs.push(self.as_filed(*bias)?);
-        }
+        inputs.extend(self.bias(operator, outputs)?);
         let value = self.graph.node("Conv", &inputs, attributes, shape);
         let value = self.activated(value, activation)?;
         self.set_image(target, value);
@@ -95,14 +100,11 @@ impl Lowering<'_> {
     ) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let mut shape = self.shape(source).to_vec();
-        if shape.pop() != Some(inputs) {
-            return Err("its weights do not fit its input".into());
-        }
+        shape.pop();
         shape.push(outputs);
         self.expect_shape(target, &shape)?;
         let weights = self.floats(input(operator, 1)?)?;
-        let bias = operator.inputs.get(2).copied().flatten();
-        let bias = bias.map(|bias| self.as_filed(bias)).transpose()?;
+        let bias = self.bias(operator, outputs)?;
         if self.is_channels_first(source) {
             let weights = self.graph.constant(vec![outputs, inputs], weights.to_vec());
             let value = self.channels_first(source)?;
@@ -135,6 +137,30 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Refuses weights for another number of channels than `source` has.
+    fn expect_channels(&self, source: usize, channels: usize) -> Result<(), Reason> {
+        let shape = self.shape(source);
+        if shape.last() == Some(&channels) {
+            return Ok(());
+        }
+        Err(format!(
+            "its weights are for {channels} channels and its input has the shape {shape:?}"
+        ))
+    }
+
+    /// The bias of a convolution, if it has one: a constant for each of its outputs.
+    fn bias(&mut self, operator: &Operator<'_>, outputs: usize) -> Result<Option<Value>, Reason> {
+        let Some(bias) = operator.inputs.get(2).copied().flatten() else {
+            return Ok(None);
+        };
+        self.floats(bias)?;
+        let shape = self.shape(bias);
+        if shape != [outputs] {
+            return Err(format!("its bias has the shape {shape:?}, not [{outputs}]"));
+        }
+        self.as_filed(bias).map(Some)
+    }
+
     pub(super) fn max_pool_2d(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let options = options(operator)?;
         let (source, target) = (input(operator, 0)?, output(operator)?);
@@ -144,7 +170,10 @@ impl Lowering<'_> {
             dilation: [1, 1],
             same_padding: options.u8(0)? == 0,
         };
-        let shape = super::first_from_last(self.shape(target))?;
+        let channels = self.shape(source).last().copied().unwrap_or(1);
+        let shape = window.yields(self.shape(source), channels)?;
+        self.expect_shape(target, &shape)?;
+        let shape = super::first_from_last(&shape)?;
         let mut attributes = window.attributes(self.shape(source));
         attributes.push(("kernel_shape", ints(&window.kernel)));
         let value = self.image(source)?;
@@ -159,8 +188,10 @@ impl Lowering<'_> {
         self.expect_shape(target, self.shape(source))?;
         let value = self.image(source)?;
         let channels = self.graph.shape(value)[1];
-        let slopes = self.floats(input(operator, 1)?)?;
-        if slopes.len() != channels {
+        let slopes = input(operator, 1)?;
+        let is_per_channel = self.shape(slopes).last() == Some(&channels);
+        let slopes = self.floats(slopes)?;
+        if slopes.len() != channels || !is_per_channel {
             return Err("only one slope per channel is supported".into());
         }
         let slopes = self.graph.constant(vec![channels, 1, 1], slopes.to_vec());
@@ -175,6 +206,31 @@ impl Window {
         self.kernel == [1, 1] && self.stride == [1, 1]
     }
 
+    /// Pixels from the first to the last that the window covers.
+    fn reach(&self, axis: usize) -> usize {
+        (self.kernel[axis] - 1) * self.dilation[axis] + 1
+    }
+
+    /// Shape of what the window yields on an image of `shape`, channels last.
+    fn yields(&self, shape: &[usize], channels: usize) -> Result<Vec<usize>, Reason> {
+        let [batch, height, width, _] = *shape else {
+            return Err(format!("{shape:?} is not the shape of an image"));
+        };
+        let steps = |axis: usize, side: usize| {
+            let inside = if self.same_padding {
+                1
+            } else {
+                self.reach(axis)
+            };
+            let walked = side.checked_sub(inside);
+            walked.map(|walked| walked / self.stride[axis] + 1)
+        };
+        match (steps(0, height), steps(1, width)) {
+            (Some(height), Some(width)) => Ok(vec![batch, height, width, channels]),
+            _ => Err("its window exceeds its input".into()),
+        }
+    }
+
     /// Strides and padding on an image of `shape`, channels last.
     ///
     /// TensorFlow's SAME padding yields ⌈side / stride⌉ and puts the odd pixel at the end.
@@ -183,9 +239,8 @@ impl Window {
         if self.same_padding {
             for axis in 0..2 {
                 let side = shape.get(axis + 1).copied().unwrap_or(1);
-                let reach = (self.kernel[axis] - 1) * self.dilation[axis] + 1;
                 let walked = (side.div_ceil(self.stride[axis]) - 1) * self.stride[axis];
-                let total = (walked + reach).saturating_sub(side);
+                let total = (walked + self.reach(axis)).saturating_sub(side);
                 pads[axis] = (total / 2) as i64;
                 pads[axis + 2] = (total - total / 2) as i64;
             }
@@ -199,9 +254,9 @@ impl Window {
 
 fn step(options: &Table<'_>, field: usize) -> Result<usize, Reason> {
     let value = options.i32(field, 1)?;
-    (1..=MAX_STEP)
-        .contains(&value)
-        .then_some(value as usize)
+    usize::try_from(value)
+        .ok()
+        .filter(|value| (1..=MAX_STEP).contains(value))
         .ok_or_else(|| format!("a stride, dilation or window of {value} is not supported"))
 }
 

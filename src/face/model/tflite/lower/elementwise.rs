@@ -2,7 +2,7 @@
 //! Operators that treat elements alike, and reductions.
 
 use super::super::flatbuffer::Reason;
-use super::super::graph::{Attribute, Value};
+use super::super::graph::{Attribute, Attributes, Value};
 use super::super::schema::Operator;
 use super::{FIRST_FROM_LAST, Lowering, TRANSPOSED, input, output};
 
@@ -58,6 +58,8 @@ impl Lowering<'_> {
     ) -> Result<(), Reason> {
         let operands = [input(operator, 0)?, input(operator, 1)?];
         let target = output(operator)?;
+        let shape = broadcast(self.shape(operands[0]), self.shape(operands[1]))?;
+        self.expect_shape(target, &shape)?;
         let channels_first = operands.iter().any(|t| self.is_channels_first(*t));
         if !channels_first {
             let [a, b] = operands;
@@ -107,22 +109,31 @@ impl Lowering<'_> {
 
     pub(super) fn mean(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let axes = self.reduced_axes(operator)?;
-        let attributes = vec![("axes", Attribute::Ints(axes))];
-        let value = self.as_filed(input(operator, 0)?)?;
-        let target = output(operator)?;
-        let shape = self.filed_shape(target);
-        let value = self.graph.node("ReduceMean", &[value], attributes, shape);
-        self.set_as_filed(target, value);
-        Ok(())
+        let attributes = vec![("axes", Attribute::Ints(axes.clone()))];
+        self.reduction(operator, "ReduceMean", &axes, None, attributes)
     }
 
     pub(super) fn sum(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let axes = self.reduced_axes(operator)?;
-        let axes = self.graph.integers(axes);
-        let value = self.as_filed(input(operator, 0)?)?;
-        let target = output(operator)?;
-        let shape = self.filed_shape(target);
-        let value = self.graph.node("ReduceSum", &[value, axes], vec![], shape);
+        let list = self.graph.integers(axes.clone());
+        self.reduction(operator, "ReduceSum", &axes, Some(list), vec![])
+    }
+
+    /// Reduces `axes`, which `op` takes as the value `list` or as an attribute, to one element each.
+    fn reduction(
+        &mut self,
+        operator: &Operator<'_>,
+        op: &'static str,
+        axes: &[i64],
+        list: Option<Value>,
+        attributes: Attributes,
+    ) -> Result<(), Reason> {
+        let (source, target) = (input(operator, 0)?, output(operator)?);
+        self.expect_shape(target, &reduced(self.shape(source), axes))?;
+        let value = self.as_filed(source)?;
+        let shape = reduced(self.graph.shape(value), axes);
+        let inputs: Vec<Value> = [Some(value), list].into_iter().flatten().collect();
+        let value = self.graph.node(op, &inputs, attributes, shape);
         self.set_as_filed(target, value);
         Ok(())
     }
@@ -145,4 +156,34 @@ impl Lowering<'_> {
         }
         Ok(axes)
     }
+}
+
+/// `shape` with one element on each of `axes`, which count from the end.
+fn reduced(shape: &[usize], axes: &[i64]) -> Vec<usize> {
+    let from_end = |index: usize| index as i64 - shape.len() as i64;
+    let sides = shape.iter().enumerate();
+    sides
+        .map(|(index, side)| match axes.contains(&from_end(index)) {
+            true => 1,
+            false => *side,
+        })
+        .collect()
+}
+
+/// Shape of what an operator with operands of these shapes yields.
+fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Reason> {
+    let side = |shape: &[usize], from_end: usize| {
+        let index = shape.len().checked_sub(from_end);
+        index.map_or(1, |index| shape[index])
+    };
+    (1..=a.len().max(b.len()))
+        .rev()
+        .map(|from_end| match (side(a, from_end), side(b, from_end)) {
+            (1, other) | (other, 1) => Ok(other),
+            (one, other) if one == other => Ok(one),
+            _ => Err(format!(
+                "its inputs of the shapes {a:?} and {b:?} do not fit each other"
+            )),
+        })
+        .collect()
 }

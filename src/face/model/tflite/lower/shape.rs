@@ -72,7 +72,17 @@ impl Lowering<'_> {
             .flat_map(|end| FIRST_FROM_LAST.map(|axis| i64::from(amounts[axis][end])))
             .collect();
         let pads = self.graph.integers(pads);
-        let shape = super::first_from_last(self.shape(target))?;
+        let sides = self.shape(source).iter().zip(amounts);
+        let padded: Vec<usize> = sides
+            .map(|(side, amounts)| {
+                side + amounts
+                    .map(|n| n.unsigned_abs() as usize)
+                    .iter()
+                    .sum::<usize>()
+            })
+            .collect();
+        self.expect_shape(target, &padded)?;
+        let shape = super::first_from_last(&padded)?;
         let value = self.graph.node("Pad", &[value, pads], vec![], shape);
         self.set_image(target, value);
         Ok(())
@@ -82,6 +92,7 @@ impl Lowering<'_> {
         let options = options(operator)?;
         let target = output(operator)?;
         let axis = super::axis_from_end(options.i32(0, 0)?, self.shape(target).len())?;
+        self.expect_joined(operator, target, axis)?;
         let is_matrix = self.is_matrix(target);
         let parts = (0..operator.inputs.len())
             .map(|index| {
@@ -100,9 +111,35 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Refuses parts that, joined along `axis`, which counts from the end, do not make `target`.
+    fn expect_joined(
+        &self,
+        operator: &Operator<'_>,
+        target: usize,
+        axis: i64,
+    ) -> Result<(), Reason> {
+        let mut expected = self.shape(target).to_vec();
+        let axis = expected.len() - axis.unsigned_abs() as usize;
+        let mut joined = 0;
+        for index in 0..operator.inputs.len() {
+            let part = self.shape(input(operator, index)?);
+            expected[axis] = part.get(axis).copied().unwrap_or(0);
+            if part != expected {
+                return Err(format!("its input {index} has the shape {part:?}"));
+            }
+            joined += expected[axis];
+        }
+        expected[axis] = joined;
+        self.expect_shape(target, &expected)
+    }
+
     pub(super) fn strided_slice(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let bounds = self.bounds(operator)?;
+        let kept: usize = bounds.iter().map(|(begin, end)| end - begin).product();
+        if kept != self.shape(target).iter().product::<usize>() {
+            return Err("its output has another number of elements than its bounds".into());
+        }
         let sides = self.filed_shape(source);
         // What a matrix leaves out in front has one element, which a slice keeps.
         let bounds = &bounds[bounds.len() - sides.len()..];

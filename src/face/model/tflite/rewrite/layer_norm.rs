@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Finds layer normalisations written out as ten operators.
 
+use super::super::flatbuffer::Reason;
 use super::super::graph::{Attribute, Graph, Node, Value};
 
 /// Replaces x·(γ/√(var + ε)) + (−mean)·(γ/√(var + ε)), over the last axis, by one operator.
-pub(in super::super) fn fuse(graph: &mut Graph) {
+pub(in super::super) fn fuse(graph: &mut Graph) -> Result<(), Reason> {
     let finder = Finder {
         producers: graph.producers(),
         graph,
@@ -21,6 +22,7 @@ pub(in super::super) fn fuse(graph: &mut Graph) {
             ("epsilon", Attribute::Float(normalisation.epsilon)),
         ];
     }
+    Ok(())
 }
 
 struct Normalisation {

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Appends channels without leaving the blocked layout.
 
+use super::super::flatbuffer::Reason;
 use super::super::graph::{Attribute, Graph, Value};
 use super::BLOCK;
 use super::widen::padded_channels;
 
 /// Replaces a Pad that appends channels: by nothing where rounding already did, by a concatenation where it is added to
 /// a convolution.
-pub(in super::super) fn fold(graph: &mut Graph) {
+pub(in super::super) fn fold(graph: &mut Graph) -> Result<(), Reason> {
     for index in 0..graph.nodes.len() {
         match padded_channels(graph, &graph.nodes[index]) {
             Some(0) => skip(graph, index),
             Some(_) => join(graph, index).unwrap_or_default(),
             None => {}
         }
+        graph.check_size()?;
     }
+    Ok(())
 }
 
 /// Has what takes the output take the input.
@@ -46,7 +49,8 @@ fn join(graph: &mut Graph, index: usize) -> Option<()> {
     let whole_blocks = [source, padded]
         .iter()
         .all(|value| graph.shape(*value)[1].is_multiple_of(BLOCK));
-    if !(alone && dense && whole_blocks) {
+    let alike = graph.shape(*other) == graph.shape(padded);
+    if !(alone && dense && whole_blocks && alike) {
         return None;
     }
     let channels = graph.shape(source)[1];

@@ -6,11 +6,12 @@
 //! itself. So x + (1 − s)·max(−x, 0) takes two of them. Between two convolutions signs can be chosen freely, and where
 //! channels only fill half a block, so can their number: see [`negated`] and [`doubled`].
 
+use super::super::flatbuffer::Reason;
 use super::super::graph::{Attribute, Graph, Node, Value};
 use super::BLOCK;
 
 /// Replaces every PRelu.
-pub(in super::super) fn split(graph: &mut Graph) {
+pub(in super::super) fn split(graph: &mut Graph) -> Result<(), Reason> {
     // Nodes are changed in place and appended, so that what is known of those there are stays true.
     let wiring = Wiring {
         producers: graph.producers(),
@@ -32,7 +33,9 @@ pub(in super::super) fn split(graph: &mut Graph) {
             Some(neighbours) => negated(graph, index, &neighbours, &slopes),
             None => plain(graph, index, &slopes),
         }
+        graph.check_size()?;
     }
+    Ok(())
 }
 
 /// Positions of the convolutions around a PRelu, of which none shares its output.

@@ -2,11 +2,12 @@
 //! Rounds channels up to whole blocks with channels that stay zero: ONNX Runtime's blocked convolutions take whole
 //! blocks only, and MediaPipe's detector has 28, 36, 42, 56, 72 and 88 channels.
 
+use super::super::flatbuffer::Reason;
 use super::super::graph::{Attribute, Graph, Node, Value};
 use super::BLOCK;
 
 /// Rounds up the channels of every image between convolutions.
-pub(in super::super) fn round_channels(graph: &mut Graph) {
+pub(in super::super) fn round_channels(graph: &mut Graph) -> Result<(), Reason> {
     let wide = roundable(graph);
     let is_wide = |value: Value| wide[value.index()];
     for index in 0..graph.nodes.len() {
@@ -16,11 +17,13 @@ pub(in super::super) fn round_channels(graph: &mut Graph) {
             "Pad" if is_wide(node.output) => narrow_pad(graph, index, &node),
             _ => {}
         }
+        graph.check_size()?;
     }
     for (value, _) in wide.iter().enumerate().filter(|(_, wide)| **wide) {
         let channels = &mut graph.values[value].shape[1];
         *channels = channels.next_multiple_of(BLOCK);
     }
+    Ok(())
 }
 
 /// For each value, whether it can have more channels: everything that takes it, and everything that yields it, must
@@ -58,7 +61,11 @@ fn keeps_zeros(graph: &Graph, node: &Node) -> bool {
         return false;
     }
     match node.op {
-        "Relu" | "MaxPool" | "Add" => true,
+        "Relu" | "MaxPool" => true,
+        "Add" => {
+            let shape = graph.shape(node.output);
+            node.inputs.iter().all(|v| graph.shape(*v) == shape)
+        }
         "Conv" => {
             node.inputs[1..].iter().all(|v| graph.floats(*v).is_some())
                 && (group(node) == 1 || is_depthwise(graph, node))
