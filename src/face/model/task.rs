@@ -112,7 +112,8 @@ fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>
     let entry = archive
         .by_name(name)
         .map_err(|error| format!("{name}: {error}"))?;
-    let mut content = Vec::new();
+    let claimed = entry.size().min(MAX_SIZE);
+    let mut content = Vec::with_capacity(claimed as usize + 1);
     entry
         .take(MAX_SIZE + 1)
         .read_to_end(&mut content)

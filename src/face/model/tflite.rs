@@ -31,8 +31,9 @@ pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
 }
 
 fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
-    let network = schema::Network::parse(bytes)?;
-    Ok(onnx_proto::encode(&graph(&network)?))
+    // The network's constants go before those of the graph are written: at load, memory is at its peak.
+    let graph = graph(&schema::Network::parse(bytes)?)?;
+    Ok(onnx_proto::encode(&graph))
 }
 
 fn graph(network: &schema::Network<'_>) -> Result<graph::Graph, Reason> {
