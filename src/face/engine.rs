@@ -13,6 +13,7 @@ use crate::face::options::choices;
 
 mod kind;
 pub mod mediapipe;
+pub mod opencv;
 pub mod scripted;
 
 pub use kind::{EngineConfig, EngineKind, UnknownEngine, describe, load};
@@ -124,7 +125,7 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// MediaPipe's: `FaceLandmarkerOptions` in `face_landmarker.h`.
+    /// MediaPipe's: `FaceLandmarkerOptions` in `face_landmarker.h`. Other engines' are [`EngineKind::thresholds`].
     fn default() -> Self {
         Self {
             detection: 0.5,

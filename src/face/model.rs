@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between engines and whatever runs their networks.
 
+pub mod file;
 #[cfg(feature = "onnx")]
 pub mod onnx;
 pub mod task;

@@ -50,15 +50,15 @@ impl Settings {
         self.values[index] = value;
     }
 
-    /// What was set; the built-in default otherwise; `None` where that is unset.
+    /// What was set; the built-in default with `engine` otherwise; `None` where that is unset.
     ///
     /// # Panics
     /// When the table has no option of that name.
-    pub fn get(&self, name: &str) -> Option<Value> {
+    pub fn get(&self, name: &str, engine: Option<&str>) -> Option<Value> {
         let index = index_of(self.table, name);
         self.values[index]
             .clone()
-            .or_else(|| self.table[index].default())
+            .or_else(|| self.table[index].default_with(engine))
     }
 
     /// The value of every option: what was set, else what `env` says to `engine`, else the built-in default. Variables
@@ -73,7 +73,7 @@ impl Settings {
             .map(|(option, set)| {
                 set.clone()
                     .or_else(|| option.env_default(engine, env, &mut warnings))
-                    .or_else(|| option.default())
+                    .or_else(|| option.default_with(engine))
             })
             .collect();
         let resolved = Resolved {

@@ -48,10 +48,10 @@ use super::messages;
 use super::plan::{Environment, Plan};
 use super::state::{Outcome, State};
 use crate::face::device::{Decision, Severity};
-use crate::face::engine::EngineError;
+use crate::face::engine::{EngineError, EngineKind};
 use crate::face::model::ModelError;
 use crate::face::options::facetrack::FACETRACK;
-use crate::face::options::{OptionSpec, Settings};
+use crate::face::options::{OptionSpec, Settings, Value};
 use crate::face::profile::Profile;
 use crate::meta::FaceTrackMeta;
 use crate::{properties, video};
@@ -274,8 +274,18 @@ impl ObjectImpl for FaceTrack {
         if let Some(value) = self.report_value(pspec.name()) {
             return value;
         }
-        properties::to_glib(lock(&self.settings).get(pspec.name()), pspec)
+        let settings = lock(&self.settings);
+        let engine = chosen_engine(&settings);
+        properties::to_glib(settings.get(pspec.name(), engine), pspec)
     }
+}
+
+/// The engine that is set, whose defaults the properties show.
+fn chosen_engine(settings: &Settings) -> Option<&'static str> {
+    let Some(Value::Text(name)) = settings.get("engine", None) else {
+        return None;
+    };
+    name.parse().map(EngineKind::name).ok()
 }
 
 /// The GObject enum of a choice.

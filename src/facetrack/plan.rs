@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::face::analyzer::{Analyzer, Tuning};
 use crate::face::device::{self, Decision};
+use crate::face::engine::opencv::haar::Search;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use crate::face::options::facetrack::{FACETRACK, PostMessages, Smoothing};
 use crate::face::options::{EnvWarning, Resolved, Settings};
@@ -80,11 +81,21 @@ impl Plan {
     fn of(kind: EngineKind, options: &Resolved) -> Self {
         let config = EngineConfig {
             model: options.get("model"),
+            detector_model: options.get("detector-model"),
+            landmark_model: options.get("landmark-model"),
             models_dir: options.get("models-dir"),
             onnxruntime: options.get("onnxruntime"),
             running_mode: options.get("running-mode"),
             max_faces: Some(options.get("max-faces")).filter(|&limit: &usize| limit > 0),
             threads: options.get("threads"),
+            detect_max_width: Some(options.get("detect-max-width")),
+            nms_threshold: options.get("nms-threshold"),
+            haar: Search {
+                scale_factor: options.get("scale-factor"),
+                min_neighbors: options.get("min-neighbors"),
+                min_size: options.get("min-size"),
+                max_size: Some(options.get("max-size")).filter(|&size: &usize| size > 0),
+            },
             script: options.get("script"),
         };
         let tuning = Tuning {
@@ -163,6 +174,7 @@ fn smoothing(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Opt
 mod tests {
     use super::*;
     use crate::face::engine::RunningMode;
+    use crate::face::engine::opencv::yunet::MAX_WIDTH as YUNET_MAX_WIDTH;
     use crate::face::options::Value;
 
     fn plan(set: &[(&str, Value)], env: &[(&'static str, &str)]) -> Plan {
@@ -185,7 +197,11 @@ mod tests {
     fn defaults_are_those_of_the_domain() {
         let plan = plan(&[], &[]);
         assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
-        assert_eq!(plan.setup.config, EngineConfig::default());
+        let config = EngineConfig {
+            detect_max_width: Some(0),
+            ..EngineConfig::default()
+        };
+        assert_eq!(plan.setup.config, config);
         assert_eq!(plan.setup.tracker, TrackerConfig::default());
         assert_eq!(plan.live.tuning, Tuning::default());
         assert_eq!(plan.live.post_messages, PostMessages::None);
@@ -212,13 +228,29 @@ mod tests {
     }
 
     #[test]
+    fn each_engine_has_its_own_defaults() {
+        for kind in EngineKind::ALL {
+            let plan = plan(&[("engine", text(kind.name()))], &[]);
+            assert_eq!(plan.live.tuning.thresholds, kind.thresholds());
+        }
+        for (engine, width) in [
+            ("mediapipe", 0),
+            ("opencv-yunet", YUNET_MAX_WIDTH),
+            ("opencv-yunet-pyfeat", YUNET_MAX_WIDTH),
+        ] {
+            let plan = plan(&[("engine", text(engine))], &[]);
+            assert_eq!(plan.setup.config.detect_max_width, Some(width), "{engine}");
+        }
+    }
+
+    #[test]
     fn an_unknown_engine_lists_the_known_ones() {
         let mut settings = Settings::new(FACETRACK);
         settings.set("engine", Some(text("dlib")));
         let error = Plan::new(&settings, &Environment::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown engine \"dlib\", `engine` is one of: mediapipe, scripted"
+            "unknown engine \"dlib\", `engine` is one of: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, scripted"
         );
     }
 

@@ -285,7 +285,7 @@ impl ObjectImpl for TrackJsonSink {
         let value = match spec.name() {
             "frames" => count(&self.frames),
             "faces" => count(&self.faces),
-            name => lock(&self.settings).get(name),
+            name => lock(&self.settings).get(name, None),
         };
         properties::to_glib(value, spec)
     }

@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Engine, EngineError, EngineInfo, RunningMode, mediapipe, scripted};
+use super::{
+    Engine, EngineError, EngineInfo, RunningMode, Thresholds, mediapipe, opencv, scripted,
+};
 use crate::face::options::kebab;
 
 /// The engines of this build.
@@ -14,18 +16,33 @@ use crate::face::options::kebab;
 pub enum EngineKind {
     /// Google's MediaPipe face landmarker.
     MediaPipe,
+    /// OpenCV's cascade classifier: boxes.
+    OpenCvHaar,
+    /// OpenCV's YuNet: boxes and 5 key points.
+    OpenCvYunet,
+    /// YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
+    OpenCvYunetPyfeat,
     /// Faces by script, without a network.
     Scripted,
 }
 
 impl EngineKind {
     /// Every engine.
-    pub const ALL: [Self; 2] = [Self::MediaPipe, Self::Scripted];
+    pub const ALL: [Self; 5] = [
+        Self::MediaPipe,
+        Self::OpenCvHaar,
+        Self::OpenCvYunet,
+        Self::OpenCvYunetPyfeat,
+        Self::Scripted,
+    ];
 
     /// The name in properties, metadata and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::MediaPipe => "mediapipe",
+            Self::OpenCvHaar => "opencv-haar",
+            Self::OpenCvYunet => "opencv-yunet",
+            Self::OpenCvYunetPyfeat => "opencv-yunet-pyfeat",
             Self::Scripted => "scripted",
         }
     }
@@ -38,7 +55,15 @@ impl EngineKind {
             Self::MediaPipe => {
                 config.running_mode == RunningMode::Video && config.max_faces == Some(1)
             }
-            Self::Scripted => false,
+            _ => false,
+        }
+    }
+
+    /// The least scores of the engine's original.
+    pub fn thresholds(self) -> Thresholds {
+        match self {
+            Self::OpenCvYunet | Self::OpenCvYunetPyfeat => opencv::yunet::THRESHOLDS,
+            _ => Thresholds::default(),
         }
     }
 
@@ -46,7 +71,7 @@ impl EngineKind {
     pub fn aliases(self) -> &'static [&'static str] {
         match self {
             Self::MediaPipe => &["mediapipe-landmarker"],
-            Self::Scripted => &[],
+            _ => &[],
         }
     }
 }
@@ -74,6 +99,10 @@ pub struct UnknownEngine(String);
 pub struct EngineConfig {
     /// Model file; `None` to look for the published one.
     pub model: Option<PathBuf>,
+    /// Model file of the detector, for engines with several models; `None` as with `model`.
+    pub detector_model: Option<PathBuf>,
+    /// Model file of the landmarks, for engines with several models; `None` as with `model`.
+    pub landmark_model: Option<PathBuf>,
     /// Folder to look in first.
     pub models_dir: Option<PathBuf>,
     /// The runtime's library; `None` to look for it.
@@ -84,6 +113,12 @@ pub struct EngineConfig {
     pub max_faces: Option<usize>,
     /// Threads a network runs on.
     pub threads: usize,
+    /// Widest frame that the detector sees, px; 0 for any, `None` for the engine's own.
+    pub detect_max_width: Option<usize>,
+    /// Greatest IoU of two detected faces.
+    pub nms_threshold: f32,
+    /// How a cascade looks for faces.
+    pub haar: opencv::haar::Search,
     /// What the scripted engine sees.
     pub script: Option<String>,
 }
@@ -92,11 +127,16 @@ impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             model: None,
+            detector_model: None,
+            landmark_model: None,
             models_dir: None,
             onnxruntime: None,
             running_mode: RunningMode::default(),
             max_faces: None,
             threads: 1,
+            detect_max_width: None,
+            nms_threshold: opencv::yunet::NMS_THRESHOLD,
+            haar: opencv::haar::Search::default(),
             script: None,
         }
     }
@@ -109,7 +149,10 @@ impl Default for EngineConfig {
 /// [`EngineError::Config`] when a setting can't be used.
 pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
     match kind {
-        EngineKind::MediaPipe => load_mediapipe(config),
+        EngineKind::MediaPipe => with_networks::mediapipe(config),
+        EngineKind::OpenCvHaar => Ok(Box::new(opencv::haar::load(config)?)),
+        EngineKind::OpenCvYunet => with_networks::yunet(config),
+        EngineKind::OpenCvYunetPyfeat => with_networks::yunet_pyfeat(config),
         EngineKind::Scripted => Ok(Box::new(scripted::Scripted::new(config)?)),
     }
 }
@@ -121,17 +164,44 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, 
 pub fn describe(kind: EngineKind, config: &EngineConfig) -> Result<EngineInfo, EngineError> {
     match kind {
         EngineKind::MediaPipe => Ok(mediapipe::describe(config)),
+        EngineKind::OpenCvHaar => Ok(opencv::haar::describe()),
+        EngineKind::OpenCvYunet => Ok(opencv::yunet::describe()),
+        EngineKind::OpenCvYunetPyfeat => Ok(opencv::yunet_pyfeat::describe()),
         EngineKind::Scripted => Ok(scripted::Script::of(config)?.info(config.running_mode)),
     }
 }
 
+/// The engines that run networks.
 #[cfg(feature = "onnx")]
-fn load_mediapipe(config: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
-    Ok(Box::new(mediapipe::load(config)?))
+mod with_networks {
+    use super::*;
+
+    type Loaded = Result<Box<dyn Engine>, EngineError>;
+
+    pub fn mediapipe(config: &EngineConfig) -> Loaded {
+        Ok(Box::new(mediapipe::load(config)?))
+    }
+
+    pub fn yunet(config: &EngineConfig) -> Loaded {
+        Ok(Box::new(opencv::yunet::load(config)?))
+    }
+
+    pub fn yunet_pyfeat(config: &EngineConfig) -> Loaded {
+        Ok(Box::new(opencv::yunet_pyfeat::load(config)?))
+    }
 }
 
+/// Every engine that runs networks, in a build without what runs them.
 #[cfg(not(feature = "onnx"))]
-fn load_mediapipe(_: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
-    let reason = "this build can't run networks: build it with the feature `onnx`";
-    Err(EngineError::Config(reason.to_owned()))
+mod with_networks {
+    use super::*;
+
+    pub use refuse as mediapipe;
+    pub use refuse as yunet;
+    pub use refuse as yunet_pyfeat;
+
+    pub fn refuse(_: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
+        let reason = "this build can't run networks: build it with the feature `onnx`";
+        Err(EngineError::Config(reason.to_owned()))
+    }
 }

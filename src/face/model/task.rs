@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! MediaPipe's `face_landmarker.task`: a zip of three networks and the canonical face.
 
-use std::fs::{self, File};
-use std::io::{self, Cursor, Read};
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
+use super::file::{self, MAX_SIZE};
 use super::{ModelError, ModelFile};
-use crate::face::manifest;
 
 /// Names of the parts, in a bundle as in a folder.
 const FACE_DETECTOR: &str = "face_detector.tflite";
@@ -17,8 +15,8 @@ const FACE_LANDMARKS_DETECTOR: &str = "face_landmarks_detector.tflite";
 const FACE_BLENDSHAPES: &str = "face_blendshapes.tflite";
 const GEOMETRY_METADATA: &str = "geometry_pipeline_metadata_landmarks.binarypb";
 
-/// Most bytes of a bundle or of one of its parts: the published bundle has 3.7 MB.
-const MAX_SIZE: u64 = 64 << 20;
+/// What messages call a bundle.
+const FORMAT: &str = "MediaPipe task";
 
 /// The parts of a `face_landmarker.task`, as bytes.
 #[derive(Debug, Clone)]
@@ -47,8 +45,7 @@ impl Bundle {
         if path.is_dir() {
             return Self::from_folder(path);
         }
-        let bytes = read(path)?;
-        check_hash(path, &model_file(path, &bytes))?;
+        let (bytes, _) = file::read(path, FORMAT)?;
         Self::from_bytes(path, &bytes)
     }
 
@@ -59,7 +56,7 @@ impl Bundle {
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
         let format = |reason: String| ModelError::Format {
             path: path.to_path_buf(),
-            format: "MediaPipe task",
+            format: FORMAT,
             reason,
         };
         let mut archive =
@@ -70,7 +67,7 @@ impl Bundle {
             face_landmarks_detector: part(FACE_LANDMARKS_DETECTOR)?,
             face_blendshapes: part(FACE_BLENDSHAPES)?,
             geometry_metadata: Some(part(GEOMETRY_METADATA)?),
-            files: vec![model_file(path, bytes)],
+            files: vec![ModelFile::of(path, bytes)],
         })
     }
 
@@ -87,9 +84,7 @@ impl Bundle {
         let mut files = Vec::new();
         let mut part = |name: &str| -> Result<Vec<u8>, ModelError> {
             let path = folder.join(name);
-            let bytes = read(&path)?;
-            let file = model_file(&path, &bytes);
-            check_hash(&path, &file)?;
+            let (bytes, file) = file::read(&path, FORMAT)?;
             files.push(file);
             Ok(bytes)
         };
@@ -122,58 +117,4 @@ fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>
         return Err(format!("{name} is larger than {MAX_SIZE} bytes"));
     }
     Ok(content)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, ModelError> {
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => ModelError::Missing {
-            path: path.to_path_buf(),
-            looked: path.parent().unwrap_or(path).display().to_string(),
-        },
-        _ => ModelError::Read {
-            path: path.to_path_buf(),
-            source,
-        },
-    };
-    // Before it is opened, since opening a pipe waits for who writes to it.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(failed(io::Error::other("it is not a regular file")));
-    }
-    let mut content = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(MAX_SIZE + 1)
-        .read_to_end(&mut content)
-        .map_err(failed)?;
-    if content.len() as u64 > MAX_SIZE {
-        return Err(ModelError::Format {
-            path: path.to_path_buf(),
-            format: "MediaPipe task",
-            reason: format!("it is larger than {MAX_SIZE} bytes"),
-        });
-    }
-    Ok(content)
-}
-
-fn model_file(path: &Path, bytes: &[u8]) -> ModelFile {
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    ModelFile {
-        name: PathBuf::from(name).display().to_string(),
-        sha256: Sha256::digest(bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
-    }
-}
-
-/// A file with a name of the manifest has to be the file of the manifest.
-fn check_hash(path: &Path, file: &ModelFile) -> Result<(), ModelError> {
-    let known = manifest::known(&file.name);
-    let Some(known) = known.filter(|known| known.sha256 != file.sha256) else {
-        return Ok(());
-    };
-    Err(ModelError::Hash {
-        path: path.to_owned(),
-        expected: known.sha256.clone(),
-        actual: file.sha256.clone(),
-    })
 }

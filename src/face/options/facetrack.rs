@@ -28,6 +28,23 @@ choices! {
     }
 }
 
+/// Engines that run networks.
+const NETWORKS: &[&str] = &["mediapipe", "opencv-yunet", "opencv-yunet-pyfeat"];
+
+/// Engines that read models.
+const MODELS: &[&str] = &[
+    "mediapipe",
+    "opencv-haar",
+    "opencv-yunet",
+    "opencv-yunet-pyfeat",
+];
+
+/// Engines that find faces with YuNet.
+const YUNET: &[&str] = &["opencv-yunet", "opencv-yunet-pyfeat"];
+
+/// Engines that find faces with a cascade.
+const HAAR: &[&str] = &["opencv-haar"];
+
 /// Every option of `facetrack`, in the order in which they are shown.
 pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::checked_text(
@@ -38,7 +55,7 @@ pub const FACETRACK: &[OptionSpec] = &[
                 .map(|_| ())
                 .map_err(|e| e.to_string())
         },
-        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker) or scripted; underscores are as good as hyphens",
+        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat or scripted; underscores are as good as hyphens",
     )
     .env(&[env("STEP5_TRACKING_ENGINE")]),
     OptionSpec::choice(
@@ -49,24 +66,30 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::int(
         "max-faces",
         (0, 100, 0),
-        "Greatest number of faces; 0 = the engine's own (mediapipe: 5)",
+        "Greatest number of faces; 0 = the engine's own (mediapipe: 5, opencv-*: all)",
     )
     .unit("faces")
-    .env(&[env_of("mediapipe", "STEP5_MEDIAPIPE_MAX_FACES")]),
+    .env(&[
+        env_of("mediapipe", "STEP5_MEDIAPIPE_MAX_FACES"),
+        env_of("opencv-haar", "STEP5_OPENCV_MAX_FACES"),
+        env_of("opencv-yunet", "STEP5_OPENCV_MAX_FACES"),
+        env_of("opencv-yunet-pyfeat", "STEP5_OPENCV_MAX_FACES"),
+    ]),
     OptionSpec::float(
         "detection-confidence",
         (0.0, 1.0, 0.5),
         "Least score for a detected face",
     )
     .access(Access::Playing)
-    .engines(&["mediapipe"]),
+    .engines(NETWORKS)
+    .engine_defaults(&[("opencv-yunet", 0.7), ("opencv-yunet-pyfeat", 0.7)]),
     OptionSpec::float(
         "presence-confidence",
         (0.0, 1.0, 0.5),
         "Least score of the landmark network for a face to be there",
     )
     .access(Access::Playing)
-    .engines(&["mediapipe"]),
+    .engines(&["mediapipe", "opencv-yunet-pyfeat"]),
     OptionSpec::float(
         "tracking-confidence",
         (0.0, 1.0, 0.5),
@@ -74,6 +97,46 @@ pub const FACETRACK: &[OptionSpec] = &[
     )
     .access(Access::Playing)
     .engines(&["mediapipe"]),
+    OptionSpec::float(
+        "nms-threshold",
+        (0.0, 1.0, 0.3),
+        "Greatest overlap (IoU) of two detected faces",
+    )
+    .engines(YUNET),
+    OptionSpec::int(
+        "detect-max-width",
+        (0, 16384, 0),
+        "Wider frames are reduced to this width for the detector, and what it finds is scaled back; 0 = never",
+    )
+    .unit("px")
+    .env(&[
+        env_of("opencv-yunet", "STEP5_YUNET_MAX_WIDTH"),
+        env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MAX_WIDTH"),
+    ])
+    .engines(YUNET)
+    .engine_defaults(&[("opencv-yunet", 640.0), ("opencv-yunet-pyfeat", 640.0)]),
+    OptionSpec::float(
+        "scale-factor",
+        (1.001, 100.0, 1.1),
+        "Ratio of two neighbouring sizes that faces are looked for in",
+    )
+    .engines(HAAR),
+    OptionSpec::int(
+        "min-neighbors",
+        (0, 1000, 5),
+        "Detections that agree on a face for it to count; 0 = every detection is a face",
+    )
+    .engines(HAAR),
+    OptionSpec::int("min-size", (0, 16384, 30), "Least width and height of a face")
+        .unit("px")
+        .engines(HAAR),
+    OptionSpec::int(
+        "max-size",
+        (0, 16384, 0),
+        "Greatest width and height of a face; 0 = no limit",
+    )
+    .unit("px")
+    .engines(HAAR),
     OptionSpec::choice(
         "smoothing",
         Smoothing::CHOICES,
@@ -122,25 +185,43 @@ pub const FACETRACK: &[OptionSpec] = &[
     )
     .unit("threads")
     .env(&[env("STEP5_ONNX_INTRA_OP_THREADS")])
-    .engines(&["mediapipe"]),
+    .engines(NETWORKS),
     OptionSpec::text(
         "model",
         None,
         "Model file; unset = the engine's published model in models-dir or the usual folders",
     )
-    .engines(&["mediapipe"]),
+    .env(&[
+        env_of("opencv-haar", "STEP5_OPENCV_HAAR_CASCADE_PATH"),
+        env_of("opencv-yunet", "STEP5_YUNET_MODEL_PATH"),
+    ])
+    .engines(&["mediapipe", "opencv-haar", "opencv-yunet"]),
+    OptionSpec::text(
+        "detector-model",
+        None,
+        "Model file of the face detector, for engines with several models; unset = the published one, as with model",
+    )
+    .env(&[env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MODEL_PATH")])
+    .engines(&["opencv-yunet-pyfeat"]),
+    OptionSpec::text(
+        "landmark-model",
+        None,
+        "Model file of the landmarks, for engines with several models; unset = the published one, as with model",
+    )
+    .env(&[env_of("opencv-yunet-pyfeat", "STEP5_FACEMESH_ONNX_PATH")])
+    .engines(&["opencv-yunet-pyfeat"]),
     OptionSpec::text(
         "models-dir",
         None,
         "Folder to look for models in; unset = FACETRACK_MODELS_DIR, the user's data folder, /usr/share/facetrack/models",
     )
-    .engines(&["mediapipe"]),
+    .engines(MODELS),
     OptionSpec::text(
         "onnxruntime",
         None,
         "Path of libonnxruntime.so; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, the user's data folder, the loader's path",
     )
-    .engines(&["mediapipe"]),
+    .engines(NETWORKS),
     OptionSpec::text(
         "script",
         None,

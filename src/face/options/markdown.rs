@@ -12,13 +12,16 @@ pub fn table(options: &[OptionSpec]) -> String {
     );
     for option in options {
         let variables: Vec<_> = option
-            .env
+            .variables()
             .iter()
-            .map(|default| format!("`{}`", default.variable))
+            .map(|variable| format!("`{variable}`"))
             .collect();
-        let default = option
+        let mut default = option
             .default()
             .map_or(String::new(), |value| format!("`{value}`"));
+        for (engine, own) in option.engine_defaults {
+            let _ = write!(default, "; {engine}: `{own}`");
+        }
         // Writing to a String can't fail.
         let _ = writeln!(
             text,

@@ -20,6 +20,8 @@ pub struct OptionSpec {
     pub env: &'static [EnvDefault],
     /// Engines that use it; empty for all.
     pub engines: &'static [&'static str],
+    /// Engines with a built-in default of their own, which is a number.
+    pub engine_defaults: &'static [(&'static str, f64)],
     /// When it may change.
     pub access: Access,
 }
@@ -169,6 +171,7 @@ impl OptionSpec {
             unit: "",
             env: &[],
             engines: &[],
+            engine_defaults: &[],
             access: Access::Ready,
         }
     }
@@ -247,6 +250,12 @@ impl OptionSpec {
         self
     }
 
+    /// With built-in defaults of some engines' own; for numbers.
+    pub const fn engine_defaults(mut self, defaults: &'static [(&'static str, f64)]) -> Self {
+        self.engine_defaults = defaults;
+        self
+    }
+
     /// With another time at which it may change.
     pub const fn access(mut self, access: Access) -> Self {
         self.access = access;
@@ -269,10 +278,32 @@ impl OptionSpec {
             text += &format!(" [{}]", self.unit);
         }
         if !self.env.is_empty() {
-            let variables: Vec<_> = self.env.iter().map(|default| default.variable).collect();
-            text += &format!(" (default from {})", variables.join(", "));
+            text += &format!(" (default from {})", self.variables().join(", "));
+        }
+        for (engine, default) in self.engine_defaults {
+            text += &format!(" ({engine}: {default})");
         }
         text
+    }
+
+    /// The environment variables of its default, each once.
+    pub fn variables(&self) -> Vec<&'static str> {
+        let mut variables: Vec<_> = self.env.iter().map(|default| default.variable).collect();
+        variables.dedup();
+        variables
+    }
+
+    /// The built-in default with `engine`; `None` for unset.
+    pub fn default_with(&self, engine: Option<&str>) -> Option<Value> {
+        let own = self
+            .engine_defaults
+            .iter()
+            .find(|(name, _)| Some(*name) == engine);
+        match (self.kind, own) {
+            (Kind::Int { .. }, Some((_, number))) => Some(Value::Int(*number as i32)),
+            (Kind::Float { .. }, Some((_, number))) => Some(Value::Float(*number)),
+            _ => self.default(),
+        }
     }
 
     /// The built-in default; `None` for unset.
@@ -351,7 +382,7 @@ impl OptionSpec {
                         reason,
                         option: self.name,
                         used: self
-                            .default()
+                            .default_with(engine)
                             .map_or("unset".to_owned(), |value| value.to_string()),
                     });
                     None

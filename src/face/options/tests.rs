@@ -127,7 +127,7 @@ fn profiling_switches() {
 #[test]
 fn unset_texts_are_none() {
     let mut settings = Settings::new(FACETRACK);
-    assert_eq!(settings.get("model"), None);
+    assert_eq!(settings.get("model", None), None);
     settings.set("model", Some(Value::Text("/a".into())));
     let (resolved, _) = resolve(&settings, "mediapipe", &[]);
     assert_eq!(resolved.get::<Option<PathBuf>>("model"), Some("/a".into()));

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The engines of OpenCV's family. OpenCV itself is not needed.
+
+pub mod haar;
+pub mod yunet;
+pub mod yunet_pyfeat;
