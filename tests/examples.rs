@@ -8,7 +8,7 @@ mod docs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Finished, Tool};
+use common::tool::{Finished, Tool};
 use docs::Files;
 
 /// Frames of the sample clip, each with one face.

@@ -2,14 +2,14 @@
 //! What `trackjsonsink` writes follows the published JSON Schema.
 #![cfg(feature = "gst")]
 
-mod support;
+mod common;
 
 use std::fs;
 
+use common::reports::{face, full_face, report, with_report};
 use gst_check::Harness;
 use jsonschema::Validator;
 use serde_json::{Value as Json, json};
-use support::{face, full_face, report, with_report};
 
 /// The schema, or one of its definitions.
 fn validator(definition: &str) -> Validator {
@@ -37,7 +37,7 @@ fn assert_valid(definition: &str, document: &Json) {
 
 /// What the sink makes of a stream with all that can be in one.
 fn record(format: &str, verbose: bool) -> String {
-    support::init();
+    common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
     let element = gst::ElementFactory::make("trackjsonsink")

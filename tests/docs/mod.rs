@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use gstfacetrack::face::{locate, manifest};
 
-use crate::common::{Finished, Tool};
+use crate::common::tool::{Finished, Tool};
 
 /// Names under which launch lines speak of some video.
 const CLIP_NAMES: [&str; 2] = ["clip.mp4", "video.mp4"];
