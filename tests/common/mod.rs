@@ -2,6 +2,9 @@
 //! What several tests of the elements need.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod clip;
+pub mod drawn;
+pub mod engine;
 pub mod reports;
 pub mod tool;
 
