@@ -35,6 +35,30 @@ pub fn weighted(mut detections: Vec<Detection>, max_iou: f32) -> Vec<Detection> 
     merged
 }
 
+/// Leaves out detections whose IoU with a better one that is left exceeds `max_iou`; best first. The boxes that are
+/// compared are those that `compared` makes of the detections'.
+///
+/// Detections that have no area, no positive score or a coordinate that is no number are left out. This is
+/// `cv::dnn::NMSBoxes` in OpenCV's `nms.inl.hpp`.
+pub fn hard(
+    mut detections: Vec<Detection>,
+    max_iou: f32,
+    compared: impl Fn(&Rect) -> Rect,
+) -> Vec<Detection> {
+    detections.retain(is_usable);
+    detections.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let mut boxes: Vec<Rect> = Vec::new();
+    detections.retain(|detection| {
+        let bbox = compared(&detection.bbox);
+        let is_new = boxes.iter().all(|better| better.iou(&bbox) <= max_iou);
+        if is_new {
+            boxes.push(bbox);
+        }
+        is_new
+    });
+    detections
+}
+
 fn is_usable(detection: &Detection) -> bool {
     let Detection {
         bbox,
