@@ -37,12 +37,17 @@ impl Observation {
         }
     }
 
-    /// What identities are followed by: the mean of MediaPipe's landmarks, the centre of the unclipped box otherwise.
+    /// What identities are followed by: the mean of MediaPipe's landmarks where they alone say where the face is, the
+    /// centre of the unclipped box otherwise.
+    ///
+    /// The box of a face with key points is that of the detector that found it, and is there also in frames in which the
+    /// landmarks are not.
     pub fn centroid(&self) -> Point {
         match &self.landmarks {
             Some(landmarks)
                 if landmarks.scheme == LandmarkScheme::MediaPipe478
-                    && !landmarks.points.is_empty() =>
+                    && !landmarks.points.is_empty()
+                    && self.key_points.is_empty() =>
             {
                 landmarks.mean()
             }
