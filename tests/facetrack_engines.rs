@@ -174,7 +174,7 @@ fn a_missing_runtime_is_named() {
 fn what_an_engine_measures_is_known_before_ready() {
     let mesh = Some("mediapipe-478");
     for (engine, scheme, landmarks, key_points, blendshapes, pose) in [
-        ("mediapipe", mesh, 478u32, 6u32, 52, true),
+        ("mediapipe", mesh, 478u32, 0u32, 52, true),
         ("opencv-haar", None, 0, 0, 0, false),
         ("opencv-yunet", None, 0, 5, 0, false),
         ("opencv-yunet-pyfeat", mesh, 478, 5, 52, true),

@@ -34,6 +34,13 @@ impl Tool {
         Self { command, folder }
     }
 
+    /// Folder where the plugin looks for models, empty at first.
+    pub fn models_dir(&self) -> PathBuf {
+        let folder = self.folder.path().join("facetrack/models");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
