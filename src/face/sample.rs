@@ -39,6 +39,7 @@ mod color;
 mod grid;
 mod kernel;
 mod level;
+mod luma;
 #[expect(
     clippy::needless_range_loop,
     reason = "one index runs through several arrays: the form that compiles to SIMD"
@@ -50,6 +51,8 @@ use thiserror::Error;
 use super::geometry::{Affine, RotatedRect};
 use super::image::ImageView;
 use grid::Grid;
+
+pub use luma::luma;
 
 /// Channels of every tensor: red, green, blue.
 pub const CHANNELS: usize = 3;

@@ -1,15 +1,45 @@
 // SPDX-License-Identifier: MPL-2.0
 //! OpenCV's cascade classifier.
+//!
+//! [`Haar`] finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey pixels, box for box.
+
+pub mod cascade;
+mod detector;
+mod group;
+mod integral;
+mod levels;
+mod program;
+mod resize;
+mod scan;
+mod xml;
 
 use crate::face::engine::{
     Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
 };
+use crate::face::geometry::Rect;
+use crate::face::locate;
+use crate::face::model::{ModelError, file};
 use crate::face::observation::Observation;
+use crate::face::sample::luma;
+use detector::Detector;
+use group::Detection;
+
+/// The published cascade, which the pipeline used that this engine replaces.
+const CASCADE: &str = "haarcascade_frontalface_default.xml";
+
+/// Folder that a collection of models keeps it in.
+const FAMILY: &str = "haar";
+
+/// What messages call a cascade.
+const FORMAT: &str = "OpenCV cascade";
+
+/// A cascade has no score of its own.
+const CONFIDENCE: f32 = 1.0;
 
 /// How faces are looked for: the arguments of OpenCV's `detectMultiScale`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Ratio of two neighbouring sizes, above 1.
+    /// Ratio of two neighbouring sizes, from 1.001 on.
     pub scale_factor: f64,
     /// Detections that agree on a face for it to count; 0 = every detection is a face.
     pub min_neighbors: usize,
@@ -31,9 +61,33 @@ impl Default for Search {
     }
 }
 
+impl Search {
+    /// Least ratio of two neighbouring sizes: below, a frame is searched in thousands of sizes.
+    const LEAST_SCALE_FACTOR: f64 = 1.001;
+
+    fn check(&self) -> Result<(), EngineError> {
+        let least = Self::LEAST_SCALE_FACTOR;
+        if !self.scale_factor.is_finite() || self.scale_factor < least {
+            let factor = self.scale_factor;
+            let reason = format!("`scale-factor` is {factor}; set it to {least} or more");
+            return Err(EngineError::Config(reason));
+        }
+        if let Some(most) = self.max_size.filter(|most| *most < self.min_size) {
+            let least = self.min_size;
+            let reason =
+                format!("`max-size` ({most} px) is below `min-size` ({least} px); set it above");
+            return Err(EngineError::Config(reason));
+        }
+        Ok(())
+    }
+}
+
 /// The engine.
 pub struct Haar {
     info: EngineInfo,
+    detector: Detector,
+    max_faces: usize,
+    luma: Vec<u8>,
 }
 
 /// What the engine measures; no models are listed.
@@ -52,9 +106,30 @@ pub fn describe() -> EngineInfo {
 /// Loads the cascade that `config` names, or the published one.
 ///
 /// # Errors
-/// When the cascade is missing, damaged or of another kind.
-pub fn load(_config: &EngineConfig) -> Result<Haar, EngineError> {
-    Err(EngineError::Config("under construction".to_owned()))
+/// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be searched for.
+pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
+    config.haar.check()?;
+    let path = locate::model(
+        CASCADE,
+        FAMILY,
+        config.model.as_deref(),
+        config.models_dir.as_deref(),
+    )?;
+    let (bytes, file) = file::read(&path, FORMAT)?;
+    let cascade = xml::read(&bytes).map_err(|reason| ModelError::Format {
+        path,
+        format: FORMAT,
+        reason,
+    })?;
+    Ok(Haar {
+        info: EngineInfo {
+            models: vec![file],
+            ..describe()
+        },
+        detector: Detector::new(cascade, config.haar),
+        max_faces: config.max_faces.unwrap_or(usize::MAX),
+        luma: Vec::new(),
+    })
 }
 
 impl Engine for Haar {
@@ -62,8 +137,21 @@ impl Engine for Haar {
         &self.info
     }
 
-    fn process(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        Ok(Vec::new())
+    /// In OpenCV's order, from small to large; where `max_faces` leaves some out, the largest, largest first.
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let size = [frame.image.width(), frame.image.height()];
+        if !self.detector.prepare(size) {
+            return Ok(Vec::new());
+        }
+        luma(&frame.image, &mut self.luma);
+        let mut faces = self.detector.detect(&self.luma);
+        if faces.len() > self.max_faces {
+            faces.sort_by_key(|face| {
+                std::cmp::Reverse(i64::from(face.width) * i64::from(face.height))
+            });
+            faces.truncate(self.max_faces);
+        }
+        Ok(faces.into_iter().map(observation).collect())
     }
 
     fn complete(
@@ -78,4 +166,12 @@ impl Engine for Haar {
     fn reset(&mut self) {}
 
     fn set_thresholds(&mut self, _: Thresholds) {}
+}
+
+fn observation(face: Detection) -> Observation {
+    let [x, y, width, height] = [face.x, face.y, face.width, face.height].map(|side| side as f32);
+    Observation {
+        confidence: Some(CONFIDENCE),
+        ..Observation::from_bbox(Rect::new(x, y, width, height))
+    }
 }

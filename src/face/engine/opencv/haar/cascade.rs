@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A boosted cascade of Haar-like features, as it is in the file.
+
+/// Trees of a stage vote; a window that fails a stage shows nothing, one that passes all shows a face.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cascade {
+    /// Width and height of the window that features lie in, px.
+    pub window: [usize; 2],
+    /// Stages in the order in which they judge.
+    pub stages: Vec<Stage>,
+    /// What the nodes of the trees measure.
+    pub features: Vec<Feature>,
+}
+
+/// One stage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// Least sum of the trees' votes to pass.
+    pub threshold: f32,
+    /// Those that vote.
+    pub trees: Vec<Tree>,
+}
+
+/// A decision tree; most have one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    /// Nodes, the root first; a node's children come after it.
+    pub nodes: Vec<Node>,
+    /// Votes.
+    pub leaves: Vec<f32>,
+}
+
+/// A decision.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Node {
+    /// Index of the feature measured.
+    pub feature: usize,
+    /// Bound between the children.
+    pub threshold: f32,
+    /// Where a value below the bound leads to.
+    pub below: Child,
+    /// Where any other value leads to.
+    pub above: Child,
+}
+
+/// Where a decision leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Child {
+    /// To another node of the tree.
+    Node(usize),
+    /// To a vote.
+    Leaf(usize),
+}
+
+/// A weighted sum of the brightness in rectangles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feature {
+    /// Whether the rectangles stand on a corner.
+    pub tilted: bool,
+    /// One to three rectangles.
+    pub rects: Vec<WeightedRect>,
+}
+
+/// A rectangle of a feature, in pixels of the window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WeightedRect {
+    /// Left edge; of a tilted rectangle the x of its topmost corner.
+    pub x: usize,
+    /// Top edge.
+    pub y: usize,
+    /// Extent rightward; of a tilted rectangle right- and downward.
+    pub width: usize,
+    /// Extent downward; of a tilted rectangle left- and downward.
+    pub height: usize,
+    /// Factor of its brightness.
+    pub weight: f32,
+}
+
+impl Cascade {
+    /// Whether a feature is tilted.
+    pub fn is_tilted(&self) -> bool {
+        self.features.iter().any(|feature| feature.tilted)
+    }
+}
+
+impl Feature {
+    /// For each rectangle the corners whose integrals make its sum as first − second − third + fourth: `CV_SUM_OFS` and
+    /// `CV_TILTED_OFS` in OpenCV's `cascadedetect.hpp`. `None` where a rectangle leaves a `width`×`height` window.
+    pub fn corners(&self, [width, height]: [usize; 2]) -> Option<Vec<[[usize; 2]; 4]>> {
+        self.rects
+            .iter()
+            .map(|rect| {
+                let WeightedRect {
+                    x,
+                    y,
+                    width: w,
+                    height: h,
+                    ..
+                } = *rect;
+                let corners = match self.tilted {
+                    false => [[x, y], [x + w, y], [x, y + h], [x + w, y + h]],
+                    true => {
+                        let left = x.checked_sub(h)?;
+                        [[x, y], [left, y + h], [x + w, y + w], [left + w, y + w + h]]
+                    }
+                };
+                let inside = |[x, y]: &[usize; 2]| *x <= width && *y <= height;
+                corners.iter().all(inside).then_some(corners)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Detections that agree become one: `groupRectangles` in OpenCV's `cascadedetect.cpp`.
+
+/// A detection: whole pixels of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Detection {
+    /// Left edge.
+    pub x: i32,
+    /// Top edge.
+    pub y: i32,
+    /// Extent rightward.
+    pub width: i32,
+    /// Extent downward.
+    pub height: i32,
+}
+
+impl Detection {
+    /// The part inside a frame of that size; `None` where nothing is: `clipObjects`.
+    pub fn clipped(self, width: i32, height: i32) -> Option<Self> {
+        let (x, y) = (self.x.max(0), self.y.max(0));
+        let clipped = Self {
+            x,
+            y,
+            width: (self.x + self.width).min(width) - x,
+            height: (self.y + self.height).min(height) - y,
+        };
+        (clipped.width > 0 && clipped.height > 0).then_some(clipped)
+    }
+}
+
+/// Greatest difference of the edges of two detections of one face, in their size: `GROUP_EPS` in
+/// `CascadeClassifierImpl::detectMultiScale`.
+const TOLERANCE: f64 = 0.2;
+
+/// The means of the groups of more than `min_neighbors` of `detections`, in the order of the groups' first members, less
+/// those within another of more support. With 0 neighbours each detection stands for itself.
+pub fn group(detections: Vec<Detection>, min_neighbors: usize) -> Vec<Detection> {
+    if min_neighbors == 0 {
+        return detections;
+    }
+    let groups: Vec<Group> = groups(&detections)
+        .into_iter()
+        .filter(|group| group.count > min_neighbors)
+        .collect();
+    let within_another = |group: &Group| groups.iter().any(|other| group.is_within(other));
+    let kept = groups.iter().filter(|group| !within_another(group));
+    kept.map(|group| group.mean).collect()
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    mean: Detection,
+    count: usize,
+}
+
+impl Group {
+    fn of(members: &[Detection]) -> Self {
+        let count = members.len();
+        let factor = 1.0 / count as f32;
+        let mean = |side: fn(&Detection) -> i32| {
+            let sum: i64 = members.iter().map(|d| i64::from(side(d))).sum();
+            (sum as f32 * factor).round_ties_even() as i32
+        };
+        Self {
+            mean: Detection {
+                x: mean(|d| d.x),
+                y: mean(|d| d.y),
+                width: mean(|d| d.width),
+                height: mean(|d| d.height),
+            },
+            count,
+        }
+    }
+
+    /// Whether this lies within `other` and has less support. A group is no part of itself, as its support is not less
+    /// than its own, unless it has fewer than 3 members: then every other around it counts.
+    fn is_within(&self, other: &Self) -> bool {
+        let (a, b) = (self.mean, other.mean);
+        let margin = |side: i32| (f64::from(side) * TOLERANCE).round_ties_even() as i32;
+        let (dx, dy) = (margin(b.width), margin(b.height));
+        !std::ptr::eq(self, other)
+            && a.x >= b.x - dx
+            && a.y >= b.y - dy
+            && a.x + a.width <= b.x + b.width + dx
+            && a.y + a.height <= b.y + b.height + dy
+            && (other.count > self.count.max(3) || self.count < 3)
+    }
+}
+
+/// Detections that are similar, or linked by others that are, together: OpenCV's `partition`.
+fn groups(detections: &[Detection]) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let mut rest = detections.to_vec();
+    while !rest.is_empty() {
+        let mut members = vec![rest.remove(0)];
+        let mut next = 0;
+        while let Some(member) = members.get(next).copied() {
+            members.extend(rest.extract_if(.., |other| similar(&member, other)));
+            next += 1;
+        }
+        groups.push(Group::of(&members));
+    }
+    groups
+}
+
+/// `SimilarRects`.
+fn similar(a: &Detection, b: &Detection) -> bool {
+    let size = f64::from(a.width.min(b.width)) + f64::from(a.height.min(b.height));
+    let most = TOLERANCE * size * 0.5;
+    let near = |a: i32, b: i32| f64::from((a - b).abs()) <= most;
+    near(a.x, b.x)
+        && near(a.y, b.y)
+        && near(a.x + a.width, b.x + b.width)
+        && near(a.y + a.height, b.y + b.height)
+}

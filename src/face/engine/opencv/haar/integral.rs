@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Sums of an image's pixels over all rectangles with a corner at its origin, a band of rows at a time.
+//!
+//! Cell (x, y) covers the pixels above row y and left of column x; of tilted sums, those in the upward cone below which
+//! it lies (`cv::integral`). Sums wrap around: what is wanted of them are differences, which come out right as long as
+//! they fit 32 bits.
+
+/// Cells that a row is read beyond its end.
+const OVERHANG: usize = 64;
+
+/// Where cells lie in memory: in planes of rows. With a step of 2 between windows, even columns come before odd ones, so
+/// that neighbouring windows read neighbouring cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Distance of neighbouring windows, px.
+    pub step: usize,
+    /// Cells from one row to the next.
+    pub stride: usize,
+    /// Rows of a plane.
+    pub rows: usize,
+}
+
+/// What a plane's cells are sums of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plane {
+    /// Pixels.
+    Sums,
+    /// Squares of pixels.
+    Squares,
+    /// Pixels in a cone.
+    Tilted,
+}
+
+impl Layout {
+    /// For `rows` rows of cells over images of up to `width` pixels.
+    pub fn new(step: usize, width: usize, rows: usize) -> Self {
+        Self {
+            step,
+            stride: (width + 1).next_multiple_of(step),
+            rows,
+        }
+    }
+
+    /// Index of the cell at a column and row of a plane.
+    pub fn cell(&self, plane: Plane, [x, y]: [usize; 2]) -> usize {
+        let column = x % self.step * (self.stride / self.step) + x / self.step;
+        self.plane(plane) + y * self.stride + column
+    }
+
+    fn plane(&self, plane: Plane) -> usize {
+        plane as usize * self.stride * self.rows
+    }
+}
+
+/// The cells of a band of rows.
+#[derive(Debug, Default)]
+pub struct Integral {
+    /// Planes one after another.
+    cells: Vec<i32>,
+    /// Rows that are there.
+    filled: usize,
+    /// The last row of each plane, columns in their order.
+    sums: Vec<i32>,
+    squares: Vec<i32>,
+    cone: Option<Cone>,
+}
+
+impl Integral {
+    /// Begins an image of `width` pixels: row 0 is there, and 0.
+    pub fn begin(&mut self, layout: &Layout, width: usize, tilted: bool) {
+        let planes = if tilted { 3 } else { 2 };
+        self.cells
+            .resize(planes * layout.stride * layout.rows + OVERHANG, 0);
+        for row in [&mut self.sums, &mut self.squares] {
+            row.clear();
+            row.resize(width + 1, 0);
+        }
+        self.cone = tilted.then(|| Cone::new(width));
+        self.filled = 0;
+        self.store(layout);
+    }
+
+    /// Appends the row of cells below `pixels`.
+    #[inline(always)]
+    pub fn push(&mut self, layout: &Layout, pixels: &[u8]) {
+        let (mut sum, mut square) = (0, 0);
+        let cells = std::iter::zip(&mut self.sums[1..], &mut self.squares[1..]);
+        for (pixel, (sums, squares)) in pixels.iter().zip(cells) {
+            let pixel = i32::from(*pixel);
+            sum += pixel;
+            square += pixel * pixel;
+            *sums = sums.wrapping_add(sum);
+            *squares = squares.wrapping_add(square);
+        }
+        if let Some(cone) = &mut self.cone {
+            cone.push(pixels);
+        }
+        self.store(layout);
+    }
+
+    /// Forgets the rows above `first`, which becomes row 0.
+    pub fn forget(&mut self, layout: &Layout, first: usize) {
+        for plane in [Plane::Sums, Plane::Squares, Plane::Tilted] {
+            let start = layout.plane(plane);
+            let rows = start + first * layout.stride..start + self.filled * layout.stride;
+            if rows.end <= self.cells.len() {
+                self.cells.copy_within(rows, start);
+            }
+        }
+        self.filled -= first;
+    }
+
+    /// All cells from that of a row's first window on.
+    pub fn row(&self, layout: &Layout, row: usize) -> &[i32] {
+        &self.cells[row * layout.stride..]
+    }
+
+    #[inline(always)]
+    fn store(&mut self, layout: &Layout) {
+        let tilted = self.cone.as_ref().map(|cone| (Plane::Tilted, &cone.last));
+        let rows = [(Plane::Sums, &self.sums), (Plane::Squares, &self.squares)];
+        for (plane, row) in rows.into_iter().chain(tilted) {
+            let start = layout.cell(plane, [0, self.filled]);
+            let cells = &mut self.cells[start..][..layout.stride];
+            match layout.step {
+                1 => cells[..row.len()].copy_from_slice(row),
+                _ => deinterleave(row, cells),
+            }
+        }
+        self.filled += 1;
+    }
+}
+
+/// Even columns to the first half of `cells`, odd ones to the second.
+#[inline(always)]
+fn deinterleave(row: &[i32], cells: &mut [i32]) {
+    let (even, odd) = cells.split_at_mut(cells.len() / 2);
+    let (pairs, last) = row.as_chunks::<2>();
+    for ((even, odd), pair) in even.iter_mut().zip(odd).zip(pairs) {
+        [*even, *odd] = *pair;
+    }
+    if let [last] = last {
+        even[pairs.len()] = *last;
+    }
+}
+
+/// The last two rows of tilted sums.
+#[derive(Debug)]
+struct Cone {
+    last: Vec<i32>,
+    last_but_one: Vec<i32>,
+    /// The row of pixels above the last row of cells.
+    pixels: Vec<u8>,
+}
+
+impl Cone {
+    fn new(width: usize) -> Self {
+        Self {
+            last: vec![0; width + 1],
+            last_but_one: vec![0; width + 1],
+            pixels: vec![0; width],
+        }
+    }
+
+    /// Appends a row: the two cones above a cell overlap in the one two rows above it, and leave out two pixels. A cone
+    /// that stands beside the image holds what the nearest one above it holds.
+    fn push(&mut self, pixels: &[u8]) {
+        let (above, two_above) = (&self.last, &mut self.last_but_one);
+        let width = pixels.len();
+        let (first, last) = (two_above[0], two_above[width]);
+        for x in 0..=width {
+            let left = if x > 0 { above[x - 1] } else { first };
+            let right = if x < width { above[x + 1] } else { last };
+            let own = match x.checked_sub(1) {
+                Some(column) => i32::from(pixels[column]) + i32::from(self.pixels[column]),
+                None => 0,
+            };
+            two_above[x] = left
+                .wrapping_add(right)
+                .wrapping_sub(two_above[x])
+                .wrapping_add(own);
+        }
+        std::mem::swap(&mut self.last, &mut self.last_but_one);
+        self.pixels.copy_from_slice(pixels);
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Bilinear interpolation in fixed point, with the result of OpenCV's `INTER_LINEAR_EXACT` (`interpolationLinear` and
+//! `resize_bitExact` in its `resize.cpp`): weights in 256ths, and one rounding at the end. As nothing is rounded
+//! between, columns may be interpolated before rows; that leaves one row to pick from instead of two.
+
+/// The neighbours of one place along an axis: pixel `first` and the one after it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Tap {
+    first: u32,
+    /// Weight of the second neighbour, in 256ths; the first has the rest.
+    weight: u32,
+}
+
+/// The unit of weights: `ufixedpoint16` has 8 digits after the point.
+const ONE: u32 = 256;
+
+/// How an image is brought to another size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resizer {
+    width: usize,
+    columns: Vec<Tap>,
+    rows: Vec<Tap>,
+}
+
+impl Resizer {
+    /// From a size to another, width and height in pixels above 1.
+    pub fn new(from: [usize; 2], to: [usize; 2]) -> Self {
+        Self {
+            width: from[0],
+            columns: taps(from[0], to[0]),
+            rows: taps(from[1], to[1]),
+        }
+    }
+
+    /// Writes row `row` of the resized `image`; `column_sums` is memory to work in.
+    #[inline(always)]
+    pub fn row(&self, image: &[u8], row: usize, column_sums: &mut Vec<u16>, out: &mut [u8]) {
+        let Tap { first, weight } = self.rows[row];
+        let pair = &image[first as usize * self.width..][..2 * self.width];
+        let (upper, lower) = pair.split_at(self.width);
+        let (own, other) = ((ONE - weight) as u16, weight as u16);
+        column_sums.clear();
+        column_sums.extend(
+            std::iter::zip(upper, lower).map(|(a, b)| u16::from(*a) * own + u16::from(*b) * other),
+        );
+        for (out, tap) in out.iter_mut().zip(&self.columns) {
+            let first = tap.first as usize;
+            let [a, b] = [0, 1].map(|next| u32::from(column_sums[first + next]));
+            let sum = a * (ONE - tap.weight) + b * tap.weight;
+            *out = ((sum + ONE * ONE / 2) / (ONE * ONE)) as u8;
+        }
+    }
+}
+
+/// `interpolationLinear::getCoeffs`: the middles of pixels fall on one another. Beyond the first and the last pixel's
+/// middle their values are kept.
+fn taps(from: usize, to: usize) -> Vec<Tap> {
+    let scale = 1.0 / (to as f64 / from as f64);
+    let last_first = from.saturating_sub(2) as f64;
+    (0..to)
+        .map(|i| {
+            let place = (scale * (i as f64 + 0.5) - 0.5).clamp(0.0, from as f64 - 1.0);
+            let first = place.floor().min(last_first);
+            Tap {
+                first: first as u32,
+                weight: ((place - first) * f64::from(ONE)).round_ties_even() as u32,
+            }
+        })
+        .collect()
+}

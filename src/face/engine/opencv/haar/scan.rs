@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Judges the windows of a row, many at a time.
+//!
+//! As OpenCV does, window by window (`CascadeClassifierInvoker`, `HaarEvaluator::setWindow` and `predictOrdered`), so
+//! here in each lane: sums of pixels are whole numbers and exact, and what is not whole keeps OpenCV's order and precision.
+
+use fearless_simd::{Simd, f32x16, f64x8, i32x16, mask32x16, prelude::*};
+
+use super::program::{Corners, Decision, Measure, Outcome, Program, Stretches};
+use super::xml::MAX_TREE_NODES;
+
+/// Windows judged together.
+const LANES: usize = 16;
+
+/// A window is flat, and not looked at, from this on: `HaarEvaluator::setWindow`.
+const FLAT: f64 = 1e-1;
+
+/// One value in double precision for each lane.
+type Doubles<S> = (f64x8<S>, f64x8<S>);
+
+/// Memory to work on a row in.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// Factor that each window's measures are normalised by.
+    norms: Vec<f32>,
+    /// A bit for each window.
+    alive: Bits,
+    failed: Bits,
+}
+
+impl Row {
+    /// The windows that pass all stages, of `count` whose cells begin at the first of `cells`.
+    #[inline(always)]
+    pub fn faces<S: Simd>(
+        &mut self,
+        simd: S,
+        program: &Program,
+        cells: &[i32],
+        count: usize,
+    ) -> impl Iterator<Item = usize> {
+        self.first_stage(simd, program, cells, count);
+        skip_after_failures(&mut self.alive, &self.failed);
+        for stage in &program.stages[1..] {
+            let mut next = 0;
+            while let Some(first) = self.alive.next(next) {
+                let alive = self.alive.get(first);
+                let norms = f32x16::from_slice(simd, &self.norms[first..first + LANES]);
+                let passed = judge(simd, stage, &cells[first..], norms, alive);
+                self.alive.clear(first, alive & !passed);
+                next = first + LANES;
+            }
+        }
+        self.alive.ones()
+    }
+
+    /// Normalises all windows, and has the first stage judge them.
+    #[inline(always)]
+    fn first_stage<S: Simd>(&mut self, simd: S, program: &Program, cells: &[i32], count: usize) {
+        self.norms
+            .resize(count.next_multiple_of(LANES) + LANES, 0.0);
+        self.alive.reset(count);
+        self.failed.reset(count);
+        for first in (0..count).step_by(LANES) {
+            let window = &cells[first..];
+            let (norms, lively) = normalize(simd, program, window);
+            norms.store_slice(&mut self.norms[first..first + LANES]);
+            let there = u16::MAX >> LANES.saturating_sub(count - first);
+            let lively = lively & there;
+            let passed = judge(simd, &program.stages[0], window, norms, lively);
+            self.alive.set(first, passed);
+            self.failed.set(first, lively & !passed);
+        }
+    }
+}
+
+/// The factors by which windows' measures are normalised, and which of the windows are not flat.
+#[inline(always)]
+fn normalize<S: Simd>(simd: S, program: &Program, window: &[i32]) -> (f32x16<S>, u16) {
+    let [sums, squares] = program
+        .normalizer
+        .map(|corners| sum(simd, window, &corners));
+    let sums = f32x16::float_from(sums).widen();
+    // Sums of squares are unsigned; each half of one is exact in single precision.
+    let low = f32x16::float_from(squares & 0xffff).widen();
+    let high = f32x16::float_from((squares >> 16) & 0xffff).widen();
+    let norm = |sum: f64x8<S>, low: f64x8<S>, high: f64x8<S>| {
+        let squares = high * 65536.0 + low;
+        let variance = squares * program.area - sum * sum;
+        f64x8::splat(simd, 1.0) / variance.sqrt()
+    };
+    let norms: f32x16<S> = norm(sums.0, low.0, high.0).narrow(norm(sums.1, low.1, high.1));
+    let wide = norms.widen();
+    // Where the variance is 0 or below, the comparison is with infinity or NaN, and false.
+    let lively = |norm: f64x8<S>| (norm * program.area).simd_lt(FLAT).to_bitmask();
+    (norms, (lively(wide.0) | lively(wide.1) << 8) as u16)
+}
+
+/// Which of the windows `alive` pass `stage`.
+#[inline(always)]
+fn judge<S: Simd>(simd: S, stage: &Stretches, window: &[i32], norms: f32x16<S>, alive: u16) -> u16 {
+    let zero = f64x8::splat(simd, 0.0);
+    let mut votes = (zero, zero);
+    for stretch in &stage.stretches {
+        let mut decisions = &stretch.decisions[..];
+        while let Some(root) = decisions.first() {
+            let (tree, others) = decisions.split_at(root.remaining);
+            let vote = vote(simd, tree, window, norms);
+            votes = (votes.0 + vote.0, votes.1 + vote.1);
+            decisions = others;
+        }
+        if at_least(votes, stretch.hopeless) & alive == 0 {
+            return 0;
+        }
+    }
+    at_least(votes, stage.threshold) & alive
+}
+
+#[inline(always)]
+fn at_least<S: Simd>(values: Doubles<S>, bound: f64) -> u16 {
+    let bits = |values: f64x8<S>| values.simd_ge(bound).to_bitmask();
+    (bits(values.0) | bits(values.1) << 8) as u16
+}
+
+#[inline(always)]
+fn vote<S: Simd>(simd: S, tree: &[Decision], window: &[i32], norms: f32x16<S>) -> Doubles<S> {
+    if let [root] = tree
+        && let (Outcome::Vote(below), Outcome::Vote(above)) = (root.below, root.above)
+    {
+        let is_below = is_below(simd, root, window, norms);
+        return choose(is_below, splat(simd, below), splat(simd, above));
+    }
+    // Nodes come before their children.
+    let mut votes = [splat(simd, 0.0); MAX_TREE_NODES];
+    for (own, decision) in tree.iter().enumerate().rev() {
+        let of = |outcome| match outcome {
+            Outcome::Vote(vote) => splat(simd, vote),
+            Outcome::Decision(distance) => votes[own + distance],
+        };
+        let is_below = is_below(simd, decision, window, norms);
+        votes[own] = choose(is_below, of(decision.below), of(decision.above));
+    }
+    votes[0]
+}
+
+#[inline(always)]
+fn splat<S: Simd>(simd: S, value: f64) -> Doubles<S> {
+    (f64x8::splat(simd, value), f64x8::splat(simd, value))
+}
+
+#[inline(always)]
+fn choose<S: Simd>(mask: mask32x16<S>, yes: Doubles<S>, no: Doubles<S>) -> Doubles<S> {
+    let (low, high) = mask.widen();
+    (low.select(yes.0, no.0), high.select(yes.1, no.1))
+}
+
+#[inline(always)]
+fn is_below<S: Simd>(
+    simd: S,
+    decision: &Decision,
+    window: &[i32],
+    norms: f32x16<S>,
+) -> mask32x16<S> {
+    let value = measure(simd, &decision.measure, window);
+    (value * norms).simd_lt(decision.threshold)
+}
+
+/// `HaarEvaluator::OptFeature::calc`.
+#[inline(always)]
+fn measure<S: Simd>(simd: S, measure: &Measure, window: &[i32]) -> f32x16<S> {
+    let part =
+        |i: usize| f32x16::float_from(sum(simd, window, &measure.rects[i])) * measure.weights[i];
+    let value = part(0) + part(1);
+    if measure.weights[2] == 0.0 {
+        return value;
+    }
+    value + part(2)
+}
+
+#[inline(always)]
+fn sum<S: Simd>(simd: S, window: &[i32], corners: &Corners) -> i32x16<S> {
+    let [a, b, c, d] = corners.map(|offset| {
+        let first = offset as usize;
+        i32x16::from_slice(simd, &window[first..first + LANES])
+    });
+    a - b - c + d
+}
+
+/// A window that fails the first stage has the one after it left out: `CascadeClassifierInvoker`.
+///
+/// So of windows that fail in a row, the second, fourth … are left out, with the window after them if their number is
+/// odd.
+fn skip_after_failures(alive: &mut Bits, failed: &Bits) {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let mut skip_first = 0;
+    for (alive, failed) in alive.words.iter_mut().zip(&failed.words) {
+        let failed = failed & !skip_first;
+        let follows = failed << 1 | skip_first;
+        let odd_starts = failed & !EVEN & !follows;
+        let (ends, overflow) = odd_starts.overflowing_add(failed);
+        let skipped = (EVEN ^ ends << 1) & follows;
+        skip_first = u64::from(overflow);
+        *alive &= !skipped;
+    }
+}
+
+/// A bit for each window of a row.
+#[derive(Debug, Default)]
+struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// All bits 0; a run of [`LANES`] can begin at any of `count`.
+    fn reset(&mut self, count: usize) {
+        self.words.clear();
+        self.words.resize(count / 64 + 2, 0);
+    }
+
+    /// The first bit from `from` on that is 1.
+    #[inline(always)]
+    fn next(&self, from: usize) -> Option<usize> {
+        let mut word = from / 64;
+        let mut bits = self.words.get(word)? & u64::MAX << (from % 64);
+        while bits == 0 {
+            word += 1;
+            bits = *self.words.get(word)?;
+        }
+        Some(word * 64 + bits.trailing_zeros() as usize)
+    }
+
+    /// A run of bits.
+    #[inline(always)]
+    fn get(&self, first: usize) -> u16 {
+        let [low, high] = [0, 1].map(|i| u128::from(self.words[first / 64 + i]));
+        ((low | high << 64) >> (first % 64)) as u16
+    }
+
+    /// Sets the bits of a run to 1 that are 1 in `run`.
+    #[inline(always)]
+    fn set(&mut self, first: usize, run: u16) {
+        let run = u128::from(run) << (first % 64);
+        self.words[first / 64] |= run as u64;
+        self.words[first / 64 + 1] |= (run >> 64) as u64;
+    }
+
+    /// Sets the bits of a run to 0 that are 1 in `run`.
+    #[inline(always)]
+    fn clear(&mut self, first: usize, run: u16) {
+        let run = u128::from(run) << (first % 64);
+        self.words[first / 64] &= !(run as u64);
+        self.words[first / 64 + 1] &= !((run >> 64) as u64);
+    }
+
+    /// The bits that are 1.
+    fn ones(&self) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.next(0), |bit| self.next(bit + 1))
+    }
+}
