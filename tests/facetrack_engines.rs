@@ -158,15 +158,23 @@ fn a_truncated_or_changed_model_is_named() {
     }
 }
 
+/// In a process of its own: a runtime that was loaded once stays.
 #[test]
 fn a_missing_runtime_is_named() {
+    let runtime = Path::new("/nowhere/libonnxruntime.so");
     for model in [BUNDLE, YUNET] {
-        if model.find().is_none() {
+        let Some(path) = model.find() else {
             continue;
-        }
-        let element = element(model.engine);
-        element.set_property("onnxruntime", "/nowhere/libonnxruntime.so");
-        assert_names(&refusal(&element), Path::new("/nowhere/libonnxruntime.so"));
+        };
+        let run = Tool::new("gst-launch-1.0")
+            .args("videotestsrc ! facetrack")
+            .arg(&format!("engine={}", model.engine))
+            .arg(&format!("model={}", path.display()))
+            .arg(&format!("onnxruntime={}", runtime.display()))
+            .args("! fakesink")
+            .run();
+        assert!(!run.success, "{}", run.text);
+        assert_names(&run.text, runtime);
     }
 }
 
