@@ -4,9 +4,9 @@
 //! As OpenCV does, window by window (`CascadeClassifierInvoker`, `HaarEvaluator::setWindow` and `predictOrdered`), so
 //! here in each lane: sums of pixels are whole numbers and exact, and what is not whole keeps OpenCV's order and precision.
 
-use fearless_simd::{Simd, f32x16, f64x8, i32x16, mask32x16, prelude::*};
+use fearless_simd::{Simd, f32x16, f64x8, i32x16, prelude::*};
 
-use super::program::{Corners, Decision, Measure, Outcome, Program, Stretches};
+use super::program::{Corners, Decision, Measure, Outcome, Panel, Program};
 use super::xml::MAX_TREE_NODES;
 
 /// Windows judged together.
@@ -40,12 +40,12 @@ impl Row {
     ) -> impl Iterator<Item = usize> {
         self.first_stage(simd, program, cells, count);
         skip_after_failures(&mut self.alive, &self.failed);
-        for stage in &program.stages[1..] {
+        for panel in &program.panels[1..] {
             let mut next = 0;
             while let Some(first) = self.alive.next(next) {
                 let alive = self.alive.get(first);
                 let norms = f32x16::from_slice(simd, &self.norms[first..first + LANES]);
-                let passed = judge(simd, stage, &cells[first..], norms, alive);
+                let passed = judge(simd, panel, &cells[first..], norms, alive);
                 self.alive.clear(first, alive & !passed);
                 next = first + LANES;
             }
@@ -66,7 +66,7 @@ impl Row {
             norms.store_slice(&mut self.norms[first..first + LANES]);
             let there = u16::MAX >> LANES.saturating_sub(count - first);
             let lively = lively & there;
-            let passed = judge(simd, &program.stages[0], window, norms, lively);
+            let passed = judge(simd, &program.panels[0], window, norms, lively);
             self.alive.set(first, passed);
             self.failed.set(first, lively & !passed);
         }
@@ -95,24 +95,26 @@ fn normalize<S: Simd>(simd: S, program: &Program, window: &[i32]) -> (f32x16<S>,
     (norms, (lively(wide.0) | lively(wide.1) << 8) as u16)
 }
 
-/// Which of the windows `alive` pass `stage`.
+/// Which of the windows `alive` pass a stage.
 #[inline(always)]
-fn judge<S: Simd>(simd: S, stage: &Stretches, window: &[i32], norms: f32x16<S>, alive: u16) -> u16 {
-    let zero = f64x8::splat(simd, 0.0);
-    let mut votes = (zero, zero);
-    for stretch in &stage.stretches {
-        let mut decisions = &stretch.decisions[..];
-        while let Some(root) = decisions.first() {
-            let (tree, others) = decisions.split_at(root.remaining);
+fn judge<S: Simd>(simd: S, panel: &Panel, window: &[i32], norms: f32x16<S>, alive: u16) -> u16 {
+    let mut votes = splat(simd, panel.start);
+    for part in &panel.parts {
+        for stump in &part.stumps {
+            let value = measure(simd, &stump.measure, window) * norms;
+            let (low, high) = value.simd_lt(stump.threshold).widen();
+            votes.0 = low.select(votes.0 + stump.gain, votes.0);
+            votes.1 = high.select(votes.1 + stump.gain, votes.1);
+        }
+        for tree in &part.trees {
             let vote = vote(simd, tree, window, norms);
             votes = (votes.0 + vote.0, votes.1 + vote.1);
-            decisions = others;
         }
-        if at_least(votes, stretch.hopeless) & alive == 0 {
+        if at_least(votes, part.hopeless) & alive == 0 {
             return 0;
         }
     }
-    at_least(votes, stage.threshold) & alive
+    at_least(votes, panel.threshold) & alive
 }
 
 #[inline(always)]
@@ -121,23 +123,19 @@ fn at_least<S: Simd>(values: Doubles<S>, bound: f64) -> u16 {
     (bits(values.0) | bits(values.1) << 8) as u16
 }
 
+/// The votes of a tree, from its last nodes to its root.
 #[inline(always)]
 fn vote<S: Simd>(simd: S, tree: &[Decision], window: &[i32], norms: f32x16<S>) -> Doubles<S> {
-    if let [root] = tree
-        && let (Outcome::Vote(below), Outcome::Vote(above)) = (root.below, root.above)
-    {
-        let is_below = is_below(simd, root, window, norms);
-        return choose(is_below, splat(simd, below), splat(simd, above));
-    }
-    // Nodes come before their children.
     let mut votes = [splat(simd, 0.0); MAX_TREE_NODES];
     for (own, decision) in tree.iter().enumerate().rev() {
         let of = |outcome| match outcome {
             Outcome::Vote(vote) => splat(simd, vote),
-            Outcome::Decision(distance) => votes[own + distance],
+            Outcome::Decision(node) => votes[node],
         };
-        let is_below = is_below(simd, decision, window, norms);
-        votes[own] = choose(is_below, of(decision.below), of(decision.above));
+        let (below, above) = (of(decision.below), of(decision.above));
+        let value = measure(simd, &decision.measure, window) * norms;
+        let (low, high) = value.simd_lt(decision.threshold).widen();
+        votes[own] = (low.select(below.0, above.0), high.select(below.1, above.1));
     }
     votes[0]
 }
@@ -145,23 +143,6 @@ fn vote<S: Simd>(simd: S, tree: &[Decision], window: &[i32], norms: f32x16<S>) -
 #[inline(always)]
 fn splat<S: Simd>(simd: S, value: f64) -> Doubles<S> {
     (f64x8::splat(simd, value), f64x8::splat(simd, value))
-}
-
-#[inline(always)]
-fn choose<S: Simd>(mask: mask32x16<S>, yes: Doubles<S>, no: Doubles<S>) -> Doubles<S> {
-    let (low, high) = mask.widen();
-    (low.select(yes.0, no.0), high.select(yes.1, no.1))
-}
-
-#[inline(always)]
-fn is_below<S: Simd>(
-    simd: S,
-    decision: &Decision,
-    window: &[i32],
-    norms: f32x16<S>,
-) -> mask32x16<S> {
-    let value = measure(simd, &decision.measure, window);
-    (value * norms).simd_lt(decision.threshold)
 }
 
 /// `HaarEvaluator::OptFeature::calc`.
