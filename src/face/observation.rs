@@ -187,3 +187,36 @@ pub struct EulerAngles {
     /// Around the viewing axis.
     pub roll: f32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_face_is_followed_by_its_landmarks_unless_a_detectors_box_says_where_it_is() {
+        let found = Observation::from_bbox(Rect::new(0.0, 0.0, 100.0, 80.0));
+        let mut point = Landmark::default();
+        let points = (0..478).map(|i| {
+            point.x = i as f32;
+            point
+        });
+        let landmarks = Some(Landmarks {
+            scheme: LandmarkScheme::MediaPipe478,
+            points: points.collect(),
+        });
+        let (center, mean) = (Point::new(50.0, 40.0), Point::new(238.5, 0.0));
+        for (key_points, landmarks, want) in [
+            (0, None, center),
+            (5, None, center),
+            (0, landmarks.clone(), mean),
+            (5, landmarks, center),
+        ] {
+            let face = Observation {
+                key_points: vec![Point::default(); key_points],
+                landmarks,
+                ..found.clone()
+            };
+            assert_eq!(face.centroid(), want);
+        }
+    }
+}

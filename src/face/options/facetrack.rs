@@ -90,7 +90,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::float(
         "presence-confidence",
         (0.0, 1.0, 0.5),
-        "Least score of the landmark network for a face to be there",
+        "Least score of the landmark network for a face to be there; opencv-yunet-pyfeat reports a face below it without landmarks",
     )
     .access(Access::Playing)
     .engines(&["mediapipe", "opencv-yunet-pyfeat"]),
