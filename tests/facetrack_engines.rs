@@ -205,6 +205,7 @@ fn whether_frames_depend_on_one_another_is_known_before_ready() {
         ("mediapipe", "image", false),
         ("opencv-haar", "video", false),
         ("opencv-yunet", "video", false),
+        ("opencv-yunet-pyfeat", "video", false),
     ] {
         let element = element(engine);
         element.set_property_from_str("running-mode", mode);

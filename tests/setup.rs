@@ -360,6 +360,39 @@ fn unknown_names_and_bad_manifests_are_explained() {
 }
 
 #[test]
+fn the_doctor_names_what_is_missing_and_what_is_set() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox
+        .command(&["doctor"])
+        .env("STEP5_OPENCV_HAAR_CASCADE_PATH", "/nowhere/mine.xml")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = said(&output);
+    for model in [
+        "face_landmarker.task",
+        "face_detection_yunet_2023mar.onnx",
+        "haarcascade_frontalface_default.xml",
+    ] {
+        let finding = format!("✗ model file {model} not found");
+        let remedy = format!("→ facetrack-setup fetch {model}");
+        for part in [finding, remedy] {
+            assert!(said.contains(&part), "{part:?} not in\n{said}");
+        }
+    }
+    for part in [
+        "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
+        "✗ mediapipe: ",
+        "✗ opencv-haar: ",
+        "✗ opencv-yunet: ",
+        "✗ opencv-yunet-pyfeat: ",
+        "✓ scripted: ",
+    ] {
+        assert!(said.contains(part), "{part:?} not in\n{said}");
+    }
+}
+
+#[test]
 fn the_exports_keep_what_the_shell_says() {
     let sandbox = Sandbox::offline();
     let models = sandbox.path("my models");
