@@ -36,6 +36,9 @@ const FORMAT: &str = "OpenCV cascade";
 /// A cascade has no score of its own.
 const CONFIDENCE: f32 = 1.0;
 
+/// Longest side of a frame, px: enough for GStreamer's, and few enough for offsets of 32 bits and single precision.
+const MAX_SIDE: usize = 65_535;
+
 /// How faces are looked for: the arguments of OpenCV's `detectMultiScale`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
@@ -140,6 +143,11 @@ impl Engine for Haar {
     /// In OpenCV's order, from small to large; where `max_faces` leaves some out, the largest, largest first.
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let size = [frame.image.width(), frame.image.height()];
+        if size.iter().any(|side| *side > MAX_SIDE) {
+            let [width, height] = size;
+            let reason = format!("{width}×{height} pixels; a cascade is run on {MAX_SIDE} a side");
+            return Err(EngineError::Frame(reason));
+        }
         if !self.detector.prepare(size) {
             return Ok(Vec::new());
         }

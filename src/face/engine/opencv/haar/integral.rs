@@ -83,12 +83,12 @@ impl Integral {
     /// Appends the row of cells below `pixels`.
     #[inline(always)]
     pub fn push(&mut self, layout: &Layout, pixels: &[u8]) {
-        let (mut sum, mut square) = (0, 0);
+        let (mut sum, mut square) = (0i32, 0i32);
         let cells = std::iter::zip(&mut self.sums[1..], &mut self.squares[1..]);
         for (pixel, (sums, squares)) in pixels.iter().zip(cells) {
             let pixel = i32::from(*pixel);
-            sum += pixel;
-            square += pixel * pixel;
+            sum = sum.wrapping_add(pixel);
+            square = square.wrapping_add(pixel * pixel);
             *sums = sums.wrapping_add(sum);
             *squares = squares.wrapping_add(square);
         }
@@ -182,5 +182,87 @@ impl Cone {
         }
         std::mem::swap(&mut self.last, &mut self.last_but_one);
         self.pixels.copy_from_slice(pixels);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cv::integral`, from its definition.
+    fn expected(plane: Plane, image: &[Vec<u8>], [x, y]: [usize; 2]) -> u32 {
+        let mut sum = 0u32;
+        for (row, pixels) in image.iter().enumerate().take(y) {
+            let reach = (y - row - 1) as isize;
+            for (column, pixel) in pixels.iter().enumerate() {
+                let pixel = u32::from(*pixel);
+                sum = sum.wrapping_add(match plane {
+                    Plane::Sums if column < x => pixel,
+                    Plane::Squares if column < x => pixel * pixel,
+                    Plane::Tilted if (column as isize - x as isize + 1).abs() <= reach => pixel,
+                    _ => 0,
+                });
+            }
+        }
+        sum
+    }
+
+    fn noise(width: usize, height: usize) -> Vec<Vec<u8>> {
+        let row = |y| {
+            (0..width)
+                .map(move |x| ((x * x + 3 * y) * 37 % 256) as u8)
+                .collect()
+        };
+        (0..height).map(row).collect()
+    }
+
+    #[test]
+    fn cells_are_the_sums_that_they_are_said_to_be() {
+        let (band, kept) = (6, 4);
+        for (step, width) in [(1, 7), (1, 8), (2, 7), (2, 8), (2, 3)] {
+            let image = noise(width, 12);
+            let layout = Layout::new(step, width + 3, band + kept);
+            let mut integral = Integral::default();
+            for round in 0..2 {
+                integral.begin(&layout, width, true);
+                let mut top = 0;
+                for (y, pixels) in image.iter().enumerate() {
+                    if y + 1 - top == band + kept {
+                        integral.forget(&layout, band);
+                        top += band;
+                    }
+                    integral.push(&layout, pixels);
+                }
+                for plane in [Plane::Sums, Plane::Squares, Plane::Tilted] {
+                    for (x, y) in (0..=width).flat_map(|x| (top..=12).map(move |y| (x, y))) {
+                        let cells = integral.row(&layout, y - top);
+                        let cell = cells[layout.cell(plane, [x, 0])] as u32;
+                        let expected = expected(plane, &image, [x, y]);
+                        assert_eq!(cell, expected, "{plane:?} {step} {width} {x} {y} {round}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_that_wrap_around_have_right_differences() {
+        let (width, rows) = (40_000, 40);
+        let layout = Layout::new(1, width, rows + 1);
+        let mut integral = Integral::default();
+        integral.begin(&layout, width, false);
+        for _ in 0..rows {
+            integral.push(&layout, &vec![255; width]);
+        }
+        let at = |plane, x, y| integral.row(&layout, 0)[layout.cell(plane, [x, y])];
+        let sum = |plane| {
+            let (left, right) = (width - 24, width);
+            let upper = at(plane, right, 16).wrapping_sub(at(plane, left, 16));
+            let lower = at(plane, right, 40).wrapping_sub(at(plane, left, 40));
+            lower.wrapping_sub(upper)
+        };
+        assert!(at(Plane::Squares, width, rows) as u32 as usize != width * rows * 255 * 255);
+        assert_eq!(sum(Plane::Sums), 24 * 24 * 255);
+        assert_eq!(sum(Plane::Squares), 24 * 24 * 255 * 255);
     }
 }

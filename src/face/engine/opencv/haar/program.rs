@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A cascade made ready for one layout of the integrals.
-//!
-//! Votes are single-precision numbers, and the sums of those of any of OpenCV's cascades are exact in double precision
-//! (they need 47 bits at most). So votes may be counted in any order: the trees with the most say come first, and
-//! a stage is left as soon as the others can't save any window.
 
 use super::cascade::{Cascade, Child, Feature, Node, Stage, Tree};
 use super::integral::{Layout, Plane};
-
-/// Trees after which a stage is looked at for windows that can still pass.
-const TREES_BETWEEN_LOOKS: usize = 8;
-
-/// More than the rounding of a sum of votes that is not exact, and less than what votes are made of.
-const ROUNDING: f64 = 1e-6;
 
 /// The cascade, with rectangles as offsets of cells from a window's first.
 #[derive(Debug)]
@@ -33,21 +23,13 @@ pub type Corners = [u32; 4];
 pub struct Panel {
     /// Least sum of votes to pass.
     pub threshold: f64,
-    /// Votes of all stumps for values that are not below their bounds.
+    /// Votes of all stumps for values that are not below their bounds. Votes are single-precision numbers, and their sums
+    /// exact in double precision (those of OpenCV's cascades need 47 bits at most), so they may be counted in any order.
     pub start: f64,
-    /// Its trees, in parts.
-    pub parts: Vec<Part>,
-}
-
-/// Some trees of a stage.
-#[derive(Debug, Default)]
-pub struct Part {
-    /// Trees of one node.
+    /// Its trees of one node.
     pub stumps: Vec<Stump>,
-    /// Other trees: nodes, the root first.
+    /// Its other trees: nodes, the root first.
     pub trees: Vec<Vec<Decision>>,
-    /// The sum of votes below which a window fails whatever the trees of the parts to come say.
-    pub hopeless: f64,
 }
 
 /// A tree of one node.
@@ -139,109 +121,39 @@ fn measure(feature: &Feature, window: [usize; 2], layout: &Layout) -> Measure {
 }
 
 fn panel(stage: &Stage, measures: &[Measure]) -> Panel {
-    let threshold = f64::from(stage.threshold);
-    let mut voters: Vec<Voter> = stage
-        .trees
-        .iter()
-        .map(|tree| Voter::new(tree, measures))
-        .collect();
-    voters.sort_by(|a, b| b.say().total_cmp(&a.say()));
-    let start = voters.iter().map(Voter::start).sum();
-    let mut rest: f64 = voters.iter().map(Voter::most).sum();
-    let mut parts = Vec::new();
-    let mut voters = voters.into_iter().peekable();
-    while voters.peek().is_some() {
-        let mut part = Part::default();
-        for voter in voters.by_ref().take(TREES_BETWEEN_LOOKS) {
-            rest -= voter.most();
-            match voter {
-                Voter::Stump { stump, .. } => part.stumps.push(stump),
-                Voter::Tree { decisions, .. } => part.trees.push(decisions),
-            }
-        }
-        part.hopeless = threshold - rest - ROUNDING;
-        parts.push(part);
-    }
-    Panel {
-        threshold,
-        start,
-        parts,
-    }
-}
-
-/// A tree on its way into a panel.
-enum Voter {
-    Stump {
-        stump: Stump,
-        above: f64,
-    },
-    Tree {
-        decisions: Vec<Decision>,
-        votes: [f64; 2],
-    },
-}
-
-impl Voter {
-    fn new(tree: &Tree, measures: &[Measure]) -> Self {
+    let mut panel = Panel {
+        threshold: f64::from(stage.threshold),
+        start: 0.0,
+        stumps: Vec::new(),
+        trees: Vec::new(),
+    };
+    for tree in &stage.trees {
         let decisions: Vec<Decision> = tree
             .nodes
             .iter()
             .map(|node| decision(node, tree, measures))
             .collect();
-        if let [
-            Decision {
-                measure,
-                threshold,
-                below: Outcome::Vote(below),
-                above: Outcome::Vote(above),
-            },
-        ] = decisions[..]
-        {
-            let stump = Stump {
-                measure,
-                threshold,
-                gain: below - above,
-            };
-            return Self::Stump { stump, above };
-        }
-        let votes = tree.leaves.iter().map(|vote| f64::from(*vote));
-        let least = votes.clone().fold(f64::INFINITY, f64::min);
-        let greatest = votes.fold(f64::NEG_INFINITY, f64::max);
-        Self::Tree {
-            decisions,
-            votes: [least, greatest],
+        match decisions[..] {
+            [
+                Decision {
+                    measure,
+                    threshold,
+                    below: Outcome::Vote(below),
+                    above: Outcome::Vote(above),
+                },
+            ] => {
+                panel.start += above;
+                let gain = below - above;
+                panel.stumps.push(Stump {
+                    measure,
+                    threshold,
+                    gain,
+                });
+            }
+            _ => panel.trees.push(decisions),
         }
     }
-
-    /// What it adds to the votes before anything is measured.
-    fn start(&self) -> f64 {
-        match self {
-            Self::Stump { above, .. } => *above,
-            Self::Tree { .. } => 0.0,
-        }
-    }
-
-    /// The most that it adds to them then.
-    fn most(&self) -> f64 {
-        match self {
-            Self::Stump { stump, .. } => stump.gain.max(0.0),
-            Self::Tree {
-                votes: [_, greatest],
-                ..
-            } => *greatest,
-        }
-    }
-
-    /// How far its votes are apart.
-    fn say(&self) -> f64 {
-        match self {
-            Self::Stump { stump, .. } => stump.gain.abs(),
-            Self::Tree {
-                votes: [least, greatest],
-                ..
-            } => greatest - least,
-        }
-    }
+    panel
 }
 
 fn decision(node: &Node, tree: &Tree, measures: &[Measure]) -> Decision {

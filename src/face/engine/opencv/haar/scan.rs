@@ -99,28 +99,18 @@ fn normalize<S: Simd>(simd: S, program: &Program, window: &[i32]) -> (f32x16<S>,
 #[inline(always)]
 fn judge<S: Simd>(simd: S, panel: &Panel, window: &[i32], norms: f32x16<S>, alive: u16) -> u16 {
     let mut votes = splat(simd, panel.start);
-    for part in &panel.parts {
-        for stump in &part.stumps {
-            let value = measure(simd, &stump.measure, window) * norms;
-            let (low, high) = value.simd_lt(stump.threshold).widen();
-            votes.0 = low.select(votes.0 + stump.gain, votes.0);
-            votes.1 = high.select(votes.1 + stump.gain, votes.1);
-        }
-        for tree in &part.trees {
-            let vote = vote(simd, tree, window, norms);
-            votes = (votes.0 + vote.0, votes.1 + vote.1);
-        }
-        if at_least(votes, part.hopeless) & alive == 0 {
-            return 0;
-        }
+    for stump in &panel.stumps {
+        let value = measure(simd, &stump.measure, window) * norms;
+        let (low, high) = value.simd_lt(stump.threshold).widen();
+        votes.0 = low.select(votes.0 + stump.gain, votes.0);
+        votes.1 = high.select(votes.1 + stump.gain, votes.1);
     }
-    at_least(votes, panel.threshold) & alive
-}
-
-#[inline(always)]
-fn at_least<S: Simd>(values: Doubles<S>, bound: f64) -> u16 {
-    let bits = |values: f64x8<S>| values.simd_ge(bound).to_bitmask();
-    (bits(values.0) | bits(values.1) << 8) as u16
+    for tree in &panel.trees {
+        let vote = vote(simd, tree, window, norms);
+        votes = (votes.0 + vote.0, votes.1 + vote.1);
+    }
+    let passed = |votes: f64x8<S>| votes.simd_ge(panel.threshold).to_bitmask();
+    (passed(votes.0) | passed(votes.1) << 8) as u16 & alive
 }
 
 /// The votes of a tree, from its last nodes to its root.
@@ -235,5 +225,58 @@ impl Bits {
     /// The bits that are 1.
     fn ones(&self) -> impl Iterator<Item = usize> {
         std::iter::successors(self.next(0), |bit| self.next(bit + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One window after another.
+    fn skipped_one_by_one(failed: &[bool]) -> Vec<bool> {
+        let mut skip = false;
+        failed
+            .iter()
+            .map(|failed| {
+                let skipped = skip;
+                skip = *failed && !skipped;
+                skipped
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_window_after_a_failure_is_left_out() {
+        let mut state = 1u32;
+        for rate in [1, 2, 5, 9, 10] {
+            let failed: Vec<bool> = (0..500)
+                .map(|_| {
+                    state = state.wrapping_mul(1664525).wrapping_add(1013904223);
+                    state >> 16 & 0xff < 26 * rate
+                })
+                .collect();
+            let (mut alive, mut bits) = (Bits::default(), Bits::default());
+            alive.reset(500);
+            bits.reset(500);
+            for (window, failed) in failed.iter().enumerate() {
+                alive.set(window, 1);
+                bits.set(window, u16::from(*failed));
+            }
+            skip_after_failures(&mut alive, &bits);
+            let expected = skipped_one_by_one(&failed);
+            let left: Vec<usize> = (0..500).filter(|i| !expected[*i]).collect();
+            assert_eq!(alive.ones().collect::<Vec<_>>(), left, "{rate}");
+        }
+    }
+
+    #[test]
+    fn runs_of_bits_are_read_and_cleared_where_they_were_set() {
+        let mut bits = Bits::default();
+        bits.reset(130);
+        bits.set(60, 0b1010_0000_0000_1001);
+        assert_eq!(bits.ones().collect::<Vec<_>>(), [60, 63, 73, 75]);
+        assert_eq!(bits.get(60), 0b1010_0000_0000_1001);
+        bits.clear(63, 1);
+        assert_eq!((bits.next(61), bits.next(76)), (Some(73), None));
     }
 }

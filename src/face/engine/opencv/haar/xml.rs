@@ -262,3 +262,6 @@ fn single(number: f64) -> Result<f32, String> {
         false => Err(format!("{number} is not finite")),
     }
 }
+
+#[cfg(test)]
+mod tests;
