@@ -243,5 +243,6 @@ fn floats(constant: &TensorProto) -> Option<Floats> {
             .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
             .collect(),
     };
-    (values.len() == count && constant.raw_data.len() % 4 == 0).then_some(Floats { dims, values })
+    (values.len() == count && constant.raw_data.len().is_multiple_of(4))
+        .then_some(Floats { dims, values })
 }
