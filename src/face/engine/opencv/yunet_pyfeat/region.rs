@@ -2,17 +2,17 @@
 //! Where the landmark network looks for a face that YuNet found. Everything is in image pixels.
 //!
 //! MediaPipe knows two regions for a face: in single images the one around its detector's box, in videos, from a face's
-//! second frame on, the one around its last landmarks. Both were measured on 1088 faces of 6 pictures and 4 clips against
-//! YuNet's box, whose longer side is 1 here:
+//! second frame on, the one around its last landmarks. Both were measured on 1088 faces of 4 clips against YuNet's box,
+//! whose longer side is 1 here (± is the standard deviation within a clip):
 //!
 //! | | side | centre below that of the box |
 //! |---|---|---|
-//! | around MediaPipe's detection | 1.14 to 1.21 from clip to clip, ±4 % within one | 0.09 to 0.11, ±0.02 |
+//! | around MediaPipe's detection | 1.14 to 1.21, ±4 % | 0.09 to 0.11, ±0.02 |
 //! | around the landmarks | 1.28 to 1.33, ±4 % | 0.05 to 0.06, ±0.02 |
 //!
 //! The region here lies halfway, so that landmarks agree with both about equally: their distance is 0.009 of the eyes'
 //! distance to either, where MediaPipe's own two differ by 0.015. The box is the better measure of size: the spread is
-//! 6 % with the distance from eyes to mouth, 5 % with that between the eyes, and both shrink when a head turns away.
+//! 6 % with the distance from eyes to mouth, 5 % with that between the eyes, and one of them shrinks when a head turns.
 
 use crate::face::engine::mediapipe::Roi;
 use crate::face::geometry::{Point, RotatedRect, Size};
