@@ -59,7 +59,8 @@ pub fn hard(
     detections
 }
 
-fn is_usable(detection: &Detection) -> bool {
+/// Whether a detection has an area, a score and a place.
+pub(crate) fn is_usable(detection: &Detection) -> bool {
     let Detection {
         bbox,
         score,
@@ -157,5 +158,53 @@ mod tests {
                 assert_eq!(got.score, score, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_best_of_each_group_is_left() {
+        for (name, input, max_iou, want) in [
+            ("nothing", vec![], 0.3, vec![]),
+            (
+                "the better of two stays as it is",
+                vec![(2.0, 0.25), (0.0, 0.75)],
+                0.5,
+                vec![(0.0, 0.75)],
+            ),
+            (
+                "what was left out suppresses nothing",
+                vec![(0.0, 0.9), (4.0, 0.8), (8.0, 0.7)],
+                0.3,
+                vec![(0.0, 0.9), (8.0, 0.7)],
+            ),
+            (
+                "equal scores keep their order",
+                vec![(50.0, 0.5), (0.0, 0.5)],
+                0.3,
+                vec![(50.0, 0.5), (0.0, 0.5)],
+            ),
+            (
+                "an IoU of just the limit does not suppress",
+                vec![(0.0, 0.9), (0.0, 0.4)],
+                1.0,
+                vec![(0.0, 0.9), (0.0, 0.4)],
+            ),
+            (
+                "scores and places that are no numbers",
+                vec![(0.0, f32::NAN), (0.0, 0.0), (f32::NAN, 0.5)],
+                0.3,
+                vec![],
+            ),
+        ] {
+            let input = input.into_iter().map(|(x, s)| detection(x, s)).collect();
+            let want: Vec<_> = want.into_iter().map(|(x, s)| detection(x, s)).collect();
+            assert_eq!(hard(input, max_iou, |bbox| *bbox), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_compared_is_up_to_the_caller() {
+        let two = vec![detection(0.0, 0.9), detection(0.0, 0.4)];
+        let apart = |bbox: &Rect| Rect::new(bbox.x, bbox.y, 0.0, 0.0);
+        assert_eq!(hard(two.clone(), 0.3, apart), two);
     }
 }

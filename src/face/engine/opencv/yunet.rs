@@ -6,6 +6,8 @@
 mod decode;
 mod fit;
 mod heads;
+#[cfg(feature = "onnx")]
+mod load;
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +19,14 @@ use crate::face::engine::{
 use crate::face::image::ImageView;
 use crate::face::model::onnx_file::OnnxFile;
 use crate::face::model::{Model, ModelError, ModelFile, PROPERTY};
-use crate::face::nms::Detection;
+use crate::face::nms::{self, Detection};
 use crate::face::observation::{Observation, Origin};
 use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
 use decode::Level;
 use fit::Fit;
+
+#[cfg(feature = "onnx")]
+pub use load::load;
 
 /// Least scores, as the pipeline that this engine replaces had them.
 pub const THRESHOLDS: Thresholds = Thresholds {
@@ -47,14 +52,6 @@ const STRIDES: [usize; 3] = [8, 16, 32];
 /// bytes for each.
 const MAX_PIXELS: usize = 8192 * 4352;
 
-/// The published network.
-#[cfg(feature = "onnx")]
-const FILE: &str = "face_detection_yunet_2023mar.onnx";
-
-/// Folder that a collection of models keeps it in.
-#[cfg(feature = "onnx")]
-const FAMILY: &str = "yunet";
-
 /// Finds faces with YuNet.
 pub struct Detector {
     model: Box<dyn Model>,
@@ -66,33 +63,16 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// The detector of the YuNet file that is found by [`crate::face::locate::model`] or that `model` names.
+    /// The detector that runs `model`, the graph that [`rewrite`] makes, in any runtime; it was read from `path`. It is
+    /// run on inputs of two sizes.
     ///
     /// # Errors
-    /// When the runtime or the model is missing, damaged or another one.
-    #[cfg(feature = "onnx")]
-    pub fn load(
-        model: Option<&Path>,
+    /// When the model has other tensors or does not run.
+    pub fn new(
+        model: Box<dyn Model>,
+        path: &Path,
         config: &EngineConfig,
-    ) -> Result<(Self, ModelFile), ModelError> {
-        use crate::face::locate;
-        use crate::face::model::file;
-        use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
-
-        let path = locate::model(FILE, FAMILY, model, config.models_dir.as_deref())?;
-        let (bytes, file) = file::read(&path, "ONNX")?;
-        let bytes = rewritten(&path, bytes)?;
-        let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
-        let options = SessionOptions {
-            threads: config.threads,
-        };
-        let model = OnnxModel::from_bytes(&runtime, &path, &bytes, options)?;
-        Ok((Self::new(Box::new(model), &path, config)?, file))
-    }
-
-    /// The detector that runs `model`, the graph of [`heads::rewrite`], which was read from `path`. It is run on inputs
-    /// of two sizes.
-    fn new(model: Box<dyn Model>, path: &Path, config: &EngineConfig) -> Result<Self, ModelError> {
+    ) -> Result<Self, ModelError> {
         let mut detector = Self {
             model,
             path: path.to_owned(),
@@ -143,6 +123,7 @@ impl Detector {
         Ok(decode::decode(&levels, min_score, self.max_iou)
             .into_iter()
             .map(|detection| fit.to_frame(detection))
+            .filter(nms::is_usable)
             .collect())
     }
 
@@ -188,8 +169,13 @@ impl Detector {
     }
 }
 
-/// The ONNX file that computes what the published one, `bytes`, does, as [`heads::rewrite`] says.
-fn rewritten(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+/// Makes of the published ONNX file `bytes`, read from `path`, one that computes the same of images of any size, red
+/// first: its outputs are the channels `cls`, `obj`, `bbox` and `kps` of a stride in one tensor, the first two before the
+/// sigmoid.
+///
+/// # Errors
+/// When it is damaged or another file.
+pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
@@ -221,22 +207,19 @@ pub fn describe() -> EngineInfo {
     }
 }
 
-/// Loads the network that `config` names, or the published one.
-///
-/// # Errors
-/// When the runtime or the model is missing, damaged or another one.
-#[cfg(feature = "onnx")]
-pub fn load(config: &EngineConfig) -> Result<Yunet, EngineError> {
-    let (detector, file) = Detector::load(config.model.as_deref(), config)?;
-    Ok(Yunet {
-        info: EngineInfo {
-            models: vec![file],
-            ..describe()
-        },
-        detector,
-        max_faces: config.max_faces,
-        thresholds: THRESHOLDS,
-    })
+impl Yunet {
+    /// The engine that finds faces with `detector`, whose network is in `file`.
+    pub fn new(detector: Detector, file: ModelFile, config: &EngineConfig) -> Self {
+        Self {
+            info: EngineInfo {
+                models: vec![file],
+                ..describe()
+            },
+            detector,
+            max_faces: config.max_faces,
+            thresholds: THRESHOLDS,
+        }
+    }
 }
 
 impl Engine for Yunet {
@@ -276,3 +259,6 @@ fn observation(detection: Detection) -> Observation {
         ..Observation::from_bbox(detection.bbox)
     }
 }
+
+#[cfg(test)]
+mod tests;

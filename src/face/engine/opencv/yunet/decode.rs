@@ -51,12 +51,14 @@ pub fn decode(levels: &[Level<'_>; STRIDES.len()], min_score: f32, max_iou: f32)
 
 impl Level<'_> {
     fn collect(&self, level: usize, min_score: f32, candidates: &mut Vec<Candidate>) {
+        let least = least_logit(min_score);
         let cells = self.values.len() / CHANNELS;
-        let scores = self
-            .channel(CLASS, cells)
-            .iter()
-            .zip(self.channel(OBJECT, cells));
-        for (cell, (class, object)) in scores.enumerate() {
+        let logits = std::iter::zip(self.channel(CLASS, cells), self.channel(OBJECT, cells));
+        for (cell, (class, object)) in logits.enumerate() {
+            // Most cells are far from being a face, which shows without the sigmoid.
+            if class.min(*object) < least {
+                continue;
+            }
             let score = (sigmoid(*class) * sigmoid(*object)).sqrt();
             if score >= min_score {
                 candidates.push(Candidate { score, level, cell });
@@ -105,6 +107,185 @@ fn whole_pixels(bbox: &Rect) -> Rect {
     )
 }
 
+/// A logit that both of a cell reach whose score, the root of a product of two numbers of at most 1, is `min_score`.
+fn least_logit(min_score: f32) -> f32 {
+    /// More than `f32` loses in a logit below that of the greatest probability.
+    const SLACK: f32 = 0.01;
+    const GREATEST: f32 = 0.99;
+    let probability = (min_score.max(0.0) * min_score).min(GREATEST);
+    (probability / (1.0 - probability)).ln() - SLACK
+}
+
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A logit for a score of `p`, when both have it.
+    fn logit(p: f32) -> f32 {
+        (p / (1.0 - p)).ln()
+    }
+
+    /// Outputs of an input of 64×64 in which nothing is a face.
+    fn nothing() -> [Vec<f32>; 3] {
+        STRIDES.map(|stride| {
+            let cells = (64 / stride) * (64 / stride);
+            let mut values = vec![0.0; CHANNELS * cells];
+            values[..2 * cells].fill(-20.0);
+            values
+        })
+    }
+
+    fn levels(values: &[Vec<f32>; 3]) -> [Level<'_>; 3] {
+        std::array::from_fn(|i| Level {
+            stride: STRIDES[i],
+            columns: 64 / STRIDES[i],
+            values: &values[i],
+        })
+    }
+
+    fn set(values: &mut [Vec<f32>; 3], level: usize, cell: usize, numbers: [f32; CHANNELS]) {
+        let cells = values[level].len() / CHANNELS;
+        for (channel, number) in numbers.into_iter().enumerate() {
+            values[level][channel * cells + cell] = number;
+        }
+    }
+
+    /// A face with these logits and this box in the cell's units.
+    fn face(class: f32, object: f32, [x, y, width, height]: [f32; 4]) -> [f32; CHANNELS] {
+        let mut numbers = [0.0; CHANNELS];
+        numbers[..6].copy_from_slice(&[class, object, x, y, width.ln(), height.ln()]);
+        for (i, number) in numbers[6..].iter_mut().enumerate() {
+            *number = i as f32 / 4.0;
+        }
+        numbers
+    }
+
+    #[test]
+    fn a_cell_is_decoded_at_its_place() {
+        for (level, cell, column, row) in [
+            (0, 0, 0., 0.),
+            (0, 63, 7., 7.),
+            (1, 6, 2., 1.),
+            (2, 3, 1., 1.),
+        ] {
+            let mut values = nothing();
+            set(
+                &mut values,
+                level,
+                cell,
+                face(logit(0.9), logit(0.4), [0.5, 0.25, 2.0, 3.0]),
+            );
+            let got = decode(&levels(&values), 0.5, 0.3);
+            let [got] = &got[..] else {
+                panic!("{got:?}");
+            };
+            let stride = STRIDES[level] as f32;
+            let want = Rect::new(
+                (column + 0.5 - 1.0) * stride,
+                (row + 0.25 - 1.5) * stride,
+                2.0 * stride,
+                3.0 * stride,
+            );
+            assert!(
+                got.bbox.iou(&want) > 0.9999,
+                "{:?} is not {want:?}",
+                got.bbox
+            );
+            assert!((got.score - 0.6).abs() < 1e-6, "{}", got.score);
+            assert_eq!(got.key_points.len(), KEY_POINTS);
+            for (i, point) in got.key_points.iter().enumerate() {
+                let (x, y) = (2.0 * i as f32 / 4.0, (2.0 * i as f32 + 1.0) / 4.0);
+                let want = Point::new((column + x) * stride, (row + y) * stride);
+                assert!(point.distance(want) < 1e-4, "{point:?} is not {want:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn scores_below_the_threshold_are_no_faces() {
+        let face = face(1.25, 0.5, [0.0, 0.0, 4.0, 4.0]);
+        let score = (sigmoid(1.25) * sigmoid(0.5)).sqrt();
+        let mut values = nothing();
+        set(&mut values, 0, 20, face);
+        for (min_score, count) in [
+            (0.0, 1),
+            (-1.0, 1),
+            (score, 1),
+            (score + 1e-6, 0),
+            (1.0, 0),
+            (2.0, 0),
+            (f32::NAN, 0),
+        ] {
+            let got = decode(&levels(&values), min_score, 0.0);
+            let kept = got.iter().filter(|d| d.score == score).count();
+            assert_eq!(kept, count, "{min_score}");
+        }
+        set(
+            &mut values,
+            0,
+            20,
+            super::tests::face(90.0, 90.0, [0.0, 0.0, 4.0, 4.0]),
+        );
+        assert_eq!(
+            decode(&levels(&values), 1.0, 0.3).len(),
+            1,
+            "certainty is enough"
+        );
+    }
+
+    #[test]
+    fn numbers_from_nowhere_are_no_faces() {
+        const NAN: f32 = f32::NAN;
+        const INFINITE: f32 = f32::INFINITY;
+        for number in [NAN, INFINITE, -INFINITE, f32::MAX, 1e30] {
+            for channel in 0..CHANNELS {
+                let mut numbers = face(3.0, 3.0, [0.5, 0.5, 4.0, 4.0]);
+                numbers[channel] = number;
+                let mut values = nothing();
+                set(&mut values, 1, 5, numbers);
+                for face in decode(&levels(&values), 0.5, 0.3) {
+                    let Rect {
+                        x,
+                        y,
+                        width,
+                        height,
+                    } = face.bbox;
+                    assert!((x + y + width + height).is_finite(), "{face:?}");
+                    assert!(width > 0.0 && height > 0.0, "{face:?}");
+                    assert!((0.0..=1.0).contains(&face.score), "{face:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_best_candidates_are_looked_at() {
+        let cells = 2 * TOP_K;
+        let mut values = vec![0.0; CHANNELS * cells];
+        // Better and better, each apart from the others.
+        for cell in 0..cells {
+            values[cell] = cell as f32 * 1e-4;
+            values[cells + cell] = 9.0;
+            values[(BOX + 2) * cells + cell] = -1.0;
+            values[(BOX + 3) * cells + cell] = -1.0;
+        }
+        let wide = Level {
+            stride: 8,
+            columns: cells,
+            values: &values,
+        };
+        let none = Level {
+            stride: 8,
+            columns: 1,
+            values: &[],
+        };
+        let got = decode(&[none, wide, none], 0.0, 0.3);
+        assert_eq!(got.len(), TOP_K);
+        assert!(got.is_sorted_by(|a, b| a.score >= b.score));
+        assert!(got[TOP_K - 1].bbox.x > (cells - TOP_K - 1) as f32 * 8.0);
+    }
 }
