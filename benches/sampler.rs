@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Milliseconds that the resampler takes for a detector's and a landmark network's input, for every frame format.
+//! Milliseconds that the resampler takes for a detector's and a landmark network's input, and for a whole frame as it is
+//! and at a width of 640, for every frame format.
 //!
 //! `cargo bench --no-default-features --bench sampler [-- FORMAT…]`
 
@@ -26,8 +27,15 @@ fn main() {
         .collect();
     println!("ms a crop (median), one thread");
     println!(
-        "{:<8}{:<12}{:>14}{:>14}{:>14}{:>14}",
-        "format", "frame", "detector 128", "face 256", "… interleaved", "… on a corner"
+        "{:<8}{:<12}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}",
+        "format",
+        "frame",
+        "detector 128",
+        "face 256",
+        "… interleaved",
+        "… on a corner",
+        "one to one",
+        "640 wide"
     );
     for (width, height) in [(640, 360), (1920, 1080)] {
         for format in FORMATS {
@@ -47,7 +55,7 @@ fn main() {
     }
 }
 
-fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 4] {
+fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 6] {
     let buffers: Vec<(Vec<u8>, usize)> = format
         .plane_layout(width, height)
         .into_iter()
@@ -87,7 +95,22 @@ fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 4] {
     };
     (detector.width, detector.height) = (128, 128);
     detector.border = Border::Black;
-    [detector, face, interleaved, on_a_corner].map(|crop| median_ms(&crop, &image))
+    let whole = |columns: usize, rows: usize| Crop {
+        roi: RotatedRect {
+            center: face.roi.center,
+            size: Size::new(w, h),
+            rotation: 0.0,
+        },
+        width: columns,
+        height: rows,
+        range: ValueRange::BYTE,
+        border: Border::Black,
+        layout: Layout::Planar,
+    };
+    let one_to_one = whole(width, height);
+    let narrow = whole(640, 640 * height / width);
+    [detector, face, interleaved, on_a_corner, one_to_one, narrow]
+        .map(|crop| median_ms(&crop, &image))
 }
 
 fn median_ms(crop: &Crop, image: &ImageView) -> f64 {

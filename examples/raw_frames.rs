@@ -2,17 +2,21 @@
 //! The face-tracking domain without GStreamer: raw RGB frames in, one JSON line a frame out.
 //!
 //! ```sh
-//! ffmpeg -i clip.mp4 -f rawvideo -pix_fmt rgb24 - | cargo run --release --example raw_frames -- 640 360 30 > clip.jsonl
+//! ffmpeg -i clip.mp4 -f rawvideo -pix_fmt rgb24 - |
+//!     cargo run --release --example raw_frames -- mediapipe 640 360 30 max-faces=1 > clip.jsonl
 //! ```
 //!
-//! Arguments: width, height, frames a second, greatest number of faces (1), running mode (`video` or `image`). A single
-//! face in a video is smoothed, as MediaPipe's own tasks do it.
+//! Arguments: engine, width, height, frames a second, then any of `max-faces`, `running-mode`, `detection-confidence`,
+//! `detect-max-width`, `nms-threshold`, `threads`, `model`, with the meaning that these properties of the element have.
+//! Landmarks are smoothed where the engine's original does it.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write, stdin, stdout};
 use std::time::{Duration, Instant};
 
-use gstfacetrack::face::engine::{Engine, EngineConfig, Frame, RunningMode, Wanted, mediapipe};
+use gstfacetrack::face::engine::{
+    Engine, EngineConfig, EngineKind, Frame, RunningMode, Thresholds, Wanted, load,
+};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::observation::Observation;
 use gstfacetrack::face::smoothing::{LandmarkSmoother, OneEuro};
@@ -20,30 +24,24 @@ use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let argument = |index: usize, name: &str| {
-        arguments
-            .get(index)
-            .ok_or_else(|| format!("argument {}: {name} is missing", index + 1))
+    let [engine, width, height, fps, options @ ..] = &arguments[..] else {
+        return Err("usage: raw_frames ENGINE WIDTH HEIGHT FPS [OPTION=VALUE …]".into());
     };
-    let width: usize = argument(0, "width")?.parse()?;
-    let height: usize = argument(1, "height")?.parse()?;
-    let fps: f64 = argument(2, "frames a second")?.parse()?;
-    let max_faces: usize = arguments.get(3).map_or(Ok(1), |n| n.parse())?;
-    let running_mode = match arguments.get(4).map(String::as_str) {
-        None | Some("video") => RunningMode::Video,
-        Some("image") => RunningMode::Image,
-        Some(other) => return Err(format!("{other:?} is neither video nor image").into()),
-    };
+    let kind: EngineKind = engine.parse()?;
+    let (width, height): (usize, usize) = (width.parse()?, height.parse()?);
+    let fps: f64 = fps.parse()?;
+    let mut config = EngineConfig::default();
+    let mut thresholds = kind.thresholds();
+    for option in options {
+        set(&mut config, &mut thresholds, option)?;
+    }
 
     let loading = Instant::now();
-    let mut engine = mediapipe::load(&EngineConfig {
-        running_mode,
-        max_faces: Some(max_faces),
-        ..EngineConfig::default()
-    })?;
+    let mut engine = load(kind, &config)?;
+    engine.set_thresholds(thresholds);
     eprintln!("loaded in {:.0?}", loading.elapsed());
 
-    let mut smoother = (max_faces == 1 && running_mode == RunningMode::Video).then(new_smoother);
+    let mut smoother = kind.smooths_natively(&config).then(new_smoother);
     let mut pixels = vec![0; width * height * 3];
     let mut spent = Vec::new();
     for index in 0.. {
@@ -53,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         let time = Duration::from_millis((1000.0 * f64::from(index) / fps).round() as u64);
         let image = ImageView::rgb(width, height, &pixels)?;
-        let faces = track(&mut engine, &mut smoother, &Frame { image, time })?;
+        let faces = track(engine.as_mut(), &mut smoother, &Frame { image, time })?;
         spent.push(start.elapsed());
         let faces: Vec<_> = faces.iter().map(face_json).collect();
         let line = json!({"i": index, "t_ms": time.as_millis() as u64, "faces": faces});
@@ -63,13 +61,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Applies `option`, a name, an equals sign and a value.
+fn set(
+    config: &mut EngineConfig,
+    thresholds: &mut Thresholds,
+    option: &str,
+) -> Result<(), Box<dyn Error>> {
+    match option.split_once('=') {
+        Some(("max-faces", value)) => config.max_faces = Some(value.parse()?),
+        Some(("running-mode", "video")) => config.running_mode = RunningMode::Video,
+        Some(("running-mode", "image")) => config.running_mode = RunningMode::Image,
+        Some(("detection-confidence", value)) => thresholds.detection = value.parse()?,
+        Some(("detect-max-width", value)) => config.detect_max_width = Some(value.parse()?),
+        Some(("nms-threshold", value)) => config.nms_threshold = value.parse()?,
+        Some(("threads", value)) => config.threads = value.parse()?,
+        Some(("model", value)) => config.model = Some(value.into()),
+        _ => return Err(format!("unknown option {option:?}").into()),
+    }
+    Ok(())
+}
+
 fn new_smoother() -> LandmarkSmoother {
     LandmarkSmoother::new(OneEuro::MEDIAPIPE)
 }
 
 /// Faces of a frame with everything that the engine measures.
 fn track(
-    engine: &mut impl Engine,
+    engine: &mut dyn Engine,
     smoother: &mut Option<LandmarkSmoother>,
     frame: &Frame<'_>,
 ) -> Result<Vec<Observation>, Box<dyn Error>> {
@@ -98,12 +116,14 @@ fn face_json(face: &Observation) -> Value {
         .flat_map(|blendshapes| blendshapes.iter())
         .map(|(name, value)| (name.to_owned(), json!(value)))
         .collect();
+    let key_points: Vec<_> = face.key_points.iter().map(|p| [p.x, p.y]).collect();
     let bbox = face.bbox;
     json!({
         "bbox": [bbox.x, bbox.y, bbox.width, bbox.height],
         "score": face.confidence,
         "origin": face.origin.name(),
         "landmarks": landmarks.collect::<Vec<_>>(),
+        "key_points": key_points,
         "blendshapes": blendshapes,
         "matrix": face.pose.map(|pose| pose.matrix),
     })

@@ -16,7 +16,7 @@ use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, Frame, Runnin
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::observation::Observation;
 use installed::engine;
-use recording::mean;
+use recording::{Recording, mean};
 
 /// Faces in the pictures, when they were recorded.
 const MAX_FACES: usize = 4;
@@ -71,7 +71,7 @@ fn pictures_are_measured_as_mediapipe_does() {
     let Some((folder, mut engine)) = set_up() else {
         return;
     };
-    let recording = recording::read(&folder, "mp0.10.21_tasks_image", "IMAGES");
+    let recording: Recording = recording::read(&folder, "mp0.10.21_tasks_image", "IMAGES");
     // Decoders of JPEG differ, those of PNG do not.
     let pictures = recording
         .frames

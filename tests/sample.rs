@@ -2,7 +2,9 @@
 //! The resampler against OpenCV, at the image's border, and with regions from outside reason.
 
 use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
-use gstfacetrack::face::image::{ColorRange, Colorimetry, ImageView, PixelFormat, Plane};
+use gstfacetrack::face::image::{
+    ChromaSite, ColorRange, Colorimetry, ImageView, PixelFormat, Plane,
+};
 use gstfacetrack::face::sample::{Border, Crop, Layout, SampleError, ValueRange};
 use serde_json::Value;
 
@@ -57,6 +59,16 @@ fn view<'a>(
     height: usize,
     planes: &'a [(Vec<u8>, usize)],
 ) -> ImageView<'a> {
+    view_of(format, width, height, Colorimetry::default(), planes)
+}
+
+fn view_of<'a>(
+    format: PixelFormat,
+    width: usize,
+    height: usize,
+    colorimetry: Colorimetry,
+    planes: &'a [(Vec<u8>, usize)],
+) -> ImageView<'a> {
     let planes: Vec<Plane> = planes
         .iter()
         .map(|(data, stride)| Plane {
@@ -64,7 +76,7 @@ fn view<'a>(
             stride: *stride,
         })
         .collect();
-    ImageView::new(format, width, height, Colorimetry::default(), &planes).expect("a whole image")
+    ImageView::new(format, width, height, colorimetry, &planes).expect("a whole image")
 }
 
 const FORMATS: [PixelFormat; 13] = {
@@ -125,6 +137,49 @@ fn one_to_one_changes_nothing() {
         let want: Vec<f32> = data.iter().map(|v| f32::from(*v)).collect();
         assert_eq!(sampled(&whole, &image), want, "{width}×{height}");
     }
+}
+
+/// Runs of whole pixels from an even column on are read in another way than others.
+#[test]
+fn whole_pixels_are_the_same_whichever_column_a_crop_starts_at() {
+    let sites = [(false, false), (false, true), (true, false), (true, true)];
+    for (width, height) in [(64, 2), (66, 1), (195, 5), (640, 3)] {
+        for format in FORMATS {
+            let planes = planes(format, width, height);
+            for (horizontally_cosited, vertically_cosited) in sites {
+                let mut colorimetry = view(format, width, height, &planes).colorimetry();
+                colorimetry.chroma_site = ChromaSite {
+                    horizontally_cosited,
+                    vertically_cosited,
+                };
+                let image = view_of(format, width, height, colorimetry, &planes);
+                let even = straight(&image, 0, width + 30);
+                let odd = straight(&image, 1, width + 29);
+                assert_eq!(
+                    even[1..],
+                    odd,
+                    "{format:?} {width}×{height} {colorimetry:?}"
+                );
+                // Also to the right and below, where there is no image.
+                let colored = even.iter().filter(|column| column.iter().any(|v| *v > 0.0));
+                assert!(colored.count() <= width);
+            }
+        }
+    }
+}
+
+/// The columns of an image and of the black below it from `first` on, one to one.
+fn straight(image: &ImageView, first: usize, count: usize) -> Vec<Vec<f32>> {
+    let rows = image.height() + 2;
+    let (w, h) = (count as f32, rows as f32);
+    let roi = region(first as f32 + w / 2.0, h / 2.0, w, h, 0.0);
+    let tensor = sampled(&crop(roi, count, rows, Border::Black), image);
+    (0..count)
+        .map(|column| {
+            let pixels = (0..rows).map(|row| (row * count + column) * 3);
+            pixels.flat_map(|at| tensor[at..at + 3].to_vec()).collect()
+        })
+        .collect()
 }
 
 #[test]

@@ -4,6 +4,8 @@
 pub mod file;
 #[cfg(feature = "onnx")]
 pub mod onnx;
+pub(crate) mod onnx_file;
+mod onnx_proto;
 pub mod task;
 pub mod tflite;
 

@@ -35,7 +35,32 @@ pub fn weighted(mut detections: Vec<Detection>, max_iou: f32) -> Vec<Detection> 
     merged
 }
 
-fn is_usable(detection: &Detection) -> bool {
+/// Leaves out detections whose IoU with a better one that is left exceeds `max_iou`; best first. The boxes that are
+/// compared are those that `compared` makes of the detections'.
+///
+/// Detections that have no area, no positive score or a coordinate that is no number are left out. This is
+/// `cv::dnn::NMSBoxes` in OpenCV's `nms.inl.hpp`.
+pub fn hard(
+    mut detections: Vec<Detection>,
+    max_iou: f32,
+    compared: impl Fn(&Rect) -> Rect,
+) -> Vec<Detection> {
+    detections.retain(is_usable);
+    detections.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let mut boxes: Vec<Rect> = Vec::new();
+    detections.retain(|detection| {
+        let bbox = compared(&detection.bbox);
+        let is_new = boxes.iter().all(|better| better.iou(&bbox) <= max_iou);
+        if is_new {
+            boxes.push(bbox);
+        }
+        is_new
+    });
+    detections
+}
+
+/// Whether a detection has an area, a score and a place.
+pub(crate) fn is_usable(detection: &Detection) -> bool {
     let Detection {
         bbox,
         score,
@@ -133,5 +158,53 @@ mod tests {
                 assert_eq!(got.score, score, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_best_of_each_group_is_left() {
+        for (name, input, max_iou, want) in [
+            ("nothing", vec![], 0.3, vec![]),
+            (
+                "the better of two stays as it is",
+                vec![(2.0, 0.25), (0.0, 0.75)],
+                0.5,
+                vec![(0.0, 0.75)],
+            ),
+            (
+                "what was left out suppresses nothing",
+                vec![(0.0, 0.9), (4.0, 0.8), (8.0, 0.7)],
+                0.3,
+                vec![(0.0, 0.9), (8.0, 0.7)],
+            ),
+            (
+                "equal scores keep their order",
+                vec![(50.0, 0.5), (0.0, 0.5)],
+                0.3,
+                vec![(50.0, 0.5), (0.0, 0.5)],
+            ),
+            (
+                "an IoU of just the limit does not suppress",
+                vec![(0.0, 0.9), (0.0, 0.4)],
+                1.0,
+                vec![(0.0, 0.9), (0.0, 0.4)],
+            ),
+            (
+                "scores and places that are no numbers",
+                vec![(0.0, f32::NAN), (0.0, 0.0), (f32::NAN, 0.5)],
+                0.3,
+                vec![],
+            ),
+        ] {
+            let input = input.into_iter().map(|(x, s)| detection(x, s)).collect();
+            let want: Vec<_> = want.into_iter().map(|(x, s)| detection(x, s)).collect();
+            assert_eq!(hard(input, max_iou, |bbox| *bbox), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_compared_is_up_to_the_caller() {
+        let two = vec![detection(0.0, 0.9), detection(0.0, 0.4)];
+        let apart = |bbox: &Rect| Rect::new(bbox.x, bbox.y, 0.0, 0.0);
+        assert_eq!(hard(two.clone(), 0.3, apart), two);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Recordings of MediaPipe Tasks, and how far an observation is from them.
+//! Recordings of what originals found, and how far an observation is from those of MediaPipe Tasks.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeMap;
@@ -11,23 +11,24 @@ use flate2::read::GzDecoder;
 use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::observation::Observation;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// What was found in the frames of a clip, or in pictures.
 #[derive(Deserialize)]
-pub struct Recording {
-    pub frames: Vec<Frame>,
+pub struct Recording<F = Face> {
+    pub frames: Vec<Frame<F>>,
 }
 
 /// What was found in a frame or in a picture.
 #[derive(Deserialize)]
-pub struct Frame {
+pub struct Frame<F = Face> {
     /// File name of a picture; empty for a frame.
     #[serde(default)]
     pub image: String,
-    pub faces: Vec<Face>,
+    pub faces: Vec<F>,
 }
 
-/// What was measured of a face, in px.
+/// What MediaPipe measured of a face, in px.
 #[derive(Deserialize)]
 pub struct Face {
     pub landmarks: Vec<[f32; 3]>,
@@ -36,7 +37,7 @@ pub struct Face {
 }
 
 /// Reads `folder/out/<original>/<clip>.json.gz`.
-pub fn read(folder: &Path, original: &str, clip: &str) -> Recording {
+pub fn read<F: DeserializeOwned>(folder: &Path, original: &str, clip: &str) -> Recording<F> {
     let path = folder.join(format!("out/{original}/{clip}.json.gz"));
     let file = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_reader(BufReader::new(GzDecoder::new(file))).expect("a recording")

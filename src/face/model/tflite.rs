@@ -5,10 +5,10 @@
 //! (`[1, 3, height, width]` where the file says `[1, height, width, 3]`), so that nothing is transposed; outputs keep
 //! the shapes of the file.
 
+mod encode;
 mod flatbuffer;
 mod graph;
 mod lower;
-mod onnx_proto;
 mod rewrite;
 mod schema;
 
@@ -33,7 +33,7 @@ pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
 fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     // The network's constants go before those of the graph are written: at load, memory is at its peak.
     let graph = graph(&schema::Network::parse(bytes)?)?;
-    Ok(onnx_proto::encode(&graph))
+    Ok(encode::encode(&graph))
 }
 
 fn graph(network: &schema::Network<'_>) -> Result<graph::Graph, Reason> {

@@ -73,6 +73,13 @@ impl Grid {
         }
     }
 
+    /// The whole pixel of element (0, 0), if elements lie on pixels, one to one.
+    pub fn whole_pixels(&self) -> Option<[i32; 2]> {
+        let is_straight = self.per_column == [1.0, 0.0] && self.per_row == [0.0, 1.0];
+        let is_whole = self.origin.iter().all(|position| position.fract() == 0.0);
+        (is_straight && is_whole).then_some(self.origin.map(|position| position as i32))
+    }
+
     /// One coordinate (0 = x, 1 = y) of [`LANES`] elements from (`column`, `row`) on, in steps.
     #[inline(always)]
     pub fn positions(&self, axis: usize, column: usize, row: usize) -> Lanes<i32> {

@@ -35,12 +35,31 @@ fn fill_from<S: Source>(source: &S, crop: &Crop, grid: &Grid, tensor: &mut [f32]
 #[inline(always)]
 fn fill_rows<S: Source>(source: &S, crop: &Crop, grid: &Grid, tensor: &mut [f32]) {
     let mut levels = [[0.0; LANES]; 3];
+    let first = grid.whole_pixels();
     for row in 0..crop.height {
         for column in (0..crop.width).step_by(LANES) {
-            look_up(source, crop.border, grid, column, row, &mut levels);
+            let pixel = first.and_then(|first| run_of_pixels(source.size(), first, column, row));
+            match pixel {
+                Some([x, y]) => source.pixels(x, y, &mut levels),
+                None => look_up(source, crop.border, grid, column, row, &mut levels),
+            }
             write(&levels, crop, column, row, tensor);
         }
     }
+}
+
+/// The pixel that element (`column`, `row`) lies on, if the [`LANES`] elements from there on lie on an image's pixels from
+/// an even column on.
+#[inline(always)]
+fn run_of_pixels(
+    [width, height]: [usize; 2],
+    first: [i32; 2],
+    column: usize,
+    row: usize,
+) -> Option<[usize; 2]> {
+    let x = usize::try_from(column as i64 + i64::from(first[0])).ok()?;
+    let y = usize::try_from(row as i64 + i64::from(first[1])).ok()?;
+    (x.is_multiple_of(2) && x + LANES <= width && y < height).then_some([x, y])
 }
 
 /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.

@@ -7,6 +7,7 @@
 //! neighbour has no weight.
 
 mod gray;
+mod pixels;
 mod rgb;
 mod yuv;
 
@@ -26,6 +27,10 @@ pub trait Source {
 
     /// Writes red, green and blue, 0…255 and not rounded, at positions inside the image.
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]);
+
+    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] whole pixels of row `y` from the even column `x`
+    /// on. They are what [`Source::colors`] yields there, found faster.
+    fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]);
 }
 
 /// The neighbours of positions along one axis.
@@ -72,7 +77,7 @@ impl Raster {
 
 /// A plane from which vertical neighbours are read.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
+pub struct Rows<'a> {
     /// The plane but for its last row.
     upper: &'a [u8],
     /// The plane but for its first row, and as long as `upper`: one bounds check does for both. A plane of one row is
@@ -91,6 +96,17 @@ impl<'a> Rows<'a> {
             lower,
             stride: plane.stride as u32,
         }
+    }
+
+    /// The bytes from row `y` on.
+    #[inline(always)]
+    fn row(&self, y: usize) -> &'a [u8] {
+        let stride = self.stride as usize;
+        let row = match y.checked_sub(1) {
+            None => Some(self.upper),
+            Some(above) => self.lower.get(above * stride..),
+        };
+        row.unwrap_or_default()
     }
 
     /// Byte offsets of pixels of `bytes` bytes; an image's planes are known to hold less than 4 GiB.

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenCV's YuNet.
+//! OpenCV's YuNet: faces with five key points, as `FaceDetectorYN` finds them.
+//!
+//! The stages are those of OpenCV 4.12's `face_detect.cpp`, one file each.
+
+mod decode;
+mod fit;
+mod heads;
+#[cfg(feature = "onnx")]
+mod load;
+
+use std::path::{Path, PathBuf};
+
+use ndarray::{ArrayD, IxDyn};
 
 use crate::face::engine::{
     Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
 };
 use crate::face::image::ImageView;
-use crate::face::model::{ModelError, ModelFile};
-use crate::face::nms::Detection;
-use crate::face::observation::Observation;
+use crate::face::model::onnx_file::OnnxFile;
+use crate::face::model::{Model, ModelError, ModelFile};
+use crate::face::nms::{self, Detection};
+use crate::face::observation::{Observation, Origin};
+use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
+use decode::Level;
+use fit::Fit;
+
+#[cfg(feature = "onnx")]
+pub use load::load;
 
 /// Least scores, as the pipeline that this engine replaces had them.
 pub const THRESHOLDS: Thresholds = Thresholds {
@@ -22,47 +41,155 @@ pub const NMS_THRESHOLD: f32 = 0.3;
 /// Widest frame that the network sees unless told otherwise, px.
 pub const MAX_WIDTH: usize = 640;
 
-/// Key points of a face: eyes (left in the image first), nose tip, corners of the mouth (left in the image first).
+/// Key points of a face: the eyes, the tip of the nose, the corners of the mouth. Of two, the one on the right side of
+/// the face comes first: in a picture of an upright face that is the one on the left.
 pub const KEY_POINTS: usize = 5;
 
+/// Pixels of the input from cell to cell of the network's outputs: `strides` in OpenCV's `face_detect.cpp`.
+const STRIDES: [usize; 3] = [8, 16, 32];
+
+/// Most pixels of the network's input: a little more than the frames of 8K television have. It takes half a hundred
+/// bytes for each.
+const MAX_PIXELS: usize = 8192 * 4352;
+
 /// Finds faces with YuNet.
-pub struct Detector {}
+pub struct Detector {
+    model: Box<dyn Model>,
+    path: PathBuf,
+    /// The last frame's input.
+    input: ArrayD<f32>,
+    max_width: Option<usize>,
+    max_iou: f32,
+}
 
 impl Detector {
-    /// The detector of the YuNet file that is found by [`crate::face::locate::model`] or that `model` names.
+    /// The detector that runs `model`, the graph that [`rewrite`] makes, in any runtime; it was read from `path`. It is
+    /// run on inputs of two sizes.
     ///
     /// # Errors
-    /// When the runtime or the model is missing, damaged or another one.
-    #[cfg(feature = "onnx")]
-    pub fn load(
-        _model: Option<&std::path::Path>,
-        _config: &EngineConfig,
-    ) -> Result<(Self, ModelFile), ModelError> {
-        Ok((
-            Self {},
-            ModelFile {
-                name: String::new(),
-                sha256: String::new(),
+    /// When the model has other tensors or does not run.
+    pub fn new(
+        model: Box<dyn Model>,
+        path: &Path,
+        config: &EngineConfig,
+    ) -> Result<Self, ModelError> {
+        let mut detector = Self {
+            model,
+            path: path.to_owned(),
+            input: ArrayD::zeros(IxDyn(&[])),
+            max_width: match config.detect_max_width {
+                None => Some(MAX_WIDTH),
+                Some(0) => None,
+                width => width,
             },
-        ))
+            max_iou: config.nms_threshold,
+        };
+        for (width, height) in [(64, 32), (32, 96)] {
+            detector.resize(&Fit::new(width, height, None))?;
+            detector.run()?;
+        }
+        Ok(detector)
     }
 
     /// Faces whose score is not below `min_score`, best first, in image px.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// [`ModelError::Run`], also for a frame that would need an absurd amount of memory.
     pub fn detect(
         &mut self,
-        _image: &ImageView<'_>,
-        _min_score: f32,
+        image: &ImageView<'_>,
+        min_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
-        Ok(Vec::new())
+        let fit = Fit::new(image.width(), image.height(), self.max_width);
+        self.resize(&fit)?;
+        let crop = Crop {
+            roi: fit.region(),
+            width: fit.input[0],
+            height: fit.input[1],
+            range: ValueRange::BYTE,
+            border: Border::Black,
+            layout: Layout::Planar,
+        };
+        let input = self.input.as_slice_mut().unwrap_or_default();
+        crop.sample(image, input)
+            .map_err(|reason| self.failed(reason.to_string()))?;
+        let outputs = self.run()?;
+        let level = |index: usize| Level {
+            stride: STRIDES[index],
+            columns: fit.input[0] / STRIDES[index],
+            values: outputs[index].as_slice().unwrap_or_default(),
+        };
+        let levels = [level(0), level(1), level(2)];
+        Ok(decode::decode(&levels, min_score, self.max_iou)
+            .into_iter()
+            .map(|detection| fit.to_frame(detection))
+            .filter(nms::is_usable)
+            .collect())
     }
+
+    /// Makes room for an input.
+    fn resize(&mut self, fit: &Fit) -> Result<(), ModelError> {
+        let [width, height] = fit.input;
+        if width * height > MAX_PIXELS {
+            return Err(self.failed(format!(
+                "an input of {width}×{height} pixels takes too much memory, set `detect-max-width`"
+            )));
+        }
+        let shape = [1, CHANNELS, height, width];
+        if self.input.shape() != shape {
+            self.input = ArrayD::zeros(IxDyn(&shape));
+        }
+        Ok(())
+    }
+
+    /// Runs the network on its input.
+    fn run(&mut self) -> Result<Vec<ArrayD<f32>>, ModelError> {
+        let outputs = self.model.run(&[self.input.view()])?;
+        let [_, _, height, width] = *self.input.shape() else {
+            return Err(self.failed("no input".to_owned()));
+        };
+        let shapes: Vec<&[usize]> = outputs.iter().map(ArrayD::shape).collect();
+        let wanted = STRIDES.map(|stride| [1, heads::CHANNELS, height / stride, width / stride]);
+        if shapes == wanted {
+            return Ok(outputs);
+        }
+        Err(ModelError::Tensors {
+            path: self.path.clone(),
+            expected: format!("YuNet ({wanted:?} of {:?})", self.input.shape()),
+            actual: format!("{shapes:?}"),
+        })
+    }
+
+    fn failed(&self, reason: String) -> ModelError {
+        ModelError::Run {
+            model: self.path.display().to_string(),
+            reason,
+        }
+    }
+}
+
+/// Makes of the published ONNX file `bytes`, read from `path`, one that computes the same of images of any size, red
+/// first: its outputs are the channels `cls`, `obj`, `bbox` and `kps` of a stride in one tensor, the first two before the
+/// sigmoid.
+///
+/// # Errors
+/// When it is damaged or another file.
+pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+    let mut file = OnnxFile::read(path, bytes)?;
+    heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
+        path: path.to_owned(),
+        expected: "YuNet of March 2023".to_owned(),
+        actual,
+    })?;
+    Ok(file.encode())
 }
 
 /// The engine.
 pub struct Yunet {
     info: EngineInfo,
+    detector: Detector,
+    max_faces: Option<usize>,
+    thresholds: Thresholds,
 }
 
 /// What the engine measures; no models are listed.
@@ -78,13 +205,19 @@ pub fn describe() -> EngineInfo {
     }
 }
 
-/// Loads the network that `config` names, or the published one.
-///
-/// # Errors
-/// When the runtime or the model is missing, damaged or another one.
-#[cfg(feature = "onnx")]
-pub fn load(_config: &EngineConfig) -> Result<Yunet, EngineError> {
-    Err(EngineError::Config("under construction".to_owned()))
+impl Yunet {
+    /// The engine that finds faces with `detector`, whose network is in `file`.
+    pub fn new(detector: Detector, file: ModelFile, config: &EngineConfig) -> Self {
+        Self {
+            info: EngineInfo {
+                models: vec![file],
+                ..describe()
+            },
+            detector,
+            max_faces: config.max_faces,
+            thresholds: THRESHOLDS,
+        }
+    }
 }
 
 impl Engine for Yunet {
@@ -92,10 +225,14 @@ impl Engine for Yunet {
         &self.info
     }
 
-    fn process(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        Ok(Vec::new())
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let min_score = self.thresholds.detection;
+        let mut faces = self.detector.detect(&frame.image, min_score)?;
+        faces.truncate(self.max_faces.unwrap_or(usize::MAX));
+        Ok(faces.into_iter().map(observation).collect())
     }
 
+    /// Nothing follows from a box.
     fn complete(
         &mut self,
         _: &mut Observation,
@@ -107,5 +244,19 @@ impl Engine for Yunet {
 
     fn reset(&mut self) {}
 
-    fn set_thresholds(&mut self, _: Thresholds) {}
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
 }
+
+fn observation(detection: Detection) -> Observation {
+    Observation {
+        confidence: Some(detection.score),
+        origin: Origin::Detected,
+        key_points: detection.key_points,
+        ..Observation::from_bbox(detection.bbox)
+    }
+}
+
+#[cfg(test)]
+mod tests;

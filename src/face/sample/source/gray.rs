@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frames of luma alone.
 
+use super::pixels::Component;
 use super::{Raster, Rows, Source, blend_luma, join};
 use crate::face::image::ImageView;
-use crate::face::sample::color::YuvToRgb;
+use crate::face::sample::color::{YuvToRgb, spread};
 use crate::face::sample::grid::{LANES, Lanes};
 
 /// GRAY8.
@@ -39,5 +40,15 @@ impl Source for Gray<'_> {
         let mut luma = [0; LANES];
         blend_luma(&words, &raster, &mut luma);
         self.to_rgb.apply_gray(&luma, out);
+    }
+
+    #[inline(always)]
+    fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]) {
+        let luma: Lanes<u8> = Component::new(self.rows, 0, 1).run(x, y);
+        let mut codes = [0; LANES];
+        for i in 0..LANES {
+            codes[i] = spread(luma[i]);
+        }
+        self.to_rgb.apply_gray(&codes, out);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frames of red, green and blue side by side.
 
+use super::pixels::Component;
 use super::{Raster, Rows, Source, blend, byte};
 use crate::face::image::{ImageView, PixelFormat};
 use crate::face::sample::grid::{LANES, Lanes};
@@ -50,6 +51,17 @@ impl<const BYTES: usize> Source for PackedRgb<'_, BYTES> {
             for i in 0..LANES {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|tap: usize| byte(pixels[tap][i], shift));
                 channel[i] = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]) {
+        for (channel, shift) in out.iter_mut().zip(self.shifts) {
+            let component = Component::new(self.rows, shift as usize / 8, BYTES);
+            let levels: Lanes<u8> = component.run(x, y);
+            for i in 0..LANES {
+                channel[i] = f32::from(levels[i]);
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod layouts;
 
+use super::pixels::{Component, Quarters, blend};
 use super::{Neighbours, Raster, Source, blend_luma, byte};
 use crate::face::image::{ChromaSite, ImageView, PixelFormat};
 use crate::face::sample::color::{Spread, YuvToRgb, spread};
@@ -36,6 +37,25 @@ impl Upsampling {
             Self::Both(_) | Self::Repeat => height.div_ceil(2),
         }
     }
+
+    /// Along rows of whole pixels.
+    fn across(self) -> Quarters {
+        match self {
+            Self::Both(site) | Self::Columns(site) => {
+                Quarters::interpolated(site.horizontally_cosited)
+            }
+            Self::Repeat => Quarters::REPEATED,
+        }
+    }
+
+    /// Between rows of whole pixels, unless each has its own chroma.
+    fn down(self) -> Option<Quarters> {
+        match self {
+            Self::Both(site) => Some(Quarters::interpolated(site.vertically_cosited)),
+            Self::Columns(_) => None,
+            Self::Repeat => Some(Quarters::REPEATED),
+        }
+    }
 }
 
 /// Y′CbCr; `P` knows where the samples are.
@@ -54,6 +74,9 @@ pub trait Planes {
 
     /// Reads the neighbours into words of luma, at [`LUMA_SHIFTS`], and of Cb and Cr, at [`Self::CHROMA_SHIFTS`].
     fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]);
+
+    /// Luma, Cb and Cr.
+    fn components(&self) -> [Component<'_>; 3];
 }
 
 impl<P: Planes> Yuv<P> {
@@ -100,6 +123,44 @@ impl<P: Planes> Source for Yuv<P> {
         blend_chroma(&words[1], P::CHROMA_SHIFTS, &chroma, &mut codes[1]);
         blend_chroma(&words[2], P::CHROMA_SHIFTS, &chroma, &mut codes[2]);
         self.to_rgb.apply(&codes, out);
+    }
+
+    #[inline(always)]
+    fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]) {
+        let [luma, cb, cr] = self.planes.components();
+        let luma: Lanes<u8> = luma.run(x, y);
+        let (cb, cr) = (self.chroma(&cb, x, y), self.chroma(&cr, x, y));
+        let mut codes = [[0; LANES]; 3];
+        for i in 0..LANES {
+            codes[0][i] = spread(luma[i]);
+            codes[1][i] = spread(cb[i]);
+            codes[2][i] = spread(cr[i]);
+        }
+        self.to_rgb.apply(&codes, out);
+    }
+}
+
+impl<P: Planes> Yuv<P> {
+    /// Chroma of whole pixels.
+    #[inline(always)]
+    fn chroma(&self, component: &Component<'_>, x: usize, y: usize) -> Lanes<u8> {
+        let [columns, rows] = self.chroma_size;
+        let across = self.upsampling.across();
+        let (own, other, quarters) = match self.upsampling.down() {
+            None => (y, y, 0),
+            Some(Quarters([before, _])) if y.is_multiple_of(2) => {
+                (y / 2, (y / 2).saturating_sub(1), before)
+            }
+            Some(Quarters([_, after])) => (y / 2, (y / 2 + 1).min(rows - 1), after),
+        };
+        let mut codes = component.columns(x, own, columns, across);
+        if quarters > 0 {
+            let other = component.columns(x, other, columns, across);
+            for i in 0..LANES {
+                codes[i] = blend(codes[i], other[i], quarters);
+            }
+        }
+        codes
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Where the Y′CbCr formats keep their samples.
 
+use super::super::pixels::Component;
 use super::super::{LUMA_SHIFTS, Raster, Rows, join};
 use super::{Planes, Yuv};
 use crate::face::image::{ImageView, PixelFormat};
@@ -49,6 +50,14 @@ impl Planes for SemiPlanar<'_> {
             }
         }
     }
+
+    #[inline(always)]
+    fn components(&self) -> [Component<'_>; 3] {
+        let [cb, cr] = self
+            .shifts
+            .map(|shift| Component::new(self.chroma, shift as usize / 8, 2));
+        [Component::new(self.luma, 0, 1), cb, cr]
+    }
 }
 
 /// I420 and YV12.
@@ -84,6 +93,11 @@ impl Planes for Planar<'_> {
             words[1][i] = join(self.cb.pair(cb_offsets[i]));
             words[2][i] = join(self.cr.pair(cr_offsets[i]));
         }
+    }
+
+    #[inline(always)]
+    fn components(&self) -> [Component<'_>; 3] {
+        [self.luma, self.cb, self.cr].map(|rows| Component::new(rows, 0, 1))
     }
 }
 
@@ -128,5 +142,16 @@ impl Planes for Packed<'_> {
                 words[i] = both as u32 | (both >> 16) as u32;
             }
         }
+    }
+
+    #[inline(always)]
+    fn components(&self) -> [Component<'_>; 3] {
+        let luma = self.luma_shift as usize / 8;
+        let chroma = 1 - luma;
+        [
+            Component::new(self.rows, luma, 2),
+            Component::new(self.rows, chroma, 4),
+            Component::new(self.rows, chroma + 2, 4),
+        ]
     }
 }
