@@ -80,3 +80,89 @@ fn levels(range: ColorRange) -> [u8; 256] {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::face::image::{Colorimetry, PixelFormat, Plane};
+
+    /// Red, green, blue, and what OpenCV makes of them.
+    #[derive(Deserialize)]
+    struct Golden {
+        greys: Vec<[u8; 4]>,
+    }
+
+    /// Grey of an image of 4 columns whose planes have that many bytes beyond each row.
+    fn grey(format: PixelFormat, range: ColorRange, planes: &[Vec<u8>], padding: usize) -> Vec<u8> {
+        let height = planes[0].len() / (format.plane_layout(4, 1)[0].0);
+        let padded: Vec<(Vec<u8>, usize)> = std::iter::zip(planes, format.plane_layout(4, height))
+            .map(|(plane, (bytes, _))| {
+                let rows = plane.chunks_exact(bytes);
+                let padded = rows.flat_map(|row| [row, &vec![0xaa; padding]].concat());
+                (padded.collect(), bytes + padding)
+            })
+            .collect();
+        let planes: Vec<Plane> = padded
+            .iter()
+            .map(|(data, stride)| Plane {
+                data,
+                stride: *stride,
+            })
+            .collect();
+        let colorimetry = Colorimetry {
+            range,
+            ..Colorimetry::default()
+        };
+        let image = ImageView::new(format, 4, height, colorimetry, &planes).unwrap();
+        let mut out = vec![1, 2, 3];
+        luma(&image, &mut out);
+        out
+    }
+
+    #[test]
+    fn colors_are_as_grey_as_opencv_makes_them() {
+        let golden = include_str!("../../../tests/golden/haar.json");
+        let golden: Golden = serde_json::from_str(golden).unwrap();
+        let colors = &golden.greys[..golden.greys.len() / 4 * 4];
+        let expected: Vec<u8> = colors.iter().map(|color| color[3]).collect();
+        // Channels in their order in memory; 3 stands for a byte that is ignored.
+        for (format, order) in [
+            (Rgb, &[0, 1, 2][..]),
+            (Bgr, &[2, 1, 0]),
+            (Rgbx, &[0, 1, 2, 3]),
+            (Bgrx, &[2, 1, 0, 3]),
+            (Xrgb, &[3, 0, 1, 2]),
+            (Xbgr, &[3, 2, 1, 0]),
+        ] {
+            let pixels = colors.iter().flat_map(|c| order.iter().map(|i| c[*i]));
+            let plane = vec![pixels.collect()];
+            for padding in [0, 5] {
+                let grey = grey(format, ColorRange::Limited, &plane, padding);
+                assert_eq!(grey, expected, "{format:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn luma_is_brought_to_the_full_range() {
+        let codes = [0, 16, 17, 100, 126, 234, 235, 255];
+        let limited = [0, 0, 1, 98, 128, 254, 255, 255];
+        for format in [Gray8, Nv12, Nv21, I420, Yv12, Yuy2, Uyvy] {
+            let luma: Vec<u8> = match format {
+                Yuy2 => codes.iter().flat_map(|code| [*code, 77]).collect(),
+                Uyvy => codes.iter().flat_map(|code| [77, *code]).collect(),
+                _ => codes.to_vec(),
+            };
+            let chroma = format.plane_layout(4, 2).into_iter().skip(1);
+            let chroma = chroma.map(|(bytes, rows)| vec![77; bytes * rows]);
+            let planes: Vec<Vec<u8>> = std::iter::once(luma).chain(chroma).collect();
+            for padding in [0, 3] {
+                let grey = |range| grey(format, range, &planes, padding);
+                assert_eq!(grey(ColorRange::Full), codes, "{format:?}");
+                assert_eq!(grey(ColorRange::Limited), limited, "{format:?}");
+            }
+        }
+    }
+}

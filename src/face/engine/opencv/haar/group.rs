@@ -113,3 +113,57 @@ fn similar(a: &Detection, b: &Detection) -> bool {
         && near(a.x + a.width, b.x + b.width)
         && near(a.y + a.height, b.y + b.height)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    /// What OpenCV leaves of rectangles [x, y, width, height].
+    #[derive(Deserialize)]
+    struct Case {
+        rects: Vec<[i32; 4]>,
+        min_neighbors: usize,
+        left: Vec<[i32; 4]>,
+    }
+
+    #[derive(Deserialize)]
+    struct Golden {
+        groups: Vec<Case>,
+    }
+
+    fn detections(rects: &[[i32; 4]]) -> Vec<Detection> {
+        let detection = |&[x, y, width, height]: &[i32; 4]| Detection {
+            x,
+            y,
+            width,
+            height,
+        };
+        rects.iter().map(detection).collect()
+    }
+
+    #[test]
+    fn detections_are_grouped_as_opencv_groups_them() {
+        let golden = include_str!("../../../../../tests/golden/haar.json");
+        let golden: Golden = serde_json::from_str(golden).unwrap();
+        for case in golden.groups {
+            let groups = group(detections(&case.rects), case.min_neighbors);
+            let (expected, rects) = (detections(&case.left), case.rects);
+            assert_eq!(groups, expected, "{} of {rects:?}", case.min_neighbors);
+        }
+    }
+
+    #[test]
+    fn boxes_are_clipped_to_the_frame() {
+        let clipped = |rect| detections(&[rect])[0].clipped(100, 50);
+        for (rect, expected) in [
+            ([10, 10, 20, 20], Some([10, 10, 20, 20])),
+            ([90, 40, 20, 20], Some([90, 40, 10, 10])),
+            ([-5, 0, 20, 20], Some([0, 0, 15, 20])),
+            ([100, 0, 20, 20], None),
+        ] {
+            assert_eq!(clipped(rect), expected.map(|rect| detections(&[rect])[0]));
+        }
+    }
+}

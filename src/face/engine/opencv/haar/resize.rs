@@ -68,3 +68,52 @@ fn taps(from: usize, to: usize) -> Vec<Tap> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    /// What OpenCV makes of noise; images row by row in hexadecimal.
+    #[derive(Deserialize)]
+    struct Case {
+        from: [usize; 2],
+        to: [usize; 2],
+        image: String,
+        resized: String,
+    }
+
+    #[derive(Deserialize)]
+    struct Golden {
+        sizes: Vec<Case>,
+    }
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits = |i| &hex[2 * i..2 * i + 2];
+        let bytes = (0..hex.len() / 2).map(|i| u8::from_str_radix(digits(i), 16));
+        bytes.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn images_are_resized_as_opencv_resizes_them() {
+        let golden = include_str!("../../../../../tests/golden/haar.json");
+        let golden: Golden = serde_json::from_str(golden).unwrap();
+        for case in golden.sizes {
+            let image = bytes(&case.image);
+            let resizer = Resizer::new(case.from, case.to);
+            let mut resized = vec![0; case.to[0] * case.to[1]];
+            let mut column_sums = Vec::new();
+            for (row, out) in resized.chunks_exact_mut(case.to[0]).enumerate() {
+                resizer.row(&image, row, &mut column_sums, out);
+            }
+            assert_eq!(
+                resized,
+                bytes(&case.resized),
+                "{:?} to {:?}",
+                case.from,
+                case.to
+            );
+        }
+    }
+}
