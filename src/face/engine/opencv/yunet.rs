@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! OpenCV's YuNet: faces with five key points, as `FaceDetectorYN` finds them.
 //!
-//! The stages are those of OpenCV 4.12's `face_detect.cpp`, one file each.
+//! The stages are those of OpenCV 4.12's `face_detect.cpp`, one file each. On frames of at most 32 px along a side OpenCV
+//! finds something else: its convolutions depart from ONNX's definition where an image is one pixel wide or high.
 
 mod decode;
 mod fit;

@@ -56,114 +56,93 @@ fn take_red_first(file: &mut OnnxFile) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The two convolutions of a head.
-struct Head {
-    pointwise: Node,
-    depthwise: Node,
-}
-
-impl Head {
-    fn find(file: &OnnxFile, name: &str, stride: usize) -> Result<Self, Reason> {
-        let after: &[&str] = match name {
-            "cls" | "obj" => &["Sigmoid", "Reshape", "Transpose"],
-            _ => &["Reshape", "Transpose"],
-        };
-        let mut value = format!("{name}_{stride}");
-        for op in after {
-            value = source(file.producer(&value, op)?)?.to_owned();
-        }
-        let depthwise = file.producer(&value, "Conv")?.clone();
-        let pointwise = file.producer(source(&depthwise)?, "Conv")?.clone();
-        Ok(Self {
-            pointwise,
-            depthwise,
-        })
-    }
-}
-
-/// What a node computes its output from.
-fn source(node: &Node) -> Result<&str, Reason> {
-    let first = node.input.first();
-    first
-        .map(String::as_str)
-        .ok_or_else(|| format!("a {} without input", node.op_type))
-}
-
 /// Makes one head of the four at `stride`, and returns the name of its output.
 fn merge(file: &mut OnnxFile, stride: usize) -> Result<String, Reason> {
     let heads = HEADS
         .iter()
-        .map(|(name, _)| Head::find(file, name, stride))
+        .map(|(name, _)| head(file, name, stride))
         .collect::<Result<Vec<_>, _>>()?;
-    let features = source(&heads[0].pointwise)?.to_owned();
-    if heads
-        .iter()
-        .any(|head| head.pointwise.input.first() != Some(&features))
-    {
+    let (pointwise, depthwise): (Vec<Node>, Vec<Node>) = heads.into_iter().unzip();
+    let features = source(&pointwise[0])?;
+    if pointwise.iter().any(|node| node.input[0] != features) {
         return Err(format!("the heads at stride {stride} read several values"));
     }
-    let [pointwise, depthwise] = ["pointwise", "depthwise"].map(|kind| format!("{kind} {stride}"));
-    for (output, input, group, nodes) in [
-        (
-            &pointwise,
-            &features,
-            1,
-            heads.iter().map(|head| &head.pointwise).collect::<Vec<_>>(),
-        ),
-        (
-            &depthwise,
-            &pointwise,
-            CHANNELS,
-            heads.iter().map(|head| &head.depthwise).collect(),
-        ),
-    ] {
-        let node = side_by_side(file, &nodes, input, output, group)?;
-        file.add_node(node);
-    }
-    Ok(depthwise)
+    let [between, output] = ["pointwise", "depthwise"].map(|kind| format!("{kind} {stride}"));
+    add_merged(file, &pointwise, features, &between, 1)?;
+    add_merged(file, &depthwise, &between, &output, CHANNELS)?;
+    Ok(output)
 }
 
-/// A convolution that yields the channels of `nodes`, those of [`HEADS`], from `input`.
-fn side_by_side(
+/// The two convolutions of a head.
+fn head(file: &OnnxFile, name: &str, stride: usize) -> Result<(Node, Node), Reason> {
+    let after: &[&str] = match name {
+        "cls" | "obj" => &["Sigmoid", "Reshape", "Transpose"],
+        _ => &["Reshape", "Transpose"],
+    };
+    let mut value = format!("{name}_{stride}");
+    for op in after {
+        value = source(file.producer(&value, op)?)?.to_owned();
+    }
+    let depthwise = file.producer(&value, "Conv")?;
+    let pointwise = file.producer(source(depthwise)?, "Conv")?;
+    source(pointwise)?;
+    Ok((pointwise.clone(), depthwise.clone()))
+}
+
+/// What a node computes its output from.
+fn source(node: &Node) -> Result<&str, Reason> {
+    let first = node.input.first().map(String::as_str);
+    first.ok_or_else(|| format!("a {} without input", node.op_type))
+}
+
+/// Adds a convolution that yields the channels of `nodes`, those of [`HEADS`], as `output`, from `input`.
+fn add_merged(
     file: &mut OnnxFile,
-    nodes: &[&Node],
+    nodes: &[Node],
     input: &str,
     output: &str,
     group: usize,
-) -> Result<Node, Reason> {
-    let mut inputs = vec![input.to_owned()];
-    for index in [1, 2] {
-        let constants = nodes
-            .iter()
-            .zip(HEADS)
-            .map(|(node, (_, channels))| {
-                let name = node.input.get(index).ok_or("a head without bias")?;
-                let constant = file.floats(name)?;
-                match constant.dims.first() {
-                    Some(count) if *count == channels => Ok(constant),
-                    _ => Err(format!("{name} has the shape {:?}", constant.dims)),
-                }
-            })
-            .collect::<Result<Vec<_>, Reason>>()?;
-        let name = format!("{output} {index}");
-        file.add_floats(&name, &concatenated(constants)?);
-        inputs.push(name);
+) -> Result<(), Reason> {
+    let mut merged = nodes[0].clone();
+    merged.name.clear();
+    merged.input = vec![input.to_owned()];
+    merged.output = vec![output.to_owned()];
+    merged.set_int("group", group as i64);
+    for (index, kind) in [(1, "weights"), (2, "bias")] {
+        let name = format!("{output} {kind}");
+        let constant = concatenated(file, nodes, index)?;
+        file.add_floats(&name, &constant);
+        merged.input.push(name);
     }
-    let mut node = nodes[0].clone();
-    node.name.clear();
-    node.input = inputs;
-    node.output = vec![output.to_owned()];
-    node.set_int("group", group as i64);
-    Ok(node)
+    file.add_node(merged);
+    Ok(())
 }
 
-/// Constants one after the other along their first axis.
-fn concatenated(constants: Vec<Floats>) -> Result<Floats, Reason> {
-    let mut dims = constants[0].dims.clone();
-    dims[0] = CHANNELS;
-    if constants.iter().any(|c| c.dims[1..] != dims[1..]) {
-        return Err("the heads have filters of several sizes".to_owned());
+/// The constants that `nodes`, those of [`HEADS`], have as input `index`, one after the other along their first axis.
+fn concatenated(file: &OnnxFile, nodes: &[Node], index: usize) -> Result<Floats, Reason> {
+    let mut all: Option<Floats> = None;
+    for (node, (head, channels)) in nodes.iter().zip(HEADS) {
+        let name = node.input.get(index).ok_or("a head without bias")?;
+        let constant = file.floats(name)?;
+        if constant.dims.first() != Some(&channels) {
+            return Err(format!(
+                "{name} of {head} has the shape {:?}",
+                constant.dims
+            ));
+        }
+        match &mut all {
+            None => all = Some(constant),
+            Some(all) if all.dims[1..] == constant.dims[1..] => {
+                all.dims[0] += channels;
+                all.values.extend(constant.values);
+            }
+            Some(all) => {
+                return Err(format!(
+                    "{name} of {head} does not fit {:?}: {:?}",
+                    all.dims, constant.dims
+                ));
+            }
+        }
     }
-    let values = constants.into_iter().flat_map(|c| c.values).collect();
-    Ok(Floats { dims, values })
+    all.ok_or_else(|| "no heads".to_owned())
 }
