@@ -35,10 +35,14 @@ test: packages ## Run every test; sets up what is missing first
 	cargo test --locked
 	cargo test --no-default-features --locked
 
-bench: setup ## Compare speed and memory with MediaPipe in Python
+bench: setup ## Compare speed and memory with MediaPipe and OpenCV in Python
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
 	eval "$$($(SETUP) env)" && benches/against_mediapipe.py \
 		--clip "$$($(SETUP) path single_face.mp4)" --model "$$($(SETUP) path face_landmarker.task)"
+	eval "$$($(SETUP) env)" && benches/against_opencv.py \
+		--clip "$$($(SETUP) path single_face.mp4)" --bundle "$$($(SETUP) path face_landmarker.task)" \
+		--yunet "$$($(SETUP) path face_detection_yunet_2023mar.onnx)" \
+		--cascade "$$($(SETUP) path haarcascade_frontalface_default.xml)"
 	cargo bench --locked --bench overhead
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it

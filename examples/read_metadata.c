@@ -46,15 +46,23 @@ print_face (const GstStructure *face, guint frame_width, guint frame_height)
 {
   guint id = 0;
   gdouble x = 0, y = 0, width = 0, height = 0;
-  gsize floats;
+  gsize landmarks, key_points;
+  gfloat jaw_open = get_blendshape (face, "jawOpen");
 
   gst_structure_get (face, "id", G_TYPE_UINT, &id, "x", G_TYPE_DOUBLE, &x, "y", G_TYPE_DOUBLE, &y,
       "width", G_TYPE_DOUBLE, &width, "height", G_TYPE_DOUBLE, &height, NULL);
-  get_floats (face, "landmarks", &floats);
+  get_floats (face, "landmarks", &landmarks);
+  get_floats (face, "key-points", &key_points);
   /* Coordinates are fractions of the frame that was analysed. */
-  g_print ("  face %u at %.1f, %.1f, %" G_GSIZE_FORMAT " landmarks, jawOpen %.3f\n", id,
-      (x + width / 2) * frame_width, (y + height / 2) * frame_height, floats / 3,
-      get_blendshape (face, "jawOpen"));
+  g_print ("  face %u at %.1f, %.1f", id, (x + width / 2) * frame_width,
+      (y + height / 2) * frame_height);
+  if (landmarks > 0)
+    g_print (", %" G_GSIZE_FORMAT " landmarks", landmarks / 3);
+  if (key_points > 0)
+    g_print (", %" G_GSIZE_FORMAT " key points", key_points / 2);
+  if (jaw_open >= 0)
+    g_print (", jawOpen %.3f", jaw_open);
+  g_print ("\n");
 }
 
 static void

@@ -33,6 +33,8 @@ def show(buffer: Gst.Buffer) -> None:
         line = f"  face {face.get_value('id')} at {x:.1f}, {y:.1f}"
         if face.has_field("landmarks"):
             line += f", {len(floats(face.get_value('landmarks'))) // 3} landmarks"
+        if face.has_field("key-points"):
+            line += f", {len(floats(face.get_value('key-points'))) // 2} key points"
         if face.has_field("blendshapes"):
             names = face.get_value("blendshape-names").split(",")
             blendshapes = dict(zip(names, floats(face.get_value("blendshapes"))))

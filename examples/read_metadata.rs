@@ -65,6 +65,9 @@ fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
         let face = &tracked.face;
         let center = face.bbox.center();
         print!("  face {} at {:.1}, {:.1}", tracked.id, center.x, center.y);
+        if !face.key_points.is_empty() {
+            print!(", {} key points", face.key_points.len());
+        }
         if let Some(pose) = &face.pose {
             print!(", yaw {:.1}°", pose.euler_degrees().yaw);
         }

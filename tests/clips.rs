@@ -4,6 +4,7 @@
 //!
 //! The recordings were made of frames that OpenCV decoded; another decoder alone moves the landmarks by 0.001.
 
+mod common;
 #[path = "common/recording.rs"]
 mod recording;
 
@@ -47,8 +48,7 @@ fn track(clip: &Path, max_faces: u32) -> Vec<FrameReport> {
 
 /// The folder of the recordings; `None`, said aloud, where something is missing.
 fn folder() -> Option<PathBuf> {
-    gst::init().expect("GStreamer");
-    gstfacetrack::plugin_register_static().expect("the plugin");
+    common::init();
     let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
         eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
         return None;

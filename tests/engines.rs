@@ -116,14 +116,49 @@ fn every_engine_has_its_name() {
     }
 }
 
+/// Even noise without a pattern: the high bytes of Marsaglia's 32-bit xorshift.
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 24) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
 #[test]
-fn black_frames_hold_no_face() {
+fn frames_without_a_face_hold_none() {
     for (kind, mut engine) in seeing_engines() {
-        let black = vec![0; 320 * 240 * 3];
-        for time in [0, 40] {
-            let faces = look_at_rgb(engine.as_mut(), (320, 240), &black, time);
-            assert!(faces.is_empty(), "{}: {faces:?}", kind.name());
+        for (width, height) in [(1, 1), (64, 48), (320, 240), (16384, 40)] {
+            let bytes = width * height * 3;
+            let pictures = [
+                vec![0; bytes],
+                vec![128; bytes],
+                vec![255; bytes],
+                noise(bytes),
+            ];
+            for (time, picture) in pictures.iter().enumerate() {
+                engine.reset();
+                let faces = look_at_rgb(engine.as_mut(), (width, height), picture, time as u64);
+                let name = kind.name();
+                assert!(
+                    faces.is_empty(),
+                    "{name}, {width}×{height}, picture {time}: {faces:?}"
+                );
+            }
         }
+    }
+}
+
+#[test]
+fn empty_frames_do_not_get_as_far_as_an_engine() {
+    for (width, height) in [(0, 0), (0, 1), (1, 0)] {
+        assert!(
+            ImageView::rgb(width, height, &[]).is_err(),
+            "{width}×{height}"
+        );
     }
 }
 
@@ -141,9 +176,7 @@ fn frames_of_any_size_and_format_are_taken() {
     ];
     for (kind, mut engine) in engines() {
         for (index, (width, height)) in sizes.into_iter().enumerate() {
-            let noise: Vec<u8> = (0..width * height * 3)
-                .map(|i| (i * i * 31 % 251) as u8)
-                .collect();
+            let noise = noise(width * height * 3);
             for format in FORMATS {
                 let image = Image::from_rgb(format, width, height, &noise);
                 for face in look(engine.as_mut(), image.view(), index as u64 * 40) {

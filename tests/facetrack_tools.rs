@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Tool;
+use common::tool::Tool;
 
 const SCRIPTED: &str = "-m videotestsrc num-buffers=3 ! facetrack engine=scripted ! fakesink";
 

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Tool;
+use common::tool::Tool;
 use gstfacetrack::face::options::facetrack::FACETRACK;
 use gstfacetrack::face::options::{Access, Kind};
 

@@ -3,13 +3,13 @@
 #![cfg(feature = "gst")]
 
 mod common;
-mod support;
 
+use common::reports::{face, full_face, report, with_report};
+use common::tool::Tool;
 use gst_check::Harness;
 use gst_video::VideoRegionOfInterestMeta;
 use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
-use support::{face, full_face, report, with_report};
 
 const CAPS: &str = "video/x-raw,format=RGB,width=1280,height=720,framerate=25/1";
 
@@ -19,7 +19,7 @@ fn sent() -> FrameReport {
 
 /// A frame with a report, after `elements`.
 fn after(elements: &str) -> gst::Buffer {
-    support::init();
+    common::init();
     let mut harness = Harness::new_parse(elements);
     harness.set_src_caps_str(CAPS);
     let mut buffer = gst::Buffer::with_size(1280 * 720 * 3).expect("room");
@@ -81,11 +81,11 @@ fn python_reads_the_record() {
     // Debian's, which sees Debian's python3-gi.
     const PYTHON: &str = "/usr/bin/python3";
     let probe = "import gi; gi.require_version('Gst', '1.0'); from gi.repository import Gst";
-    if !common::Tool::new(PYTHON).arg("-c").arg(probe).run().success {
+    if !Tool::new(PYTHON).arg("-c").arg(probe).run().success {
         eprintln!("SKIPPED: {PYTHON} has no GStreamer bindings (package python3-gst-1.0)");
         return;
     }
-    let output = common::Tool::new(PYTHON)
+    let output = Tool::new(PYTHON)
         .arg("-c")
         .arg(include_str!("read_meta.py"))
         .arg(

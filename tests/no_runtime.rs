@@ -10,21 +10,47 @@ fn a_missing_runtime_is_an_error_that_names_the_path_and_the_remedy() {
         onnxruntime: Some("/nowhere/libonnxruntime.so".into()),
         ..EngineConfig::default()
     };
-    let error = load(EngineKind::MediaPipe, &config).err();
-    match error.expect("there is no runtime at that path") {
-        EngineError::Model(reason @ ModelError::Missing { .. }) => eprintln!("SKIPPED: {reason}"),
-        EngineError::Model(reason @ ModelError::Runtime { .. }) => {
-            let message = reason.to_string();
-            assert!(message.contains("/nowhere/libonnxruntime.so"), "{message}");
-            assert!(message.contains("make setup"), "{message}");
+    for kind in [
+        EngineKind::MediaPipe,
+        EngineKind::OpenCvYunet,
+        EngineKind::OpenCvYunetPyfeat,
+    ] {
+        let error = load(kind, &config).err();
+        match error.expect("there is no runtime at that path") {
+            EngineError::Model(reason @ ModelError::Missing { .. }) => {
+                eprintln!("SKIPPED: {reason}");
+            }
+            EngineError::Model(reason @ ModelError::Runtime { .. }) => {
+                let message = reason.to_string();
+                assert!(message.contains("/nowhere/libonnxruntime.so"), "{message}");
+                assert!(message.contains("make setup"), "{message}");
+            }
+            other => panic!("{}: {other}", kind.name()),
         }
-        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn engines_without_networks_need_no_runtime() {
+    let config = EngineConfig {
+        onnxruntime: Some("/nowhere/libonnxruntime.so".into()),
+        ..EngineConfig::default()
+    };
+    assert!(load(EngineKind::Scripted, &config).is_ok());
+    match load(EngineKind::OpenCvHaar, &config).err() {
+        None => (),
+        Some(EngineError::Model(reason @ ModelError::Missing { .. })) => {
+            eprintln!("SKIPPED: {reason}");
+        }
+        Some(other) => panic!("{other}"),
     }
 }
 
 #[test]
 fn what_an_engine_measures_is_known_without_a_runtime() {
-    let info = describe(EngineKind::MediaPipe, &EngineConfig::default()).unwrap();
-    assert_eq!(info.blendshapes.len(), 52);
-    assert!(info.pose && info.models.is_empty());
+    for kind in EngineKind::ALL {
+        let info = describe(kind, &EngineConfig::default()).unwrap();
+        assert_eq!(info.name, kind.name());
+        assert!(info.models.is_empty());
+    }
 }

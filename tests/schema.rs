@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What `trackjsonsink` writes follows the published JSON Schema.
-#![cfg(feature = "gst")]
+#![cfg(all(feature = "gst", feature = "onnx"))]
 
-mod support;
+mod common;
 
 use std::fs;
 
+use common::clip::{Clip, FRAMES};
+use common::engine::engine;
+use common::reports::{face, full_face, report, with_report};
 use gst_check::Harness;
+use gstfacetrack::face::engine::{EngineConfig, EngineKind};
 use jsonschema::Validator;
 use serde_json::{Value as Json, json};
-use support::{face, full_face, report, with_report};
 
 /// The schema, or one of its definitions.
 fn validator(definition: &str) -> Validator {
@@ -37,7 +40,7 @@ fn assert_valid(definition: &str, document: &Json) {
 
 /// What the sink makes of a stream with all that can be in one.
 fn record(format: &str, verbose: bool) -> String {
-    support::init();
+    common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
     let element = gst::ElementFactory::make("trackjsonsink")
@@ -91,6 +94,61 @@ fn lines_follow_the_schema() {
     assert!(frames.len() > 3, "{text}");
     for frame in frames {
         assert_valid("frame", frame);
+    }
+}
+
+/// What an engine measures of a drawn face, as the sink writes it.
+fn measured(kind: EngineKind) -> Json {
+    common::init();
+    let clip = Clip::draw();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("clip.json");
+    let pipeline = gst::parse::launch(&format!(
+        "{} ! facetrack engine={} ! trackjsonsink location={} verbose=true",
+        clip.source(),
+        kind.name(),
+        path.display()
+    ))
+    .expect("a pipeline");
+    common::play_to_end(&pipeline);
+    parse(&fs::read_to_string(path).expect("a file"))
+}
+
+#[test]
+fn what_each_engine_measures_follows_the_schema() {
+    for kind in EngineKind::ALL {
+        let Some(engine) = engine(kind, &EngineConfig::default()) else {
+            continue;
+        };
+        let info = engine.info();
+        let record = measured(kind);
+        assert_valid("dense", &record);
+        let name = kind.name();
+        assert_eq!(record["metadata"]["tracking_engine"], name);
+        let models = record["metadata"]["models"].as_object().expect("a list");
+        assert_eq!(models.len(), info.models.len(), "{name}");
+        let frames = record["frames"].as_array().expect("frames");
+        assert_eq!(frames.len(), FRAMES, "{name}");
+        for frame in frames {
+            let faces = frame["tracked_objects"].as_array().expect("faces");
+            let [face] = faces.as_slice() else {
+                panic!("{name}: {} faces", faces.len());
+            };
+            assert_eq!(
+                face["blendshapes"].is_null(),
+                info.blendshapes.is_empty(),
+                "{name}"
+            );
+            assert_eq!(
+                face.get("landmarks").is_some(),
+                info.landmarks.is_some(),
+                "{name}"
+            );
+            let key_points = face
+                .get("key_points")
+                .map_or(0, |points| points.as_array().expect("a list").len());
+            assert_eq!(key_points, info.key_points, "{name}");
+        }
     }
 }
 

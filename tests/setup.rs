@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack-setup` as a program, with stand-ins for pip and curl on its `PATH`.
+//! `facetrack-setup` as a program, with stand-ins for pip, apt-get and curl on its `PATH`.
 
 use std::fs;
 use std::io::Write;
@@ -22,7 +22,7 @@ struct Sandbox {
 }
 
 impl Sandbox {
-    /// pip and curl fail as they do without a network.
+    /// pip, apt-get and curl fail as they do without a network.
     fn offline() -> Self {
         let sandbox = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -32,11 +32,13 @@ impl Sandbox {
             r#"{{"schema": 1, "files": [{{"name": "model.bin", "family": "family", "kind": "model", "purpose": "test",
             "sha256": "{SHA256}", "size": {}, "licence": "CC0-1.0", "sources": [
             {{"package": "parcel==1.0", "member": "parcel/data/other-name.bin"}},
+            {{"debian": "bundle-data", "member": "usr/share/bundle/other-name.bin"}},
             {{"url": "https://maker.invalid/model.bin"}}]}}]}}"#,
             GOOD.len()
         );
         fs::write(sandbox.path("manifest.json"), manifest).unwrap();
         sandbox.pip("echo 'ERROR: No matching distribution found for parcel==1.0' >&2; exit 1");
+        sandbox.apt("echo 'E: Unable to locate package bundle-data' >&2; exit 100");
         sandbox.curl("echo 'curl: (6) Could not resolve host: maker.invalid' >&2; exit 6");
         sandbox
     }
@@ -62,6 +64,26 @@ impl Sandbox {
             "python3",
             &format!("case \"$*\" in *--version) exit 0;; esac\n{find_dest}\n{script}"),
         );
+    }
+
+    /// `script` runs in place of `apt-get download`.
+    fn apt(&self, script: &str) {
+        let others = "case \"$*\" in *--version|*update) exit 0;; esac";
+        self.program("apt-get", &format!("{others}\n{script}"));
+    }
+
+    /// apt-get downloads an archive, in which dpkg-deb finds `content`.
+    fn apt_delivers(&self, content: &str) {
+        self.apt(": > bundle-data_1.0_all.deb");
+        self.dpkg_unpacks(&format!(
+            "/bin/mkdir -p \"$3/usr/share/bundle\"; printf %s '{content}' > \"$3/usr/share/bundle/other-name.bin\""
+        ));
+    }
+
+    /// `script` runs in place of `dpkg-deb --extract`, when the archive is there.
+    fn dpkg_unpacks(&self, script: &str) {
+        let check = "[ \"$1\" = --extract ] && [ -f \"$2\" ] || exit 2";
+        self.program("dpkg-deb", &format!("{check}\n{script}"));
     }
 
     /// `script` runs in place of curl, with the file to write in `$out`.
@@ -156,6 +178,59 @@ fn a_wheel_is_opened_for_its_member() {
 }
 
 #[test]
+fn a_debian_package_is_opened_for_its_file() {
+    let sandbox = Sandbox::offline();
+    sandbox.apt_delivers(GOOD);
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn without_package_lists_apt_gets_some_of_its_own() {
+    let sandbox = Sandbox::offline();
+    sandbox.apt_delivers(GOOD);
+    sandbox.program(
+        "apt-get",
+        r#"for word; do case $word in -oDir::State::Lists=*) lists=${word#*=};; esac; done
+        case "$*" in
+            *--version) ;;
+            *update) : > "$lists/partial/fresh";;
+            *"download bundle-data") [ -f "$lists/partial/fresh" ] && : > bundle-data_1.0_all.deb;;
+        esac"#,
+    );
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn a_debian_package_that_is_of_no_use_is_explained() {
+    let sandbox = Sandbox::offline();
+    sandbox.apt_delivers("another version, and longer than the right one");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("Debian package bundle-data: refused, its sha256 is"),
+        "{text}"
+    );
+    sandbox.dpkg_unpacks("/bin/mkdir -p \"$3\"");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("usr/share/bundle/other-name.bin in bundle-data: No such file"),
+        "{text}"
+    );
+    sandbox.dpkg_unpacks("echo 'dpkg-deb: error: not a Debian format archive' >&2; exit 2");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("dpkg-deb: error: not a Debian format archive"),
+        "{text}"
+    );
+    sandbox.apt("exit 0");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("apt-get downloaded no archive of bundle-data"),
+        "{text}"
+    );
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn wrong_bytes_are_refused_and_the_next_source_is_tried() {
     let sandbox = Sandbox::offline();
     let collection = sandbox.path("collection");
@@ -191,6 +266,7 @@ fn offline_says_what_was_tried_and_what_to_do_by_hand() {
     let said = said(&output);
     for part in [
         "Python package parcel==1.0: python3: ERROR: No matching distribution",
+        "Debian package bundle-data: apt-get: E: Unable to locate package bundle-data (sudo apt-get update)",
         "https://maker.invalid/model.bin: curl: (6) Could not resolve host",
         "FACETRACK_MODELS_DIR=<that folder>",
         SHA256,
@@ -238,9 +314,14 @@ fn a_damaged_file_is_replaced() {
 fn missing_programs_are_named_with_their_package() {
     let sandbox = Sandbox::offline();
     fs::remove_file(sandbox.path("bin/python3")).unwrap();
+    fs::remove_file(sandbox.path("bin/apt-get")).unwrap();
     fs::remove_file(sandbox.path("bin/curl")).unwrap();
     let said = said(&sandbox.fetch());
     assert!(said.contains("sudo apt-get install python3"), "{said}");
+    assert!(
+        said.contains("apt-get is not installed: this source is for Debian"),
+        "{said}"
+    );
     assert!(said.contains("curl is not installed"), "{said}");
 }
 
@@ -276,6 +357,39 @@ fn unknown_names_and_bad_manifests_are_explained() {
     fs::write(sandbox.path("manifest.json"), "{}").unwrap();
     let said = said(&sandbox.fetch());
     assert!(said.contains("manifest.json: missing field"), "{said}");
+}
+
+#[test]
+fn the_doctor_names_what_is_missing_and_what_is_set() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox
+        .command(&["doctor"])
+        .env("STEP5_OPENCV_HAAR_CASCADE_PATH", "/nowhere/mine.xml")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = said(&output);
+    for model in [
+        "face_landmarker.task",
+        "face_detection_yunet_2023mar.onnx",
+        "haarcascade_frontalface_default.xml",
+    ] {
+        let finding = format!("✗ model file {model} not found");
+        let remedy = format!("→ facetrack-setup fetch {model}");
+        for part in [finding, remedy] {
+            assert!(said.contains(&part), "{part:?} not in\n{said}");
+        }
+    }
+    for part in [
+        "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
+        "✗ mediapipe: ",
+        "✗ opencv-haar: ",
+        "✗ opencv-yunet: ",
+        "✗ opencv-yunet-pyfeat: ",
+        "✓ scripted: ",
+    ] {
+        assert!(said.contains(part), "{part:?} not in\n{said}");
+    }
 }
 
 #[test]

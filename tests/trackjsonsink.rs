@@ -2,17 +2,17 @@
 //! `trackjsonsink` fed with buffers that carry hand-made reports.
 #![cfg(feature = "gst")]
 
-mod support;
+mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::reports::{face, full_face, report, with_report};
 use gst::prelude::*;
 use gst_check::Harness;
 use gstfacetrack::face::report::FrameStatus;
 use serde_json::Value as Json;
-use support::{face, full_face, report, with_report};
 
 const PERIOD: gst::ClockTime = gst::ClockTime::from_mseconds(40);
 
@@ -27,7 +27,7 @@ struct Sink {
 impl Sink {
     /// The element with `location` in a fresh folder, not yet started.
     fn element() -> (gst::Element, gst::Bus, tempfile::TempDir) {
-        support::init();
+        common::init();
         let element = gst::ElementFactory::make("trackjsonsink")
             .build()
             .expect("the element");
@@ -180,7 +180,7 @@ fn a_good_end_makes_the_file() {
 
 #[test]
 fn the_file_is_there_when_eos_is_told() {
-    support::init();
+    common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
     let pipeline = gst::parse::launch(&format!(
@@ -207,7 +207,7 @@ fn the_file_is_there_when_eos_is_told() {
 
 #[test]
 fn a_preroll_is_one_frame() {
-    support::init();
+    common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
     let pipeline = gst::parse::launch(&format!(
@@ -218,7 +218,7 @@ fn a_preroll_is_one_frame() {
     pipeline.set_state(gst::State::Paused).expect("it pauses");
     let (result, ..) = pipeline.state(gst::ClockTime::from_seconds(20));
     assert_eq!(result, Ok(gst::StateChangeSuccess::Success));
-    support::play_to_end(&pipeline);
+    common::play_to_end(&pipeline);
     assert_eq!(numbers(&json(&path)), [1, 2, 3]);
 }
 
@@ -229,7 +229,7 @@ fn every_buffer_is_a_frame_whatever_it_carries() {
     let mut gap = bare(1);
     gap.make_mut().set_flags(gst::BufferFlags::GAP);
     sink.push(gap);
-    sink.push(support::with_malformed_meta(bare(2)));
+    sink.push(common::reports::with_malformed_meta(bare(2)));
     let mut late = nth(3);
     late.make_mut().set_flags(gst::BufferFlags::DISCONT);
     sink.push(late);
@@ -610,7 +610,7 @@ fn options_shape_the_record() {
 
 #[test]
 fn the_video_is_named_where_upstream_knows_it() {
-    support::init();
+    common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let [video, path] = ["clip ä.rgb", "clip.json"].map(|name| folder.path().join(name));
     fs::write(&video, vec![0; 16 * 16 * 3 * 2]).expect("room");
@@ -624,7 +624,7 @@ fn the_video_is_named_where_upstream_knows_it() {
         let element = pipeline.by_name(name).expect("it is named");
         element.set_property("location", path_text(location));
     }
-    support::play_to_end(pipeline.upcast_ref());
+    common::play_to_end(pipeline.upcast_ref());
     let record = json(&path);
     assert_eq!(record["metadata"]["video_path"], path_text(&video));
     assert_eq!(record["metadata"]["total_frames"], 2);
@@ -767,9 +767,9 @@ fn memory_does_not_grow_with_the_stream() {
         sink.push(buffer);
     };
     (0..1000).for_each(&mut push);
-    let before = support::resident_bytes();
+    let before = common::resident_bytes();
     (1000..100_000).for_each(&mut push);
-    let grown = support::resident_bytes().saturating_sub(before);
+    let grown = common::resident_bytes().saturating_sub(before);
     assert!(grown < 2 << 20, "{grown} bytes");
     sink.eos();
     let text = fs::read_to_string(sink.path()).expect("a file");

@@ -20,6 +20,11 @@ impl Point {
     pub fn distance(self, other: Self) -> f32 {
         (self.x - other.x).hypot(self.y - other.y)
     }
+
+    /// The angle of the line to `other`, clockwise on screen (y down), radians.
+    pub fn angle_to(self, other: Self) -> f32 {
+        (other.y - self.y).atan2(other.x - self.x)
+    }
 }
 
 /// A width and a height.

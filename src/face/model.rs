@@ -47,6 +47,9 @@ pub struct ModelFile {
     pub sha256: String,
 }
 
+/// The property that names the model of an engine with one; see [`ModelError::of`].
+pub const PROPERTY: &str = "model";
+
 /// Why a model can't be used. The message names the path and the remedy.
 #[derive(Debug, Error)]
 pub enum ModelError {
@@ -61,12 +64,14 @@ pub enum ModelError {
         reason: String,
     },
     /// No file at that path.
-    #[error("model file {path} not found (looked in {looked}). Run `make setup` to fetch it, or set `model` or `models-dir`", path = path.display())]
+    #[error("model file {path} not found (looked in {looked}). Run `make setup` to fetch it, or set `{property}` or `models-dir`", path = path.display())]
     Missing {
         /// File asked for.
         path: PathBuf,
         /// Folders looked in.
         looked: String,
+        /// Property that names the file.
+        property: &'static str,
     },
     /// The file is there and can't be read.
     #[error("model file {path} could not be read: {source}", path = path.display())]
@@ -97,10 +102,12 @@ pub enum ModelError {
         reason: String,
     },
     /// The model is of another kind than the engine needs.
-    #[error("model file {path} has other tensors than {expected}: {actual}. Run `make setup` to fetch the engine's own, or set `model` to another file", path = path.display())]
+    #[error("model file {path} has other tensors than {expected}: {actual}. Run `make setup` to fetch the engine's own, or set `{property}` to another file", path = path.display())]
     Tensors {
         /// File.
         path: PathBuf,
+        /// Property that names the file.
+        property: &'static str,
         /// Tensors the engine needs.
         expected: String,
         /// Tensors the file has.
@@ -114,4 +121,21 @@ pub enum ModelError {
         /// What the runtime said.
         reason: String,
     },
+}
+
+impl ModelError {
+    /// The same of the model that `property` names: an engine with several models says which one is meant.
+    #[must_use]
+    pub fn of(mut self, property: &'static str) -> Self {
+        match &mut self {
+            Self::Missing { property: own, .. } | Self::Tensors { property: own, .. } => {
+                *own = property;
+            }
+            Self::Format { reason, .. } => {
+                reason.push_str(&format!(" (it is the file of `{property}`)"));
+            }
+            Self::Runtime { .. } | Self::Read { .. } | Self::Hash { .. } | Self::Run { .. } => {}
+        }
+        self
+    }
 }

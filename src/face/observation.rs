@@ -37,12 +37,17 @@ impl Observation {
         }
     }
 
-    /// What identities are followed by: the mean of MediaPipe's landmarks, the centre of the unclipped box otherwise.
+    /// What identities are followed by: the mean of MediaPipe's landmarks where they alone say where the face is, the
+    /// centre of the unclipped box otherwise.
+    ///
+    /// The box of a face with key points is that of the detector that found it, and is there also in frames in which the
+    /// landmarks are not.
     pub fn centroid(&self) -> Point {
         match &self.landmarks {
             Some(landmarks)
                 if landmarks.scheme == LandmarkScheme::MediaPipe478
-                    && !landmarks.points.is_empty() =>
+                    && !landmarks.points.is_empty()
+                    && self.key_points.is_empty() =>
             {
                 landmarks.mean()
             }
@@ -181,4 +186,37 @@ pub struct EulerAngles {
     pub pitch: f32,
     /// Around the viewing axis.
     pub roll: f32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_face_is_followed_by_its_landmarks_unless_a_detectors_box_says_where_it_is() {
+        let found = Observation::from_bbox(Rect::new(0.0, 0.0, 100.0, 80.0));
+        let mut point = Landmark::default();
+        let points = (0..478).map(|i| {
+            point.x = i as f32;
+            point
+        });
+        let landmarks = Some(Landmarks {
+            scheme: LandmarkScheme::MediaPipe478,
+            points: points.collect(),
+        });
+        let (center, mean) = (Point::new(50.0, 40.0), Point::new(238.5, 0.0));
+        for (key_points, landmarks, want) in [
+            (0, None, center),
+            (5, None, center),
+            (0, landmarks.clone(), mean),
+            (5, landmarks, center),
+        ] {
+            let face = Observation {
+                key_points: vec![Point::default(); key_points],
+                landmarks,
+                ..found.clone()
+            };
+            assert_eq!(face.centroid(), want);
+        }
+    }
 }

@@ -7,7 +7,15 @@
  * everything, and a #GstVideoRegionOfInterestMeta of type `face` for each face. Pixels are read in the format that they
  * have and never changed or copied.
  *
- * What is measured depends on #GstFaceTrack:engine; #GstFaceTrack:capabilities tells before the element runs. Models and
+ * Engines, by #GstFaceTrack:engine:
+ *
+ * * `mediapipe`: what Google's Face Landmarker measures: 478 landmarks, 52 blendshapes, head pose.
+ * * `opencv-yunet`: boxes, scores and 5 key points of OpenCV's YuNet, of faces near and far.
+ * * `opencv-yunet-pyfeat`: YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
+ * * `opencv-haar`: boxes of OpenCV's cascade classifier; needs no ONNX Runtime.
+ * * `scripted`: faces by script, without a model.
+ *
+ * None of them needs OpenCV or MediaPipe. #GstFaceTrack:capabilities tells what is measured before the element runs. Models and
  * ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded: what is missing is an
  * error that names the path and the remedy. Options without a value of their own take their default from the
  * environment, read at the same time.
@@ -27,6 +35,21 @@
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack ! trackjsonsink location=video.json
  * ]|
  * Writes what is known of the faces in a file.
+ *
+ * |[
+ * gst-launch-1.0 -q filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-yunet detect-max-width=0 ! trackjsonsink verbose=true
+ * ]|
+ * Prints boxes and key points of all faces, as small as YuNet finds them in frames of full size.
+ *
+ * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-yunet-pyfeat blendshape-interval=2 ! trackjsonsink location=video.json
+ * ]|
+ * Measures the expression of every face, the blendshapes in every second of its frames.
+ *
+ * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
+ * ]|
+ * Writes who is where, by OpenCV's cascade.
  *
  * |[
  * gst-launch-1.0 -m videotestsrc num-buffers=50 ! facetrack engine=scripted script="face from=10 to=30" max-age=5 post-messages=on-change ! fakesink

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What several tests of the elements need.
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(dead_code, reason = "each test program uses its part")]
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+pub mod clip;
+pub mod drawn;
+pub mod engine;
+pub mod reports;
+pub mod tool;
+
 use std::sync::Once;
+
+use gst::prelude::*;
 
 /// GStreamer with the plugin of this crate.
 pub fn init() {
@@ -15,81 +21,29 @@ pub fn init() {
     });
 }
 
-/// Runs a GStreamer tool that finds the plugin as users' tools do, with nothing of this process's environment that the
-/// plugin listens to.
-pub struct Tool {
-    command: Command,
-    folder: tempfile::TempDir,
+/// Plays a pipeline to its end.
+pub fn play_to_end(pipeline: &gst::Element) {
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    let message = pipeline.bus().expect("a bus").timed_pop_filtered(
+        gst::ClockTime::from_seconds(60),
+        &[gst::MessageType::Eos, gst::MessageType::Error],
+    );
+    let message = message.expect("it ends");
+    assert_eq!(message.type_(), gst::MessageType::Eos, "{message:?}");
+    pipeline.set_state(gst::State::Null).expect("it stops");
 }
 
-impl Tool {
-    pub fn new(program: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::os::unix::fs::symlink(plugin(), folder.path().join("libgstfacetrack.so"))
-            .expect("a link to the plugin");
-        let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os() {
-            let name = name.to_string_lossy();
-            if ["STEP5_", "FACETRACK_", "ORT_", "GST_"]
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-            {
-                command.env_remove(&*name);
-            }
-        }
-        command
-            .env("GST_PLUGIN_PATH", folder.path())
-            .env("GST_REGISTRY", folder.path().join("registry.bin"))
-            .env("XDG_DATA_HOME", folder.path())
-            .env("LC_ALL", "C.UTF-8");
-        Self { command, folder }
-    }
-
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.command.env(name, value);
-        self
-    }
-
-    /// Arguments, separated by blanks.
-    pub fn args(mut self, line: &str) -> Self {
-        self.command.args(line.split_whitespace());
-        self
-    }
-
-    /// One argument.
-    pub fn arg(mut self, arg: &str) -> Self {
-        self.command.arg(arg);
-        self
-    }
-
-    pub fn run(mut self) -> Finished {
-        let output = self.command.output().expect("the tool is installed");
-        drop(self.folder);
-        Finished::from(output)
-    }
-}
-
-/// A tool that has run.
-pub struct Finished {
-    pub success: bool,
-    /// Standard output, then standard error.
-    pub text: String,
-}
-
-impl From<Output> for Finished {
-    fn from(output: Output) -> Self {
-        let text = [output.stdout, output.stderr]
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .concat();
-        Self {
-            success: output.status.success(),
-            text,
-        }
-    }
-}
-
-/// The shared library that Cargo built beside this test.
-fn plugin() -> PathBuf {
-    let test = std::env::current_exe().expect("a path");
-    test.with_file_name("libgstfacetrack.so")
+/// Memory of this process that is in RAM.
+pub fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .expect("a line");
+    let kib: u64 = line
+        .split_whitespace()
+        .nth(1)
+        .and_then(|number| number.parse().ok())
+        .expect("a number");
+    kib * 1024
 }

@@ -5,9 +5,10 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use gstfacetrack::face::{locate, manifest};
+use gstfacetrack::face::locate;
+use gstfacetrack::face::manifest::{self, FileKind};
 
-use crate::common::{Finished, Tool};
+use crate::common::tool::{Finished, Tool};
 
 /// Names under which launch lines speak of some video.
 const CLIP_NAMES: [&str; 2] = ["clip.mp4", "video.mp4"];
@@ -18,7 +19,7 @@ const TIMEOUT: &str = "120";
 /// What a launch line reads besides the plugin.
 pub struct Files {
     pub clip: PathBuf,
-    model: PathBuf,
+    models: Vec<PathBuf>,
     runtime: PathBuf,
 }
 
@@ -38,8 +39,11 @@ impl Files {
         if !clip.is_file() {
             return Err(format!("{} is missing", clip.display()));
         }
-        let bundle = manifest::known("face_landmarker.task").ok_or("no such model")?;
-        let model = locate::model(&bundle.name, &bundle.family, None, None)
+        let models = manifest::manifest()
+            .usable()
+            .filter(|file| file.kind == FileKind::Model)
+            .map(|file| locate::model(&file.name, &file.family, None, None))
+            .collect::<Result<_, _>>()
             .map_err(|error| error.to_string())?;
         let runtime = locate::runtime(None)
             .into_iter()
@@ -47,16 +51,17 @@ impl Files {
             .ok_or("no ONNX Runtime")?;
         Ok(Self {
             clip,
-            model,
+            models,
             runtime,
         })
     }
 
-    /// `tool`, finding model and runtime.
+    /// `tool`, finding models and runtime.
     pub fn given_to(&self, tool: Tool) -> Tool {
-        let folder = self.model.parent().expect("a file is in a folder");
-        tool.env("FACETRACK_MODELS_DIR", &folder.to_string_lossy())
-            .env("FACETRACK_ONNXRUNTIME", &self.runtime.to_string_lossy())
+        for model in &self.models {
+            link(model, &tool.models_dir());
+        }
+        tool.env("FACETRACK_ONNXRUNTIME", &self.runtime.to_string_lossy())
     }
 }
 
@@ -77,16 +82,17 @@ pub fn run(command: &str) -> Option<Finished> {
     let mut tool = Tool::new("timeout").arg(TIMEOUT).arg("sh").arg("-c");
     if needs_files(&command) {
         let files = Files::find()?;
-        link(&files.clip, folder.path());
+        for name in CLIP_NAMES {
+            symlink(&files.clip, folder.path().join(name)).expect("a link to the clip");
+        }
         tool = files.given_to(tool);
     }
     Some(tool.arg(&script).run())
 }
 
-fn link(clip: &Path, folder: &Path) {
-    for name in CLIP_NAMES {
-        symlink(clip, folder.join(name)).expect("a link to the clip");
-    }
+fn link(file: &Path, folder: &Path) {
+    let name = file.file_name().expect("a file has a name");
+    symlink(file, folder.join(name)).expect("a link to the file");
 }
 
 /// A file of the repository.

@@ -2,6 +2,7 @@
 //! Fetches what the plugin needs, says what is missing, and shows what came out: the tool behind `make setup`,
 //! `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
 
+mod apt;
 mod doctor;
 mod env;
 mod fetch;

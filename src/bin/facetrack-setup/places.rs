@@ -2,6 +2,7 @@
 //! Where things lie on this machine.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use gstfacetrack::face::manifest::KnownFile;
@@ -21,6 +22,12 @@ pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
     ]
     .into_iter()
     .find(|path| path.is_file())
+}
+
+/// The file in a folder that a download went to; `None` when nothing came.
+pub fn only_file(folder: &Path) -> Option<PathBuf> {
+    let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    entries.next().map(|entry| entry.path())
 }
 
 /// The folder beside this program that holds the plugin and nothing else; `None` where there is none.

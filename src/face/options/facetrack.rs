@@ -39,6 +39,9 @@ const MODELS: &[&str] = &[
     "opencv-yunet-pyfeat",
 ];
 
+/// Engines that report landmarks and blendshapes.
+const LANDMARKS: &[&str] = &["mediapipe", "opencv-yunet-pyfeat", "scripted"];
+
 /// Engines that find faces with YuNet.
 const YUNET: &[&str] = &["opencv-yunet", "opencv-yunet-pyfeat"];
 
@@ -62,7 +65,8 @@ pub const FACETRACK: &[OptionSpec] = &[
         "running-mode",
         RunningMode::CHOICES,
         "Whether frames follow one another",
-    ),
+    )
+    .engines(&["mediapipe", "scripted"]),
     OptionSpec::int(
         "max-faces",
         (0, 100, 0),
@@ -86,7 +90,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::float(
         "presence-confidence",
         (0.0, 1.0, 0.5),
-        "Least score of the landmark network for a face to be there",
+        "Least score of the landmark network for a face to be there; opencv-yunet-pyfeat reports a face below it without landmarks",
     )
     .access(Access::Playing)
     .engines(&["mediapipe", "opencv-yunet-pyfeat"]),
@@ -142,27 +146,31 @@ pub const FACETRACK: &[OptionSpec] = &[
         Smoothing::CHOICES,
         "Smoothing of landmarks over time",
     )
-    .access(Access::Playing),
+    .access(Access::Playing)
+    .engines(LANDMARKS),
     OptionSpec::float(
         "smoothing-min-cutoff",
         (0.0001, 1000.0, 0.05),
         "One-Euro: cutoff frequency of a resting face; less is smoother",
     )
     .unit("Hz")
-    .access(Access::Playing),
+    .access(Access::Playing)
+    .engines(LANDMARKS),
     OptionSpec::float(
         "smoothing-beta",
         (0.0, 100_000.0, 80.0),
         "One-Euro: cutoff gained per face size and second of speed; more follows faster",
     )
-    .access(Access::Playing),
+    .access(Access::Playing)
+    .engines(LANDMARKS),
     OptionSpec::float(
         "smoothing-derivate-cutoff",
         (0.0001, 1000.0, 1.0),
         "One-Euro: cutoff frequency of the speed",
     )
     .unit("Hz")
-    .access(Access::Playing),
+    .access(Access::Playing)
+    .engines(LANDMARKS),
     OptionSpec::int(
         "blendshape-interval",
         (1, 1000, 1),
@@ -170,7 +178,8 @@ pub const FACETRACK: &[OptionSpec] = &[
     )
     .unit("frames")
     .env(&[env("STEP5_BLENDSHAPES_THROTTLE_N")])
-    .access(Access::Playing),
+    .access(Access::Playing)
+    .engines(LANDMARKS),
     OptionSpec::int(
         "inference-interval",
         (1, 1000, 1),

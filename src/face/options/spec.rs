@@ -271,7 +271,7 @@ impl OptionSpec {
         nick
     }
 
-    /// The blurb with the unit and the environment variables.
+    /// The blurb with the unit, the environment variables and the engines that the option is for.
     pub fn long_blurb(&self) -> String {
         let mut text = self.blurb.to_owned();
         if !self.unit.is_empty() {
@@ -281,7 +281,10 @@ impl OptionSpec {
             text += &format!(" (default from {})", self.variables().join(", "));
         }
         for (engine, default) in self.engine_defaults {
-            text += &format!(" ({engine}: {default})");
+            text += &format!(" (default of {engine}: {default})");
+        }
+        if !self.engines.is_empty() {
+            text += &format!(" (engines: {})", self.engines.join(", "));
         }
         text
     }

@@ -108,7 +108,7 @@ fn at(id: u32, bbox: Rect) -> TrackedFace {
     TrackedFace { id, face }
 }
 
-/// A face as MediaPipe's engine reports it.
+/// A face with all that there is to report; with key points, its centre is that of the box.
 fn full_face() -> TrackedFace {
     let mut tracked = at(1, Rect::new(568.7, 166.2, 232.9, 270.5));
     let face = &mut tracked.face;
@@ -421,7 +421,7 @@ fn reduced_is_what_the_reducer_makes() {
         disk.text(),
         concat!(
             "{\"frames_analysis\":[\n",
-            r#"{"frame":1,"tracked_objects":[{"id":"obj_1","centroid_x":693,"source":"face_landmarker","label":"face","#,
+            r#"{"frame":1,"tracked_objects":[{"id":"obj_1","centroid_x":685,"source":"face_landmarker","label":"face","#,
             r#""confidence":0.988,"active_speakers":[],"bbox_width":232,"bbox_height":270}]},"#,
             "\n{\"frame\":2,\"tracked_objects\":[]}\n",
             "],\"fps\":25.0,\"total_frames\":2}\n"

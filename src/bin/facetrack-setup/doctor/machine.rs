@@ -119,6 +119,22 @@ fn driver() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gstfacetrack::face::options::facetrack::FACETRACK;
+    use gstfacetrack::face::options::trackjsonsink::TRACKJSONSINK;
+
+    #[test]
+    fn every_variable_that_an_option_reads_is_listed() {
+        let variables = [FACETRACK, TRACKJSONSINK]
+            .concat()
+            .iter()
+            .flat_map(|option| option.env)
+            .map(|default| (default.variable.to_owned(), "1".to_owned()))
+            .collect::<Vec<_>>();
+        assert_eq!(
+            set_variables(variables.clone().into_iter()).len(),
+            variables.len()
+        );
+    }
 
     #[test]
     fn only_variables_of_the_plugin_are_listed() {

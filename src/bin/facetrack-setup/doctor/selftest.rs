@@ -59,7 +59,7 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
         frame.as_secs_f64() * 1000.0
     );
     // The scripted engine sees what it is told to.
-    if kind == EngineKind::MediaPipe && faces != picture.faces {
+    if kind != EngineKind::Scripted && faces != picture.faces {
         let told = format!("{told} instead of {}", picture.faces);
         return Finding::bad(told, "facetrack-setup fetch");
     }
@@ -131,5 +131,32 @@ fn grey() -> Picture {
         rgb: vec![128; WIDTH * HEIGHT * 3],
         faces: 0,
         name: "a grey frame (no sample clip, or it can't be decoded)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_that_looks_at_pixels_has_to_see_what_is_there() {
+        for kind in EngineKind::ALL {
+            for (there, seen, is_right) in
+                [(1, 1, true), (1, 0, false), (1, 2, false), (0, 0, true)]
+            {
+                let picture = Picture {
+                    faces: there,
+                    ..grey()
+                };
+                let outcome = Outcome {
+                    loading: Duration::ZERO,
+                    frame: Duration::ZERO,
+                    faces: seen,
+                };
+                let finding = judge(kind, &picture, Ok(outcome));
+                let is_right = is_right || kind == EngineKind::Scripted;
+                assert_eq!(finding.is_bad(), !is_right, "{finding}");
+            }
+        }
     }
 }

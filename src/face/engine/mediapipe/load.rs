@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine from Google's model bundle.
+//! Networks from Google's model bundle.
 
-use super::{MediaPipe, Parts};
+use std::path::{Path, PathBuf};
+
+use super::{MediaPipe, MeshParts, Parts};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
 use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
 use crate::face::model::task::Bundle;
-use crate::face::model::{Model, ModelError, tflite};
+use crate::face::model::{Model, ModelError, ModelFile, tflite};
 
 /// The published bundle.
 const BUNDLE: &str = "face_landmarker.task";
@@ -19,33 +21,66 @@ const FAMILY: &str = "mediapipe";
 /// # Errors
 /// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
 pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
-    let path = locate::model(
-        BUNDLE,
-        FAMILY,
-        config.model.as_deref(),
-        config.models_dir.as_deref(),
-    )?;
-    let bundle = Bundle::open(&path)?;
-    let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
-    let options = SessionOptions {
-        threads: config.threads,
-    };
-    let network = |name: &str, bytes: &[u8]| -> Result<Box<dyn Model>, ModelError> {
-        let part = Bundle::part_path(&path, name);
-        let onnx = tflite::load(&part, bytes)?;
-        let model = OnnxModel::from_bytes(&runtime, &part, &onnx, options)?;
-        Ok(Box::new(model))
-    };
+    let source = Source::open(config.model.as_deref(), config)?;
     let parts = Parts {
-        face_detector: network("face_detector.tflite", &bundle.face_detector)?,
-        face_landmarks_detector: network(
-            "face_landmarks_detector.tflite",
-            &bundle.face_landmarks_detector,
-        )?,
-        face_blendshapes: network("face_blendshapes.tflite", &bundle.face_blendshapes)?,
-        geometry_metadata: bundle.geometry_metadata,
-        path: path.clone(),
-        files: bundle.files,
+        face_detector: source.network("face_detector.tflite", &source.bundle.face_detector)?,
+        mesh: source.mesh()?,
+        files: source.bundle.files,
     };
     MediaPipe::new(parts, config)
+}
+
+/// The parts of the bundle `model`, or of the one found by [`locate::model`], that measure faces; and the files read.
+/// The detector's network is not opened.
+///
+/// # Errors
+/// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
+pub fn load_mesh(
+    model: Option<&Path>,
+    config: &EngineConfig,
+) -> Result<(MeshParts, Vec<ModelFile>), ModelError> {
+    let source = Source::open(model, config)?;
+    Ok((source.mesh()?, source.bundle.files))
+}
+
+/// A bundle, and what its networks are opened with.
+struct Source {
+    path: PathBuf,
+    bundle: Bundle,
+    runtime: OnnxRuntime,
+    options: SessionOptions,
+}
+
+impl Source {
+    fn open(model: Option<&Path>, config: &EngineConfig) -> Result<Self, ModelError> {
+        let path = locate::model(BUNDLE, FAMILY, model, config.models_dir.as_deref())?;
+        Ok(Self {
+            bundle: Bundle::open(&path)?,
+            path,
+            runtime: OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?,
+            options: SessionOptions {
+                threads: config.threads,
+            },
+        })
+    }
+
+    fn network(&self, name: &str, bytes: &[u8]) -> Result<Box<dyn Model>, ModelError> {
+        let part = Bundle::part_path(&self.path, name);
+        let onnx = tflite::load(&part, bytes)?;
+        let model = OnnxModel::from_bytes(&self.runtime, &part, &onnx, self.options)?;
+        Ok(Box::new(model))
+    }
+
+    fn mesh(&self) -> Result<MeshParts, ModelError> {
+        let bundle = &self.bundle;
+        Ok(MeshParts {
+            face_landmarks_detector: self.network(
+                "face_landmarks_detector.tflite",
+                &bundle.face_landmarks_detector,
+            )?,
+            face_blendshapes: self.network("face_blendshapes.tflite", &bundle.face_blendshapes)?,
+            geometry_metadata: bundle.geometry_metadata.clone(),
+            path: self.path.clone(),
+        })
+    }
 }

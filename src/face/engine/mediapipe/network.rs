@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ndarray::{ArrayD, IxDyn};
 
-use crate::face::model::{Model, ModelError};
+use crate::face::model::{Model, ModelError, PROPERTY};
 
 /// Tensors that the engine needs of a network.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +104,7 @@ impl Network {
         } = self.contract;
         ModelError::Tensors {
             path: path.to_owned(),
+            property: PROPERTY,
             expected: format!("{name} ({input:?} to outputs of {outputs:?} elements)"),
             actual: format!("{:?} to {:?}", self.model.inputs(), self.model.outputs()),
         }

@@ -33,7 +33,7 @@ impl Roi {
             RotatedRect {
                 center: detection.bbox.center(),
                 size: Size::new(width * EXPANSION, height * EXPANSION),
-                rotation: slope(eye(EYE_KEY_POINTS.0)?, eye(EYE_KEY_POINTS.1)?),
+                rotation: eye(EYE_KEY_POINTS.0)?.angle_to(eye(EYE_KEY_POINTS.1)?),
             },
             Origin::Detected,
         )
@@ -49,7 +49,7 @@ impl Roi {
             RotatedRect {
                 center: extent.center(),
                 size: Size::new(side, side),
-                rotation: slope(eye(EYE_LANDMARKS.0)?, eye(EYE_LANDMARKS.1)?),
+                rotation: eye(EYE_LANDMARKS.0)?.angle_to(eye(EYE_LANDMARKS.1)?),
             },
             Origin::Tracked,
         )
@@ -80,11 +80,6 @@ pub fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Vec<Roi> 
         kept.push(roi);
         kept
     })
-}
-
-/// The angle of the line from `a` to `b`, clockwise on screen, radians.
-fn slope(a: Point, b: Point) -> f32 {
-    (b.y - a.y).atan2(b.x - a.x)
 }
 
 #[cfg(test)]

@@ -117,13 +117,19 @@ fn script(detections: &[(f32, f32)]) -> Shared {
 fn parts(script: &Shared) -> Parts {
     Parts {
         face_detector: scripted(script, &[1, 3, 128, 128], detector),
+        mesh: mesh_parts(script),
+        files: Vec::new(),
+    }
+}
+
+fn mesh_parts(script: &Shared) -> MeshParts {
+    MeshParts {
         face_landmarks_detector: scripted(script, &[1, 3, 256, 256], landmark_network),
         face_blendshapes: scripted(script, &[1, 146, 2], |script| {
             vec![tensor(&[52], vec![script.blendshape; 52])]
         }),
         geometry_metadata: Some(geometry::tests::metadata_bytes()),
         path: "scripted".into(),
-        files: Vec::new(),
     }
 }
 
@@ -334,7 +340,10 @@ fn what_is_measured_is_known_before_the_first_frame() {
     assert_eq!(whole.info().blendshapes.len(), 52);
     assert!(whole.info().pose && whole.info().temporal);
     let without_geometry = engine(Parts {
-        geometry_metadata: None,
+        mesh: MeshParts {
+            geometry_metadata: None,
+            ..mesh_parts(&script)
+        },
         ..parts(&script)
     });
     assert!(!without_geometry.info().pose);
@@ -347,6 +356,7 @@ fn broken_parts_are_refused() {
         scripted(&script, shape, answer)
     };
     let whole = || parts(&script);
+    let with_mesh = |mesh| Parts { mesh, ..whole() };
     for (name, broken, told) in [
         (
             "another input size",
@@ -374,26 +384,26 @@ fn broken_parts_are_refused() {
         ),
         (
             "no output",
-            Parts {
+            with_mesh(MeshParts {
                 face_landmarks_detector: at(&[1, 3, 256, 256], |_| Vec::new()),
-                ..whole()
-            },
+                ..mesh_parts(&script)
+            }),
             "face landmarks detector",
         ),
         (
             "blendshapes of another model",
-            Parts {
+            with_mesh(MeshParts {
                 face_blendshapes: at(&[1, 146, 2], |_| vec![tensor(&[53], vec![0.0; 53])]),
-                ..whole()
-            },
+                ..mesh_parts(&script)
+            }),
             "face blendshapes",
         ),
         (
             "geometry cut short",
-            Parts {
+            with_mesh(MeshParts {
                 geometry_metadata: Some(geometry::tests::metadata_bytes()[..900].to_vec()),
-                ..whole()
-            },
+                ..mesh_parts(&script)
+            }),
             "face geometry",
         ),
     ] {

@@ -18,7 +18,7 @@ use crate::face::engine::{
 };
 use crate::face::image::ImageView;
 use crate::face::model::onnx_file::OnnxFile;
-use crate::face::model::{Model, ModelError, ModelFile};
+use crate::face::model::{Model, ModelError, ModelFile, PROPERTY};
 use crate::face::nms::{self, Detection};
 use crate::face::observation::{Observation, Origin};
 use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
@@ -155,6 +155,7 @@ impl Detector {
         }
         Err(ModelError::Tensors {
             path: self.path.clone(),
+            property: PROPERTY,
             expected: format!("YuNet ({wanted:?} of {:?})", self.input.shape()),
             actual: format!("{shapes:?}"),
         })
@@ -178,6 +179,7 @@ pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
+        property: PROPERTY,
         expected: "YuNet of March 2023".to_owned(),
         actual,
     })?;

@@ -1,17 +1,44 @@
 // SPDX-License-Identifier: MPL-2.0
 //! YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
+//!
+//! A face is reported as the engine `opencv-yunet` does it, with YuNet's box, score and key points, and beside that with
+//! what MediaPipe's networks see in a rotated square around it. Where they see no face it stays one, without landmarks,
+//! blendshapes and pose.
+
+mod region;
 
 use crate::face::blendshape::MEDIAPIPE_CHANNELS;
+#[cfg(feature = "onnx")]
+use crate::face::engine::mediapipe;
+use crate::face::engine::mediapipe::{FaceMesh, MeshParts};
 use crate::face::engine::{
     Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
 };
-use crate::face::observation::{LandmarkScheme, Observation};
+use crate::face::geometry::RotatedRect;
+use crate::face::image::ImageView;
+use crate::face::model::{ModelError, ModelFile};
+use crate::face::nms::Detection;
+use crate::face::observation::{LandmarkScheme, Landmarks, Observation};
 
-use super::yunet;
+use super::yunet::{self, Detector};
+
+/// The property that names YuNet's file.
+#[cfg(feature = "onnx")]
+const DETECTOR_PROPERTY: &str = "detector-model";
+
+/// The property that names MediaPipe's bundle.
+const LANDMARK_PROPERTY: &str = "landmark-model";
+
+/// A presence that every region has.
+const ANY_PRESENCE: f32 = 0.0;
 
 /// The engine.
 pub struct YunetPyfeat {
     info: EngineInfo,
+    detector: Detector,
+    mesh: FaceMesh,
+    max_faces: Option<usize>,
+    thresholds: Thresholds,
 }
 
 /// What the engine measures; no models are listed.
@@ -27,13 +54,18 @@ pub fn describe() -> EngineInfo {
     }
 }
 
-/// Loads the networks that `config` names, or the published ones.
+/// Loads YuNet's file and MediaPipe's bundle, those that `config` names or the published ones.
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one.
+/// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
 #[cfg(feature = "onnx")]
-pub fn load(_config: &EngineConfig) -> Result<YunetPyfeat, EngineError> {
-    Err(EngineError::Config("under construction".to_owned()))
+pub fn load(config: &EngineConfig) -> Result<YunetPyfeat, EngineError> {
+    let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
+        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+    let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
+        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+    files.insert(0, detector_file);
+    YunetPyfeat::new(detector, mesh, files, config)
 }
 
 impl Engine for YunetPyfeat {
@@ -41,20 +73,90 @@ impl Engine for YunetPyfeat {
         &self.info
     }
 
-    fn process(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        Ok(Vec::new())
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let mut detections = self
+            .detector
+            .detect(&frame.image, self.thresholds.detection)?;
+        detections.truncate(self.max_faces.unwrap_or(usize::MAX));
+        detections
+            .into_iter()
+            .map(|detection| Ok(self.observe(&frame.image, detection)?))
+            .collect()
     }
 
     fn complete(
         &mut self,
-        _: &mut Observation,
-        _: (usize, usize),
-        _: Wanted,
+        face: &mut Observation,
+        frame_size: (usize, usize),
+        wanted: Wanted,
     ) -> Result<(), EngineError> {
-        Ok(())
+        Ok(self.mesh.complete(face, frame_size, wanted)?)
     }
 
+    /// No frame depends on another.
     fn reset(&mut self) {}
 
-    fn set_thresholds(&mut self, _: Thresholds) {}
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+impl YunetPyfeat {
+    /// The engine made of a detector and of the parts that measure its faces; `files` are where they came from, for the
+    /// record. Each network of `mesh` is run once.
+    ///
+    /// # Errors
+    /// [`EngineError::Model`] when a part is not what it should be or does not run.
+    pub fn new(
+        detector: Detector,
+        mesh: MeshParts,
+        files: Vec<ModelFile>,
+        config: &EngineConfig,
+    ) -> Result<Self, EngineError> {
+        let mesh = FaceMesh::new(mesh).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        Ok(Self {
+            info: mesh.described(EngineInfo {
+                models: files,
+                ..describe()
+            }),
+            detector,
+            mesh,
+            max_faces: config.max_faces,
+            thresholds: yunet::THRESHOLDS,
+        })
+    }
+
+    fn observe(
+        &mut self,
+        image: &ImageView<'_>,
+        detection: Detection,
+    ) -> Result<Observation, ModelError> {
+        let landmarks = match region::around(&detection) {
+            Some(region) => self.landmarks(image, &region)?,
+            None => None,
+        };
+        Ok(Observation {
+            confidence: Some(detection.score),
+            landmarks,
+            key_points: detection.key_points,
+            ..Observation::from_bbox(detection.bbox)
+        })
+    }
+
+    /// The landmarks of the face in `region`, after a second look where the first one shows it lie askew.
+    fn landmarks(
+        &mut self,
+        image: &ImageView<'_>,
+        region: &RotatedRect,
+    ) -> Result<Option<Landmarks>, ModelError> {
+        let min_presence = self.thresholds.presence;
+        let Some(first) = self.mesh.look(image, region, ANY_PRESENCE)? else {
+            return Ok(None);
+        };
+        let face = match region::straightened(region, &first.landmarks) {
+            Some(straight) => self.mesh.look(image, &straight, min_presence)?,
+            None => Some(first).filter(|face| face.presence > min_presence),
+        };
+        Ok(face.map(|face| face.landmarks))
+    }
 }

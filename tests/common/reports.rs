@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reports, buffers and pipelines for tests.
-#![allow(dead_code, reason = "each test program uses its part")]
+//! Reports, and buffers with reports on them.
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
-use gst::prelude::*;
 use gstfacetrack::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::model::ModelFile;
 use gstfacetrack::face::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation};
 use gstfacetrack::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use gstfacetrack::meta::FaceTrackMeta;
-
-/// GStreamer with the plugin of this crate.
-pub fn init() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        gst::init().expect("GStreamer");
-        gstfacetrack::plugin_register_static().expect("the plugin");
-    });
-}
 
 /// A face of which only the box is known.
 pub fn face(id: u32, x: f32) -> TrackedFace {
@@ -96,31 +85,4 @@ pub fn with_malformed_meta(mut buffer: gst::Buffer) -> gst::Buffer {
     FaceTrackMeta::register();
     gst::meta::CustomMeta::add(buffer.make_mut(), FaceTrackMeta::NAME).expect("registered");
     buffer
-}
-
-/// Plays a pipeline to its end.
-pub fn play_to_end(pipeline: &gst::Element) {
-    pipeline.set_state(gst::State::Playing).expect("it plays");
-    let message = pipeline.bus().expect("a bus").timed_pop_filtered(
-        gst::ClockTime::from_seconds(60),
-        &[gst::MessageType::Eos, gst::MessageType::Error],
-    );
-    let message = message.expect("it ends");
-    assert_eq!(message.type_(), gst::MessageType::Eos, "{message:?}");
-    pipeline.set_state(gst::State::Null).expect("it stops");
-}
-
-/// Memory of this process that is in RAM.
-pub fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .expect("a line");
-    let kib: u64 = line
-        .split_whitespace()
-        .nth(1)
-        .and_then(|number| number.parse().ok())
-        .expect("a number");
-    kib * 1024
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Files of Debian packages through `apt-get download`, as an ordinary user: nothing is installed, and none of a
+//! package's scripts run.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{places, program};
+
+const APT: &str = "apt-get";
+
+/// Seconds without an answer before the network counts as absent.
+const TIMEOUT: &str = "-oAcquire::http::Timeout=20";
+
+/// What mends a machine that knows no packages.
+const REMEDY: &str = "sudo apt-get update";
+
+/// Unpacks a Debian `package` under `scratch`; yields the folder that stands for the root.
+///
+/// # Errors
+/// One line that says why, with the remedy.
+pub fn unpack(package: &str, scratch: &Path) -> Result<PathBuf, String> {
+    program::output(Command::new(APT).arg("--version"))
+        .map_err(|error| format!("{error}: this source is for Debian and its kin"))?;
+    let tree = scratch.join("tree");
+    let archive = download(package, scratch)?;
+    program::output(
+        Command::new("dpkg-deb")
+            .arg("--extract")
+            .arg(&archive)
+            .arg(&tree),
+    )?;
+    Ok(tree)
+}
+
+/// Downloads the archive of `package`: with the machine's package lists, and where these are missing or out of date with
+/// lists of its own.
+fn download(package: &str, scratch: &Path) -> Result<PathBuf, String> {
+    let into = folder(scratch, "archives")?;
+    if get(&[], package, &into).is_err() {
+        let own = own_lists(scratch)?;
+        let updated = program::output(apt(&own).arg("update"));
+        get(&own, package, &into)
+            .map_err(|later| format!("{} ({REMEDY})", updated.err().unwrap_or(later)))?;
+    }
+    places::only_file(&into).ok_or_else(|| format!("{APT} downloaded no archive of {package}"))
+}
+
+fn get(options: &[OsString], package: &str, into: &Path) -> Result<String, String> {
+    program::output(apt(options).args(["download", package]).current_dir(into))
+}
+
+fn apt(options: &[OsString]) -> Command {
+    let mut command = Command::new(APT);
+    command.args(["--quiet", TIMEOUT]).args(options);
+    command
+}
+
+/// Options for package lists under `scratch`, which any user may write.
+fn own_lists(scratch: &Path) -> Result<Vec<OsString>, String> {
+    let lists = folder(scratch, "lists")?;
+    // It makes the folders of its cache, not this one.
+    folder(&lists, "partial")?;
+    let cache = folder(scratch, "cache")?;
+    Ok(vec![
+        option("Dir::State::Lists", &lists),
+        option("Dir::Cache", &cache),
+    ])
+}
+
+fn option(name: &str, folder: &Path) -> OsString {
+    let mut option = OsString::from(format!("-o{name}="));
+    option.push(folder);
+    option
+}
+
+fn folder(parent: &Path, name: &str) -> Result<PathBuf, String> {
+    let path = parent.join(name);
+    match fs::create_dir(&path) {
+        Ok(()) => Ok(path),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What is measured of a face, whatever found it: landmarks in its region, and what follows from them.
+
+use std::path::PathBuf;
+
+use super::blendshapes::BlendshapeNetwork;
+use super::geometry::FaceGeometry;
+use super::landmarks::{Face, LandmarkDetector};
+use crate::face::engine::{EngineInfo, Wanted};
+use crate::face::geometry::RotatedRect;
+use crate::face::image::ImageView;
+use crate::face::model::{Model, ModelError};
+use crate::face::observation::Observation;
+
+/// What a [`FaceMesh`] is made of; the networks are those of `face_landmarker.task`, in any runtime.
+pub struct MeshParts {
+    /// `face_landmarks_detector.tflite`, with its input's channels first.
+    pub face_landmarks_detector: Box<dyn Model>,
+    /// `face_blendshapes.tflite`.
+    pub face_blendshapes: Box<dyn Model>,
+    /// `geometry_pipeline_metadata_landmarks.binarypb`; without it there is no pose.
+    pub geometry_metadata: Option<Vec<u8>>,
+    /// Where all that was read from, for messages.
+    pub path: PathBuf,
+}
+
+/// The networks behind MediaPipe's detector, for any engine that knows where faces are.
+pub struct FaceMesh {
+    landmarks: LandmarkDetector,
+    blendshapes: BlendshapeNetwork,
+    geometry: Option<FaceGeometry>,
+}
+
+impl FaceMesh {
+    /// The mesh made of `parts`. Each network is run once.
+    ///
+    /// # Errors
+    /// When a part is not what it should be or does not run.
+    pub fn new(parts: MeshParts) -> Result<Self, ModelError> {
+        let path = parts.path.as_path();
+        let geometry = parts
+            .geometry_metadata
+            .map(|bytes| FaceGeometry::from_metadata(&bytes))
+            .transpose()
+            .map_err(|reason| ModelError::Format {
+                path: path.to_owned(),
+                format: "face geometry",
+                reason,
+            })?;
+        Ok(Self {
+            blendshapes: BlendshapeNetwork::new(parts.face_blendshapes, path)?,
+            landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
+            geometry,
+        })
+    }
+
+    /// `info` with what these parts measure.
+    pub fn described(&self, info: EngineInfo) -> EngineInfo {
+        EngineInfo {
+            blendshapes: self.blendshapes.names().clone(),
+            pose: self.geometry.is_some(),
+            ..info
+        }
+    }
+
+    /// The face in `roi`: see [`LandmarkDetector::measure`].
+    ///
+    /// # Errors
+    /// [`ModelError::Run`].
+    pub fn look(
+        &mut self,
+        image: &ImageView<'_>,
+        roi: &RotatedRect,
+        min_presence: f32,
+    ) -> Result<Option<Face>, ModelError> {
+        self.landmarks.measure(image, roi, min_presence)
+    }
+
+    /// Adds to `face` what follows from its landmarks, as `wanted` asks; a face without landmarks is left alone.
+    ///
+    /// # Errors
+    /// [`ModelError::Run`].
+    pub fn complete(
+        &mut self,
+        face: &mut Observation,
+        frame_size: (usize, usize),
+        wanted: Wanted,
+    ) -> Result<(), ModelError> {
+        let Some(landmarks) = &face.landmarks else {
+            return Ok(());
+        };
+        face.pose = self
+            .geometry
+            .as_ref()
+            .and_then(|geometry| geometry.pose(landmarks, frame_size));
+        if wanted == Wanted::Everything {
+            face.blendshapes = self.blendshapes.measure(landmarks)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What `facetrack` says of each engine before it runs, of what one lacks, and how the cascade does without a runtime.
+#![cfg(all(feature = "gst", feature = "onnx"))]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::clip::{Clip, FRAMES};
+use common::tool::Tool;
+use gst::prelude::*;
+use gstfacetrack::face::locate;
+
+/// A published model of an engine.
+struct Model {
+    engine: &'static str,
+    /// The property that names it.
+    property: &'static str,
+    file: &'static str,
+    family: &'static str,
+}
+
+const BUNDLE: Model = Model {
+    engine: "mediapipe",
+    property: "model",
+    file: "face_landmarker.task",
+    family: "mediapipe",
+};
+
+const CASCADE: Model = Model {
+    engine: "opencv-haar",
+    property: "model",
+    file: "haarcascade_frontalface_default.xml",
+    family: "haar",
+};
+
+const YUNET: Model = Model {
+    engine: "opencv-yunet",
+    property: "model",
+    file: "face_detection_yunet_2023mar.onnx",
+    family: "yunet",
+};
+
+const MODELS: [Model; 5] = [
+    BUNDLE,
+    CASCADE,
+    YUNET,
+    Model {
+        engine: "opencv-yunet-pyfeat",
+        property: "detector-model",
+        ..YUNET
+    },
+    Model {
+        engine: "opencv-yunet-pyfeat",
+        property: "landmark-model",
+        ..BUNDLE
+    },
+];
+
+impl Model {
+    /// Its path on this machine.
+    fn find(&self) -> Option<PathBuf> {
+        locate::model(self.file, self.family, None, None)
+            .inspect_err(|error| eprintln!("SKIPPED: {error}"))
+            .ok()
+    }
+}
+
+fn element(engine: &str) -> gst::Element {
+    common::init();
+    gst::ElementFactory::make("facetrack")
+        .property("engine", engine)
+        .build()
+        .expect("the element")
+}
+
+/// The error on the way to READY.
+fn refusal(element: &gst::Element) -> String {
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    let result = element.set_state(gst::State::Ready);
+    element.set_state(gst::State::Null).expect("NULL");
+    assert!(result.is_err(), "it is refused");
+    let message = bus
+        .pop_filtered(&[gst::MessageType::Error])
+        .expect("an error message");
+    match message.view() {
+        gst::MessageView::Error(error) => error.error().to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is said of `path` in the place of `model`.
+fn refusal_of(model: &Model, path: &Path) -> String {
+    let element = element(model.engine);
+    element.set_property(model.property, path.to_str());
+    refusal(&element)
+}
+
+#[track_caller]
+fn assert_names(error: &str, path: &Path) {
+    assert!(error.contains(&*path.to_string_lossy()), "{error}");
+    assert!(error.contains("make setup"), "{error}");
+}
+
+/// Whether the models of an engine with several are all there: the first that is missing is the one that is named.
+fn others_are_there(model: &Model) -> bool {
+    MODELS
+        .iter()
+        .filter(|other| other.engine == model.engine && other.property != model.property)
+        .all(|other| other.find().is_some())
+}
+
+#[test]
+fn a_missing_model_is_named() {
+    for model in MODELS.iter().filter(|model| others_are_there(model)) {
+        let path = Path::new("/nowhere").join(model.file);
+        let error = refusal_of(model, &path);
+        assert_names(&error, &path);
+        let property = format!("`{}`", model.property);
+        assert!(error.contains(&property), "{property} is not in: {error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_model_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mine");
+    for content in [
+        &b""[..],
+        b"PK but no zip",
+        b"<?xml version=\"1.0\"?>",
+        &[0xff; 4096],
+    ] {
+        std::fs::write(&path, content).expect("a file");
+        for model in MODELS.iter().filter(|model| others_are_there(model)) {
+            assert_names(&refusal_of(model, &path), &path);
+        }
+    }
+}
+
+#[test]
+fn a_truncated_or_changed_model_is_named() {
+    for model in MODELS.iter().filter(|model| others_are_there(model)) {
+        let Some(good) = model.find() else {
+            continue;
+        };
+        let bytes = std::fs::read(good).expect("the model");
+        let half = &bytes[..bytes.len() / 2];
+        let mut changed = bytes.clone();
+        changed[bytes.len() / 2] ^= 1;
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, bytes) in [(model.file, half), (model.file, &changed), ("mine", half)] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("a file");
+            assert_names(&refusal_of(model, &path), &path);
+        }
+    }
+}
+
+/// In a process of its own: a runtime that was loaded once stays.
+#[test]
+fn a_missing_runtime_is_named() {
+    let runtime = Path::new("/nowhere/libonnxruntime.so");
+    for model in [BUNDLE, YUNET] {
+        let Some(path) = model.find() else {
+            continue;
+        };
+        let run = Tool::new("gst-launch-1.0")
+            .args("videotestsrc ! facetrack")
+            .arg(&format!("engine={}", model.engine))
+            .arg(&format!("model={}", path.display()))
+            .arg(&format!("onnxruntime={}", runtime.display()))
+            .args("! fakesink")
+            .run();
+        assert!(!run.success, "{}", run.text);
+        assert_names(&run.text, runtime);
+    }
+}
+
+#[test]
+fn what_an_engine_measures_is_known_before_ready() {
+    let mesh = Some("mediapipe-478");
+    for (engine, scheme, landmarks, key_points, blendshapes, pose) in [
+        ("mediapipe", mesh, 478u32, 0u32, 52, true),
+        ("opencv-haar", None, 0, 0, 0, false),
+        ("opencv-yunet", None, 0, 5, 0, false),
+        ("opencv-yunet-pyfeat", mesh, 478, 5, 52, true),
+    ] {
+        let measured: gst::Structure = element(engine).property("capabilities");
+        assert_eq!(measured.get("engine"), Ok(engine));
+        assert_eq!(measured.get("landmark-scheme").ok(), scheme, "{engine}");
+        assert_eq!(measured.get("landmarks"), Ok(landmarks), "{engine}");
+        assert_eq!(measured.get("key-points"), Ok(key_points), "{engine}");
+        let channels: gst::Array = measured.get("blendshapes").expect("a list");
+        assert_eq!(channels.len(), blendshapes, "{engine}");
+        assert_eq!(measured.get("pose"), Ok(pose), "{engine}");
+    }
+}
+
+#[test]
+fn whether_frames_depend_on_one_another_is_known_before_ready() {
+    for (engine, mode, temporal) in [
+        ("mediapipe", "video", true),
+        ("mediapipe", "image", false),
+        ("opencv-haar", "video", false),
+        ("opencv-yunet", "video", false),
+        ("opencv-yunet-pyfeat", "video", false),
+    ] {
+        let element = element(engine);
+        element.set_property_from_str("running-mode", mode);
+        let measured: gst::Structure = element.property("capabilities");
+        assert_eq!(measured.get("temporal"), Ok(temporal), "{engine}, {mode}");
+    }
+}
+
+#[test]
+fn the_cascade_needs_no_runtime() {
+    let Some(cascade) = CASCADE.find() else {
+        return;
+    };
+    let clip = Clip::draw();
+    let run = Tool::new("gst-launch-1.0")
+        .env("FACETRACK_ONNXRUNTIME", "/nowhere/libonnxruntime.so")
+        .args(&format!(
+            "-q {} ! facetrack engine=opencv-haar",
+            clip.source()
+        ))
+        .arg(&format!("model={}", cascade.display()))
+        .args("! trackjsonsink")
+        .run();
+    assert!(run.success, "{}", run.text);
+    let faces = run.text.matches("\"obj_1\"").count();
+    assert_eq!(faces, FRAMES, "{}", run.text);
+}
