@@ -82,4 +82,5 @@ def main():
         )
 
 
-main()
+if __name__ == "__main__":
+    main()

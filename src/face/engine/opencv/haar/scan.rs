@@ -98,6 +98,9 @@ fn normalize<S: Simd>(simd: S, program: &Program, window: &[i32]) -> (f32x16<S>,
 /// Which of the windows `alive` pass a stage.
 #[inline(always)]
 fn judge<S: Simd>(simd: S, panel: &Panel, window: &[i32], norms: f32x16<S>, alive: u16) -> u16 {
+    if alive == 0 {
+        return 0;
+    }
     let mut votes = splat(simd, panel.start);
     for stump in &panel.stumps {
         let value = measure(simd, &stump.measure, window) * norms;
@@ -159,7 +162,7 @@ fn sum<S: Simd>(simd: S, window: &[i32], corners: &Corners) -> i32x16<S> {
 /// A window that fails the first stage has the one after it left out: `CascadeClassifierInvoker`.
 ///
 /// So of windows that fail in a row, the second, fourth … are left out, with the window after them if their number is
-/// odd.
+/// odd. An addition finds the ends of all such runs: its carry goes through a run and stops behind it.
 fn skip_after_failures(alive: &mut Bits, failed: &Bits) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let mut skip_first = 0;
