@@ -123,6 +123,9 @@ fn merge(file: &mut OnnxFile, stride: usize) -> Result<String, Reason> {
     Ok(depthwise)
 }
 
+/// The attribute that makes a convolution depthwise, in which alone the merged ones differ.
+const GROUP: &str = "group";
+
 /// A convolution that yields the channels of `nodes`, those of [`HEADS`], from `input`.
 fn side_by_side(
     file: &mut OnnxFile,
@@ -131,6 +134,16 @@ fn side_by_side(
     output: &str,
     group: usize,
 ) -> Result<Node, Reason> {
+    let attributes = |node: &&Node| {
+        let own = node.attribute.iter();
+        own.filter(|own| own.name != GROUP).cloned().collect()
+    };
+    let attributes: Vec<Vec<_>> = nodes.iter().map(attributes).collect();
+    if attributes.iter().any(|own| *own != attributes[0]) {
+        return Err(format!(
+            "the convolutions for {output} have different attributes"
+        ));
+    }
     let mut inputs = vec![input.to_owned()];
     for index in [1, 2] {
         let constants = nodes
@@ -153,7 +166,7 @@ fn side_by_side(
     node.name.clear();
     node.input = inputs;
     node.output = vec![output.to_owned()];
-    node.set_int("group", group as i64);
+    node.set_int(GROUP, group as i64);
     Ok(node)
 }
 
