@@ -60,6 +60,7 @@ pub struct Detector {
     input: ArrayD<f32>,
     max_width: Option<usize>,
     max_iou: f32,
+    max_faces: usize,
 }
 
 impl Detector {
@@ -83,6 +84,7 @@ impl Detector {
                 width => width,
             },
             max_iou: config.nms_threshold,
+            max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
         for (width, height) in [(64, 32), (32, 96)] {
             detector.resize(&Fit::new(width, height, None))?;
@@ -91,7 +93,7 @@ impl Detector {
         Ok(detector)
     }
 
-    /// Faces whose score is not below `min_score`, best first, in image px.
+    /// Faces whose score is not below `min_score`, best first and as many as the configuration allows, in image px.
     ///
     /// # Errors
     /// [`ModelError::Run`], also for a frame that would need an absurd amount of memory.
@@ -124,6 +126,7 @@ impl Detector {
             .into_iter()
             .map(|detection| fit.to_frame(detection))
             .filter(nms::is_usable)
+            .take(self.max_faces)
             .collect())
     }
 
@@ -190,7 +193,6 @@ pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 pub struct Yunet {
     info: EngineInfo,
     detector: Detector,
-    max_faces: Option<usize>,
     thresholds: Thresholds,
 }
 
@@ -209,14 +211,13 @@ pub fn describe() -> EngineInfo {
 
 impl Yunet {
     /// The engine that finds faces with `detector`, whose network is in `file`.
-    pub fn new(detector: Detector, file: ModelFile, config: &EngineConfig) -> Self {
+    pub fn new(detector: Detector, file: ModelFile) -> Self {
         Self {
             info: EngineInfo {
                 models: vec![file],
                 ..describe()
             },
             detector,
-            max_faces: config.max_faces,
             thresholds: THRESHOLDS,
         }
     }
@@ -229,8 +230,7 @@ impl Engine for Yunet {
 
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let min_score = self.thresholds.detection;
-        let mut faces = self.detector.detect(&frame.image, min_score)?;
-        faces.truncate(self.max_faces.unwrap_or(usize::MAX));
+        let faces = self.detector.detect(&frame.image, min_score)?;
         Ok(faces.into_iter().map(observation).collect())
     }
 
