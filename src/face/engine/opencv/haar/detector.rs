@@ -16,8 +16,8 @@ use super::scan::Row;
 /// that neighbouring bands share not to matter.
 const BAND: usize = 64;
 
-/// Most windows of a frame that are grouped, the first ones. A crowd of thousands has fewer; a cascade that sees faces
-/// everywhere has one for each pixel, and more.
+/// Most windows of a frame that are grouped, the first ones. With sizes 1.1 apart a crowd of thousands has fewer; a
+/// cascade that sees faces everywhere has one for each pixel, and more.
 const MAX_FOUND: usize = 1 << 18;
 
 /// The detector. It keeps what depends on the frame's size, and memory to work in.
