@@ -174,7 +174,9 @@ fn smoothing(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Opt
 mod tests {
     use super::*;
     use crate::face::engine::RunningMode;
-    use crate::face::engine::opencv::yunet::MAX_WIDTH as YUNET_MAX_WIDTH;
+    use crate::face::engine::opencv::yunet::{
+        MAX_WIDTH as YUNET_MAX_WIDTH, NMS_THRESHOLD as YUNET_NMS_THRESHOLD,
+    };
     use crate::face::options::Value;
 
     fn plan(set: &[(&str, Value)], env: &[(&'static str, &str)]) -> Plan {
@@ -232,6 +234,8 @@ mod tests {
         for kind in EngineKind::ALL {
             let plan = plan(&[("engine", text(kind.name()))], &[]);
             assert_eq!(plan.live.tuning.thresholds, kind.thresholds());
+            assert_eq!(plan.setup.config.haar, Search::default());
+            assert_eq!(plan.setup.config.nms_threshold, YUNET_NMS_THRESHOLD);
         }
         for (engine, width) in [
             ("mediapipe", 0),

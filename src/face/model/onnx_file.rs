@@ -144,7 +144,7 @@ impl OnnxFile {
     /// The constant `name`.
     ///
     /// # Errors
-    /// When there is none, or one of something else than floats, or its length is not that of its extents.
+    /// When there is none, or one of something else than floats or of no float, or its length is not that of its extents.
     pub fn floats(&self, name: &str) -> Result<Floats, Reason> {
         let mut constants = self.graph.initializer.iter();
         constants
@@ -243,7 +243,7 @@ fn floats(constant: &TensorProto) -> Option<Floats> {
             .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
             .collect(),
     };
-    (values.len() == count && constant.raw_data.len().is_multiple_of(4))
+    (count > 0 && values.len() == count && constant.raw_data.len().is_multiple_of(4))
         .then_some(Floats { dims, values })
 }
 

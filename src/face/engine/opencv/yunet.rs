@@ -49,8 +49,8 @@ pub const KEY_POINTS: usize = 5;
 /// Pixels of the input from cell to cell of the network's outputs: `strides` in OpenCV's `face_detect.cpp`.
 const STRIDES: [usize; 3] = [8, 16, 32];
 
-/// Most pixels of the network's input: a little more than the frames of 8K television have. It takes half a hundred
-/// bytes for each.
+/// Most pixels of the network's input: a little more than the frames of 8K television have. ONNX Runtime takes 60 to 90
+/// bytes for each, and keeps them.
 const MAX_PIXELS: usize = 8192 * 4352;
 
 /// Finds faces with YuNet.
@@ -61,6 +61,7 @@ pub struct Detector {
     input: ArrayD<f32>,
     max_width: Option<usize>,
     max_iou: f32,
+    max_faces: usize,
 }
 
 impl Detector {
@@ -84,6 +85,7 @@ impl Detector {
                 width => width,
             },
             max_iou: config.nms_threshold,
+            max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
         for (width, height) in [(64, 32), (32, 96)] {
             detector.resize(&Fit::new(width, height, None))?;
@@ -92,7 +94,7 @@ impl Detector {
         Ok(detector)
     }
 
-    /// Faces whose score is not below `min_score`, best first, in image px.
+    /// Faces whose score is not below `min_score`, best first and as many as the configuration allows, in image px.
     ///
     /// # Errors
     /// [`ModelError::Run`], also for a frame that would need an absurd amount of memory.
@@ -125,6 +127,7 @@ impl Detector {
             .into_iter()
             .map(|detection| fit.to_frame(detection))
             .filter(nms::is_usable)
+            .take(self.max_faces)
             .collect())
     }
 
@@ -191,7 +194,6 @@ pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 pub struct Yunet {
     info: EngineInfo,
     detector: Detector,
-    max_faces: Option<usize>,
     thresholds: Thresholds,
 }
 
@@ -210,14 +212,13 @@ pub fn describe() -> EngineInfo {
 
 impl Yunet {
     /// The engine that finds faces with `detector`, whose network is in `file`.
-    pub fn new(detector: Detector, file: ModelFile, config: &EngineConfig) -> Self {
+    pub fn new(detector: Detector, file: ModelFile) -> Self {
         Self {
             info: EngineInfo {
                 models: vec![file],
                 ..describe()
             },
             detector,
-            max_faces: config.max_faces,
             thresholds: THRESHOLDS,
         }
     }
@@ -230,8 +231,7 @@ impl Engine for Yunet {
 
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let min_score = self.thresholds.detection;
-        let mut faces = self.detector.detect(&frame.image, min_score)?;
-        faces.truncate(self.max_faces.unwrap_or(usize::MAX));
+        let faces = self.detector.detect(&frame.image, min_score)?;
         Ok(faces.into_iter().map(observation).collect())
     }
 

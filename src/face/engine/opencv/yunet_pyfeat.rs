@@ -8,12 +8,10 @@
 mod region;
 
 use crate::face::blendshape::MEDIAPIPE_CHANNELS;
-#[cfg(feature = "onnx")]
-use crate::face::engine::mediapipe;
 use crate::face::engine::mediapipe::{FaceMesh, MeshParts};
-use crate::face::engine::{
-    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
-};
+use crate::face::engine::{Engine, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted};
+#[cfg(feature = "onnx")]
+use crate::face::engine::{EngineConfig, mediapipe};
 use crate::face::geometry::RotatedRect;
 use crate::face::image::ImageView;
 use crate::face::model::{ModelError, ModelFile};
@@ -37,7 +35,6 @@ pub struct YunetPyfeat {
     info: EngineInfo,
     detector: Detector,
     mesh: FaceMesh,
-    max_faces: Option<usize>,
     thresholds: Thresholds,
 }
 
@@ -65,7 +62,7 @@ pub fn load(config: &EngineConfig) -> Result<YunetPyfeat, EngineError> {
     let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
         .map_err(|error| error.of(LANDMARK_PROPERTY))?;
     files.insert(0, detector_file);
-    YunetPyfeat::new(detector, mesh, files, config)
+    YunetPyfeat::new(detector, mesh, files)
 }
 
 impl Engine for YunetPyfeat {
@@ -74,11 +71,9 @@ impl Engine for YunetPyfeat {
     }
 
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        let mut detections = self
-            .detector
-            .detect(&frame.image, self.thresholds.detection)?;
-        detections.truncate(self.max_faces.unwrap_or(usize::MAX));
-        detections
+        let min_score = self.thresholds.detection;
+        self.detector
+            .detect(&frame.image, min_score)?
             .into_iter()
             .map(|detection| Ok(self.observe(&frame.image, detection)?))
             .collect()
@@ -111,7 +106,6 @@ impl YunetPyfeat {
         detector: Detector,
         mesh: MeshParts,
         files: Vec<ModelFile>,
-        config: &EngineConfig,
     ) -> Result<Self, EngineError> {
         let mesh = FaceMesh::new(mesh).map_err(|error| error.of(LANDMARK_PROPERTY))?;
         Ok(Self {
@@ -121,7 +115,6 @@ impl YunetPyfeat {
             }),
             detector,
             mesh,
-            max_faces: config.max_faces,
             thresholds: yunet::THRESHOLDS,
         })
     }

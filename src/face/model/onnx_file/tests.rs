@@ -120,6 +120,15 @@ fn constants_of_another_length_than_their_extents_are_refused() {
 }
 
 #[test]
+fn constants_of_nothing_are_refused() {
+    let mut model = model();
+    let bias = &mut model.graph.as_mut().unwrap().initializer[1];
+    bias.dims = vec![0, 3, 1 << 40, 1 << 40];
+    bias.float_data.clear();
+    assert!(parse(&model).unwrap().floats("bias").is_err());
+}
+
+#[test]
 fn what_no_output_depends_on_is_dropped() {
     let mut file = parse(&model()).unwrap();
     file.set_outputs(&["b".to_owned()]);

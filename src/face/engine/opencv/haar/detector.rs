@@ -16,6 +16,10 @@ use super::scan::Row;
 /// that neighbouring bands share not to matter.
 const BAND: usize = 64;
 
+/// Most windows of a frame that are grouped, the first ones. With sizes 1.1 apart a crowd of thousands has fewer; a
+/// cascade that sees faces everywhere has one for each pixel, and more.
+const MAX_FOUND: usize = 1 << 18;
+
 /// The detector. It keeps what depends on the frame's size, and memory to work in.
 #[derive(Debug)]
 pub struct Detector {
@@ -31,14 +35,14 @@ pub struct Detector {
 struct Pass {
     layout: Layout,
     program: Program,
-    levels: Vec<(Level, Resizer)>,
+    levels: Vec<Level>,
 }
 
 /// Memory to work in.
 #[derive(Debug, Default)]
 struct Scratch {
+    resizer: Resizer,
     integral: Integral,
-    column_sums: Vec<u16>,
     pixels: Vec<u8>,
     row: Row,
 }
@@ -61,7 +65,7 @@ impl Detector {
             let levels = levels(frame, self.cascade.window, &self.search);
             self.passes = levels
                 .chunk_by(|a, b| a.step == b.step)
-                .map(|levels| Pass::new(&self.cascade, frame, levels))
+                .map(|levels| Pass::new(&self.cascade, levels))
                 .collect();
             self.frame = frame;
         }
@@ -72,12 +76,12 @@ impl Detector {
     pub fn detect(&mut self, luma: &[u8]) -> Vec<Detection> {
         let mut found = Vec::new();
         for pass in &self.passes {
-            for (level, resizer) in &pass.levels {
+            for level in &pass.levels {
                 let search = LevelSearch {
                     cascade: &self.cascade,
+                    frame: self.frame,
                     pass,
                     level,
-                    resizer,
                 };
                 dispatch!(Instructions::new(), simd => simd.vectorize(
                     #[inline(always)]
@@ -94,16 +98,13 @@ impl Detector {
 }
 
 impl Pass {
-    fn new(cascade: &Cascade, frame: [usize; 2], levels: &[Level]) -> Self {
+    fn new(cascade: &Cascade, levels: &[Level]) -> Self {
         let widest = levels.iter().map(|level| level.size[0]).max().unwrap_or(0);
         let layout = Layout::new(levels[0].step, widest, BAND + cascade.window[1]);
         Self {
             layout,
             program: Program::new(cascade, &layout),
-            levels: levels
-                .iter()
-                .map(|level| (*level, Resizer::new(frame, level.size)))
-                .collect(),
+            levels: levels.to_vec(),
         }
     }
 }
@@ -111,9 +112,9 @@ impl Pass {
 /// The search of one level.
 struct LevelSearch<'a> {
     cascade: &'a Cascade,
+    frame: [usize; 2],
     pass: &'a Pass,
     level: &'a Level,
-    resizer: &'a Resizer,
 }
 
 impl LevelSearch<'_> {
@@ -133,6 +134,7 @@ impl LevelSearch<'_> {
         scratch
             .integral
             .begin(layout, width, self.cascade.is_tilted());
+        scratch.resizer.begin(self.frame, self.level.size);
         scratch.pixels.resize(width, 0);
         let mut next_row = 0;
         for band in (0..self.level.rows).step_by(BAND) {
@@ -141,20 +143,16 @@ impl LevelSearch<'_> {
             }
             let end = (band + BAND).min(self.level.rows);
             for row in next_row..end - 1 + height {
-                let Scratch {
-                    column_sums,
-                    pixels,
-                    ..
-                } = scratch;
-                self.resizer.row(luma, row, column_sums, pixels);
-                scratch.integral.push(layout, pixels);
+                scratch.resizer.row(luma, row, &mut scratch.pixels);
+                scratch.integral.push(layout, &scratch.pixels);
             }
             next_row = end - 1 + height;
             for row in (band..end).step_by(layout.step) {
                 let cells = scratch.integral.row(layout, row - band);
                 let windows = self.level.columns.div_ceil(layout.step);
                 let faces = scratch.row.faces(simd, program, cells, windows);
-                found.extend(faces.map(|window| self.detection(window * layout.step, row)));
+                let faces = faces.map(|window| self.detection(window * layout.step, row));
+                found.extend(faces.take(MAX_FOUND - found.len()));
             }
         }
     }
@@ -168,6 +166,61 @@ impl LevelSearch<'_> {
             y,
             width,
             height,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cascade::{Child, Feature, Node, Stage, Tree, WeightedRect};
+    use super::*;
+
+    /// Sees a face in each window that is not flat.
+    fn sees_faces_everywhere() -> Cascade {
+        let rect = WeightedRect {
+            x: 0,
+            y: 0,
+            width: 3,
+            height: 3,
+            weight: 1.0,
+        };
+        let node = Node {
+            feature: 0,
+            threshold: 0.0,
+            below: Child::Leaf(0),
+            above: Child::Leaf(1),
+        };
+        Cascade {
+            window: [8, 8],
+            stages: vec![Stage {
+                threshold: -1.0,
+                trees: vec![Tree {
+                    nodes: vec![node],
+                    leaves: vec![1.0, 2.0],
+                }],
+            }],
+            features: vec![Feature {
+                tilted: false,
+                rects: vec![rect],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_cascade_that_sees_faces_everywhere_takes_no_memory_without_end() {
+        let noise: Vec<u8> = (0..800 * 800)
+            .map(|i: usize| (i * i * 31 % 251) as u8)
+            .collect();
+        for (side, some) in [(20, 40), (800, MAX_FOUND)] {
+            let search = Search {
+                min_neighbors: 0,
+                min_size: 0,
+                ..Search::default()
+            };
+            let mut detector = Detector::new(sees_faces_everywhere(), search);
+            assert!(detector.prepare([side; 2]));
+            let found = detector.detect(&noise[..side * side]).len();
+            assert!((some..=MAX_FOUND).contains(&found), "{side}: {found}");
         }
     }
 }

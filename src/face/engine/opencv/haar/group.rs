@@ -47,7 +47,7 @@ pub fn group(detections: Vec<Detection>, min_neighbors: usize) -> Vec<Detection>
     kept.map(|group| group.mean).collect()
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Group {
     mean: Detection,
     count: usize,
@@ -87,15 +87,27 @@ impl Group {
     }
 }
 
-/// Detections that are similar, or linked by others that are, together: OpenCV's `partition`.
+/// Detections that are similar, or linked by others that are, together: OpenCV's `partition`. It compares each with each;
+/// here they are compared with those beside them, which are all that can be similar.
 fn groups(detections: &[Detection]) -> Vec<Group> {
+    let mut by_x: Vec<usize> = (0..detections.len()).collect();
+    by_x.sort_unstable_by_key(|index| detections[*index].x);
+    let mut is_grouped = vec![false; detections.len()];
     let mut groups = Vec::new();
-    let mut rest = detections.to_vec();
-    while !rest.is_empty() {
-        let mut members = vec![rest.remove(0)];
+    for first in 0..detections.len() {
+        if is_grouped[first] {
+            continue;
+        }
+        is_grouped[first] = true;
+        let mut members = vec![detections[first]];
         let mut next = 0;
         while let Some(member) = members.get(next).copied() {
-            members.extend(rest.extract_if(.., |other| similar(&member, other)));
+            for index in beside(&member, detections, &by_x) {
+                if !is_grouped[*index] && similar(&member, &detections[*index]) {
+                    is_grouped[*index] = true;
+                    members.push(detections[*index]);
+                }
+            }
             next += 1;
         }
         groups.push(Group::of(&members));
@@ -103,10 +115,24 @@ fn groups(detections: &[Detection]) -> Vec<Group> {
     groups
 }
 
+/// Those `by_x` of `detections` whose left edges are no farther from `member`'s than those of similar ones.
+fn beside<'a>(member: &Detection, detections: &[Detection], by_x: &'a [usize]) -> &'a [usize] {
+    let most = most_apart(member, member);
+    let x = |index: &usize| f64::from(detections[*index].x - member.x);
+    let start = by_x.partition_point(|index| x(index) < -most);
+    let end = by_x.partition_point(|index| x(index) <= most);
+    &by_x[start..end]
+}
+
+/// Greatest distance of the edges of similar detections, px; the less, the smaller one of them is.
+fn most_apart(a: &Detection, b: &Detection) -> f64 {
+    let size = f64::from(a.width.min(b.width)) + f64::from(a.height.min(b.height));
+    TOLERANCE * size * 0.5
+}
+
 /// `SimilarRects`.
 fn similar(a: &Detection, b: &Detection) -> bool {
-    let size = f64::from(a.width.min(b.width)) + f64::from(a.height.min(b.height));
-    let most = TOLERANCE * size * 0.5;
+    let most = most_apart(a, b);
     let near = |a: i32, b: i32| f64::from((a - b).abs()) <= most;
     near(a.x, b.x)
         && near(a.y, b.y)
@@ -151,6 +177,44 @@ mod tests {
             let groups = group(detections(&case.rects), case.min_neighbors);
             let (expected, rects) = (detections(&case.left), case.rects);
             assert_eq!(groups, expected, "{} of {rects:?}", case.min_neighbors);
+        }
+    }
+
+    /// Each compared with each.
+    fn groups_one_by_one(detections: &[Detection]) -> Vec<Group> {
+        let mut groups = Vec::new();
+        let mut rest = detections.to_vec();
+        while !rest.is_empty() {
+            let mut members = vec![rest.remove(0)];
+            let mut next = 0;
+            while let Some(member) = members.get(next).copied() {
+                members.extend(rest.extract_if(.., |other| similar(&member, other)));
+                next += 1;
+            }
+            groups.push(Group::of(&members));
+        }
+        groups
+    }
+
+    #[test]
+    fn who_is_beside_whom_changes_nothing() {
+        let mut state = 7u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1664525).wrapping_add(1013904223);
+            ((state >> 8) % below) as i32
+        };
+        for spread in [1, 60, 400, 5000] {
+            let detections: Vec<Detection> = (0..300)
+                .map(|_| Detection {
+                    x: random(spread) - 3,
+                    y: random(spread) - 3,
+                    width: 24 + random(90),
+                    height: 20 + random(90),
+                })
+                .collect();
+            let got = groups(&detections);
+            assert!(got.len() > 1, "{spread}");
+            assert_eq!(got, groups_one_by_one(&detections), "{spread}");
         }
     }
 

@@ -14,27 +14,27 @@ struct Tap {
 /// The unit of weights: `ufixedpoint16` has 8 digits after the point.
 const ONE: u32 = 256;
 
-/// How an image is brought to another size.
-#[derive(Debug, Clone, PartialEq)]
+/// How an image is brought to another size, and memory to do it in.
+#[derive(Debug, Default)]
 pub struct Resizer {
     width: usize,
     columns: Vec<Tap>,
     rows: Vec<Tap>,
+    column_sums: Vec<u16>,
 }
 
 impl Resizer {
-    /// From a size to another, width and height in pixels above 1.
-    pub fn new(from: [usize; 2], to: [usize; 2]) -> Self {
-        Self {
-            width: from[0],
-            columns: taps(from[0], to[0]),
-            rows: taps(from[1], to[1]),
-        }
+    /// Makes ready to bring images of a size to another, width and height in pixels above 1.
+    pub fn begin(&mut self, from: [usize; 2], to: [usize; 2]) {
+        self.width = from[0];
+        fill(&mut self.columns, from[0], to[0]);
+        fill(&mut self.rows, from[1], to[1]);
     }
 
-    /// Writes row `row` of the resized `image`; `column_sums` is memory to work in.
+    /// Writes row `row` of the resized `image`.
     #[inline(always)]
-    pub fn row(&self, image: &[u8], row: usize, column_sums: &mut Vec<u16>, out: &mut [u8]) {
+    pub fn row(&mut self, image: &[u8], row: usize, out: &mut [u8]) {
+        let column_sums = &mut self.column_sums;
         let Tap { first, weight } = self.rows[row];
         let pair = &image[first as usize * self.width..][..2 * self.width];
         let (upper, lower) = pair.split_at(self.width);
@@ -54,19 +54,18 @@ impl Resizer {
 
 /// `interpolationLinear::getCoeffs`: the middles of pixels fall on one another. Beyond the first and the last pixel's
 /// middle their values are kept.
-fn taps(from: usize, to: usize) -> Vec<Tap> {
+fn fill(taps: &mut Vec<Tap>, from: usize, to: usize) {
     let scale = 1.0 / (to as f64 / from as f64);
     let last_first = from.saturating_sub(2) as f64;
-    (0..to)
-        .map(|i| {
-            let place = (scale * (i as f64 + 0.5) - 0.5).clamp(0.0, from as f64 - 1.0);
-            let first = place.floor().min(last_first);
-            Tap {
-                first: first as u32,
-                weight: ((place - first) * f64::from(ONE)).round_ties_even() as u32,
-            }
-        })
-        .collect()
+    taps.clear();
+    taps.extend((0..to).map(|i| {
+        let place = (scale * (i as f64 + 0.5) - 0.5).clamp(0.0, from as f64 - 1.0);
+        let first = place.floor().min(last_first);
+        Tap {
+            first: first as u32,
+            weight: ((place - first) * f64::from(ONE)).round_ties_even() as u32,
+        }
+    }));
 }
 
 #[cfg(test)]
@@ -99,13 +98,13 @@ mod tests {
     fn images_are_resized_as_opencv_resizes_them() {
         let golden = include_str!("../../../../../tests/golden/haar.json");
         let golden: Golden = serde_json::from_str(golden).unwrap();
+        let mut resizer = Resizer::default();
         for case in golden.sizes {
             let image = bytes(&case.image);
-            let resizer = Resizer::new(case.from, case.to);
+            resizer.begin(case.from, case.to);
             let mut resized = vec![0; case.to[0] * case.to[1]];
-            let mut column_sums = Vec::new();
             for (row, out) in resized.chunks_exact_mut(case.to[0]).enumerate() {
-                resizer.row(&image, row, &mut column_sums, out);
+                resizer.row(&image, row, out);
             }
             assert_eq!(
                 resized,

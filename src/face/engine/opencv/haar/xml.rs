@@ -12,6 +12,10 @@ use super::cascade::{Cascade, Child, Feature, Node, Stage, Tree, WeightedRect};
 /// Most XML nodes of a file; the largest of OpenCV's cascades has 180 thousand.
 const MAX_XML_NODES: u32 = 1 << 20;
 
+/// Most `=` of a file, and so most attributes and namespaces, which the parser compares with one another; OpenCV's
+/// cascades have up to 110, most of them in comments.
+const MAX_EQUALS: usize = 1000;
+
 /// Sides of a window, px. Below the least nothing is left without the border that brightness is normalised without
 /// (`HaarEvaluator::normrect`); up to the greatest a window's sum of squares fits 32 bits.
 const WINDOW_SIDE: RangeInclusive<usize> = 3..=256;
@@ -34,6 +38,9 @@ const MAX_RECTS: usize = 3;
 /// What is wrong with it, in words.
 pub fn read(xml: &[u8]) -> Result<Cascade, String> {
     let text = std::str::from_utf8(xml).map_err(|_| "it is not UTF-8 text".to_owned())?;
+    if text.matches('=').nth(MAX_EQUALS).is_some() {
+        return Err(format!("it has more than {MAX_EQUALS} attributes"));
+    }
     let options = ParsingOptions {
         nodes_limit: MAX_XML_NODES,
         ..ParsingOptions::default()

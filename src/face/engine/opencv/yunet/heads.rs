@@ -95,6 +95,9 @@ fn source(node: &Node) -> Result<&str, Reason> {
     first.ok_or_else(|| format!("a {} without input", node.op_type))
 }
 
+/// The attribute that makes a convolution depthwise, in which alone the merged ones differ.
+const GROUP: &str = "group";
+
 /// Adds a convolution that yields the channels of `nodes`, those of [`HEADS`], as `output`, from `input`.
 fn add_merged(
     file: &mut OnnxFile,
@@ -103,11 +106,19 @@ fn add_merged(
     output: &str,
     group: usize,
 ) -> Result<(), Reason> {
+    let attributes = |node: &Node| -> Vec<_> {
+        let own = node.attribute.iter();
+        own.filter(|own| own.name != GROUP).cloned().collect()
+    };
+    let expected = attributes(&nodes[0]);
+    if nodes.iter().any(|node| attributes(node) != expected) {
+        return Err(format!("the convolutions for {output} differ"));
+    }
     let mut merged = nodes[0].clone();
     merged.name.clear();
     merged.input = vec![input.to_owned()];
     merged.output = vec![output.to_owned()];
-    merged.set_int("group", group as i64);
+    merged.set_int(GROUP, group as i64);
     for (index, kind) in [(1, "weights"), (2, "bias")] {
         let name = format!("{output} {kind}");
         let constant = concatenated(file, nodes, index)?;

@@ -21,7 +21,7 @@ const FAMILY: &str = "yunet";
 /// When the runtime or the model is missing, damaged or another one.
 pub fn load(config: &EngineConfig) -> Result<Yunet, EngineError> {
     let (detector, file) = Detector::load(config.model.as_deref(), config)?;
-    Ok(Yunet::new(detector, file, config))
+    Ok(Yunet::new(detector, file))
 }
 
 impl Detector {

@@ -126,6 +126,9 @@ fn a_flood_of_numbers_or_elements_is_refused() {
     assert!(error(&flood).contains("more than"));
     let elements = "<a>".repeat(2_000_000);
     assert!(error(&elements).contains("nodes"), "{}", error(&elements));
+    let attributes: String = (0..1_000_000).map(|i| format!(" a{i}=''")).collect();
+    let flood = CASCADE.replace("<features>", &format!("<features{attributes}>"));
+    assert!(error(&flood).contains("attributes"), "{}", error(&flood));
     let entity = format!("<!DOCTYPE x [<!ENTITY a \"b\">]>{CASCADE}");
     assert!(read(entity.as_bytes()).is_err());
 }
