@@ -8,11 +8,9 @@ mod common;
 #[path = "common/recording.rs"]
 mod recording;
 
-use std::path::{Path, PathBuf};
-
-use gst::prelude::*;
+use common::player::{folder, track};
+use gstfacetrack::face::engine::EngineKind;
 use gstfacetrack::face::report::FrameReport;
-use gstfacetrack::meta::FaceTrackMeta;
 use recording::{Recording, mean, p95};
 
 /// Bars of the parity.
@@ -23,45 +21,6 @@ const LANDMARKS_P95: f32 = 0.01;
 const BLENDSHAPES_MEAN: f32 = 0.005;
 const BLENDSHAPES_P95: f32 = 0.02;
 const ROTATION_MEAN: f32 = 0.5;
-
-/// What the element reports of each frame of a clip.
-fn track(clip: &Path, max_faces: u32) -> Vec<FrameReport> {
-    let pipeline = gst::parse::launch(&format!(
-        "filesrc name=file ! decodebin ! facetrack max-faces={max_faces} ! appsink name=out sync=false"
-    ))
-    .expect("a pipeline")
-    .downcast::<gst::Pipeline>()
-    .expect("of several elements");
-    let file = pipeline.by_name("file").expect("the source");
-    file.set_property("location", clip.to_str().expect("a readable name"));
-    let out = pipeline.by_name("out").expect("the sink");
-    let out = out.downcast::<gst_app::AppSink>().expect("an appsink");
-    pipeline
-        .set_state(gst::State::Playing)
-        .expect("the pipeline plays");
-    let reports = std::iter::from_fn(|| out.pull_sample().ok())
-        .map(|sample| FaceTrackMeta::from_buffer(sample.buffer().expect("a frame")).expect("meta"))
-        .collect();
-    pipeline.set_state(gst::State::Null).expect("it stops");
-    reports
-}
-
-/// The folder of the recordings; `None`, said aloud, where something is missing.
-fn folder() -> Option<PathBuf> {
-    common::init();
-    let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
-        eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
-        return None;
-    };
-    let element = gst::ElementFactory::make("facetrack").build();
-    let element = element.expect("the element");
-    if element.set_state(gst::State::Ready).is_err() {
-        eprintln!("SKIPPED: the engine mediapipe can't be loaded");
-        return None;
-    }
-    element.set_state(gst::State::Null).expect("it stops");
-    Some(folder.into())
-}
 
 fn compare(clip: &str, recording: &Recording, reports: &[FrameReport]) {
     let (mut landmarks, mut blendshapes, mut rotations) = (vec![], vec![], vec![]);
@@ -112,7 +71,7 @@ fn compare(clip: &str, recording: &Recording, reports: &[FrameReport]) {
 
 #[test]
 fn clips_are_measured_as_mediapipe_does() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(EngineKind::MediaPipe) else {
         return;
     };
     for (original, clip, max_faces) in [
@@ -122,7 +81,10 @@ fn clips_are_measured_as_mediapipe_does() {
         ("mp0.10.21_tasks_video4", "synth_two_faces", 4),
     ] {
         let recording = recording::read(&folder, original, clip);
-        let reports = track(&folder.join(format!("media/{clip}.mp4")), max_faces);
+        let reports = track(
+            &folder.join(format!("media/{clip}.mp4")),
+            &format!("max-faces={max_faces}"),
+        );
         assert_eq!(reports.len(), recording.frames.len(), "{clip}");
         compare(clip, &recording, &reports);
     }
@@ -130,10 +92,10 @@ fn clips_are_measured_as_mediapipe_does() {
 
 #[test]
 fn no_face_is_seen_where_there_is_none() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(EngineKind::MediaPipe) else {
         return;
     };
-    let reports = track(&folder.join("media/pyfeat_no_face.mp4"), 1);
+    let reports = track(&folder.join("media/pyfeat_no_face.mp4"), "max-faces=1");
     assert!(!reports.is_empty());
     assert!(reports.iter().all(|report| report.faces.is_empty()));
 }

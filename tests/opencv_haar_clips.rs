@@ -5,14 +5,15 @@
 //! The recordings were made of frames that OpenCV decoded to BGR; here the decoder's luma is searched. Levels differ by
 //! one here and there, and with them windows that lie at the edge of a stage's threshold.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+mod common;
+#[path = "common/recording.rs"]
+mod recording;
 
-use flate2::read::GzDecoder;
-use gst::prelude::*;
+use common::player::{folder, track};
+use gstfacetrack::face::engine::EngineKind;
 use gstfacetrack::face::geometry::Rect;
-use gstfacetrack::meta::FaceTrackMeta;
+use gstfacetrack::face::report::FrameReport;
+use recording::{Frame, Recording};
 use serde::Deserialize;
 
 /// Bars of the parity.
@@ -22,74 +23,13 @@ const LEAST_MEAN_IOU: f64 = 0.95;
 /// Overlap from which on two boxes are of one face.
 const LEAST_IOU: f32 = 0.5;
 
-#[derive(Deserialize)]
-struct Recording {
-    frames: Vec<Frame>,
-}
+/// The element's property that chooses the engine.
+const ENGINE: &str = "engine=opencv-haar";
 
+/// What OpenCV found.
 #[derive(Deserialize)]
-struct Frame {
-    /// File name of a picture; empty for a frame.
-    #[serde(default)]
-    image: String,
-    faces: Vec<Face>,
-}
-
-#[derive(Deserialize)]
-struct Face {
+struct Found {
     bbox: [f32; 4],
-}
-
-fn recording(folder: &Path, name: &str) -> Recording {
-    let path = folder.join(format!("out/haar/{name}.json.gz"));
-    let file = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    serde_json::from_reader(BufReader::new(GzDecoder::new(file))).expect("a recording")
-}
-
-/// The folder of the recordings; `None`, said aloud, where something is missing.
-fn folder() -> Option<PathBuf> {
-    gst::init().expect("GStreamer");
-    gstfacetrack::plugin_register_static().expect("the plugin");
-    let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
-        eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
-        return None;
-    };
-    let element = gst::ElementFactory::make("facetrack")
-        .property("engine", "opencv-haar")
-        .build()
-        .expect("the element");
-    if element.set_state(gst::State::Ready).is_err() {
-        eprintln!("SKIPPED: the engine opencv-haar can't be loaded");
-        return None;
-    }
-    element.set_state(gst::State::Null).expect("it stops");
-    Some(folder.into())
-}
-
-/// The boxes of each frame of a clip or picture.
-fn track(file: &Path) -> Vec<Vec<Rect>> {
-    let pipeline = gst::parse::launch(
-        "filesrc name=file ! decodebin ! facetrack engine=opencv-haar ! appsink name=out sync=false",
-    )
-    .expect("a pipeline")
-    .downcast::<gst::Pipeline>()
-    .expect("of several elements");
-    let source = pipeline.by_name("file").expect("the source");
-    source.set_property("location", file.to_str().expect("a readable name"));
-    let out = pipeline.by_name("out").expect("the sink");
-    let out = out.downcast::<gst_app::AppSink>().expect("an appsink");
-    pipeline
-        .set_state(gst::State::Playing)
-        .expect("the pipeline plays");
-    let frames = std::iter::from_fn(|| out.pull_sample().ok())
-        .map(|sample| {
-            let report = sample.buffer().map(FaceTrackMeta::from_buffer);
-            let report = report.expect("a frame").expect("meta");
-            report.faces.iter().map(|face| face.face.bbox).collect()
-        })
-        .collect();
-    pipeline.set_state(gst::State::Null).expect("it stops");
-    frames
 }
 
 /// How much of the recordings is found again.
@@ -101,13 +41,14 @@ struct Agreement {
 }
 
 impl Agreement {
-    fn add(&mut self, recorded: &Frame, boxes: &[Rect]) {
+    fn add(&mut self, recorded: &Frame<Found>, report: &FrameReport) {
         self.frames += 1;
-        self.equal_counts += usize::from(recorded.faces.len() == boxes.len());
-        for face in &recorded.faces {
-            let [x, y, width, height] = face.bbox;
-            let iou = |other: &Rect| Rect::new(x, y, width, height).iou(other);
-            let best = boxes.iter().map(iou).fold(0.0, f32::max);
+        self.equal_counts += usize::from(recorded.faces.len() == report.faces.len());
+        for found in &recorded.faces {
+            let [x, y, width, height] = found.bbox;
+            let found = Rect::new(x, y, width, height);
+            let ious = report.faces.iter().map(|it| found.iou(&it.face.bbox));
+            let best = ious.fold(0.0, f32::max);
             self.ious
                 .extend((best >= LEAST_IOU).then_some(f64::from(best)));
         }
@@ -128,7 +69,7 @@ impl Agreement {
 
 #[test]
 fn faces_are_found_where_opencv_finds_them() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(EngineKind::OpenCvHaar) else {
         return;
     };
     let mut all = Agreement::default();
@@ -138,22 +79,23 @@ fn faces_are_found_where_opencv_finds_them() {
         "pyfeat_no_face",
         "synth_two_faces",
     ] {
-        let recording = recording(&folder, clip);
-        let frames = track(&folder.join(format!("media/{clip}.mp4")));
+        let recording: Recording<Found> = recording::read(&folder, "haar", clip);
+        let frames = track(&folder.join(format!("media/{clip}.mp4")), ENGINE);
         // OpenCV's decoder leaves out the first frame of one clip.
         let more = frames.len().checked_sub(recording.frames.len());
         let more = more.unwrap_or_else(|| panic!("{clip}: {} frames", frames.len()));
         assert!(more <= 1, "{clip}: {} frames", frames.len());
         let mut agreement = Agreement::default();
-        for (recorded, boxes) in recording.frames.iter().zip(&frames[more..]) {
-            agreement.add(recorded, boxes);
-            all.add(recorded, boxes);
+        for (recorded, report) in recording.frames.iter().zip(&frames[more..]) {
+            agreement.add(recorded, report);
+            all.add(recorded, report);
         }
         agreement.figures(clip);
     }
     let mut pictures = Agreement::default();
-    for recorded in &recording(&folder, "IMAGES").frames {
-        let frames = track(&folder.join("media").join(&recorded.image));
+    let recording: Recording<Found> = recording::read(&folder, "haar", "IMAGES");
+    for recorded in &recording.frames {
+        let frames = track(&folder.join("media").join(&recorded.image), ENGINE);
         pictures.add(recorded, &frames[0]);
         all.add(recorded, &frames[0]);
     }

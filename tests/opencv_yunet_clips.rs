@@ -4,16 +4,18 @@
 //!
 //! `yunet_gstdecode` was recorded of frames that GStreamer decoded, the others of what OpenCV decoded.
 
+mod common;
 #[path = "common/recording.rs"]
 mod recording;
 #[path = "common/yunet.rs"]
 mod yunet;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use gst::prelude::*;
+use common::player::{self, folder};
+use gstfacetrack::face::engine::EngineKind;
+use gstfacetrack::face::observation::Observation;
 use gstfacetrack::face::report::FrameReport;
-use gstfacetrack::meta::FaceTrackMeta;
 use recording::{Recording, mean};
 use yunet::Found;
 
@@ -24,46 +26,12 @@ const LEAST_MEAN_IOU: f32 = 0.98;
 const KEY_POINTS_MEAN: f32 = 1.0;
 const SCORES_MEAN: f32 = 0.01;
 
+const KIND: EngineKind = EngineKind::OpenCvYunet;
+
 /// What the element reports of each frame of a clip or a picture.
 fn track(media: &Path, least_score: f32) -> Vec<FrameReport> {
-    let pipeline = gst::parse::launch(&format!(
-        "filesrc name=file ! decodebin ! facetrack engine=opencv-yunet detect-max-width=0
-         detection-confidence={least_score} ! appsink name=out sync=false"
-    ))
-    .expect("a pipeline")
-    .downcast::<gst::Pipeline>()
-    .expect("of several elements");
-    let file = pipeline.by_name("file").expect("the source");
-    file.set_property("location", media.to_str().expect("a readable name"));
-    let out = pipeline.by_name("out").expect("the sink");
-    let out = out.downcast::<gst_app::AppSink>().expect("an appsink");
-    pipeline
-        .set_state(gst::State::Playing)
-        .expect("the pipeline plays");
-    let reports = std::iter::from_fn(|| out.pull_sample().ok())
-        .map(|sample| FaceTrackMeta::from_buffer(sample.buffer().expect("a frame")).expect("meta"))
-        .collect();
-    pipeline.set_state(gst::State::Null).expect("it stops");
-    reports
-}
-
-/// The folder of the recordings; `None`, said aloud, where something is missing.
-fn folder() -> Option<PathBuf> {
-    gst::init().expect("GStreamer");
-    gstfacetrack::plugin_register_static().expect("the plugin");
-    let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
-        eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
-        return None;
-    };
-    let element = gst::ElementFactory::make("facetrack").build();
-    let element = element.expect("the element");
-    element.set_property("engine", "opencv-yunet");
-    if element.set_state(gst::State::Ready).is_err() {
-        eprintln!("SKIPPED: the engine opencv-yunet can't be loaded");
-        return None;
-    }
-    element.set_state(gst::State::Null).expect("it stops");
-    Some(folder.into())
+    let properties = format!("detect-max-width=0 detection-confidence={least_score}");
+    player::track(media, &format!("engine={} {properties}", KIND.name()))
 }
 
 /// Holds what was found to the bars. Frames without a face on either side count as found.
@@ -74,8 +42,7 @@ fn compare<'a>(name: &str, frames: impl Iterator<Item = (&'a [Found], FrameRepor
         theirs += recorded.len();
         ours += report.faces.len();
         for found in recorded {
-            let iou =
-                |face: &gstfacetrack::face::observation::Observation| face.bbox.iou(&found.rect());
+            let iou = |face: &Observation| face.bbox.iou(&found.rect());
             let faces = report.faces.iter().map(|seen| &seen.face);
             let nearest = faces.max_by(|a, b| iou(a).total_cmp(&iou(b)));
             let Some(face) = nearest.filter(|face| iou(face) >= LEAST_IOU) else {
@@ -109,7 +76,7 @@ fn compare<'a>(name: &str, frames: impl Iterator<Item = (&'a [Found], FrameRepor
 
 #[test]
 fn faces_in_clips_are_those_that_opencv_finds() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(KIND) else {
         return;
     };
     for (original, clip) in [
@@ -129,7 +96,7 @@ fn faces_in_clips_are_those_that_opencv_finds() {
 
 #[test]
 fn faces_in_pictures_are_those_that_opencv_finds() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(KIND) else {
         return;
     };
     for (original, least_score) in [("yunet", 0.9), ("yunet_06", 0.6)] {
@@ -145,7 +112,7 @@ fn faces_in_pictures_are_those_that_opencv_finds() {
 
 #[test]
 fn no_face_is_seen_where_there_is_none() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(KIND) else {
         return;
     };
     let reports = track(&folder.join("media/pyfeat_no_face.mp4"), 0.7);

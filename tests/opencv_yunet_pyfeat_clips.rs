@@ -3,17 +3,22 @@
 //! `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with pictures and clips, and `out/` with what was found in
 //! them.
 
+mod common;
 #[path = "common/recording.rs"]
 mod recording;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
-use gst::prelude::*;
+use common::player::{Player, folder, track};
 use gstfacetrack::face::blendshape::Blendshapes;
+use gstfacetrack::face::engine::EngineKind;
 use gstfacetrack::face::report::FrameReport;
-use gstfacetrack::meta::FaceTrackMeta;
 use recording::{mean, p95};
+
+const KIND: EngineKind = EngineKind::OpenCvYunetPyfeat;
+
+/// The element's property that chooses it.
+const ENGINE: &str = "engine=opencv-yunet-pyfeat";
 
 const ORIGINAL: &str = "mp0.10.21_tasks_image";
 
@@ -27,71 +32,6 @@ const LEAST_RECALL: f32 = 0.99;
 /// for the same reason.
 const LANDMARKS: f32 = 0.02;
 const BLENDSHAPES: f32 = 0.04;
-
-/// The folder of the recordings; `None`, said aloud, where something is missing.
-fn folder() -> Option<PathBuf> {
-    gst::init().expect("GStreamer");
-    gstfacetrack::plugin_register_static().expect("the plugin");
-    let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
-        eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
-        return None;
-    };
-    let element = gst::ElementFactory::make("facetrack")
-        .property("engine", "opencv-yunet-pyfeat")
-        .build()
-        .expect("the element");
-    if element.set_state(gst::State::Ready).is_err() {
-        eprintln!("SKIPPED: the engine opencv-yunet-pyfeat can't be loaded");
-        return None;
-    }
-    element.set_state(gst::State::Null).expect("it stops");
-    Some(folder.into())
-}
-
-/// A pipeline that tracks a file, with further properties of `facetrack`.
-struct Player {
-    pipeline: gst::Pipeline,
-    out: gst_app::AppSink,
-}
-
-impl Player {
-    fn new(file: &Path, properties: &str) -> Self {
-        let pipeline = gst::parse::launch(&format!(
-            "filesrc name=file ! decodebin ! facetrack engine=opencv-yunet-pyfeat {properties} ! appsink name=out sync=false max-buffers=1"
-        ))
-        .expect("a pipeline")
-        .downcast::<gst::Pipeline>()
-        .expect("of several elements");
-        let source = pipeline.by_name("file").expect("the source");
-        source.set_property("location", file.to_str().expect("a readable name"));
-        let out = pipeline.by_name("out").expect("the sink");
-        let out = out.downcast().expect("an appsink");
-        pipeline.set_state(gst::State::Playing).expect("it plays");
-        Self { pipeline, out }
-    }
-
-    /// The next frames, at most `count`.
-    fn reports(&self, count: usize) -> Vec<FrameReport> {
-        std::iter::from_fn(|| self.out.pull_sample().ok())
-            .take(count)
-            .map(|sample| sample.buffer().map(FaceTrackMeta::from_buffer))
-            .map(|report| report.expect("a frame").expect("meta"))
-            .collect()
-    }
-
-    fn rewind(&self) {
-        let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
-        self.pipeline
-            .seek_simple(flags, gst::ClockTime::ZERO)
-            .expect("the clip can be played again");
-    }
-}
-
-impl Drop for Player {
-    fn drop(&mut self) {
-        self.pipeline.set_state(gst::State::Null).expect("it stops");
-    }
-}
 
 /// What differs from a recording.
 #[derive(Default)]
@@ -141,13 +81,12 @@ impl Differences {
 
 #[test]
 fn clips_are_measured_nearly_as_mediapipe_does() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(KIND) else {
         return;
     };
     for clip in ["pyfeat_single_face", "pyfeat_WolfgangLanger_Pexels"] {
         let recording = recording::read(&folder, ORIGINAL, clip);
-        let player = Player::new(&folder.join(format!("media/{clip}.mp4")), "");
-        let reports = player.reports(usize::MAX);
+        let reports = track(&folder.join(format!("media/{clip}.mp4")), ENGINE);
         assert_eq!(reports.len(), recording.frames.len(), "{clip}");
         let mut differences = Differences::default();
         for (recorded, report) in recording.frames.iter().zip(&reports) {
@@ -161,13 +100,12 @@ fn clips_are_measured_nearly_as_mediapipe_does() {
 /// follow; YuNet finds the face, which therefore has no counterpart in the recording.
 #[test]
 fn pictures_are_measured_nearly_as_mediapipe_does() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(KIND) else {
         return;
     };
     let mut differences = Differences::default();
     for picture in recording::read(&folder, ORIGINAL, "IMAGES").frames {
-        let player = Player::new(&folder.join("media").join(&picture.image), "");
-        let reports = player.reports(usize::MAX);
+        let reports = track(&folder.join("media").join(&picture.image), ENGINE);
         assert_eq!(reports.len(), 1, "{}", picture.image);
         differences.add(&picture, &reports[0]);
     }
@@ -190,14 +128,14 @@ fn blendshapes(reports: &[FrameReport]) -> Vec<HashMap<u32, Blendshapes>> {
 
 #[test]
 fn blendshapes_are_repeated_per_face_and_forgotten_at_a_discontinuity() {
-    let Some(folder) = folder() else {
+    let Some(folder) = folder(KIND) else {
         return;
     };
     const INTERVAL: usize = 3;
     const FRAMES: usize = 8;
     let clip = folder.join("media/synth_two_faces.mp4");
-    let each = blendshapes(&Player::new(&clip, "").reports(FRAMES));
-    let player = Player::new(&clip, &format!("blendshape-interval={INTERVAL}"));
+    let each = blendshapes(&Player::new(&clip, ENGINE).reports(FRAMES));
+    let player = Player::new(&clip, &format!("{ENGINE} blendshape-interval={INTERVAL}"));
     let thinned = blendshapes(&player.reports(FRAMES));
     for (index, (seen, measured)) in thinned.iter().zip(&each).enumerate() {
         assert_eq!(seen.len(), 2, "frame {index}");

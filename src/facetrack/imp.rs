@@ -220,9 +220,7 @@ impl FaceTrack {
     fn analyze(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
-        if let Some(error) = state.follow(&lock(&self.settings)) {
-            gst::warning!(CAT, imp = self, "{error}");
-        }
+        state.follow(&lock(&self.settings));
         let result = contained(|| state.analyze(buffer));
         let failure = match result {
             Ok(Ok(outcome)) => {
@@ -331,7 +329,7 @@ impl ElementImpl for FaceTrack {
             gst::subclass::ElementMetadata::new(
                 "Face tracker",
                 "Filter/Analyzer/Video",
-                "Finds and follows faces: landmarks, blendshapes and head pose as metadata",
+                "Finds and follows faces: boxes, landmarks, blendshapes and head pose as metadata",
                 "The gst-plugin-facetrack contributors",
             )
         });

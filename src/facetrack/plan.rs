@@ -98,32 +98,18 @@ impl Plan {
             },
             script: options.get("script"),
         };
-        let tuning = Tuning {
-            thresholds: Thresholds {
-                detection: options.get("detection-confidence"),
-                presence: options.get("presence-confidence"),
-                tracking: options.get("tracking-confidence"),
-            },
-            smoothing: smoothing(kind, &config, options),
-            blendshape_interval: options.get("blendshape-interval"),
-            inference_interval: options.get("inference-interval"),
-        };
         let tracker = TrackerConfig {
             kind: options.get("tracker"),
             max_distance: options.get("max-distance"),
             max_age: options.get("max-age"),
         };
         Self {
+            live: Live::of(kind, &config, options),
             setup: Setup {
                 kind,
                 config,
                 tracker,
                 decision: device::negotiate(kind, options.get("device")),
-            },
-            live: Live {
-                tuning,
-                post_messages: options.get("post-messages"),
-                profile_interval: options.get::<u32>("profile-interval").into(),
             },
         }
     }
@@ -154,6 +140,34 @@ impl Plan {
             self.live.tuning,
             source,
         ))
+    }
+}
+
+impl Live {
+    /// What other settings mean to the engine that is loaded: that they name another one, or load it in another way,
+    /// shows when it is loaded next.
+    pub fn with(setup: &Setup, settings: &Settings, env: &Environment) -> Self {
+        let env = |variable: &str| env.get(variable);
+        let (options, _) = settings.resolve(Some(setup.kind.name()), &env);
+        Self::of(setup.kind, &setup.config, &options)
+    }
+
+    fn of(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Self {
+        let tuning = Tuning {
+            thresholds: Thresholds {
+                detection: options.get("detection-confidence"),
+                presence: options.get("presence-confidence"),
+                tracking: options.get("tracking-confidence"),
+            },
+            smoothing: smoothing(kind, config, options),
+            blendshape_interval: options.get("blendshape-interval"),
+            inference_interval: options.get("inference-interval"),
+        };
+        Self {
+            tuning,
+            post_messages: options.get("post-messages"),
+            profile_interval: options.get::<u32>("profile-interval").into(),
+        }
     }
 }
 
@@ -245,6 +259,23 @@ mod tests {
             let plan = plan(&[("engine", text(engine))], &[]);
             assert_eq!(plan.setup.config.detect_max_width, Some(width), "{engine}");
         }
+    }
+
+    #[test]
+    fn other_settings_do_not_make_another_engine_of_the_one_that_is_loaded() {
+        let loaded = plan(&[("max-faces", Value::Int(2))], &[]);
+        let mut settings = Settings::new(FACETRACK);
+        for (name, value) in [
+            ("engine", text("opencv-yunet")),
+            ("max-faces", Value::Int(1)),
+            ("presence-confidence", Value::Float(0.25)),
+        ] {
+            settings.set(name, Some(value));
+        }
+        let live = Live::with(&loaded.setup, &settings, &Environment::default());
+        let mut want = loaded.live;
+        want.tuning.thresholds.presence = 0.25;
+        assert_eq!(live, want);
     }
 
     #[test]

@@ -64,20 +64,14 @@ impl State {
         self.setup == plan.setup
     }
 
-    /// Takes over what may change from frame to frame, where `settings` are others than before; tells why it can't.
-    pub fn follow(&mut self, settings: &Settings) -> Option<EngineError> {
+    /// Takes over what may change from frame to frame, where `settings` are others than before.
+    pub fn follow(&mut self, settings: &Settings) {
         if self.settings == *settings {
-            return None;
+            return;
         }
         self.settings = settings.clone();
-        match Plan::new(settings, &self.env) {
-            Ok((plan, _)) => {
-                self.live = plan.live;
-                self.analyzer.tune(self.live.tuning);
-                None
-            }
-            Err(error) => Some(error),
-        }
+        self.live = Live::with(&self.setup, settings, &self.env);
+        self.analyzer.tune(self.live.tuning);
     }
 
     /// Another stream: ids start again.

@@ -8,9 +8,9 @@ tests/opencv_yunet_pyfeat.rs.
 
 Writes yunet_pyfeat.json (the pictures: what to draw, how many faces were found) and yunet_pyfeat.bin (for each face
 found, best first: x, y, width, height, score, 5 key points, 478 landmarks x, y, 52 blendshapes; f32 little endian; px).
-The drawing is that of tests/common/drawn.rs, operation for operation. The region of a face is that of
-src/face/engine/opencv/yunet_pyfeat/region.rs; it is warped as MediaPipe's image_to_tensor_converter_opencv.cc does it,
-and the landmarks go back as in landmark_projection_calculator.cc."""
+The drawing is that of drawing.py. The region of a face is that of src/face/engine/opencv/yunet_pyfeat/region.rs; it is
+warped as MediaPipe's image_to_tensor_converter_opencv.cc does it, and the landmarks go back as in
+landmark_projection_calculator.cc."""
 
 import json
 import math
@@ -22,26 +22,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
+from drawing import at, draw
 
 OUT = Path(__file__).parent
 RUST = OUT.parent.parent / "src/face/engine"
 
 # Of region.rs.
 SIDE, DOWN, TURNED = 1.25, 0.07, 0.2
-
-
-def drawing():
-    """`draw` of make_faces.py, which can't be imported without MediaPipe."""
-    source = (OUT / "make_faces.py").read_text()
-    functions = source[source.index("def ellipses") : source.index("def moving")]
-    scope = {"np": np}
-    exec(functions, scope)
-    return scope["draw"]
-
-
-def at(x, y, size, half_roll=0.0, jaw=0.0, blink=0.0):
-    return {"x": x, "y": y, "size": size, "half_roll": half_roll, "jaw": jaw, "blink": blink}
-
 
 PICTURES = [
     {"name": "one face, rolled a little", "width": 360, "height": 300, "faces": [at(180, 150, 90, 0.1, 0.4)]},
@@ -104,7 +91,7 @@ def subset():
 
 
 def main():
-    draw, indices = drawing(), subset()
+    indices = subset()
     detector = cv2.FaceDetectorYN.create(sys.argv[1], "", (320, 320), 0.7, 0.3, 5000)
     bundle = zipfile.ZipFile(sys.argv[2])
     landmark_network = Network(bundle.read("face_landmarks_detector.tflite"))

@@ -14,6 +14,9 @@ const APT: &str = "apt-get";
 /// Seconds without an answer before the network counts as absent.
 const TIMEOUT: &str = "-oAcquire::http::Timeout=20";
 
+/// An update that did not reach the archive is a failure, not a warning.
+const STRICT: &str = "-oAPT::Update::Error-Mode=any";
+
 /// What mends a machine that knows no packages.
 const REMEDY: &str = "sudo apt-get update";
 
@@ -41,7 +44,7 @@ fn download(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     let into = folder(scratch, "archives")?;
     if get(&[], package, &into).is_err() {
         let own = own_lists(scratch)?;
-        let updated = program::output(apt(&own).arg("update"));
+        let updated = program::output(apt(&own).args([STRICT, "update"]));
         get(&own, package, &into)
             .map_err(|later| format!("{} ({REMEDY})", updated.err().unwrap_or(later)))?;
     }

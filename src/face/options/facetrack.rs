@@ -208,14 +208,14 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "detector-model",
         None,
-        "Model file of the face detector, for engines with several models; unset = the published one, as with model",
+        "Model file of the face detector, YuNet's, for engines with several models; unset = the published one, as with model",
     )
     .env(&[env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MODEL_PATH")])
     .engines(&["opencv-yunet-pyfeat"]),
     OptionSpec::text(
         "landmark-model",
         None,
-        "Model file of the landmarks, for engines with several models; unset = the published one, as with model",
+        "Model file of landmarks and blendshapes, a face_landmarker.task, for engines with several models; unset = the published one, as with model",
     )
     .env(&[env_of("opencv-yunet-pyfeat", "STEP5_FACEMESH_ONNX_PATH")])
     .engines(&["opencv-yunet-pyfeat"]),

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Clips and pictures with recordings, played through `facetrack`.
+
+use std::path::{Path, PathBuf};
+
+use gst::prelude::*;
+use gstfacetrack::face::engine::{EngineConfig, EngineKind};
+use gstfacetrack::face::report::FrameReport;
+use gstfacetrack::meta::FaceTrackMeta;
+
+/// The folder of the recordings; `None`, said aloud, where it is not named or the engine's files are not installed.
+pub fn folder(engine: EngineKind) -> Option<PathBuf> {
+    super::init();
+    let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
+        eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
+        return None;
+    };
+    super::engine::engine(engine, &EngineConfig::default())?;
+    Some(folder.into())
+}
+
+/// What `facetrack` with these properties reports of each frame of a clip or picture.
+pub fn track(media: &Path, properties: &str) -> Vec<FrameReport> {
+    Player::new(media, properties).reports(usize::MAX)
+}
+
+/// A pipeline that tracks a clip or picture.
+pub struct Player {
+    pipeline: gst::Pipeline,
+    out: gst_app::AppSink,
+}
+
+impl Player {
+    /// It plays `media`, with these properties of `facetrack`.
+    pub fn new(media: &Path, properties: &str) -> Self {
+        let pipeline = gst::parse::launch(&format!(
+            "filesrc name=file ! decodebin ! facetrack {properties} ! appsink name=out sync=false max-buffers=1"
+        ))
+        .expect("a pipeline")
+        .downcast::<gst::Pipeline>()
+        .expect("of several elements");
+        let source = pipeline.by_name("file").expect("the source");
+        source.set_property("location", media.to_str().expect("a readable name"));
+        let out = pipeline.by_name("out").expect("the sink");
+        let out = out.downcast().expect("an appsink");
+        pipeline.set_state(gst::State::Playing).expect("it plays");
+        Self { pipeline, out }
+    }
+
+    /// The next frames, at most `count`.
+    pub fn reports(&self, count: usize) -> Vec<FrameReport> {
+        std::iter::from_fn(|| self.out.pull_sample().ok())
+            .take(count)
+            .map(|sample| sample.buffer().map(FaceTrackMeta::from_buffer))
+            .map(|report| report.expect("a frame").expect("meta"))
+            .collect()
+    }
+
+    /// Plays from the start again.
+    pub fn rewind(&self) {
+        let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
+        self.pipeline
+            .seek_simple(flags, gst::ClockTime::ZERO)
+            .expect("the clip can be played again");
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.pipeline.set_state(gst::State::Null).expect("it stops");
+    }
+}
