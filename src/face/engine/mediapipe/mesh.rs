@@ -12,7 +12,7 @@ use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::observation::Observation;
 
-/// What a [`FaceMesh`] is made of; the networks are those of `face_landmarker.task`, in any runtime.
+/// What faces are measured with; the networks are those of `face_landmarker.task`, in any runtime.
 pub struct MeshParts {
     /// `face_landmarks_detector.tflite`, with its input's channels first.
     pub face_landmarks_detector: Box<dyn Model>,
