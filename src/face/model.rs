@@ -74,15 +74,17 @@ pub enum ModelError {
         property: &'static str,
     },
     /// The file is there and can't be read.
-    #[error("model file {path} could not be read: {source}", path = path.display())]
+    #[error("model file {path} could not be read: {source}. Set `{property}` to another file", path = path.display())]
     Read {
         /// File.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+        /// Property that names the file.
+        property: &'static str,
     },
     /// The bytes are not those of the known model.
-    #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version. Run `make setup` to fetch it again", path = path.display())]
+    #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version. Run `make setup` to fetch the published one, or set `{property}` to a file of another name", path = path.display())]
     Hash {
         /// File.
         path: PathBuf,
@@ -90,9 +92,11 @@ pub enum ModelError {
         expected: String,
         /// Hash of the file.
         actual: String,
+        /// Property that names the file.
+        property: &'static str,
     },
     /// The file is not a model of its format, or is cut short.
-    #[error("model file {path} is not a valid {format} file: {reason}. Run `make setup` to fetch it again", path = path.display())]
+    #[error("model file {path} is not a valid {format} file: {reason}. Run `make setup` to fetch the published one, or set `{property}` to another file", path = path.display())]
     Format {
         /// File.
         path: PathBuf,
@@ -100,6 +104,8 @@ pub enum ModelError {
         format: &'static str,
         /// What is wrong with it.
         reason: String,
+        /// Property that names the file.
+        property: &'static str,
     },
     /// The model is of another kind than the engine needs.
     #[error("model file {path} has other tensors than {expected}: {actual}. Run `make setup` to fetch the engine's own, or set `{property}` to another file", path = path.display())]
@@ -128,13 +134,12 @@ impl ModelError {
     #[must_use]
     pub fn of(mut self, property: &'static str) -> Self {
         match &mut self {
-            Self::Missing { property: own, .. } | Self::Tensors { property: own, .. } => {
-                *own = property;
-            }
-            Self::Format { reason, .. } => {
-                reason.push_str(&format!(" (it is the file of `{property}`)"));
-            }
-            Self::Runtime { .. } | Self::Read { .. } | Self::Hash { .. } | Self::Run { .. } => {}
+            Self::Missing { property: own, .. }
+            | Self::Read { property: own, .. }
+            | Self::Hash { property: own, .. }
+            | Self::Format { property: own, .. }
+            | Self::Tensors { property: own, .. } => *own = property,
+            Self::Runtime { .. } | Self::Run { .. } => {}
         }
         self
     }

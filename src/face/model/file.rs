@@ -33,6 +33,7 @@ fn bytes_of(path: &Path, format: &'static str) -> Result<Vec<u8>, ModelError> {
             property: PROPERTY,
         },
         _ => ModelError::Read {
+            property: PROPERTY,
             path: path.to_path_buf(),
             source,
         },
@@ -48,6 +49,7 @@ fn bytes_of(path: &Path, format: &'static str) -> Result<Vec<u8>, ModelError> {
         .map_err(failed)?;
     if content.len() as u64 > MAX_SIZE {
         return Err(ModelError::Format {
+            property: PROPERTY,
             path: path.to_path_buf(),
             format,
             reason: format!("it is larger than {MAX_SIZE} bytes"),
@@ -77,6 +79,7 @@ fn check_hash(path: &Path, file: &ModelFile) -> Result<(), ModelError> {
         return Ok(());
     };
     Err(ModelError::Hash {
+        property: PROPERTY,
         path: path.to_owned(),
         expected: known.sha256.clone(),
         actual: file.sha256.clone(),

@@ -11,7 +11,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue};
 use ort::value::{Outlet, TensorElementType, TensorRef};
 
-use super::{Model, ModelError, TensorSpec};
+use super::{Model, ModelError, PROPERTY, TensorSpec};
 
 /// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
 static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
@@ -105,6 +105,7 @@ impl OnnxModel {
         options: SessionOptions,
     ) -> Result<Self, ModelError> {
         let format = |reason: String| ModelError::Format {
+            property: PROPERTY,
             path: path.to_path_buf(),
             format: "ONNX",
             reason,

@@ -9,8 +9,8 @@ use std::path::Path;
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::ModelError;
 use super::onnx_proto::*;
+use super::{ModelError, PROPERTY};
 
 pub use super::onnx_proto::NodeProto as Node;
 
@@ -65,6 +65,7 @@ impl OnnxFile {
     /// [`ModelError::Format`] for a damaged file, and for one of other dimensions than face networks have.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self, ModelError> {
         Self::parse(bytes.into()).map_err(|reason| ModelError::Format {
+            property: PROPERTY,
             path: path.to_path_buf(),
             format: "ONNX",
             reason,

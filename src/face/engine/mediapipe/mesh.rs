@@ -9,7 +9,7 @@ use super::landmarks::{Face, LandmarkDetector};
 use crate::face::engine::{EngineInfo, Wanted};
 use crate::face::geometry::RotatedRect;
 use crate::face::image::ImageView;
-use crate::face::model::{Model, ModelError};
+use crate::face::model::{Model, ModelError, PROPERTY};
 use crate::face::observation::Observation;
 
 /// What faces are measured with; the networks are those of `face_landmarker.task`, in any runtime.
@@ -43,6 +43,7 @@ impl FaceMesh {
             .map(|bytes| FaceGeometry::from_metadata(&bytes))
             .transpose()
             .map_err(|reason| ModelError::Format {
+                property: PROPERTY,
                 path: path.to_owned(),
                 format: "face geometry",
                 reason,

@@ -18,7 +18,7 @@ use crate::face::engine::{
 };
 use crate::face::geometry::Rect;
 use crate::face::locate;
-use crate::face::model::{ModelError, file};
+use crate::face::model::{ModelError, PROPERTY, file};
 use crate::face::observation::Observation;
 use crate::face::sample::luma;
 use detector::Detector;
@@ -121,6 +121,7 @@ pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
     )?;
     let (bytes, file) = file::read(&path, FORMAT)?;
     let cascade = xml::read(&bytes).map_err(|reason| ModelError::Format {
+        property: PROPERTY,
         path,
         format: FORMAT,
         reason,
