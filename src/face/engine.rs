@@ -33,22 +33,26 @@ pub trait Engine: Send {
     /// [`EngineError::Model`] when a network fails to run.
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError>;
 
-    /// Adds to `face` what is derived from its landmarks, as `wanted` asks; the frame was `frame_size` pixels.
+    /// Adds to `face` what is derived from its landmarks, as `wanted` asks; the frame was `frame_size` pixels. Nothing
+    /// follows from a box, so an engine that reports no more has nothing to do.
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
     fn complete(
         &mut self,
-        face: &mut Observation,
-        frame_size: (usize, usize),
-        wanted: Wanted,
-    ) -> Result<(), EngineError>;
+        _face: &mut Observation,
+        _frame_size: (usize, usize),
+        _wanted: Wanted,
+    ) -> Result<(), EngineError> {
+        Ok(())
+    }
 
-    /// Forgets every frame seen: the next one does not continue them.
-    fn reset(&mut self);
+    /// Forgets every frame seen: the next one does not continue them. An engine whose frames do not depend on one
+    /// another has nothing to forget.
+    fn reset(&mut self) {}
 
-    /// Takes other thresholds, from the next frame on.
-    fn set_thresholds(&mut self, thresholds: Thresholds);
+    /// Takes other thresholds, from the next frame on, where the engine has any.
+    fn set_thresholds(&mut self, _thresholds: Thresholds) {}
 }
 
 /// What [`Engine::complete`] is asked to add.

@@ -13,9 +13,7 @@
 use std::f32::consts::TAU;
 use std::str::FromStr;
 
-use super::{
-    Engine, EngineConfig, EngineError, EngineInfo, Frame, RunningMode, Thresholds, Wanted,
-};
+use super::{Engine, EngineConfig, EngineError, EngineInfo, Frame, RunningMode, Wanted};
 use crate::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::face::geometry::{Point, Rect};
 use crate::face::model::ModelError;
@@ -291,8 +289,6 @@ impl Engine for Scripted {
     fn reset(&mut self) {
         self.origin = Origin::Detected;
     }
-
-    fn set_thresholds(&mut self, _thresholds: Thresholds) {}
 }
 
 /// A head half a metre in front of the camera, looking at it.

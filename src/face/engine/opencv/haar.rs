@@ -13,9 +13,7 @@ mod resize;
 mod scan;
 mod xml;
 
-use crate::face::engine::{
-    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
-};
+use crate::face::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame};
 use crate::face::geometry::Rect;
 use crate::face::locate;
 use crate::face::model::{ModelError, PROPERTY, file};
@@ -163,19 +161,6 @@ impl Engine for Haar {
         }
         Ok(faces.into_iter().map(observation).collect())
     }
-
-    fn complete(
-        &mut self,
-        _: &mut Observation,
-        _: (usize, usize),
-        _: Wanted,
-    ) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn reset(&mut self) {}
-
-    fn set_thresholds(&mut self, _: Thresholds) {}
 }
 
 fn observation(face: Detection) -> Observation {

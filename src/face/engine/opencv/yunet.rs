@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use ndarray::{ArrayD, IxDyn};
 
 use crate::face::engine::{
-    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
+    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds,
 };
 use crate::face::image::ImageView;
 use crate::face::model::onnx_file::OnnxFile;
@@ -234,18 +234,6 @@ impl Engine for Yunet {
         let faces = self.detector.detect(&frame.image, min_score)?;
         Ok(faces.into_iter().map(observation).collect())
     }
-
-    /// Nothing follows from a box.
-    fn complete(
-        &mut self,
-        _: &mut Observation,
-        _: (usize, usize),
-        _: Wanted,
-    ) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn reset(&mut self) {}
 
     fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.thresholds = thresholds;

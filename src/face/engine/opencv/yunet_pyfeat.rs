@@ -88,9 +88,6 @@ impl Engine for YunetPyfeat {
         Ok(self.mesh.complete(face, frame_size, wanted)?)
     }
 
-    /// No frame depends on another.
-    fn reset(&mut self) {}
-
     fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.thresholds = thresholds;
     }
