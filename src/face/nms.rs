@@ -14,6 +14,11 @@ pub struct Detection {
     pub key_points: Vec<Point>,
 }
 
+/// The score, 0…1, that a network's logit stands for.
+pub fn sigmoid(logit: f32) -> f32 {
+    1.0 / (1.0 + (-logit).exp())
+}
+
 /// Merges detections whose IoU with a better one exceeds `max_iou` into it, weighting each by its score; best first.
 ///
 /// A merged detection keeps the best score of its group. Detections that have no area, no positive score or a coordinate

@@ -8,7 +8,7 @@ use super::network::{Contract, Network};
 use crate::face::geometry::{Affine, Point, Rect, RotatedRect, Size};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
-use crate::face::nms::{self, Detection};
+use crate::face::nms::{self, Detection, sigmoid};
 use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
 
 /// Side of the input, px.
@@ -146,11 +146,6 @@ fn project(detection: &Detection, image_from_unit: &Affine) -> Detection {
             .map(|p| image_from_unit.apply(*p))
             .collect(),
     }
-}
-
-/// The logistic function.
-pub fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
 }
 
 #[cfg(test)]

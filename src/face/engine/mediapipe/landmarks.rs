@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use super::detector::sigmoid;
 use super::network::{Contract, Network};
 use crate::face::geometry::{Point, RotatedRect};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
+use crate::face::nms::sigmoid;
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};
 use crate::face::sample::{Border, CHANNELS, Crop, FARTHEST, Layout, ValueRange};
 

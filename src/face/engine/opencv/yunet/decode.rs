@@ -4,7 +4,7 @@
 use super::heads::CHANNELS;
 use super::{KEY_POINTS, STRIDES};
 use crate::face::geometry::{Point, Rect};
-use crate::face::nms::{self, Detection};
+use crate::face::nms::{self, Detection, sigmoid};
 
 /// Candidates that are looked at, the best: the default of `top_k` in `FaceDetectorYN::create`.
 const TOP_K: usize = 5000;
@@ -114,10 +114,6 @@ fn least_logit(min_score: f32) -> f32 {
     const GREATEST: f32 = 0.99;
     let probability = (min_score.max(0.0) * min_score).min(GREATEST);
     (probability / (1.0 - probability)).ln() - SLACK
-}
-
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
 }
 
 #[cfg(test)]
