@@ -91,7 +91,6 @@ fn track(
     smoother: &mut Option<LandmarkSmoother>,
     frame: &Frame<'_>,
 ) -> Result<Vec<Observation>, Box<dyn Error>> {
-    let frame_size = (frame.image.width(), frame.image.height());
     let mut faces = engine.process(frame)?;
     if let Some(smoother) = smoother {
         match faces.first_mut().and_then(|face| face.landmarks.as_mut()) {
@@ -99,8 +98,8 @@ fn track(
             None => *smoother = new_smoother(),
         }
     }
-    for face in &mut faces {
-        engine.complete(face, frame_size, Wanted::Everything)?;
+    for (id, face) in (1..).zip(&mut faces) {
+        engine.complete(face, &Context::of(frame, id))?;
     }
     Ok(faces)
 }

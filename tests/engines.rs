@@ -42,15 +42,8 @@ fn face_at(x: f64, y: f64, size: f64) -> Face {
 
 /// Faces in an image, with everything that the engine measures.
 fn look(engine: &mut dyn Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
-    let frame_size = (image.width(), image.height());
     let time = Duration::from_millis(time_ms);
-    let mut faces = engine.process(&Frame { image, time }).unwrap();
-    for face in &mut faces {
-        engine
-            .complete(face, frame_size, Wanted::Everything)
-            .unwrap();
-    }
-    faces
+    engine::look(engine, &Frame { image, time }).unwrap()
 }
 
 fn look_at_rgb(

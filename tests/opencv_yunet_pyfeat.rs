@@ -25,13 +25,7 @@ const KIND: EngineKind = EngineKind::OpenCvYunetPyfeat;
 fn look(engine: &mut dyn Engine, (width, height): (usize, usize), rgb: &[u8]) -> Vec<Observation> {
     let image = ImageView::rgb(width, height, rgb).unwrap();
     let time = Duration::ZERO;
-    let mut faces = engine.process(&Frame { image, time }).unwrap();
-    for face in &mut faces {
-        engine
-            .complete(face, (width, height), Wanted::Everything)
-            .unwrap();
-    }
-    faces
+    engine::look(engine, &Frame { image, time }).unwrap()
 }
 
 fn face_at(x: f64, y: f64, size: f64) -> Face {

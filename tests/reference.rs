@@ -57,13 +57,7 @@ fn faces_in(engine: &mut dyn Engine, picture: &Path) -> Vec<Observation> {
     };
     let image = ImageView::rgb(width, height, &rgb).unwrap();
     let time = Duration::ZERO;
-    let mut faces = engine.process(&Frame { image, time }).unwrap();
-    for face in &mut faces {
-        engine
-            .complete(face, (width, height), Wanted::Everything)
-            .unwrap();
-    }
-    faces
+    engine::look(engine, &Frame { image, time }).unwrap()
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::blendshape::Blendshapes;
-use super::engine::{Engine, EngineError, EngineInfo, Frame, Thresholds, Wanted};
-use super::observation::Origin;
+use super::engine::{Context, Engine, EngineError, EngineInfo, Frame, Thresholds, Wanted};
+use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use super::smoothing::{LandmarkSmoother, OneEuro};
@@ -114,6 +114,16 @@ impl Analyzer {
         self.tuning = tuning;
     }
 
+    /// What the engine learned of the faces that it saw: [`Engine::calibration`].
+    pub fn calibration(&self) -> Option<String> {
+        self.engine.calibration()
+    }
+
+    /// Begins to learn anew: [`Engine::reset_calibration`].
+    pub fn reset_calibration(&mut self) {
+        self.engine.reset_calibration();
+    }
+
     /// Analyses the next frame.
     ///
     /// # Errors
@@ -171,11 +181,10 @@ impl Analyzer {
             .map(|(id, face)| TrackedFace { id, face })
             .collect();
         profile.time(Stage::Smooth, || self.smooth(&mut faces, frame.time));
-        let frame_size = (frame.image.width(), frame.image.height());
         profile.time(Stage::Complete, || {
-            faces
-                .iter_mut()
-                .try_for_each(|face| self.complete(face, frame_size))
+            faces.iter_mut().try_for_each(|TrackedFace { id, face }| {
+                self.complete(face, Context::of(frame, *id))
+            })
         })?;
         Ok(faces)
     }
@@ -203,21 +212,17 @@ impl Analyzer {
         }
     }
 
-    fn complete(
-        &mut self,
-        TrackedFace { id, face }: &mut TrackedFace,
-        frame_size: (usize, usize),
-    ) -> Result<(), EngineError> {
-        let memory = self.memories.entry(*id).or_default();
+    fn complete(&mut self, face: &mut Observation, context: Context) -> Result<(), EngineError> {
+        let memory = self.memories.entry(context.id).or_default();
         memory.since_blendshapes += 1;
         let fresh = memory.since_blendshapes < self.tuning.blendshape_interval;
         if let Some(blendshapes) = memory.blendshapes.as_ref().filter(|_| fresh) {
-            self.engine
-                .complete(face, frame_size, Wanted::AllButBlendshapes)?;
+            let wanted = Wanted::AllButBlendshapes;
+            self.engine.complete(face, &Context { wanted, ..context })?;
             face.blendshapes = Some(blendshapes.clone());
             return Ok(());
         }
-        self.engine.complete(face, frame_size, Wanted::Everything)?;
+        self.engine.complete(face, &context)?;
         memory.blendshapes.clone_from(&face.blendshapes);
         memory.since_blendshapes = 0;
         Ok(())
@@ -233,6 +238,7 @@ impl Analyzer {
     fn forget_ended(&mut self) {
         for id in self.tracker.ended_ids() {
             self.memories.remove(id);
+            self.engine.forget(*id);
             self.left.push(*id);
         }
     }

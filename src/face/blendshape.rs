@@ -21,18 +21,61 @@ pub const MEDIAPIPE_CHANNELS: [&str; 52] = [
     "noseSneerLeft", "noseSneerRight",
 ];
 
-/// Measured channels with their values, in the engine's order.
+/// How an engine comes by its channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BlendshapeSource {
+    /// A network was trained on them.
+    #[default]
+    Measured,
+    /// They were computed from landmarks or from other figures.
+    Derived,
+}
+
+impl BlendshapeSource {
+    /// The name in metadata and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Derived => "derived",
+        }
+    }
+
+    /// The inverse of [`BlendshapeSource::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Measured, Self::Derived]
+            .into_iter()
+            .find(|source| source.name() == name)
+    }
+}
+
+/// Channels with their values, in the engine's order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blendshapes {
     names: Arc<[String]>,
     values: Vec<f32>,
+    source: BlendshapeSource,
 }
 
 impl Blendshapes {
-    /// Pairs `names` with `values`, in order; what is longer on one side is left out.
+    /// Measured channels: pairs `names` with `values`, in order; what is longer on one side is left out.
     pub fn new(names: Arc<[String]>, mut values: Vec<f32>) -> Self {
         values.truncate(names.len());
-        Self { names, values }
+        Self {
+            names,
+            values,
+            source: BlendshapeSource::Measured,
+        }
+    }
+
+    /// The same channels, come by in another way.
+    #[must_use]
+    pub fn from_source(self, source: BlendshapeSource) -> Self {
+        Self { source, ..self }
+    }
+
+    /// How the engine came by them.
+    pub fn source(&self) -> BlendshapeSource {
+        self.source
     }
 
     /// The value of a channel; `None` when it was not measured.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::blendshape::BlendshapeSource;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
@@ -14,6 +15,7 @@ use crate::face::options::choices;
 mod kind;
 pub mod mediapipe;
 pub mod opencv;
+pub mod openseeface;
 pub mod scripted;
 
 pub use kind::{EngineConfig, EngineKind, UnknownEngine, describe, load};
@@ -33,19 +35,17 @@ pub trait Engine: Send {
     /// [`EngineError::Model`] when a network fails to run.
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError>;
 
-    /// Adds to `face` what is derived from its landmarks, as `wanted` asks; the frame was `frame_size` pixels. Nothing
-    /// follows from a box, so an engine that reports no more has nothing to do.
+    /// Adds to `face`, which the last processed frame showed, what is derived from its landmarks. Nothing follows from a
+    /// box, so an engine that reports no more has nothing to do.
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
-    fn complete(
-        &mut self,
-        _face: &mut Observation,
-        _frame_size: (usize, usize),
-        _wanted: Wanted,
-    ) -> Result<(), EngineError> {
+    fn complete(&mut self, _face: &mut Observation, _context: &Context) -> Result<(), EngineError> {
         Ok(())
     }
+
+    /// The identity `id` ended: no face will have it again.
+    fn forget(&mut self, _id: u32) {}
 
     /// Forgets every frame seen: the next one does not continue them. An engine whose frames do not depend on one
     /// another has nothing to forget.
@@ -53,6 +53,63 @@ pub trait Engine: Send {
 
     /// Takes other thresholds, from the next frame on, where the engine has any.
     fn set_thresholds(&mut self, _thresholds: Thresholds) {}
+
+    /// What the engine learned of the faces that it saw, as JSON for [`Engine::set_calibration`]; `None` for an engine
+    /// that does not learn.
+    fn calibration(&self) -> Option<String> {
+        None
+    }
+
+    /// Goes on from what [`Engine::calibration`] returned earlier.
+    ///
+    /// # Errors
+    /// [`EngineError::Config`] for something else, or by an engine that does not learn.
+    fn set_calibration(&mut self, _calibration: &str) -> Result<(), EngineError> {
+        let engine = self.info().name;
+        let reason = format!("the engine {engine} has no calibration, unset `calibration-file`");
+        Err(EngineError::Config(reason))
+    }
+
+    /// Begins to learn anew, where the engine does.
+    fn reset_calibration(&mut self) {}
+}
+
+/// What is in a frame that stands for itself: [`Engine::process`], and [`Engine::complete`] for each of its faces, of
+/// which the first gets the identity 1.
+///
+/// # Errors
+/// Those of the engine.
+pub fn look(engine: &mut dyn Engine, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    let mut faces = engine.process(frame)?;
+    for (id, face) in (1..).zip(&mut faces) {
+        engine.complete(face, &Context::of(frame, id))?;
+    }
+    Ok(faces)
+}
+
+/// What [`Engine::complete`] has to know of a face.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Context {
+    /// The face's identity.
+    pub id: u32,
+    /// Width and height of the frame, px.
+    pub frame_size: (usize, usize),
+    /// The frame's time since the stream's start.
+    pub time: Duration,
+    /// What is asked for.
+    pub wanted: Wanted,
+}
+
+impl Context {
+    /// The face `id` of `frame`, of which everything is wanted.
+    pub fn of(frame: &Frame<'_>, id: u32) -> Self {
+        Self {
+            id,
+            frame_size: (frame.image.width(), frame.image.height()),
+            time: frame.time,
+            wanted: Wanted::Everything,
+        }
+    }
 }
 
 /// What [`Engine::complete`] is asked to add.
@@ -82,14 +139,38 @@ pub struct EngineInfo {
     pub landmarks: Option<LandmarkScheme>,
     /// Number of sparse key points it reports.
     pub key_points: usize,
-    /// Blendshape channels it measures; empty for none.
+    /// Blendshape channels it reports; empty for none.
     pub blendshapes: Arc<[String]>,
+    /// How it comes by them.
+    pub blendshape_source: BlendshapeSource,
     /// Whether it reports a head pose.
     pub pose: bool,
+    /// Whether it reports where the eyes look.
+    pub gaze: bool,
+    /// Whether it reports [`Features`](super::observation::Features).
+    pub features: bool,
     /// Whether a frame's result depends on the frames before it.
     pub temporal: bool,
     /// Models it read.
     pub models: Vec<ModelFile>,
+}
+
+impl EngineInfo {
+    /// An engine that reports boxes alone, each frame's for itself.
+    pub fn of_boxes(kind: EngineKind) -> Self {
+        Self {
+            name: kind.name(),
+            landmarks: None,
+            key_points: 0,
+            blendshapes: Vec::new().into(),
+            blendshape_source: BlendshapeSource::Measured,
+            pose: false,
+            gaze: false,
+            features: false,
+            temporal: false,
+            models: Vec::new(),
+        }
+    }
 }
 
 /// Why an engine can't go on.

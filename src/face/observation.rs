@@ -17,10 +17,16 @@ pub struct Observation {
     pub landmarks: Option<Landmarks>,
     /// Sparse key points of a detector (eyes, nose, mouth corners), px.
     pub key_points: Vec<Point>,
-    /// Expression, where a network measured it.
+    /// Expression.
     pub blendshapes: Option<Blendshapes>,
     /// Position and rotation of the head.
     pub pose: Option<HeadPose>,
+    /// Where the eyes look.
+    pub gaze: Option<Gaze>,
+    /// A 3-D model of a face, fitted to the landmarks.
+    pub fit: Option<ModelFit>,
+    /// OpenSeeFace's features.
+    pub features: Option<Features>,
 }
 
 impl Observation {
@@ -34,6 +40,9 @@ impl Observation {
             key_points: Vec::new(),
             blendshapes: None,
             pose: None,
+            gaze: None,
+            fit: None,
+            features: None,
         }
     }
 
@@ -91,13 +100,19 @@ impl Origin {
 pub enum LandmarkScheme {
     /// MediaPipe's face mesh: 468 mesh points, then 10 iris points.
     MediaPipe478,
+    /// OpenSeeFace's 66 points: iBUG's 68 in another order, without the inner corners of the mouth.
+    OpenSeeFace66,
 }
 
 impl LandmarkScheme {
+    /// Every scheme.
+    pub const ALL: [Self; 2] = [Self::MediaPipe478, Self::OpenSeeFace66];
+
     /// The name in metadata and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::MediaPipe478 => "mediapipe-478",
+            Self::OpenSeeFace66 => "openseeface-66",
         }
     }
 
@@ -105,14 +120,13 @@ impl LandmarkScheme {
     pub fn count(self) -> usize {
         match self {
             Self::MediaPipe478 => 478,
+            Self::OpenSeeFace66 => 66,
         }
     }
 
     /// The inverse of [`LandmarkScheme::name`].
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::MediaPipe478]
-            .into_iter()
-            .find(|scheme| scheme.name() == name)
+        Self::ALL.into_iter().find(|scheme| scheme.name() == name)
     }
 }
 
@@ -134,9 +148,20 @@ pub struct Landmarks {
     pub scheme: LandmarkScheme,
     /// As many points as the scheme has.
     pub points: Vec<Landmark>,
+    /// The engine's own score of each point, in their order; empty where it has none.
+    pub confidences: Vec<f32>,
 }
 
 impl Landmarks {
+    /// Points without scores.
+    pub fn new(scheme: LandmarkScheme, points: Vec<Landmark>) -> Self {
+        Self {
+            scheme,
+            points,
+            confidences: Vec::new(),
+        }
+    }
+
     /// Mean position, px; the origin without points.
     pub fn mean(&self) -> Point {
         let n = self.points.len().max(1) as f64;
@@ -188,6 +213,87 @@ pub struct EulerAngles {
     pub roll: f32,
 }
 
+/// Where the eyes look: the pupils, those of the face's right eye and left eye.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gaze {
+    /// The eye on the right side of the face.
+    pub right: Pupil,
+    /// The eye on the left side of the face.
+    pub left: Pupil,
+}
+
+/// The middle of an iris.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Pupil {
+    /// Where it is, px.
+    pub position: Point,
+    /// The engine's own score; the place means nothing at 0.
+    pub confidence: f32,
+}
+
+/// A 3-D model of a face as a camera sees it, fitted to landmarks: OpenSeeFace's, in its conventions, which its receivers
+/// read. [`Observation::pose`] holds the same rotation and translation in the conventions of every engine.
+///
+/// The camera's first axis points down the image, the second to its right, the third away from the viewer; its focal
+/// length is the image's width w, its principal point (row w/2, column h/2). The model's axes point to the right side of
+/// the face, up, and out of it; its unit is about the width of a face.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFit {
+    /// Whether the solver came to an end; otherwise everything else is 0.
+    pub success: bool,
+    /// Root mean square distance of model and landmarks, px.
+    pub error: f32,
+    /// The rotation as a quaternion (x, y, z, w).
+    pub quaternion: [f32; 4],
+    /// The rotation as angles in degrees around the camera's axes: `cv::RQDecomp3x3`.
+    pub euler: [f32; 3],
+    /// The rotation as axis times angle in radians (Rodrigues).
+    pub rotation: [f32; 3],
+    /// Camera from model, in units of the model.
+    pub translation: [f32; 3],
+    /// The landmarks in the model's space, as many as the scheme has, then the pupils and the centres of the eyeballs,
+    /// right before left.
+    pub points: Vec<[f32; 3]>,
+    /// Points of the model as the camera sees them, px: as many as were asked for.
+    pub projected: Vec<Point>,
+}
+
+/// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face before. −1…1, 0 at rest;
+/// an eye that closes, a brow or corner that sinks, a mouth that closes are negative.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Features(pub [f32; 14]);
+
+impl Features {
+    /// Their names, in the order of OpenSeeFace's packets; `l` and `r` are sides of the face.
+    pub const NAMES: [&str; 14] = [
+        "eye_l",
+        "eye_r",
+        "eyebrow_steepness_l",
+        "eyebrow_updown_l",
+        "eyebrow_quirk_l",
+        "eyebrow_steepness_r",
+        "eyebrow_updown_r",
+        "eyebrow_quirk_r",
+        "mouth_corner_updown_l",
+        "mouth_corner_inout_l",
+        "mouth_corner_updown_r",
+        "mouth_corner_inout_r",
+        "mouth_open",
+        "mouth_wide",
+    ];
+
+    /// A feature by its name.
+    pub fn get(&self, name: &str) -> Option<f32> {
+        let index = Self::NAMES.iter().position(|known| *known == name)?;
+        Some(self.0[index])
+    }
+
+    /// How far the eyes are open, right and left: 0 for a closed eye, 1 for one as open as usual.
+    pub fn eye_openness(&self) -> [f32; 2] {
+        [self.0[1], self.0[0]].map(|eye| 1.0 - (-eye).clamp(0.0, 1.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,10 +306,10 @@ mod tests {
             point.x = i as f32;
             point
         });
-        let landmarks = Some(Landmarks {
-            scheme: LandmarkScheme::MediaPipe478,
-            points: points.collect(),
-        });
+        let landmarks = Some(Landmarks::new(
+            LandmarkScheme::MediaPipe478,
+            points.collect(),
+        ));
         let (center, mean) = (Point::new(50.0, 40.0), Point::new(238.5, 0.0));
         for (key_points, landmarks, want) in [
             (0, None, center),

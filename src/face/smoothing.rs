@@ -151,13 +151,13 @@ mod tests {
     use crate::face::observation::LandmarkScheme;
 
     fn landmarks(points: &[[f32; 3]]) -> Landmarks {
-        Landmarks {
-            scheme: LandmarkScheme::MediaPipe478,
-            points: points
+        Landmarks::new(
+            LandmarkScheme::MediaPipe478,
+            points
                 .iter()
                 .map(|&[x, y, z]| Landmark { x, y, z })
                 .collect(),
-        }
+        )
     }
 
     fn flat(landmarks: &Landmarks) -> Vec<f32> {

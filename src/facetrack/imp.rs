@@ -313,6 +313,7 @@ fn chosen_engine(settings: &Settings) -> Option<&'static str> {
 fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
     match option.name {
         "running-mode" => properties::choice_spec::<super::RunningMode>(option),
+        "pnp-points" => properties::choice_spec::<super::PnpPoints>(option),
         "smoothing" => properties::choice_spec::<super::Smoothing>(option),
         "tracker" => properties::choice_spec::<super::Tracker>(option),
         "device" => properties::choice_spec::<super::Device>(option),

@@ -45,6 +45,23 @@ pub enum RunningMode {
     Image,
 }
 
+/// Values of the property `pnp-points`: [`crate::face::engine::openseeface::PnpPoints`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+#[repr(i32)]
+#[enum_type(name = "GstFaceTrackPnpPoints")]
+pub enum PnpPoints {
+    /// None.
+    #[default]
+    #[enum_value(name = "none", nick = "none")]
+    None,
+    /// Those that the pose is solved with.
+    #[enum_value(name = "the points that the pose is solved with", nick = "fitted")]
+    Fitted,
+    /// Those of all landmarks.
+    #[enum_value(name = "the points of all landmarks", nick = "all")]
+    All,
+}
+
 /// Values of the property `smoothing`: [`crate::face::options::facetrack::Smoothing`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use crate::face::analyzer::{Analyzer, Tuning};
 use crate::face::device::{self, Decision};
 use crate::face::engine::opencv::haar::Search;
+use crate::face::engine::openseeface;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use crate::face::options::facetrack::{FACETRACK, PostMessages, Smoothing};
 use crate::face::options::{EnvWarning, Resolved, Settings};
@@ -83,6 +84,7 @@ impl Plan {
             model: options.get("model"),
             detector_model: options.get("detector-model"),
             landmark_model: options.get("landmark-model"),
+            gaze_model: options.get("gaze-model"),
             models_dir: options.get("models-dir"),
             onnxruntime: options.get("onnxruntime"),
             running_mode: options.get("running-mode"),
@@ -95,6 +97,14 @@ impl Plan {
                 min_neighbors: options.get("min-neighbors"),
                 min_size: options.get("min-size"),
                 max_size: Some(options.get("max-size")).filter(|&size: &usize| size > 0),
+            },
+            jaw_open_scale: options.get("jaw-open-scale"),
+            openseeface: openseeface::Settings {
+                scan_every: options.get("scan-every"),
+                discard_after: options.get("discard-after"),
+                calibration_time: options.get("calibration-time"),
+                pnp_points: options.get("pnp-points"),
+                gaze: options.get("gaze"),
             },
             script: options.get("script"),
         };

@@ -70,6 +70,9 @@ pub(super) fn face_from_structure(
             .collect(),
         blendshapes: fields.optional("blendshapes", blendshapes_from_fields)?,
         pose: fields.optional("pose", pose_from_fields)?,
+        gaze: None,
+        fit: None,
+        features: None,
     };
     let id = fields.positive("id")?;
     Ok(TrackedFace { id, face })
@@ -98,7 +101,7 @@ fn landmarks_from_fields(
         })
         .collect();
     let scheme = fields.named("landmark-scheme", LandmarkScheme::from_name)?;
-    Ok(Landmarks { scheme, points })
+    Ok(Landmarks::new(scheme, points))
 }
 
 fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes, MetaError> {

@@ -34,16 +34,16 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
         bbox: Rect::new(100.1 + seed, -20.7 / seed, 333.333 * seed, 401.01),
         confidence: Some(0.1 + seed / 7.0),
         origin: Origin::Tracked,
-        landmarks: Some(Landmarks {
-            scheme: LandmarkScheme::MediaPipe478,
-            points: (0..478)
+        landmarks: Some(Landmarks::new(
+            LandmarkScheme::MediaPipe478,
+            (0..478)
                 .map(|i| Landmark {
                     x: 100.3 + i as f32 * 3.3 * seed,
                     y: 50.7 + i as f32 * 1.9,
                     z: -30.3 + i as f32 / 7.0,
                 })
                 .collect(),
-        }),
+        )),
         key_points: (0..6)
             .map(|i| Point::new(i as f32 * 1.1, -i as f32 * seed))
             .collect(),
@@ -59,6 +59,9 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
                 std::array::from_fn(|c| (r * 4 + c) as f32 * 0.3 * seed)
             }),
         }),
+        gaze: None,
+        fit: None,
+        features: None,
     };
     TrackedFace { id, face }
 }

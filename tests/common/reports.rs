@@ -23,16 +23,16 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
     let mut tracked = face(id, x);
     let face = &mut tracked.face;
     face.confidence = Some(0.875);
-    face.landmarks = Some(Landmarks {
-        scheme: LandmarkScheme::MediaPipe478,
-        points: (0..478)
+    face.landmarks = Some(Landmarks::new(
+        LandmarkScheme::MediaPipe478,
+        (0..478)
             .map(|i| Landmark {
                 x: x + i as f32 / 6.0,
                 y: 120.5 + i as f32 / 5.0,
                 z: i as f32 / 40.0 - 6.0,
             })
             .collect(),
-    });
+    ));
     face.key_points = vec![Point::new(x + 10.5, 150.25); 6];
     face.blendshapes = Some(Blendshapes::new(
         MEDIAPIPE_CHANNELS

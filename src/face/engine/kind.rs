@@ -7,7 +7,8 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{
-    Engine, EngineError, EngineInfo, RunningMode, Thresholds, mediapipe, opencv, scripted,
+    Engine, EngineError, EngineInfo, RunningMode, Thresholds, mediapipe, opencv, openseeface,
+    scripted,
 };
 use crate::face::options::kebab;
 
@@ -22,17 +23,20 @@ pub enum EngineKind {
     OpenCvYunet,
     /// YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
     OpenCvYunetPyfeat,
+    /// OpenSeeFace's tracker.
+    OpenSeeFace,
     /// Faces by script, without a network.
     Scripted,
 }
 
 impl EngineKind {
     /// Every engine.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::MediaPipe,
         Self::OpenCvHaar,
         Self::OpenCvYunet,
         Self::OpenCvYunetPyfeat,
+        Self::OpenSeeFace,
         Self::Scripted,
     ];
 
@@ -43,6 +47,7 @@ impl EngineKind {
             Self::OpenCvHaar => "opencv-haar",
             Self::OpenCvYunet => "opencv-yunet",
             Self::OpenCvYunetPyfeat => "opencv-yunet-pyfeat",
+            Self::OpenSeeFace => "openseeface",
             Self::Scripted => "scripted",
         }
     }
@@ -63,6 +68,7 @@ impl EngineKind {
     pub fn thresholds(self) -> Thresholds {
         match self {
             Self::OpenCvYunet | Self::OpenCvYunetPyfeat => opencv::yunet::THRESHOLDS,
+            Self::OpenSeeFace => openseeface::THRESHOLDS,
             _ => Thresholds::default(),
         }
     }
@@ -103,6 +109,8 @@ pub struct EngineConfig {
     pub detector_model: Option<PathBuf>,
     /// Model file of the landmarks, for engines with several models; `None` as with `model`.
     pub landmark_model: Option<PathBuf>,
+    /// Model file of the gaze, for engines with several models; `None` as with `model`.
+    pub gaze_model: Option<PathBuf>,
     /// Folder to look in first.
     pub models_dir: Option<PathBuf>,
     /// The runtime's library; `None` to look for it.
@@ -119,6 +127,10 @@ pub struct EngineConfig {
     pub nms_threshold: f32,
     /// How a cascade looks for faces.
     pub haar: opencv::haar::Search,
+    /// What a `jawOpen` that is derived from landmarks is multiplied by.
+    pub jaw_open_scale: f32,
+    /// What OpenSeeFace's tracker alone can be told.
+    pub openseeface: openseeface::Settings,
     /// What the scripted engine sees.
     pub script: Option<String>,
 }
@@ -129,6 +141,7 @@ impl Default for EngineConfig {
             model: None,
             detector_model: None,
             landmark_model: None,
+            gaze_model: None,
             models_dir: None,
             onnxruntime: None,
             running_mode: RunningMode::default(),
@@ -137,6 +150,8 @@ impl Default for EngineConfig {
             detect_max_width: None,
             nms_threshold: opencv::yunet::NMS_THRESHOLD,
             haar: opencv::haar::Search::default(),
+            jaw_open_scale: 1.0,
+            openseeface: openseeface::Settings::default(),
             script: None,
         }
     }
@@ -153,6 +168,7 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, 
         EngineKind::OpenCvHaar => Ok(Box::new(opencv::haar::load(config)?)),
         EngineKind::OpenCvYunet => with_networks::yunet(config),
         EngineKind::OpenCvYunetPyfeat => with_networks::yunet_pyfeat(config),
+        EngineKind::OpenSeeFace => with_networks::openseeface(config),
         EngineKind::Scripted => Ok(Box::new(scripted::Scripted::new(config)?)),
     }
 }
@@ -167,6 +183,7 @@ pub fn describe(kind: EngineKind, config: &EngineConfig) -> Result<EngineInfo, E
         EngineKind::OpenCvHaar => Ok(opencv::haar::describe()),
         EngineKind::OpenCvYunet => Ok(opencv::yunet::describe()),
         EngineKind::OpenCvYunetPyfeat => Ok(opencv::yunet_pyfeat::describe()),
+        EngineKind::OpenSeeFace => Ok(openseeface::describe(config)),
         EngineKind::Scripted => Ok(scripted::Script::of(config)?.info(config.running_mode)),
     }
 }
@@ -189,6 +206,10 @@ mod with_networks {
     pub fn yunet_pyfeat(config: &EngineConfig) -> Loaded {
         Ok(Box::new(opencv::yunet_pyfeat::load(config)?))
     }
+
+    pub fn openseeface(config: &EngineConfig) -> Loaded {
+        Ok(Box::new(openseeface::load(config)?))
+    }
 }
 
 /// Every engine that runs networks, in a build without what runs them.
@@ -197,6 +218,7 @@ mod with_networks {
     use super::*;
 
     pub use refuse as mediapipe;
+    pub use refuse as openseeface;
     pub use refuse as yunet;
     pub use refuse as yunet_pyfeat;
 

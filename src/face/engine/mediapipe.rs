@@ -20,8 +20,8 @@ mod roi;
 use std::mem;
 
 use super::{
-    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Thresholds,
-    Wanted,
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
+    Thresholds,
 };
 use crate::face::blendshape::MEDIAPIPE_CHANNELS;
 use crate::face::image::ImageView;
@@ -68,13 +68,11 @@ pub struct MediaPipe {
 /// What the engine measures with the published bundle; no models are listed.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     EngineInfo {
-        name: EngineKind::MediaPipe.name(),
         landmarks: Some(LandmarkScheme::MediaPipe478),
-        key_points: 0,
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
         pose: true,
         temporal: config.running_mode == RunningMode::Video,
-        models: Vec::new(),
+        ..EngineInfo::of_boxes(EngineKind::MediaPipe)
     }
 }
 
@@ -103,16 +101,11 @@ impl Engine for MediaPipe {
     }
 
     /// Also makes the bounding box the extent of the landmarks as they are now.
-    fn complete(
-        &mut self,
-        face: &mut Observation,
-        frame_size: (usize, usize),
-        wanted: Wanted,
-    ) -> Result<(), EngineError> {
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         if let Some(landmarks) = &face.landmarks {
             face.bbox = landmarks.extent();
         }
-        Ok(self.mesh.complete(face, frame_size, wanted)?)
+        Ok(self.mesh.complete(face, context)?)
     }
 
     fn reset(&mut self) {
@@ -165,14 +158,12 @@ impl MediaPipe {
 /// A face and where to look for it in the next frame; `None` for landmarks without an extent, which are no face.
 fn with_next_region(face: Face, origin: Origin) -> Option<(Observation, Roi)> {
     let next = Roi::from_landmarks(&face.landmarks.points)?;
+    let bbox = face.landmarks.extent();
     let observation = Observation {
-        bbox: face.landmarks.extent(),
         confidence: Some(face.presence),
         origin,
         landmarks: Some(face.landmarks),
-        key_points: Vec::new(),
-        blendshapes: None,
-        pose: None,
+        ..Observation::from_bbox(bbox)
     };
     Some((observation, next))
 }

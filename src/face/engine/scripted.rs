@@ -13,7 +13,9 @@
 use std::f32::consts::TAU;
 use std::str::FromStr;
 
-use super::{Engine, EngineConfig, EngineError, EngineInfo, Frame, RunningMode, Wanted};
+use super::{
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Wanted,
+};
 use crate::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::face::geometry::{Point, Rect};
 use crate::face::model::ModelError;
@@ -107,13 +109,11 @@ impl Script {
         };
         let detailed = self.detail == Detail::Landmarks;
         EngineInfo {
-            name: "scripted",
             landmarks: detailed.then_some(LandmarkScheme::MediaPipe478),
-            key_points: 0,
             blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
             pose: detailed,
             temporal: running_mode == RunningMode::Video,
-            models: Vec::new(),
+            ..EngineInfo::of_boxes(EngineKind::Scripted)
         }
     }
 
@@ -269,18 +269,13 @@ impl Engine for Scripted {
         Ok(faces)
     }
 
-    fn complete(
-        &mut self,
-        face: &mut Observation,
-        _frame_size: (usize, usize),
-        wanted: Wanted,
-    ) -> Result<(), EngineError> {
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
         };
         face.bbox = landmarks.extent();
         face.pose = Some(HeadPose { matrix: STRAIGHT });
-        if wanted == Wanted::Everything {
+        if context.wanted == Wanted::Everything {
             face.blendshapes = Some(self.expression());
         }
         Ok(())
@@ -313,10 +308,7 @@ fn mask(bbox: Rect) -> Landmarks {
             }
         })
         .collect();
-    Landmarks {
-        scheme: LandmarkScheme::MediaPipe478,
-        points,
-    }
+    Landmarks::new(LandmarkScheme::MediaPipe478, points)
 }
 
 #[cfg(test)]
@@ -390,9 +382,13 @@ mod tests {
     fn detailed_faces_carry_what_the_info_says() {
         let mut engine = engine("face; landmarks");
         let mut face = see(&mut engine).unwrap().remove(0);
-        engine
-            .complete(&mut face, (100, 50), Wanted::Everything)
-            .unwrap();
+        let context = Context {
+            id: 1,
+            frame_size: (100, 50),
+            time: Duration::ZERO,
+            wanted: Wanted::Everything,
+        };
+        engine.complete(&mut face, &context).unwrap();
         let info = engine.info();
         assert_eq!(info.landmarks, face.landmarks.as_ref().map(|l| l.scheme));
         assert_eq!(face.landmarks.unwrap().points.len(), 478);

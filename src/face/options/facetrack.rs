@@ -3,6 +3,7 @@
 
 use super::{Access, OptionSpec, choices, env, env_of, env_switch};
 use crate::face::device::DeviceChoice;
+use crate::face::engine::openseeface::PnpPoints;
 use crate::face::engine::{EngineKind, RunningMode};
 use crate::face::tracker::TrackerKind;
 
@@ -29,7 +30,12 @@ choices! {
 }
 
 /// Engines that run networks.
-const NETWORKS: &[&str] = &["mediapipe", "opencv-yunet", "opencv-yunet-pyfeat"];
+const NETWORKS: &[&str] = &[
+    "mediapipe",
+    "opencv-yunet",
+    "opencv-yunet-pyfeat",
+    "openseeface",
+];
 
 /// Engines that read models.
 const MODELS: &[&str] = &[
@@ -37,16 +43,25 @@ const MODELS: &[&str] = &[
     "opencv-haar",
     "opencv-yunet",
     "opencv-yunet-pyfeat",
+    "openseeface",
 ];
 
 /// Engines that report landmarks and blendshapes.
-const LANDMARKS: &[&str] = &["mediapipe", "opencv-yunet-pyfeat", "scripted"];
+const LANDMARKS: &[&str] = &[
+    "mediapipe",
+    "opencv-yunet-pyfeat",
+    "openseeface",
+    "scripted",
+];
 
 /// Engines that find faces with YuNet.
 const YUNET: &[&str] = &["opencv-yunet", "opencv-yunet-pyfeat"];
 
 /// Engines that find faces with a cascade.
 const HAAR: &[&str] = &["opencv-haar"];
+
+/// OpenSeeFace's tracker.
+const OPENSEEFACE: &[&str] = &["openseeface"];
 
 /// Every option of `facetrack`, in the order in which they are shown.
 pub const FACETRACK: &[OptionSpec] = &[
@@ -58,7 +73,7 @@ pub const FACETRACK: &[OptionSpec] = &[
                 .map(|_| ())
                 .map_err(|e| e.to_string())
         },
-        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat or scripted; underscores are as good as hyphens",
+        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface or scripted; underscores are as good as hyphens",
     )
     .env(&[env("STEP5_TRACKING_ENGINE")]),
     OptionSpec::choice(
@@ -70,7 +85,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::int(
         "max-faces",
         (0, 100, 0),
-        "Greatest number of faces; 0 = the engine's own (mediapipe: 5, opencv-*: all)",
+        "Greatest number of faces; 0 = the engine's own (mediapipe: 5, opencv-*: all, openseeface: 1)",
     )
     .unit("faces")
     .env(&[
@@ -78,6 +93,7 @@ pub const FACETRACK: &[OptionSpec] = &[
         env_of("opencv-haar", "STEP5_OPENCV_MAX_FACES"),
         env_of("opencv-yunet", "STEP5_OPENCV_MAX_FACES"),
         env_of("opencv-yunet-pyfeat", "STEP5_OPENCV_MAX_FACES"),
+        env_of("openseeface", "STEP5_OPENSEEFACE_MAX_FACES"),
     ]),
     OptionSpec::float(
         "detection-confidence",
@@ -86,14 +102,20 @@ pub const FACETRACK: &[OptionSpec] = &[
     )
     .access(Access::Playing)
     .engines(NETWORKS)
-    .engine_defaults(&[("opencv-yunet", 0.7), ("opencv-yunet-pyfeat", 0.7)]),
+    .env(&[env_of("openseeface", "STEP5_OPENSEEFACE_DETECTION_THRESHOLD")])
+    .engine_defaults(&[
+        ("opencv-yunet", 0.7),
+        ("opencv-yunet-pyfeat", 0.7),
+        ("openseeface", 0.6),
+    ]),
     OptionSpec::float(
         "presence-confidence",
         (0.0, 1.0, 0.5),
-        "Least score of the landmark network for a face to be there; opencv-yunet-pyfeat reports a face below it without landmarks",
+        "Least score of the landmark network for a face to be there; opencv-yunet-pyfeat reports a face below it without landmarks; openseeface's models -1, -2 and -3 want 0.87",
     )
     .access(Access::Playing)
-    .engines(&["mediapipe", "opencv-yunet-pyfeat"]),
+    .engines(&["mediapipe", "opencv-yunet-pyfeat", "openseeface"])
+    .engine_defaults(&[("openseeface", 0.6)]),
     OptionSpec::float(
         "tracking-confidence",
         (0.0, 1.0, 0.5),
@@ -141,6 +163,47 @@ pub const FACETRACK: &[OptionSpec] = &[
     )
     .unit("px")
     .engines(HAAR),
+    OptionSpec::int(
+        "scan-every",
+        (1, 1000, 3),
+        "With fewer faces than max-faces, every n-th frame is searched for more",
+    )
+    .unit("frames")
+    .engines(OPENSEEFACE),
+    OptionSpec::int(
+        "discard-after",
+        (0, 1000, 10),
+        "Frames that lost faces are looked for where they were; 0 = none",
+    )
+    .unit("frames")
+    .engines(OPENSEEFACE),
+    OptionSpec::bool("gaze", true, "Measure where the eyes look").engines(OPENSEEFACE),
+    OptionSpec::choice(
+        "pnp-points",
+        PnpPoints::CHOICES,
+        "Points of the 3-D face model to report as the camera sees them",
+    )
+    .engines(OPENSEEFACE),
+    OptionSpec::float(
+        "calibration-time",
+        (0.0, 1_000_000.0, 900.0),
+        "Time from a face's first frame on in which its range of expression is learned; 0 = always",
+    )
+    .unit("s")
+    .engines(OPENSEEFACE),
+    OptionSpec::text(
+        "calibration-file",
+        None,
+        "File with the faces' ranges of expression: read at the start where it exists, written at the stream's end; unset = none",
+    )
+    .engines(OPENSEEFACE),
+    OptionSpec::float(
+        "jaw-open-scale",
+        (0.0, 1000.0, 1.0),
+        "What the blendshape jawOpen is multiplied by where it is derived from landmarks",
+    )
+    .env(&[env_of("openseeface", "STEP5_OPENSEEFACE_JAWOPEN_SCALE")])
+    .engines(OPENSEEFACE),
     OptionSpec::choice(
         "smoothing",
         Smoothing::CHOICES,
@@ -186,6 +249,7 @@ pub const FACETRACK: &[OptionSpec] = &[
         "Frames 1, n+1, 2n+1 … are analysed, faces of the frames between are held; 1 = every frame",
     )
     .unit("frames")
+    .env(&[env_of("openseeface", "STEP5_OPENSEEFACE_DETECT_EVERY_N")])
     .access(Access::Playing),
     OptionSpec::int(
         "threads",
@@ -208,22 +272,36 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "detector-model",
         None,
-        "Model file of the face detector, YuNet's, for engines with several models; unset = the published one, as with model",
+        "Model file of the face detector, for engines with several models; unset = the published one, as with model",
     )
-    .env(&[env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MODEL_PATH")])
-    .engines(&["opencv-yunet-pyfeat"]),
+    .env(&[
+        env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MODEL_PATH"),
+        env_of("openseeface", "STEP5_OPENSEEFACE_DETECTION_MODEL_PATH"),
+    ])
+    .engines(&["opencv-yunet-pyfeat", "openseeface"]),
     OptionSpec::text(
         "landmark-model",
         None,
-        "Model file of landmarks and blendshapes, a face_landmarker.task, for engines with several models; unset = the published one, as with model",
+        "Model file of the landmarks, for engines with several models: a face_landmarker.task, or one of openseeface's lm_model*_opt.onnx, which -3…4 stand for; unset = the published one, as with model, of openseeface's the best that is there",
     )
-    .env(&[env_of("opencv-yunet-pyfeat", "STEP5_FACEMESH_ONNX_PATH")])
-    .engines(&["opencv-yunet-pyfeat"]),
+    .env(&[
+        env_of("opencv-yunet-pyfeat", "STEP5_FACEMESH_ONNX_PATH"),
+        env_of("openseeface", "STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH"),
+        env_of("openseeface", "STEP5_OPENSEEFACE_MODEL_ID"),
+    ])
+    .engines(&["opencv-yunet-pyfeat", "openseeface"]),
+    OptionSpec::text(
+        "gaze-model",
+        None,
+        "Model file of the gaze, for engines with several models; unset = the published one, as with model",
+    )
+    .engines(OPENSEEFACE),
     OptionSpec::text(
         "models-dir",
         None,
         "Folder to look for models in; unset = FACETRACK_MODELS_DIR, the user's data folder, /usr/share/facetrack/models",
     )
+    .env(&[env_of("openseeface", "STEP5_OPENSEEFACE_MODELS_DIR")])
     .engines(MODELS),
     OptionSpec::text(
         "onnxruntime",

@@ -113,16 +113,16 @@ fn full_face() -> TrackedFace {
     let mut tracked = at(1, Rect::new(568.7, 166.2, 232.9, 270.5));
     let face = &mut tracked.face;
     face.confidence = Some(0.987_65);
-    face.landmarks = Some(Landmarks {
-        scheme: LandmarkScheme::MediaPipe478,
-        points: (0..478)
+    face.landmarks = Some(Landmarks::new(
+        LandmarkScheme::MediaPipe478,
+        (0..478)
             .map(|i| Landmark {
                 x: 600.123_4 + i as f32 * 0.391,
                 y: 200.987_6 + i as f32 * 0.419,
                 z: -20.5 + i as f32 * 0.077,
             })
             .collect(),
-    });
+    ));
     face.key_points = vec![Point::new(640.0, 250.1234); 6];
     face.blendshapes = Some(Blendshapes::new(
         MEDIAPIPE_CHANNELS

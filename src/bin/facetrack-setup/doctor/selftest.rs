@@ -73,13 +73,8 @@ fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
     let image = ImageView::rgb(WIDTH, HEIGHT, &picture.rgb)
         .map_err(|error| EngineError::Config(error.to_string()))?;
     let start = Instant::now();
-    let mut faces = engine.process(&Frame {
-        image,
-        time: Duration::ZERO,
-    })?;
-    for face in &mut faces {
-        engine.complete(face, (WIDTH, HEIGHT), Wanted::Everything)?;
-    }
+    let time = Duration::ZERO;
+    let faces = engine::look(engine.as_mut(), &Frame { image, time })?;
     Ok(Outcome {
         loading,
         frame: start.elapsed(),

@@ -79,10 +79,7 @@ impl LandmarkDetector {
         let aspect = image.width() as f32 / image.height() as f32;
         let points = project(outputs.get(0), roi, aspect);
         Ok(points.iter().all(is_in_reach).then_some(Face {
-            landmarks: Landmarks {
-                scheme: LandmarkScheme::MediaPipe478,
-                points,
-            },
+            landmarks: Landmarks::new(LandmarkScheme::MediaPipe478, points),
             presence,
         }))
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
 use super::landmarks::{Face, LandmarkDetector};
-use crate::face::engine::{EngineInfo, Wanted};
+use crate::face::engine::{Context, EngineInfo, Wanted};
 use crate::face::geometry::RotatedRect;
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError, PROPERTY};
@@ -77,15 +77,14 @@ impl FaceMesh {
         self.landmarks.measure(image, roi, min_presence)
     }
 
-    /// Adds to `face` what follows from its landmarks, as `wanted` asks; a face without landmarks is left alone.
+    /// Adds to `face` what follows from its landmarks, as `context` asks; a face without landmarks is left alone.
     ///
     /// # Errors
     /// [`ModelError::Run`].
     pub fn complete(
         &mut self,
         face: &mut Observation,
-        frame_size: (usize, usize),
-        wanted: Wanted,
+        context: &Context,
     ) -> Result<(), ModelError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
@@ -93,8 +92,8 @@ impl FaceMesh {
         face.pose = self
             .geometry
             .as_ref()
-            .and_then(|geometry| geometry.pose(landmarks, frame_size));
-        if wanted == Wanted::Everything {
+            .and_then(|geometry| geometry.pose(landmarks, context.frame_size));
+        if context.wanted == Wanted::Everything {
             face.blendshapes = self.blendshapes.measure(landmarks)?;
         }
         Ok(())

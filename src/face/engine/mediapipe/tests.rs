@@ -8,6 +8,7 @@ use std::time::Duration;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
+use crate::face::engine::Wanted;
 use crate::face::model::{Model, ModelError, TensorSpec};
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};
 
@@ -281,6 +282,16 @@ fn answers_that_are_no_faces_are_dropped() {
     assert_eq!(faces.len(), 1);
 }
 
+/// The first face of a frame of 200×100.
+fn context(wanted: Wanted) -> Context {
+    Context {
+        id: 1,
+        frame_size: (200, 100),
+        time: Duration::ZERO,
+        wanted,
+    }
+}
+
 #[test]
 fn complete_derives_from_the_landmarks_given() {
     let script = script(&[(0.5, 0.5)]);
@@ -292,12 +303,12 @@ fn complete_derives_from_the_landmarks_given() {
     }
     let before = face.bbox;
     engine
-        .complete(&mut face, (200, 100), Wanted::AllButBlendshapes)
+        .complete(&mut face, &context(Wanted::AllButBlendshapes))
         .unwrap();
     assert!((face.bbox.x - before.x - 7.0).abs() < 1e-4);
     assert_eq!(face.blendshapes, None);
     engine
-        .complete(&mut face, (200, 100), Wanted::Everything)
+        .complete(&mut face, &context(Wanted::Everything))
         .unwrap();
     assert_eq!(
         face.blendshapes.as_ref().unwrap().get("jawOpen"),
@@ -306,7 +317,7 @@ fn complete_derives_from_the_landmarks_given() {
 
     script.lock().unwrap().blendshape = f32::NAN;
     engine
-        .complete(&mut face, (200, 100), Wanted::Everything)
+        .complete(&mut face, &context(Wanted::Everything))
         .unwrap();
     assert_eq!(face.blendshapes, None, "absent, not made up");
 }
@@ -317,17 +328,17 @@ fn faces_that_are_not_this_engines_are_left_alone() {
     let mut engine = engine(&script, RunningMode::Video, 1);
     let mut bare = Observation::from_bbox(Default::default());
     engine
-        .complete(&mut bare, (200, 100), Wanted::Everything)
+        .complete(&mut bare, &context(Wanted::Everything))
         .unwrap();
     let mut short = Observation {
-        landmarks: Some(Landmarks {
-            scheme: LandmarkScheme::MediaPipe478,
-            points: vec![Landmark::default(); 5],
-        }),
+        landmarks: Some(Landmarks::new(
+            LandmarkScheme::MediaPipe478,
+            vec![Landmark::default(); 5],
+        )),
         ..bare
     };
     engine
-        .complete(&mut short, (200, 100), Wanted::Everything)
+        .complete(&mut short, &context(Wanted::Everything))
         .unwrap();
     assert_eq!((short.blendshapes, short.pose), (None, None));
 }

@@ -94,15 +94,7 @@ pub struct Haar {
 
 /// What the engine measures; no models are listed.
 pub fn describe() -> EngineInfo {
-    EngineInfo {
-        name: EngineKind::OpenCvHaar.name(),
-        landmarks: None,
-        key_points: 0,
-        blendshapes: Vec::new().into(),
-        pose: false,
-        temporal: false,
-        models: Vec::new(),
-    }
+    EngineInfo::of_boxes(EngineKind::OpenCvHaar)
 }
 
 /// Loads the cascade that `config` names, or the published one.

@@ -200,13 +200,8 @@ pub struct Yunet {
 /// What the engine measures; no models are listed.
 pub fn describe() -> EngineInfo {
     EngineInfo {
-        name: EngineKind::OpenCvYunet.name(),
-        landmarks: None,
         key_points: KEY_POINTS,
-        blendshapes: Vec::new().into(),
-        pose: false,
-        temporal: false,
-        models: Vec::new(),
+        ..EngineInfo::of_boxes(EngineKind::OpenCvYunet)
     }
 }
 

@@ -9,7 +9,9 @@ mod region;
 
 use crate::face::blendshape::MEDIAPIPE_CHANNELS;
 use crate::face::engine::mediapipe::{FaceMesh, MeshParts};
-use crate::face::engine::{Engine, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted};
+use crate::face::engine::{
+    Context, Engine, EngineError, EngineInfo, EngineKind, Frame, Thresholds,
+};
 #[cfg(feature = "onnx")]
 use crate::face::engine::{EngineConfig, mediapipe};
 use crate::face::geometry::RotatedRect;
@@ -41,13 +43,11 @@ pub struct YunetPyfeat {
 /// What the engine measures; no models are listed.
 pub fn describe() -> EngineInfo {
     EngineInfo {
-        name: EngineKind::OpenCvYunetPyfeat.name(),
         landmarks: Some(LandmarkScheme::MediaPipe478),
         key_points: yunet::KEY_POINTS,
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
         pose: true,
-        temporal: false,
-        models: Vec::new(),
+        ..EngineInfo::of_boxes(EngineKind::OpenCvYunetPyfeat)
     }
 }
 
@@ -79,13 +79,8 @@ impl Engine for YunetPyfeat {
             .collect()
     }
 
-    fn complete(
-        &mut self,
-        face: &mut Observation,
-        frame_size: (usize, usize),
-        wanted: Wanted,
-    ) -> Result<(), EngineError> {
-        Ok(self.mesh.complete(face, frame_size, wanted)?)
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        Ok(self.mesh.complete(face, context)?)
     }
 
     fn set_thresholds(&mut self, thresholds: Thresholds) {

@@ -33,10 +33,7 @@ pub fn metadata_bytes() -> Vec<u8> {
 }
 
 fn landmarks(points: Vec<Landmark>) -> Landmarks {
-    Landmarks {
-        scheme: LandmarkScheme::MediaPipe478,
-        points,
-    }
+    Landmarks::new(LandmarkScheme::MediaPipe478, points)
 }
 
 /// What a camera sees of the bowl, with the depth that a weak perspective would give it.

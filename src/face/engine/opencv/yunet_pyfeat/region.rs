@@ -111,10 +111,7 @@ mod tests {
         let mut points = vec![Landmark::default(); 478];
         (points[263].x, points[263].y) = (40.0 * radians.cos(), 40.0 * radians.sin());
         points[152].y = 90.0;
-        Landmarks {
-            scheme: LandmarkScheme::MediaPipe478,
-            points,
-        }
+        Landmarks::new(LandmarkScheme::MediaPipe478, points)
     }
 
     #[test]
@@ -138,10 +135,7 @@ mod tests {
                 assert!((straight.rotation - face).abs() < 1e-5);
             }
         }
-        let nowhere = Landmarks {
-            scheme: LandmarkScheme::MediaPipe478,
-            points: vec![Landmark::default(); 478],
-        };
+        let nowhere = Landmarks::new(LandmarkScheme::MediaPipe478, vec![Landmark::default(); 478]);
         assert_eq!(straightened(&at(1.0), &nowhere), None);
     }
 }
