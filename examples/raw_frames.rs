@@ -15,7 +15,7 @@ use std::io::{ErrorKind, Read, Write, stdin, stdout};
 use std::time::{Duration, Instant};
 
 use gstfacetrack::face::engine::{
-    Engine, EngineConfig, EngineKind, Frame, RunningMode, Thresholds, Wanted, load,
+    Context, Engine, EngineConfig, EngineKind, Frame, RunningMode, Thresholds, load,
 };
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::observation::Observation;

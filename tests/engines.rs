@@ -11,7 +11,7 @@ mod installed;
 use std::time::Duration;
 
 use drawn::{Face, draw};
-use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, Frame, Wanted};
+use gstfacetrack::face::engine::{self, Engine, EngineConfig, EngineKind, Frame};
 use gstfacetrack::face::image::{ImageView, PixelFormat};
 use gstfacetrack::face::observation::{LandmarkScheme, Observation};
 use image::{FORMATS, Image};

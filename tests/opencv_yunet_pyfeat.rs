@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use drawn::{Face, draw};
 use gstfacetrack::face::engine::{
-    Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds, Wanted, load,
+    self, Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds, load,
 };
 use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::model::ModelError;
 use gstfacetrack::face::observation::Observation;
-use installed::engine;
+use installed::engine as installed_engine;
 use serde::Deserialize;
 
 const KIND: EngineKind = EngineKind::OpenCvYunetPyfeat;
@@ -114,7 +114,7 @@ const GOLDEN_LIMITS: [f32; 5] = [0.002, 0.002, 0.002, 0.001, 0.005];
 
 #[test]
 fn drawn_faces_are_measured_as_the_originals_do() {
-    let Some(mut engine) = engine(KIND, &EngineConfig::default()) else {
+    let Some(mut engine) = installed_engine(KIND, &EngineConfig::default()) else {
         return;
     };
     let pictures: Vec<Picture> =
@@ -151,7 +151,7 @@ fn drawn_faces_are_measured_as_the_originals_do() {
 
 #[test]
 fn a_face_without_presence_is_reported_as_yunet_sees_it() {
-    let Some(mut engine) = engine(KIND, &EngineConfig::default()) else {
+    let Some(mut engine) = installed_engine(KIND, &EngineConfig::default()) else {
         return;
     };
     let size = (240, 200);
@@ -187,7 +187,7 @@ fn as_many_faces_as_asked_for_and_the_best_of_them() {
             max_faces,
             ..EngineConfig::default()
         };
-        Some(look(engine(KIND, &config)?.as_mut(), size, &rgb))
+        Some(look(installed_engine(KIND, &config)?.as_mut(), size, &rgb))
     };
     let Some(all) = look_for(None) else {
         return;
@@ -236,7 +236,7 @@ fn a_detector_that_can_not_be_used_is_named_with_its_property() {
 
 #[test]
 fn landmarks_that_can_not_be_used_are_named_with_their_property() {
-    if engine(KIND, &EngineConfig::default()).is_none() {
+    if installed_engine(KIND, &EngineConfig::default()).is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ fn landmarks_that_can_not_be_used_are_named_with_their_property() {
 
 #[test]
 fn both_files_are_on_record() {
-    let Some(engine) = engine(KIND, &EngineConfig::default()) else {
+    let Some(engine) = installed_engine(KIND, &EngineConfig::default()) else {
         return;
     };
     let info = engine.info();

@@ -12,7 +12,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, Frame, RunningMode, Wanted};
+use gstfacetrack::face::engine::{self, Engine, EngineConfig, EngineKind, Frame, RunningMode};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::observation::Observation;
 use installed::engine;

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use gstfacetrack::face::engine::{self, EngineConfig, EngineError, EngineKind, Frame, Wanted};
+use gstfacetrack::face::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::{self, FileKind};
