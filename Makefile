@@ -35,7 +35,7 @@ test: packages ## Run every test; sets up what is missing first
 	cargo test --locked
 	cargo test --no-default-features --locked
 
-bench: setup ## Compare speed and memory with MediaPipe and OpenCV in Python
+bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checkout> adds OpenSeeFace
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
 	eval "$$($(SETUP) env)" && benches/against_mediapipe.py \
 		--clip "$$($(SETUP) path single_face.mp4)" --model "$$($(SETUP) path face_landmarker.task)"
@@ -43,6 +43,8 @@ bench: setup ## Compare speed and memory with MediaPipe and OpenCV in Python
 		--clip "$$($(SETUP) path single_face.mp4)" --bundle "$$($(SETUP) path face_landmarker.task)" \
 		--yunet "$$($(SETUP) path face_detection_yunet_2023mar.onnx)" \
 		--cascade "$$($(SETUP) path haarcascade_frontalface_default.xml)"
+	[ -z "$(OPENSEEFACE)" ] || { eval "$$($(SETUP) env)" && benches/against_openseeface.py \
+		--clip "$$($(SETUP) path single_face.mp4)" --openseeface "$(OPENSEEFACE)"; }
 	cargo bench --locked --bench overhead
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it
