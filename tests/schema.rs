@@ -8,7 +8,8 @@ use std::fs;
 
 use common::clip::{Clip, FRAMES};
 use common::engine::engine;
-use common::reports::{face, full_face, report, with_report};
+use common::faces::{face, full_face};
+use common::reports::{report, with_report};
 use gst_check::Harness;
 use gstfacetrack::face::engine::{EngineConfig, EngineKind};
 use jsonschema::Validator;

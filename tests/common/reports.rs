@@ -7,8 +7,6 @@ use gstfacetrack::face::model::ModelFile;
 use gstfacetrack::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use gstfacetrack::meta::FaceTrackMeta;
 
-pub use super::faces::{face, full_face};
-
 /// A report on a frame of 1280×720.
 pub fn report(faces: Vec<TrackedFace>) -> FrameReport {
     FrameReport {
