@@ -120,7 +120,7 @@ impl OpenSeeFace {
                 models: files,
                 ..describe(config)
             },
-            tracking: Tracking::new(networks, config)?,
+            tracking: Tracking::new(networks, config),
             faces: Faces::new(config),
         })
     }
