@@ -210,7 +210,7 @@ fn frames_of_any_size_and_format_are_taken() {
 #[test]
 fn a_change_of_size_while_following_a_face_is_survived() {
     for (kind, mut engine) in seeing_engines() {
-        let rgb = draw(160, 120, &[face_at(70.0, 60.0, 34.0)]);
+        let rgb = draw(160, 120, &[face_at(73.0, 60.0, 34.0)]);
         let there = look_at_rgb(engine.as_mut(), (160, 120), &rgb, 0);
         assert_eq!(there.len(), 1, "{}", kind.name());
         for (time, size) in [(40, (1, 1)), (80, (16, 4)), (120, (40, 30))] {
