@@ -8,15 +8,13 @@ mod image;
 #[path = "common/engine.rs"]
 mod installed;
 
-use std::time::Duration;
-
 use drawn::{Face, draw};
 use gstfacetrack::face::blendshape::BlendshapeSource;
-use gstfacetrack::face::engine::{self, Engine, EngineConfig, EngineKind, Frame};
+use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind};
 use gstfacetrack::face::image::{ImageView, PixelFormat};
 use gstfacetrack::face::observation::{Gaze, Observation};
 use image::{FORMATS, Image};
-use installed::engine;
+use installed::{engine, look, look_at_rgb};
 
 /// Every engine that can be had here.
 fn engines() -> impl Iterator<Item = (EngineKind, Box<dyn Engine>)> {
@@ -39,22 +37,6 @@ fn face_at(x: f64, y: f64, size: f64) -> Face {
         jaw: 0.3,
         blink: 0.0,
     }
-}
-
-/// Faces in an image, with everything that the engine measures.
-fn look(engine: &mut dyn Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
-    let time = Duration::from_millis(time_ms);
-    engine::look(engine, &Frame { image, time }).unwrap()
-}
-
-fn look_at_rgb(
-    engine: &mut dyn Engine,
-    (width, height): (usize, usize),
-    rgb: &[u8],
-    time_ms: u64,
-) -> Vec<Observation> {
-    let image = ImageView::rgb(width, height, rgb).unwrap();
-    look(engine, image, time_ms)
 }
 
 /// A walk over frames with and without a face.
