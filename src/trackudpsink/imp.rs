@@ -48,7 +48,7 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// What is under way between start and stop.
+/// What is under way in PAUSED and PLAYING.
 struct State {
     sending: Sending,
     /// Whether this stream's faces that can't be sent have been told of.
@@ -80,6 +80,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl TrackUdpSink {
+    /// Finds the receiver.
+    fn open(&self) -> Result<(), gst::ErrorMessage> {
+        let (options, _) = lock(&self.settings).resolve(None, &|_| None);
+        let (host, port): (String, u32) = (options.get("host"), options.get("port"));
+        let port = u16::try_from(port).unwrap_or(u16::MAX);
+        let receiver = Receiver::find(&host, port).map_err(|error| receiver_error(&error))?;
+        gst::info!(CAT, imp = self, "sending to {}", receiver.address());
+        self.packets_sent.store(0, Ordering::Relaxed);
+        self.packets_dropped.store(0, Ordering::Relaxed);
+        *lock(&self.state) = Some(State {
+            sending: Sending::new(receiver, options.get("face-id-offset")),
+            told: false,
+        });
+        Ok(())
+    }
+
     /// The frame's faces, where it says anything of faces.
     fn report(&self, buffer: &gst::BufferRef) -> Option<FrameReport> {
         match FaceTrackMeta::read(buffer) {
@@ -192,30 +208,27 @@ impl ElementImpl for TrackUdpSink {
         });
         &TEMPLATES
     }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        if transition == gst::StateChange::ReadyToPaused
+            && let Err(error) = self.open()
+        {
+            self.post_error_message(error);
+            return Err(gst::StateChangeError);
+        }
+        let result = self.parent_change_state(transition);
+        if transition == gst::StateChange::PausedToReady {
+            *lock(&self.state) = None;
+        }
+        result
+    }
 }
 
 /// Nothing here waits but the base class, for the clock, so there is nothing to unlock.
 impl BaseSinkImpl for TrackUdpSink {
-    fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let (options, _) = lock(&self.settings).resolve(None, &|_| None);
-        let (host, port): (String, u32) = (options.get("host"), options.get("port"));
-        let port = u16::try_from(port).unwrap_or(u16::MAX);
-        let receiver = Receiver::find(&host, port).map_err(|error| receiver_error(&error))?;
-        gst::info!(CAT, imp = self, "sending to {}", receiver.address());
-        self.packets_sent.store(0, Ordering::Relaxed);
-        self.packets_dropped.store(0, Ordering::Relaxed);
-        *lock(&self.state) = Some(State {
-            sending: Sending::new(receiver, options.get("face-id-offset")),
-            told: false,
-        });
-        Ok(())
-    }
-
-    fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        *lock(&self.state) = None;
-        Ok(())
-    }
-
     /// Frames of any layout are welcome, as none is read; without this, decoders copy them into packed ones.
     fn propose_allocation(
         &self,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use gstfacetrack::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::model::ModelFile;
-use gstfacetrack::face::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation};
+use gstfacetrack::face::observation::{
+    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil,
+};
 use gstfacetrack::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use gstfacetrack::meta::FaceTrackMeta;
 
@@ -49,6 +51,56 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
             [0.0, 0.0, 0.0, 1.0],
         ],
     });
+    tracked
+}
+
+/// A face with everything that OpenSeeFace's engine reports, most numbers of it another one.
+pub fn fitted_face(id: u32, x: f32) -> TrackedFace {
+    let mut tracked = face(id, x);
+    let face = &mut tracked.face;
+    face.confidence = Some(0.875);
+    face.landmarks = Some(Landmarks {
+        confidences: (0..66).map(|i| 1.0 - i as f32 / 128.0).collect(),
+        ..Landmarks::new(
+            LandmarkScheme::OpenSeeFace66,
+            (0..66)
+                .map(|i| Landmark {
+                    x: x + i as f32 * 1.25,
+                    y: 120.5 + i as f32 * 1.5,
+                    z: 0.0,
+                })
+                .collect(),
+        )
+    });
+    face.gaze = Some(Gaze {
+        right: Pupil {
+            position: Point::new(x + 20.25, 150.5),
+            confidence: 0.75,
+        },
+        left: Pupil {
+            position: Point::new(x + 60.75, 151.5),
+            confidence: 0.625,
+        },
+    });
+    face.fit = Some(ModelFit {
+        success: true,
+        error: 1.25,
+        quaternion: [0.5, -0.25, 0.75, 0.125],
+        euler: [-175.5, 3.25, 91.5],
+        rotation: [1.5, -2.5, 0.25],
+        translation: [0.5, -0.75, -12.5],
+        points: (0..70)
+            .map(|i| {
+                [
+                    i as f32 / 64.0 - 0.5,
+                    0.25 + i as f32 / 32.0,
+                    i as f32 / 128.0,
+                ]
+            })
+            .collect(),
+        projected: Vec::new(),
+    });
+    face.features = Some(Features(std::array::from_fn(|i| 0.5 - i as f32 / 8.0)));
     tracked
 }
 
