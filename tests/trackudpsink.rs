@@ -8,7 +8,8 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use common::reports::{fitted_face, full_face, report, with_malformed_meta, with_report};
+use common::faces::{fitted_face, full_face};
+use common::reports::{report, with_malformed_meta, with_report};
 use gst::prelude::*;
 use gst_check::Harness;
 use gstfacetrack::face::packet::SIZE;

@@ -2,6 +2,7 @@
 //! What settings and environment ask the element to do.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use crate::face::analyzer::{Analyzer, Tuning};
 use crate::face::device::{self, Decision};
@@ -52,6 +53,8 @@ pub(super) struct Setup {
     pub config: EngineConfig,
     pub tracker: TrackerConfig,
     pub decision: Decision,
+    /// The file that keeps what the engine learns.
+    pub calibration_file: Option<PathBuf>,
 }
 
 /// The part of a plan that takes effect with the next frame.
@@ -120,6 +123,7 @@ impl Plan {
                 config,
                 tracker,
                 decision: device::negotiate(kind, options.get("device")),
+                calibration_file: options.get("calibration-file"),
             },
         }
     }
