@@ -45,6 +45,18 @@ pub fn model(
     Surroundings::current().model(file, family, explicit, models_dir)
 }
 
+/// The first of `files` that is there: each is looked for as [`model`] does it without an explicit path.
+///
+/// # Errors
+/// [`ModelError::Missing`], with all names and the folders looked in.
+pub fn best_model(
+    files: &[&str],
+    family: &str,
+    models_dir: Option<&Path>,
+) -> Result<PathBuf, ModelError> {
+    Surroundings::current().best_model(files, family, models_dir)
+}
+
 /// Paths under which ONNX Runtime may be, best first. A path from the property or an environment variable is the only
 /// one, so that a typing error does not go unnoticed.
 pub fn runtime(explicit: Option<&Path>) -> Vec<PathBuf> {
@@ -96,6 +108,15 @@ impl Surroundings {
                     property: PROPERTY,
                 });
         }
+        self.best_model(&[file], family, models_dir)
+    }
+
+    fn best_model(
+        &self,
+        files: &[&str],
+        family: &str,
+        models_dir: Option<&Path>,
+    ) -> Result<PathBuf, ModelError> {
         let folders: Vec<PathBuf> = [
             models_dir.map(Path::to_path_buf),
             self.models_dir.clone(),
@@ -105,12 +126,17 @@ impl Surroundings {
         .into_iter()
         .flatten()
         .collect();
-        folders
+        let places = |file| {
+            folders
+                .iter()
+                .flat_map(move |folder| [folder.join(file), folder.join(family).join(file)])
+        };
+        files
             .iter()
-            .flat_map(|folder| [folder.join(file), folder.join(family).join(file)])
+            .flat_map(places)
             .find(|path| path.is_file())
             .ok_or_else(|| ModelError::Missing {
-                path: file.into(),
+                path: files.join(", ").into(),
                 looked: listed(&folders),
                 property: PROPERTY,
             })
@@ -239,6 +265,23 @@ mod tests {
         ] {
             assert!(error.contains(part), "{part} is not in: {error}");
         }
+    }
+
+    #[test]
+    fn the_best_of_several_models_may_lie_in_the_last_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let around = Surroundings {
+            models_dir: Some(root.path().join("variable")),
+            ..Default::default()
+        };
+        let property = root.path().join("property");
+        let find = || around.best_model(&["a.onnx", "b.onnx"], "family", Some(&property));
+        let error = find().unwrap_err().to_string();
+        assert!(error.contains("a.onnx, b.onnx"), "{error}");
+        let worse = touch(root.path().join("property/b.onnx"));
+        assert_eq!(find().unwrap(), worse);
+        let better = touch(root.path().join("variable/family/a.onnx"));
+        assert_eq!(find().unwrap(), better);
     }
 
     #[test]

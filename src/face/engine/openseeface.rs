@@ -18,9 +18,9 @@ use crate::face::engine::{
 use crate::face::model::ModelFile;
 use crate::face::observation::{LandmarkScheme, Observation};
 use crate::face::options::choices;
-use faces::Faces;
 use tracking::Tracking;
 
+pub use faces::{CalibrationError, Faces};
 #[cfg(feature = "onnx")]
 pub use load::load;
 pub use networks::{LandmarkContract, Networks};
@@ -120,8 +120,8 @@ impl OpenSeeFace {
                 models: files,
                 ..describe(config)
             },
+            faces: Faces::new(config, &networks.contract),
             tracking: Tracking::new(networks, config)?,
-            faces: Faces::new(config),
         })
     }
 }
@@ -132,8 +132,9 @@ impl Engine for OpenSeeFace {
     }
 
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        self.faces.begin_frame();
-        Ok(self.tracking.process(&frame.image)?)
+        let faces = self.tracking.process(&frame.image)?;
+        self.faces.begin_frame(&faces);
+        Ok(faces)
     }
 
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
@@ -161,7 +162,7 @@ impl Engine for OpenSeeFace {
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
         self.faces
             .set_calibration(calibration)
-            .map_err(EngineError::Config)
+            .map_err(|reason| EngineError::Config(reason.to_string()))
     }
 
     fn reset_calibration(&mut self) {

@@ -1,7 +1,32 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The three networks, ready to run.
 
-use crate::face::model::Model;
+use std::path::PathBuf;
+
+use ndarray::{ArrayD, IxDyn};
+
+use crate::face::model::{Model, ModelError, PROPERTY};
+
+/// The property that names the detector's file.
+pub const DETECTOR_PROPERTY: &str = "detector-model";
+
+/// The property that names the landmark network's file.
+pub const LANDMARK_PROPERTY: &str = "landmark-model";
+
+/// The property that names the gaze network's file.
+pub const GAZE_PROPERTY: &str = "gaze-model";
+
+/// Shape of the detector's input.
+const DETECTOR_INPUT: [usize; 4] = [1, 3, 224, 224];
+
+/// Shapes of the detector's outputs.
+const DETECTOR_OUTPUTS: [[usize; 4]; 2] = [[1, 2, 56, 56]; 2];
+
+/// Shape of the gaze network's input.
+const GAZE_INPUT: [usize; 4] = [2, 3, 32, 32];
+
+/// Shape of the gaze network's output; another one, which tells open eyes from closed ones, is read by nobody.
+const GAZE_OUTPUT: [usize; 4] = [2, 3, 8, 8];
 
 /// Sizes of a landmark network, which tell the models of OpenSeeFace apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +49,40 @@ impl LandmarkContract {
         points: 66,
         logit_factor: 16.0,
     };
+
+    /// The models -2 and -3: `[b, 3, 112, 112]` to `[b, 198, 14, 14]`.
+    pub const SMALL: Self = Self {
+        input: 112,
+        cells: 14,
+        points: 66,
+        logit_factor: 16.0,
+    };
+
+    /// The model -1: `[b, 3, 56, 56]` to `[b, 90, 7, 7]`.
+    pub const TINY: Self = Self {
+        input: 56,
+        cells: 7,
+        points: 30,
+        logit_factor: 8.0,
+    };
+
+    /// Every model's.
+    pub const ALL: [Self; 3] = [Self::FULL, Self::SMALL, Self::TINY];
+
+    /// That of the network `model`, by the shape of its input.
+    fn of(model: &dyn Model) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|contract| takes(model, &contract.input_shape()))
+    }
+
+    fn input_shape(&self) -> [usize; 4] {
+        [1, 3, self.input, self.input]
+    }
+
+    fn output_shape(&self) -> [usize; 4] {
+        [1, 3 * self.points, self.cells, self.cells]
+    }
 }
 
 /// The networks.
@@ -37,3 +96,107 @@ pub struct Networks {
     /// `[2, 3, 32, 32]`, right eye and left eye, to `[2, 3, 8, 8]`: heat map, offsets. `None` without gaze.
     pub gaze: Option<Box<dyn Model>>,
 }
+
+/// A network, and the file that it was read from.
+pub struct Opened {
+    /// The network.
+    pub model: Box<dyn Model>,
+    /// Where it comes from, for messages.
+    pub path: PathBuf,
+}
+
+impl Networks {
+    /// The networks, each of which is run once, so that one that can't run is found out here and the first frame is as
+    /// fast as the others.
+    ///
+    /// # Errors
+    /// [`ModelError::Tensors`], which names the property of that model, when one has other tensors, [`ModelError::Run`]
+    /// when one does not run.
+    pub fn new(
+        detector: Opened,
+        landmarks: Opened,
+        gaze: Option<Opened>,
+    ) -> Result<Self, ModelError> {
+        let (landmarks, contract) =
+            check_landmarks(landmarks).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        Ok(Self {
+            detector: check_detector(detector).map_err(|error| error.of(DETECTOR_PROPERTY))?,
+            landmarks,
+            contract,
+            gaze: gaze
+                .map(check_gaze)
+                .transpose()
+                .map_err(|error| error.of(GAZE_PROPERTY))?,
+        })
+    }
+}
+
+fn check_detector(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
+    opened.check("OpenSeeFace's detector", DETECTOR_INPUT, &DETECTOR_OUTPUTS)?;
+    Ok(opened.model)
+}
+
+fn check_landmarks(mut opened: Opened) -> Result<(Box<dyn Model>, LandmarkContract), ModelError> {
+    let Some(contract) = LandmarkContract::of(&*opened.model) else {
+        let all = LandmarkContract::ALL
+            .map(|known| format!("{:?} to {:?}", known.input_shape(), known.output_shape()));
+        return Err(opened.mismatch(format!("OpenSeeFace's landmarks ({})", all.join(", or "))));
+    };
+    let output = contract.output_shape();
+    opened.check("OpenSeeFace's landmarks", contract.input_shape(), &[output])?;
+    Ok((opened.model, contract))
+}
+
+fn check_gaze(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
+    opened.check("OpenSeeFace's gaze", GAZE_INPUT, &[GAZE_OUTPUT])?;
+    Ok(opened.model)
+}
+
+impl Opened {
+    /// Checks that the network takes the shape `input` and yields those of `outputs` first, by running it on zeros.
+    fn check(
+        &mut self,
+        name: &str,
+        input: [usize; 4],
+        outputs: &[[usize; 4]],
+    ) -> Result<(), ModelError> {
+        let expected = || format!("{name} ({input:?} to {outputs:?})");
+        if !takes(&*self.model, &input) {
+            return Err(self.mismatch(expected()));
+        }
+        let zeros = ArrayD::zeros(IxDyn(&input));
+        let yielded = self.model.run(&[zeros.view()])?;
+        let shapes: Vec<&[usize]> = yielded.iter().map(ArrayD::shape).collect();
+        let is_expected =
+            shapes.len() >= outputs.len() && shapes.iter().zip(outputs).all(|(a, b)| a == b);
+        if !is_expected {
+            return Err(self.mismatch(expected()));
+        }
+        Ok(())
+    }
+
+    fn mismatch(&self, expected: String) -> ModelError {
+        ModelError::Tensors {
+            path: self.path.clone(),
+            property: PROPERTY,
+            expected,
+            actual: format!("{:?} to {:?}", self.model.inputs(), self.model.outputs()),
+        }
+    }
+}
+
+/// Whether the only input of `model` can have the shape `wanted`.
+fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
+    let [input] = model.inputs() else {
+        return false;
+    };
+    input.shape.len() == wanted.len()
+        && input
+            .shape
+            .iter()
+            .zip(wanted)
+            .all(|(has, wants)| has.is_none_or(|has| has == *wants))
+}
+
+#[cfg(test)]
+mod tests;
