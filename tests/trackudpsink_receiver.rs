@@ -3,7 +3,10 @@
 #![cfg(all(feature = "gst", feature = "onnx"))]
 
 mod common;
+#[path = "common/recording.rs"]
+mod recording;
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -208,6 +211,84 @@ fn a_receiver_reads_what_was_reported() {
     assert!(packets[2].time > packets[0].time);
 }
 
+/// A face as OpenSeeFace found it: what `facetracker.py` packs.
+#[derive(Deserialize)]
+struct Original {
+    landmarks: Vec<[f32; 2]>,
+    conf: Vec<f32>,
+    success: bool,
+    quaternion: [f32; 4],
+    euler: [f32; 3],
+    translation: [f32; 3],
+    pnp_error: f32,
+    pts_3d: Vec<[f32; 3]>,
+    eye_blink: [f32; 2],
+    features: BTreeMap<String, f32>,
+}
+
+/// Each number of a packet beside that which the original would send.
+fn pairs(packet: &Packet, original: &Original) -> [(&'static str, Vec<(f32, f32)>); 9] {
+    let features = packet.features.named();
+    let openness = [packet.right_eye_open, packet.left_eye_open];
+    let points_3d = original.pts_3d.iter().map(|[x, y, z]| [*x, -y, -z]);
+    [
+        (
+            "points",
+            zip(
+                packet.points.as_flattened(),
+                original.landmarks.as_flattened(),
+            ),
+        ),
+        ("scores", zip(&packet.confidence, &original.conf)),
+        (
+            "quaternion",
+            zip(&packet.raw_quaternion, &original.quaternion),
+        ),
+        ("angles", zip(&packet.raw_euler, &original.euler)),
+        (
+            "translation",
+            zip(&packet.translation, &original.translation),
+        ),
+        ("error", vec![(packet.fit_3d_error, original.pnp_error)]),
+        (
+            "3-D points",
+            zip(
+                packet.points_3d.as_flattened(),
+                points_3d.collect::<Vec<_>>().as_flattened(),
+            ),
+        ),
+        ("open eyes", zip(&openness, &original.eye_blink)),
+        (
+            "features",
+            features
+                .map(|(name, value)| (value, original.features[name]))
+                .to_vec(),
+        ),
+    ]
+}
+
+fn zip(ours: &[f32], theirs: &[f32]) -> Vec<(f32, f32)> {
+    assert_eq!(ours.len(), theirs.len());
+    std::iter::zip(ours.iter().copied(), theirs.iter().copied()).collect()
+}
+
+/// How far the numbers of each kind are from the original's, on average.
+fn distances(packets: &[Packet], originals: &[Original]) -> BTreeMap<&'static str, f32> {
+    let mut all: BTreeMap<_, Vec<f32>> = BTreeMap::new();
+    for (packet, original) in std::iter::zip(packets, originals) {
+        assert_eq!(packet.got_3d_points != 0, original.success);
+        for (kind, pairs) in pairs(packet, original) {
+            let distances = pairs
+                .into_iter()
+                .map(|(ours, theirs)| (ours - theirs).abs());
+            all.entry(kind).or_default().extend(distances);
+        }
+    }
+    all.into_iter()
+        .map(|(kind, distances)| (kind, recording::mean(&distances)))
+        .collect()
+}
+
 /// At the clip's own speed, as the sink is used.
 #[test]
 fn a_receiver_reads_what_the_engine_measured() {
@@ -238,4 +319,21 @@ fn a_receiver_reads_what_the_engine_measured() {
     assert_tell(&packets, &reports);
     assert!(packets.iter().all(|packet| packet.id == 0));
     assert!(packets.is_sorted_by(|a, b| a.time < b.time));
+
+    // Far more than the engine may be off, and far less than if numbers were swapped or turned round.
+    let recorded = recording::read(&folder, "osf_m0", "pyfeat_single_face");
+    let originals: Vec<Original> = recorded
+        .frames
+        .into_iter()
+        .flat_map(|frame| frame.faces)
+        .collect();
+    for (kind, distance) in distances(&packets, &originals) {
+        eprintln!("{kind}: {distance:.5}");
+        let limit = match kind {
+            "points" => 2.0,
+            "angles" | "error" => 2.0,
+            _ => 0.05,
+        };
+        assert!(distance <= limit, "{kind}: {distance}");
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Faces as engines report them.
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use gstfacetrack::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use gstfacetrack::face::geometry::{Point, Rect};
