@@ -107,22 +107,15 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 
 impl OpenSeeFace {
     /// The engine that runs `networks`, which are in `files`.
-    ///
-    /// # Errors
-    /// [`EngineError::Model`] when a network does not run.
-    pub fn new(
-        networks: Networks,
-        files: Vec<ModelFile>,
-        config: &EngineConfig,
-    ) -> Result<Self, EngineError> {
-        Ok(Self {
+    pub fn new(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Self {
+        Self {
             info: EngineInfo {
                 models: files,
                 ..describe(config)
             },
             faces: Faces::new(config, &networks.contract),
-            tracking: Tracking::new(networks, config)?,
-        })
+            tracking: Tracking::new(networks, config),
+        }
     }
 }
 

@@ -64,7 +64,7 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
         ),
     };
     let networks = Networks::new(detector, landmarks, gaze)?;
-    OpenSeeFace::new(networks, opener.files, config)
+    Ok(OpenSeeFace::new(networks, opener.files, config))
 }
 
 /// The landmark network that the property says, the path or the number of one, or the best that is there.
