@@ -7,9 +7,10 @@ mod common;
 mod recording;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 
 use common::faces::fitted_face;
 use common::reports::{report, with_report};
@@ -88,8 +89,9 @@ impl Features {
 /// A running receiver.
 struct Receiver {
     process: Child,
-    output: BufReader<ChildStdout>,
     port: u32,
+    /// Reads what it prints: it would wait for that with the next packets unread.
+    packets: JoinHandle<Vec<Packet>>,
 }
 
 impl Receiver {
@@ -101,24 +103,22 @@ impl Receiver {
             .stdout(Stdio::piped())
             .spawn()
             .expect("Python is installed");
-        let mut output = BufReader::new(process.stdout.take().expect("a pipe"));
-        let mut port = String::new();
-        output.read_line(&mut port).expect("the receiver speaks");
+        let output = BufReader::new(process.stdout.take().expect("a pipe"));
+        let mut lines = output.lines().map(|line| line.expect("text"));
+        let port = lines.next().expect("the receiver speaks");
+        let packet = |line: String| serde_json::from_str(&line).expect("a packet");
         Self {
             process,
-            output,
-            port: port.trim().parse().expect("a port"),
+            port: port.parse().expect("a port"),
+            packets: thread::spawn(move || lines.map(packet).collect()),
         }
     }
 
     /// Every packet that has come.
     fn finish(mut self) -> Vec<Packet> {
         drop(self.process.stdin.take());
-        let mut lines = String::new();
-        self.output.read_to_string(&mut lines).expect("it speaks");
         assert!(self.process.wait().expect("it ends").success());
-        let packets = lines.lines().map(serde_json::from_str);
-        packets.collect::<Result<_, _>>().expect("packets")
+        self.packets.join().expect("packets")
     }
 }
 
