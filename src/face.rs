@@ -18,6 +18,7 @@ pub mod model;
 pub mod nms;
 pub mod observation;
 pub mod options;
+pub mod packet;
 pub mod profile;
 pub mod record;
 pub mod report;

@@ -15,6 +15,8 @@ mod properties;
 #[cfg(feature = "gst")]
 pub mod trackjsonsink;
 #[cfg(feature = "gst")]
+pub mod trackudpsink;
+#[cfg(feature = "gst")]
 pub mod video;
 #[cfg(feature = "gst")]
 #[allow(missing_docs, reason = "the macro documents nothing")]
@@ -23,7 +25,8 @@ mod plugin {
 
     fn init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
         crate::facetrack::register(plugin)?;
-        crate::trackjsonsink::register(plugin)
+        crate::trackjsonsink::register(plugin)?;
+        crate::trackudpsink::register(plugin)
     }
 
     gst::plugin_define!(

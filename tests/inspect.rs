@@ -6,13 +6,25 @@ mod common;
 
 use common::tool::Tool;
 use gstfacetrack::face::options::facetrack::FACETRACK;
-use gstfacetrack::face::options::{Access, Kind};
+use gstfacetrack::face::options::trackjsonsink::TRACKJSONSINK;
+use gstfacetrack::face::options::trackudpsink::TRACKUDPSINK;
+use gstfacetrack::face::options::{Access, Kind, OptionSpec};
 
 #[test]
-fn the_element_reads_like_gstreamers_own() {
-    let inspected = Tool::new("gst-inspect-1.0").arg("facetrack").run();
+fn the_elements_read_like_gstreamers_own() {
+    for (element, options) in [
+        ("facetrack", FACETRACK),
+        ("trackjsonsink", TRACKJSONSINK),
+        ("trackudpsink", TRACKUDPSINK),
+    ] {
+        assert_reads(element, options);
+    }
+}
+
+fn assert_reads(element: &str, options: &[OptionSpec]) {
+    let inspected = Tool::new("gst-inspect-1.0").arg(element).run();
     assert!(inspected.success, "{}", inspected.text);
-    for option in FACETRACK {
+    for option in options {
         let at = inspected
             .text
             .find(&format!("  {:20}: ", option.name))

@@ -43,6 +43,11 @@ fn of_trackjsonsink() {
 }
 
 #[test]
+fn of_trackudpsink() {
+    run_all("src/trackudpsink/imp.rs");
+}
+
+#[test]
 fn of_the_examples() {
     run_all("examples/launch-lines.txt");
 }

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use gstfacetrack::face::options::facetrack::FACETRACK;
 use gstfacetrack::face::options::markdown;
 use gstfacetrack::face::options::trackjsonsink::TRACKJSONSINK;
+use gstfacetrack::face::options::trackudpsink::TRACKUDPSINK;
 
 /// Set to have the test write the tables instead of comparing them.
 const UPDATE: &str = "UPDATE_README";
@@ -72,7 +73,11 @@ fn the_property_tables_are_those_of_the_elements() {
     let path = docs::file("README.md");
     let readme = docs::text("README.md");
     let mut expected = readme.clone();
-    for (element, options) in [("facetrack", FACETRACK), ("trackjsonsink", TRACKJSONSINK)] {
+    for (element, options) in [
+        ("facetrack", FACETRACK),
+        ("trackjsonsink", TRACKJSONSINK),
+        ("trackudpsink", TRACKUDPSINK),
+    ] {
         let start = format!("<!-- properties of {element}: written by tests/readme.rs -->\n");
         let (before, rest) = expected.split_once(&start).expect("a start mark");
         let (_, after) = rest

@@ -10,6 +10,7 @@ pub mod facetrack;
 pub mod markdown;
 mod spec;
 pub mod trackjsonsink;
+pub mod trackudpsink;
 mod value;
 
 pub use spec::{

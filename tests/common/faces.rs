@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Faces as engines report them.
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use gstfacetrack::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use gstfacetrack::face::geometry::{Point, Rect};
@@ -63,6 +64,39 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
         points: vec![[0.5, -0.25, 0.125]; 482],
         projected: vec![Point::new(x + 40.25, 160.5); 3],
     });
+    tracked
+}
+
+/// A face as OpenSeeFace's engine reports it.
+pub fn fitted_face(id: u32, x: f32) -> TrackedFace {
+    let mut tracked = face(id, x);
+    tracked.face = Observation {
+        landmarks: Some(Landmarks {
+            scheme: LandmarkScheme::OpenSeeFace66,
+            points: (0..66)
+                .map(|i| Landmark {
+                    x: x + i as f32 * 1.25,
+                    y: 120.5 + i as f32 * 1.5,
+                    z: 0.0,
+                })
+                .collect(),
+            confidences: (0..66).map(|i| 1.0 - i as f32 / 128.0).collect(),
+        }),
+        fit: Some(ModelFit {
+            success: true,
+            error: 1.25,
+            quaternion: [0.5, -0.25, 0.75, 0.125],
+            euler: [-175.5, 3.25, 91.5],
+            rotation: [1.5, -2.5, 0.25],
+            translation: [0.5, -0.75, -12.5],
+            points: (0..70)
+                .map(|i| [i as f32, 0.5 + i as f32, -0.25 * i as f32])
+                .collect(),
+            projected: Vec::new(),
+        }),
+        key_points: Vec::new(),
+        ..full_face(id, x).face
+    };
     tracked
 }
 

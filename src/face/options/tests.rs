@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::facetrack::FACETRACK;
 use super::trackjsonsink::TRACKJSONSINK;
+use super::trackudpsink::TRACKUDPSINK;
 use super::*;
 
 fn resolve(settings: &Settings, engine: &str, env: &[(&str, &str)]) -> (Resolved, Vec<EnvWarning>) {
@@ -21,7 +22,7 @@ fn engine_from(env: &[(&str, &str)]) -> (String, usize) {
 
 #[test]
 fn the_tables_are_sound() {
-    for table in [FACETRACK, TRACKJSONSINK] {
+    for table in [FACETRACK, TRACKJSONSINK, TRACKUDPSINK] {
         assert_sound(table);
     }
 }

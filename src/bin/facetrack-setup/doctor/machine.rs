@@ -121,10 +121,11 @@ mod tests {
     use super::*;
     use gstfacetrack::face::options::facetrack::FACETRACK;
     use gstfacetrack::face::options::trackjsonsink::TRACKJSONSINK;
+    use gstfacetrack::face::options::trackudpsink::TRACKUDPSINK;
 
     #[test]
     fn every_variable_that_an_option_reads_is_listed() {
-        let variables = [FACETRACK, TRACKJSONSINK]
+        let variables = [FACETRACK, TRACKJSONSINK, TRACKUDPSINK]
             .concat()
             .iter()
             .flat_map(|option| option.env)

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MPL-2.0
+/**
+ * SECTION:element-trackudpsink
+ *
+ * Sends the faces that `facetrack engine=openseeface` found to programs that understand OpenSeeFace: VSeeFace, VTube Studio,
+ * vpuppr and whatever else reads the UDP packets of its `facetracker.py`. Each face of each frame is one packet of 1785
+ * bytes, also when there are many faces. A frame without a face sends nothing.
+ *
+ * The stream never waits for the network, and nobody needs to listen: packets that the system does not take are counted in
+ * `packets-dropped`. A packet is larger than an Ethernet frame and travels in two fragments, as the original's.
+ *
+ * Faces are numbered from `face-id-offset` on. A face has the lowest number that is free when it comes, and keeps it while it
+ * is seen, so the only face is always face 0, where receivers look for it. The time in a packet is the time of day when
+ * its frame was sent, and rises from frame to frame: receivers take no packet that is not later than the one before.
+ *
+ * `sync` is true as in GStreamer's other sinks, so a file moves an avatar at the file's own speed. `sync=false` sends
+ * each frame as soon as it is there: the least delay with a camera.
+ *
+ * ## Example launch lines
+ * ```bash
+ * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! facetrack engine=openseeface ! trackudpsink
+ * ```
+ * ```bash
+ * gst-launch-1.0 v4l2src ! videoconvert ! queue leaky=downstream max-size-buffers=1 ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
+ * ```
+ */
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gst::glib;
+use gst::subclass::prelude::*;
+use gst_base::subclass::prelude::*;
+
+use super::receiver::{Receiver, ReceiverError};
+use super::sending::{Sending, Sent};
+use crate::face::options::trackudpsink::TRACKUDPSINK;
+use crate::face::options::{OptionSpec, Settings, Value};
+use crate::face::report::FrameReport;
+use crate::meta::{FaceTrackMeta, MetaError};
+use crate::properties;
+
+pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "trackudpsink",
+        gst::DebugColorFlags::empty(),
+        Some("Tracking UDP sink"),
+    )
+});
+
+/// What is under way in PAUSED and PLAYING.
+struct State {
+    sending: Sending,
+    /// Whether this stream's faces that can't be sent have been told of.
+    told: bool,
+}
+
+/// No two of these locks are held at once.
+pub struct TrackUdpSink {
+    settings: Mutex<Settings>,
+    state: Mutex<Option<State>>,
+    packets_sent: AtomicU64,
+    packets_dropped: AtomicU64,
+}
+
+impl Default for TrackUdpSink {
+    fn default() -> Self {
+        Self {
+            settings: Mutex::new(Settings::new(TRACKUDPSINK)),
+            state: Mutex::default(),
+            packets_sent: AtomicU64::new(0),
+            packets_dropped: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A panic elsewhere has been contained by then, and the data behind these locks is whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl TrackUdpSink {
+    /// Finds the receiver.
+    fn open(&self) -> Result<(), gst::ErrorMessage> {
+        let (options, _) = lock(&self.settings).resolve(None, &|_| None);
+        let (host, port): (String, u32) = (options.get("host"), options.get("port"));
+        let port = u16::try_from(port).unwrap_or(u16::MAX);
+        let receiver = Receiver::find(&host, port).map_err(|error| receiver_error(&error))?;
+        gst::info!(CAT, imp = self, "sending to {}", receiver.address());
+        self.packets_sent.store(0, Ordering::Relaxed);
+        self.packets_dropped.store(0, Ordering::Relaxed);
+        *lock(&self.state) = Some(State {
+            sending: Sending::new(receiver, options.get("face-id-offset")),
+            told: false,
+        });
+        Ok(())
+    }
+
+    /// The frame's faces, where it says anything of faces.
+    fn report(&self, buffer: &gst::BufferRef) -> Option<FrameReport> {
+        match FaceTrackMeta::read(buffer) {
+            Ok(report) => Some(report),
+            Err(MetaError::Absent) => None,
+            Err(error) => {
+                gst::warning!(CAT, imp = self, "frame without packets: {error}");
+                None
+            }
+        }
+    }
+
+    fn count(&self, sent: Sent) {
+        let Sent {
+            packets, dropped, ..
+        } = sent;
+        self.packets_sent.fetch_add(packets, Ordering::Relaxed);
+        self.packets_dropped.fetch_add(dropped, Ordering::Relaxed);
+    }
+
+    /// Tells why faces are not sent.
+    fn tell_unfit(&self, report: &FrameReport) {
+        let engine = &report.source.engine;
+        gst::element_imp_warning!(
+            self,
+            gst::StreamError::Format,
+            [
+                "faces of engine={engine} can't be sent: packets need OpenSeeFace's landmarks. Set facetrack's engine=openseeface"
+            ]
+        );
+    }
+}
+
+/// None of the options is a choice.
+fn no_choice(option: &OptionSpec) -> glib::ParamSpec {
+    unreachable!("`{}` has no enum", option.name)
+}
+
+/// Seconds since 1970; 0 before.
+fn time_of_day() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs_f64()
+}
+
+fn receiver_error(error: &ReceiverError) -> gst::ErrorMessage {
+    let code = match error {
+        ReceiverError::Host { .. } => gst::ResourceError::NotFound,
+        ReceiverError::Socket { .. } => gst::ResourceError::OpenWrite,
+    };
+    gst::error_msg!(code, ["{error}"])
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for TrackUdpSink {
+    const NAME: &'static str = "GstTrackUdpSink";
+    type Type = super::TrackUdpSink;
+    type ParentType = gst_base::BaseSink;
+}
+
+impl ObjectImpl for TrackUdpSink {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
+            LazyLock::new(|| properties::param_specs(TRACKUDPSINK, no_choice));
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
+        lock(&self.settings).set(spec.name(), properties::from_glib(value));
+    }
+
+    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
+        let count = |counter: &AtomicU64| {
+            let count = counter.load(Ordering::Relaxed);
+            Some(Value::Int(i32::try_from(count).unwrap_or(i32::MAX)))
+        };
+        let value = match spec.name() {
+            "packets-sent" => count(&self.packets_sent),
+            "packets-dropped" => count(&self.packets_dropped),
+            name => lock(&self.settings).get(name, None),
+        };
+        properties::to_glib(value, spec)
+    }
+}
+
+impl GstObjectImpl for TrackUdpSink {}
+
+impl ElementImpl for TrackUdpSink {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Tracking UDP sink",
+                "Sink/Network/Metadata",
+                "Sends the faces that facetrack found as OpenSeeFace's UDP packets",
+                "The gst-plugin-facetrack contributors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let caps = gst::Caps::builder("video/x-raw").any_features().build();
+            let template = gst::PadTemplate::new(
+                "sink",
+                gst::PadDirection::Sink,
+                gst::PadPresence::Always,
+                &caps,
+            );
+            template.into_iter().collect()
+        });
+        &TEMPLATES
+    }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        if transition == gst::StateChange::ReadyToPaused
+            && let Err(error) = self.open()
+        {
+            self.post_error_message(error);
+            return Err(gst::StateChangeError);
+        }
+        let result = self.parent_change_state(transition);
+        if transition == gst::StateChange::PausedToReady {
+            *lock(&self.state) = None;
+        }
+        result
+    }
+}
+
+/// Nothing here waits but the base class, for the clock, so there is nothing to unlock.
+impl BaseSinkImpl for TrackUdpSink {
+    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into packed ones.
+    fn propose_allocation(
+        &self,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        Ok(())
+    }
+
+    fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let Some(report) = self.report(buffer) else {
+            return Ok(gst::FlowSuccess::Ok);
+        };
+        let mut state = lock(&self.state);
+        let State { sending, told } = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let sent = sending.send(&report, time_of_day());
+        let is_news = sent.unfit > 0 && !*told;
+        *told |= is_news;
+        drop(state);
+        self.count(sent);
+        if is_news {
+            self.tell_unfit(&report);
+        }
+        Ok(gst::FlowSuccess::Ok)
+    }
+
+    fn event(&self, event: gst::Event) -> bool {
+        if let gst::EventView::StreamStart(_) = event.view()
+            && let Some(state) = lock(&self.state).as_mut()
+        {
+            state.sending.restart();
+            state.told = false;
+        }
+        self.parent_event(event)
+    }
+}

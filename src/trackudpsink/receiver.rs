@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The way to a receiver.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+
+use thiserror::Error;
+
+/// Where packets go. Nobody needs to be there.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    socket: UdpSocket,
+    address: SocketAddr,
+}
+
+/// Why packets can't go anywhere.
+#[derive(Debug, Error)]
+pub(super) enum ReceiverError {
+    #[error(
+        "host={host} can't be resolved: {source}. Set `host` to the receiver's name or address, such as 127.0.0.1"
+    )]
+    Host { host: String, source: io::Error },
+    #[error("no UDP socket for host={host} ({address}): {source}")]
+    Socket {
+        host: String,
+        address: SocketAddr,
+        source: io::Error,
+    },
+}
+
+impl Receiver {
+    /// Finds out where `host` is. That may take its time; nothing later does.
+    ///
+    /// # Errors
+    /// When nobody knows the host, or the system has no socket for its kind of address.
+    pub(super) fn find(host: &str, port: u16) -> Result<Self, ReceiverError> {
+        let address = resolve(host, port).map_err(|source| ReceiverError::Host {
+            host: host.to_owned(),
+            source,
+        })?;
+        let socket = open(address).map_err(|source| ReceiverError::Socket {
+            host: host.to_owned(),
+            address,
+            source,
+        })?;
+        Ok(Self { socket, address })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Gives a packet to the system, or to nobody: it does not wait.
+    ///
+    /// # Errors
+    /// When the system does not take it.
+    pub(super) fn send(&self, packet: &[u8]) -> io::Result<()> {
+        self.socket.send_to(packet, self.address).map(|_| ())
+    }
+}
+
+/// The first IPv4 address of `host`, else its first one: OpenSeeFace's receivers listen on IPv4, and `localhost` is often
+/// both.
+fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
+    let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
+    let ipv4 = addresses.iter().find(|address| address.is_ipv4());
+    ipv4.or(addresses.first())
+        .copied()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it has no address"))
+}
+
+/// A socket that is not connected: so a receiver that is not there yet, or away for a while, is no error of a later packet.
+fn open(to: SocketAddr) -> io::Result<UdpSocket> {
+    let any: SocketAddr = match to {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_names_and_addresses() {
+        for (host, address) in [
+            ("127.0.0.1", "127.0.0.1:11573"),
+            ("localhost", "127.0.0.1:11573"),
+            ("::1", "[::1]:11573"),
+        ] {
+            let resolved = resolve(host, 11573).expect("an address");
+            assert_eq!(resolved.to_string(), address);
+        }
+    }
+
+    #[test]
+    fn a_host_that_nobody_knows_is_told_with_a_remedy() {
+        for host in ["", "no such host", "receiver.invalid", "1.2.3.4.5"] {
+            let error = Receiver::find(host, 11573).expect_err("no address");
+            let error = error.to_string();
+            assert!(error.contains(&format!("host={host} ")), "{error}");
+            assert!(error.contains("Set `host`"), "{error}");
+        }
+    }
+}
