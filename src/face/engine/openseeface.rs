@@ -9,6 +9,7 @@ mod faces;
 #[cfg(feature = "onnx")]
 mod load;
 mod networks;
+pub mod rewrite;
 mod tracking;
 
 use crate::face::blendshape::BlendshapeSource;
@@ -23,7 +24,7 @@ use tracking::Tracking;
 pub use faces::{CalibrationError, Faces};
 #[cfg(feature = "onnx")]
 pub use load::load;
-pub use networks::{LandmarkContract, Networks};
+pub use networks::{LandmarkContract, Networks, Opened, PEAK_VALUES};
 
 /// Least scores: `--detection-threshold` and `--threshold` of `facetracker.py`, the second for the landmark models 0…4.
 pub const THRESHOLDS: Thresholds = Thresholds {

@@ -10,7 +10,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::onnx_proto::*;
-use super::{ModelError, PROPERTY};
+use super::{ModelError, PROPERTY, TensorSpec};
 
 pub use super::onnx_proto::NodeProto as Node;
 
@@ -43,6 +43,16 @@ pub struct Floats {
     pub dims: Vec<usize>,
     /// As many as the extents say.
     pub values: Vec<f32>,
+}
+
+impl Floats {
+    /// A single number.
+    pub fn scalar(value: f32) -> Self {
+        Self {
+            dims: Vec::new(),
+            values: vec![value],
+        }
+    }
 }
 
 /// The sizes of a file's parts.
@@ -114,6 +124,22 @@ impl OnnxFile {
         }
     }
 
+    /// Lets the first axis of the inputs, of images, have the length `batch`, and the outputs any shape that follows.
+    pub fn fix_batch(&mut self, batch: usize) {
+        for dimension in self
+            .graph
+            .input
+            .iter_mut()
+            .filter_map(shape)
+            .filter_map(|shape| shape.dim.first_mut())
+        {
+            dimension.extent = Some(Extent::Value(batch as i64));
+        }
+        for tensor in self.graph.output.iter_mut().filter_map(tensor_type) {
+            tensor.shape = None;
+        }
+    }
+
     /// The first convolution, the only node that takes the only input.
     ///
     /// # Errors
@@ -130,16 +156,43 @@ impl OnnxFile {
         }
     }
 
+    /// The node that yields `value`.
+    pub fn node_of(&self, value: &str) -> Option<&Node> {
+        let mut nodes = self.graph.node.iter();
+        nodes.find(|node| node.output.iter().any(|output| output == value))
+    }
+
     /// The node that yields `value`, an operator `op` of ONNX.
     ///
     /// # Errors
     /// When nothing or another operator yields it.
     pub fn producer(&self, value: &str, op: &str) -> Result<&Node, Reason> {
-        let mut nodes = self.graph.node.iter();
-        nodes
-            .find(|node| node.output.iter().any(|output| output == value))
+        self.node_of(value)
             .filter(|node| node.op_type == op && node.domain.is_empty())
             .ok_or_else(|| format!("no {op} yields {value}"))
+    }
+
+    /// The nodes, each after those that it depends on.
+    pub fn nodes(&self) -> &[Node] {
+        &self.graph.node
+    }
+
+    /// Names and shapes of the inputs; lengths that may be any are `None`.
+    pub fn inputs(&self) -> Vec<TensorSpec> {
+        self.graph.input.iter().map(spec).collect()
+    }
+
+    /// Names and shapes of the outputs; lengths that may be any are `None`.
+    pub fn outputs(&self) -> Vec<TensorSpec> {
+        self.graph.output.iter().map(spec).collect()
+    }
+
+    /// Puts `nodes` in place of the one that yields `value`.
+    pub fn replace(&mut self, value: &str, nodes: Vec<Node>) {
+        let yields_it = |node: &Node| node.output.iter().any(|output| output == value);
+        if let Some(at) = self.graph.node.iter().position(yields_it) {
+            self.graph.node.splice(at..=at, nodes);
+        }
     }
 
     /// The constant `name`.
@@ -154,9 +207,16 @@ impl OnnxFile {
             .ok_or_else(|| format!("{name} is no constant of floats"))
     }
 
-    /// Adds the constant `name`.
+    /// Adds the constant `name`, in place of one of that name.
     pub fn add_floats(&mut self, name: &str, Floats { dims, values }: &Floats) {
+        self.graph.initializer.retain(|other| other.name != name);
         let constant = TensorProto::floats(name, dims, values);
+        self.graph.initializer.push(constant);
+    }
+
+    /// Adds the constant `name` of whole numbers.
+    pub fn add_ints(&mut self, name: &str, dims: &[usize], values: &[i64]) {
+        let constant = TensorProto::ints(name, dims, values);
         self.graph.initializer.push(constant);
     }
 
@@ -177,7 +237,13 @@ impl OnnxFile {
             }),
         };
         self.graph.output = names.iter().map(output).collect();
-        let mut needed: HashSet<String> = names.iter().cloned().collect();
+        self.drop_unused();
+    }
+
+    /// Drops what no output depends on.
+    pub fn drop_unused(&mut self) {
+        let outputs = self.graph.output.iter();
+        let mut needed: HashSet<String> = outputs.map(|output| output.name.clone()).collect();
         // Nodes come after those that they depend on.
         let mut nodes = std::mem::take(&mut self.graph.node);
         nodes.reverse();
@@ -217,6 +283,22 @@ fn check_size(bytes: &Bytes) -> Result<(), Reason> {
 
 fn is_convolution(node: &Node) -> bool {
     node.op_type == "Conv" && node.domain.is_empty()
+}
+
+fn spec(value: &ValueInfoProto) -> TensorSpec {
+    let tensor = value
+        .kind
+        .as_ref()
+        .and_then(|kind| kind.tensor_type.as_ref());
+    let shape = tensor.and_then(|tensor| tensor.shape.as_ref());
+    let length = |dimension: &DimensionProto| match dimension.extent {
+        Some(Extent::Value(length)) => usize::try_from(length).ok(),
+        _ => None,
+    };
+    TensorSpec {
+        name: value.name.clone(),
+        shape: shape.map_or_else(Vec::new, |shape| shape.dim.iter().map(length).collect()),
+    }
 }
 
 fn tensor_type(value: &mut ValueInfoProto) -> Option<&mut TensorTypeProto> {

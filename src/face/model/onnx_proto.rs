@@ -17,9 +17,10 @@ pub const INT64: i32 = 7;
 /// `TensorProto.DataLocation` of content in another file.
 pub const EXTERNAL: i32 = 1;
 
-/// `AttributeType` of a float, of a whole number, and of a list of them.
+/// `AttributeType` of a float, of a whole number, of a text, and of a list of whole numbers.
 pub const FLOAT_ATTRIBUTE: i32 = 1;
 pub const INT_ATTRIBUTE: i32 = 2;
+pub const STRING_ATTRIBUTE: i32 = 3;
 pub const INTS_ATTRIBUTE: i32 = 7;
 
 #[derive(Clone, PartialEq, Message)]
@@ -191,14 +192,63 @@ impl TensorProto {
 }
 
 impl NodeProto {
+    /// The operator `op` of ONNX, which yields `output`.
+    pub fn new<S: AsRef<str>>(op: &str, inputs: &[S], output: &str) -> Self {
+        Self {
+            op_type: op.to_owned(),
+            input: inputs.iter().map(|name| name.as_ref().to_owned()).collect(),
+            output: vec![output.to_owned()],
+            ..Self::default()
+        }
+    }
+
     /// Puts the whole number `value` in place of the attribute `name`.
     pub fn set_int(&mut self, name: &str, value: i64) {
-        self.attribute.retain(|attribute| attribute.name != name);
-        self.attribute.push(AttributeProto {
+        self.set(AttributeProto {
             name: name.to_owned(),
             i: Some(value),
             kind: INT_ATTRIBUTE,
             ..Default::default()
         });
+    }
+
+    /// Puts the whole numbers `values` in place of the attribute `name`.
+    pub fn set_ints(&mut self, name: &str, values: &[i64]) {
+        self.set(AttributeProto {
+            name: name.to_owned(),
+            ints: values.to_vec(),
+            kind: INTS_ATTRIBUTE,
+            ..Default::default()
+        });
+    }
+
+    /// Puts `value` in place of the attribute `name`.
+    pub fn set_float(&mut self, name: &str, value: f32) {
+        self.set(AttributeProto {
+            name: name.to_owned(),
+            f: Some(value),
+            kind: FLOAT_ATTRIBUTE,
+            ..Default::default()
+        });
+    }
+
+    /// Puts the text `value` in place of the attribute `name`.
+    pub fn set_text(&mut self, name: &str, value: &'static str) {
+        self.set(AttributeProto {
+            name: name.to_owned(),
+            s: Some(Bytes::from_static(value.as_bytes())),
+            kind: STRING_ATTRIBUTE,
+            ..Default::default()
+        });
+    }
+
+    /// The attribute `name`.
+    pub fn attribute(&self, name: &str) -> Option<&AttributeProto> {
+        self.attribute.iter().find(|own| own.name == name)
+    }
+
+    fn set(&mut self, attribute: AttributeProto) {
+        self.attribute.retain(|own| own.name != attribute.name);
+        self.attribute.push(attribute);
     }
 }

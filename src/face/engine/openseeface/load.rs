@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::OpenSeeFace;
 use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Networks, Opened};
+use super::{OpenSeeFace, rewrite};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
 use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
@@ -49,17 +49,17 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
 
     let detector = find(DETECTOR, config.detector_model.as_deref())
-        .and_then(|path| opener.open(path))
+        .and_then(|path| opener.open(path, rewrite::detector))
         .map_err(|error| error.of(DETECTOR_PROPERTY))?;
     let landmarks = find_landmarks(config.landmark_model.as_deref(), models_dir)?;
     let landmarks = opener
-        .open(landmarks)
+        .open(landmarks, rewrite::landmarks)
         .map_err(|error| error.of(LANDMARK_PROPERTY))?;
     let gaze = match config.openseeface.gaze {
         false => None,
         true => Some(
             find(GAZE, config.gaze_model.as_deref())
-                .and_then(|path| opener.open(path))
+                .and_then(|path| opener.open(path, rewrite::gaze))
                 .map_err(|error| error.of(GAZE_PROPERTY))?,
         ),
     };
@@ -108,6 +108,9 @@ fn published(number: i32) -> Result<&'static str, EngineError> {
         })
 }
 
+/// One of [`rewrite`]'s.
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+
 /// Opens networks, and keeps which files they were.
 struct Opener {
     runtime: OnnxRuntime,
@@ -116,8 +119,9 @@ struct Opener {
 }
 
 impl Opener {
-    fn open(&mut self, path: PathBuf) -> Result<Opened, ModelError> {
+    fn open(&mut self, path: PathBuf, rewrite: Rewrite) -> Result<Opened, ModelError> {
         let (bytes, file) = file::read(&path, "ONNX")?;
+        let bytes = rewrite(&path, bytes)?;
         let model = OnnxModel::from_bytes(&self.runtime, &path, &bytes, self.options)?;
         self.files.push(file);
         Ok(Opened {

@@ -19,14 +19,20 @@ pub const GAZE_PROPERTY: &str = "gaze-model";
 /// Shape of the detector's input.
 const DETECTOR_INPUT: [usize; 4] = [1, 3, 224, 224];
 
-/// Shapes of the detector's outputs.
-const DETECTOR_OUTPUTS: [[usize; 4]; 2] = [[1, 2, 56, 56]; 2];
+/// Shape of either output of the detector.
+const DETECTOR_OUTPUT: [usize; 4] = [1, 2, 56, 56];
 
 /// Shape of the gaze network's input.
 const GAZE_INPUT: [usize; 4] = [2, 3, 32, 32];
 
 /// Shape of the gaze network's output; another one, which tells open eyes from closed ones, is read by nobody.
 const GAZE_OUTPUT: [usize; 4] = [2, 3, 8, 8];
+
+/// What a landmark network is, for messages.
+const LANDMARK_NAME: &str = "OpenSeeFace's landmarks";
+
+/// What is said of a peak: see [`Networks::landmarks`].
+pub const PEAK_VALUES: usize = 4;
 
 /// Sizes of a landmark network, which tell the models of OpenSeeFace apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,11 +82,20 @@ impl LandmarkContract {
             .find(|contract| takes(model, &contract.input_shape()))
     }
 
-    fn input_shape(&self) -> [usize; 4] {
+    /// What a landmark network has to be, for messages.
+    pub(super) fn expected() -> String {
+        let all = Self::ALL
+            .map(|contract| format!("{:?} to {:?}", contract.input_shape(), contract.map_shape()));
+        format!("{LANDMARK_NAME} ({})", all.join(", or "))
+    }
+
+    /// Shape of the input.
+    pub(super) fn input_shape(&self) -> [usize; 4] {
         [1, 3, self.input, self.input]
     }
 
-    fn output_shape(&self) -> [usize; 4] {
+    /// Shape of the output that a file has.
+    pub(super) fn map_shape(&self) -> [usize; 4] {
         [1, 3 * self.points, self.cells, self.cells]
     }
 }
@@ -89,7 +104,9 @@ impl LandmarkContract {
 pub struct Networks {
     /// `[1, 3, 224, 224]` to `[1, 2, 56, 56]`, heat map and radii, and `[1, 2, 56, 56]`, the greatest values around.
     pub detector: Box<dyn Model>,
-    /// See `contract`; a batch of one face.
+    /// `[1, 3, input, input]` to `[`[`PEAK_VALUES`]`, points]`, sizes as in `contract`: of each heat map the greatest value
+    /// and the first cell, counted along rows, that has it; the elements of the maps of row offsets and of column offsets
+    /// there.
     pub landmarks: Box<dyn Model>,
     /// Sizes of `landmarks`.
     pub contract: LandmarkContract,
@@ -132,23 +149,25 @@ impl Networks {
 }
 
 fn check_detector(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
-    opened.check("OpenSeeFace's detector", DETECTOR_INPUT, &DETECTOR_OUTPUTS)?;
+    opened.check(
+        "OpenSeeFace's detector",
+        DETECTOR_INPUT,
+        &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT],
+    )?;
     Ok(opened.model)
 }
 
 fn check_landmarks(mut opened: Opened) -> Result<(Box<dyn Model>, LandmarkContract), ModelError> {
     let Some(contract) = LandmarkContract::of(&*opened.model) else {
-        let all = LandmarkContract::ALL
-            .map(|known| format!("{:?} to {:?}", known.input_shape(), known.output_shape()));
-        return Err(opened.mismatch(format!("OpenSeeFace's landmarks ({})", all.join(", or "))));
+        return Err(opened.mismatch(LandmarkContract::expected()));
     };
-    let output = contract.output_shape();
-    opened.check("OpenSeeFace's landmarks", contract.input_shape(), &[output])?;
+    let output = [PEAK_VALUES, contract.points];
+    opened.check(LANDMARK_NAME, contract.input_shape(), &[&output])?;
     Ok((opened.model, contract))
 }
 
 fn check_gaze(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
-    opened.check("OpenSeeFace's gaze", GAZE_INPUT, &[GAZE_OUTPUT])?;
+    opened.check("OpenSeeFace's gaze", GAZE_INPUT, &[&GAZE_OUTPUT])?;
     Ok(opened.model)
 }
 
@@ -158,7 +177,7 @@ impl Opened {
         &mut self,
         name: &str,
         input: [usize; 4],
-        outputs: &[[usize; 4]],
+        outputs: &[&[usize]],
     ) -> Result<(), ModelError> {
         let expected = || format!("{name} ({input:?} to {outputs:?})");
         if !takes(&*self.model, &input) {

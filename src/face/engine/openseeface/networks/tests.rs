@@ -27,7 +27,7 @@ impl Model for Fake {
 }
 
 /// A network that takes any batch of images `side` wide and high.
-fn fake(side: usize, outputs: &[[usize; 4]]) -> Opened {
+fn fake(side: usize, outputs: &[&[usize]]) -> Opened {
     let shape = vec![None, Some(3), Some(side), Some(side)];
     Opened {
         model: Box::new(Fake {
@@ -42,11 +42,11 @@ fn fake(side: usize, outputs: &[[usize; 4]]) -> Opened {
 }
 
 fn detector() -> Opened {
-    fake(224, &DETECTOR_OUTPUTS)
+    fake(224, &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT])
 }
 
 fn landmarks() -> Opened {
-    fake(224, &[[1, 198, 28, 28]])
+    fake(224, &[&[PEAK_VALUES, 66]])
 }
 
 fn refused(networks: Result<Networks, ModelError>) -> String {
@@ -59,16 +59,13 @@ fn refused(networks: Result<Networks, ModelError>) -> String {
 
 #[test]
 fn landmark_networks_are_known_by_their_tensors() {
-    let cases = [
-        (224, [1, 198, 28, 28], 66, 16.0),
-        (112, [1, 198, 14, 14], 66, 16.0),
-        (56, [1, 90, 7, 7], 30, 8.0),
-    ];
-    for (input, output, points, logit_factor) in cases {
-        let networks = Networks::new(detector(), fake(input, &[output]), None).unwrap();
+    let cases = [(224, 28, 66, 16.0), (112, 14, 66, 16.0), (56, 7, 30, 8.0)];
+    for (input, cells, points, logit_factor) in cases {
+        let landmarks = fake(input, &[&[PEAK_VALUES, points]]);
+        let networks = Networks::new(detector(), landmarks, None).unwrap();
         let expected = LandmarkContract {
             input,
-            cells: output[2],
+            cells,
             points,
             logit_factor,
         };
@@ -79,13 +76,12 @@ fn landmark_networks_are_known_by_their_tensors() {
 #[test]
 fn landmark_networks_with_other_tensors_are_refused() {
     let cases = [
-        fake(225, &[[1, 198, 28, 28]]),
-        fake(224, &[[1, 90, 28, 28]]),
-        fake(112, &[[1, 198, 28, 28]]),
-        fake(56, &[[1, 198, 7, 7]]),
-        fake(224, &[[2, 198, 28, 28]]),
+        fake(225, &[&[PEAK_VALUES, 66]]),
+        fake(224, &[&[PEAK_VALUES, 30]]),
+        fake(56, &[&[PEAK_VALUES, 66]]),
+        fake(224, &[&[1, 198, 28, 28]]),
         fake(224, &[]),
-        fake(224, &DETECTOR_OUTPUTS),
+        fake(224, &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT]),
     ];
     for landmarks in cases {
         let error = refused(Networks::new(detector(), landmarks, None));
@@ -101,7 +97,7 @@ fn networks_without_a_single_input_are_refused() {
         let input = other.model.inputs()[0].clone();
         other.model = Box::new(Fake {
             inputs: vec![input; count],
-            outputs: vec![vec![1, 198, 28, 28]],
+            outputs: vec![vec![PEAK_VALUES, 66]],
         });
         refused(Networks::new(detector(), other, None));
     }
@@ -109,7 +105,7 @@ fn networks_without_a_single_input_are_refused() {
 
 #[test]
 fn detectors_with_other_tensors_are_refused() {
-    for detector in [landmarks(), fake(224, &DETECTOR_OUTPUTS[..1])] {
+    for detector in [landmarks(), fake(224, &[&DETECTOR_OUTPUT])] {
         let error = refused(Networks::new(detector, landmarks(), None));
         assert!(error.contains("`detector-model`"), "{error}");
     }
@@ -117,10 +113,10 @@ fn detectors_with_other_tensors_are_refused() {
 
 #[test]
 fn gaze_networks_with_other_tensors_are_refused() {
-    let gaze = Some(fake(32, &[GAZE_OUTPUT, [2, 2, 1, 1]]));
+    let gaze = Some(fake(32, &[&GAZE_OUTPUT]));
     let networks = Networks::new(detector(), landmarks(), gaze).unwrap();
     assert!(networks.gaze.is_some());
-    for gaze in [detector(), fake(32, &[[1, 3, 8, 8]])] {
+    for gaze in [detector(), fake(32, &[&[1, 3, 8, 8]])] {
         let error = refused(Networks::new(detector(), landmarks(), Some(gaze)));
         assert!(error.contains("`gaze-model`"), "{error}");
     }
