@@ -46,7 +46,7 @@
 //!
 //! | field | type | |
 //! |---|---|---|
-//! | `success` | boolean | without it the rest is 0 |
+//! | `success` | boolean | without it the rest means nothing |
 //! | `error` | double | root mean square distance of model and landmarks; by frame width |
 //! | `quaternion` | bytes | rotation: x, y, z, w |
 //! | `euler` | bytes | the same as three angles in degrees |

@@ -12,10 +12,12 @@
  * * `mediapipe`: what Google's Face Landmarker measures: 478 landmarks, 52 blendshapes, head pose.
  * * `opencv-yunet`: boxes, scores and 5 key points of OpenCV's YuNet, of faces near and far.
  * * `opencv-yunet-pyfeat`: YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
+ * * `openseeface`: what OpenSeeFace measures: 66 landmarks, gaze, head pose and 14 features, and the blendshapes that follow
+ *   from them.
  * * `opencv-haar`: boxes of OpenCV's cascade classifier; needs no ONNX Runtime.
  * * `scripted`: faces by script, without a model.
  *
- * None of them needs OpenCV or MediaPipe. #GstFaceTrack:capabilities tells what is measured before the element runs. Models and
+ * None of them needs OpenCV, MediaPipe or Python. #GstFaceTrack:capabilities tells what is measured before the element runs. Models and
  * ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded: what is missing is an
  * error that names the path and the remedy. Options without a value of their own take their default from the
  * environment, read at the same time.
@@ -25,6 +27,11 @@
  * the frame. A face leaves when its id ends: #GstFaceTrack:max-age frames after it was last seen. When the engine is
  * loaded a message named `facetrack-ready` tells `engine`, `device`, `execution-provider`, `reason`, `load-time` in
  * milliseconds and the SHA-256 of each of the `models`.
+ *
+ * `openseeface` learns each face's range of expression. With #GstFaceTrack:calibration-file that is kept from stream to stream:
+ * the file is read from NULL to READY, where there is one, and written at the end of the stream, from PAUSED to READY and
+ * when the stream fails. A file that is damaged or can't be written is an error before the first frame; one that can't be
+ * written any more is a warning. The action signal #GstFaceTrack::reset-calibration starts anew with the next frame.
  *
  * A discontinuity, a flush, another segment and other caps make it forget the frames before. Buffers with the flag
  * GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
@@ -45,6 +52,11 @@
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-yunet-pyfeat blendshape-interval=2 ! trackjsonsink location=video.json
  * ]|
  * Measures the expression of every face, the blendshapes in every second of its frames.
+ *
+ * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=openseeface calibration-file=faces.json ! trackjsonsink location=video.json verbose=true
+ * ]|
+ * Writes landmarks, gaze, pose and features, and keeps what was learned of the face for the next video.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
@@ -365,7 +377,7 @@ impl ElementImpl for FaceTrack {
             gst::subclass::ElementMetadata::new(
                 "Face tracker",
                 "Filter/Analyzer/Video",
-                "Finds and follows faces: boxes, landmarks, blendshapes and head pose as metadata",
+                "Finds and follows faces: boxes, landmarks, blendshapes, gaze and head pose as metadata",
                 "The gst-plugin-facetrack contributors",
             )
         });
