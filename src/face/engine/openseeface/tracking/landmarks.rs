@@ -5,6 +5,7 @@ use super::crop;
 use super::heat::{self, Peak};
 use super::network::{Network, output};
 use crate::face::engine::openseeface::LandmarkContract;
+use crate::face::engine::openseeface::networks::PEAK_VALUES;
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};
@@ -65,29 +66,28 @@ impl LandmarkNetwork {
 
 /// The landmarks in an answer for `window`, and their score.
 fn decode(
-    tensor: &[f32],
+    answer: &[f32],
     contract: &LandmarkContract,
     window: &Window,
 ) -> Option<(Landmarks, f32)> {
-    let cells = contract.cells * contract.cells;
-    if tensor.len() != 3 * contract.points * cells {
+    if answer.len() != PEAK_VALUES * contract.points {
         return None;
     }
-    let mut maps = tensor.chunks_exact(cells);
-    let peaks: Vec<Peak> = maps
-        .by_ref()
-        .take(contract.points)
-        .map(heat::peak)
-        .collect::<Option<_>>()?;
-    let maps: Vec<&[f32]> = maps.collect();
-    let (rows, columns) = maps.split_at(contract.points);
+    let [values, cells, rows, columns] =
+        std::array::from_fn(|row| &answer[row * contract.points..][..contract.points]);
     let place = Place { contract, window };
-    let scored: Vec<Scored> = peaks
-        .iter()
-        .zip(rows.iter().zip(columns))
-        .map(|(peak, (rows, columns))| place.scored(peak, rows[peak.cell], columns[peak.cell]))
-        .collect();
-    let mean = peaks.iter().map(|peak| peak.value).sum::<f32>() / peaks.len() as f32;
+    let scored: Vec<Scored> = (0..contract.points)
+        .map(|i| {
+            let peak = Peak {
+                value: values[i],
+                cell: place.cell(cells[i])?,
+            };
+            peak.value
+                .is_finite()
+                .then(|| place.scored(&peak, rows[i], columns[i]))
+        })
+        .collect::<Option<_>>()?;
+    let mean = values.iter().sum::<f32>() / values.len() as f32;
     Some(match scored.len() {
         30 => of_30(&scored, mean),
         _ => (landmarks(scored), mean),
@@ -104,6 +104,13 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// The cell that the network counted; `None` for one that no map has.
+    fn cell(&self, counted: f32) -> Option<usize> {
+        let cell = counted as usize;
+        let is_cell = counted >= 0.0 && cell < self.contract.cells * self.contract.cells;
+        is_cell.then_some(cell)
+    }
+
     /// The landmark whose heat map has this peak, with these elements of the offset maps there. Offsets that are no
     /// numbers make a point at the origin without a score.
     fn scored(&self, peak: &Peak, row_offset: f32, column_offset: f32) -> Scored {
@@ -173,20 +180,17 @@ mod tests {
         height: 224,
     };
 
-    /// An answer with a peak of 0.75 in the first cell of each map, without offsets.
+    /// An answer with peaks of 0.75 in the first cells, without offsets.
     fn flat(contract: &LandmarkContract) -> Vec<f32> {
-        let cells = contract.cells * contract.cells;
-        let mut tensor = vec![0.5; 3 * contract.points * cells];
-        for point in 0..contract.points {
-            tensor[point * cells] = 0.75;
-        }
-        tensor
+        [0.75, 0.0, 0.5, 0.5]
+            .iter()
+            .flat_map(|value| vec![*value; contract.points])
+            .collect()
     }
 
     #[test]
     fn landmarks_lie_where_the_heat_and_the_offsets_say() {
         let contract = LandmarkContract::FULL;
-        let cells = contract.cells * contract.cells;
         // Row, column, offsets down and across, and the landmark: cells are 223/27 elements apart, an element is one row
         // and half a column of the window, and ln 3 is the logit of ¾.
         let third = 223.0 * 3f32.ln() / 16.0;
@@ -200,12 +204,12 @@ mod tests {
             (0, 0, 0.5, f32::NAN, 0.0, 0.0),
             (0, 0, f32::NAN, 0.5, 0.0, 0.0),
         ] {
-            let mut tensor = flat(&contract);
-            let cell = row * contract.cells + column;
-            tensor[7 * cells + cell] = 1.125;
-            tensor[(66 + 7) * cells + cell] = down;
-            tensor[(132 + 7) * cells + cell] = across;
-            let (landmarks, score) = decode(&tensor, &contract, &WINDOW).unwrap();
+            let mut answer = flat(&contract);
+            answer[7] = 1.125;
+            answer[66 + 7] = (row * contract.cells + column) as f32;
+            answer[132 + 7] = down;
+            answer[198 + 7] = across;
+            let (landmarks, score) = decode(&answer, &contract, &WINDOW).unwrap();
             let point = landmarks.points[7];
             assert!(
                 (point.x - x).abs() < 1e-3 && (point.y - y).abs() < 1e-3,
@@ -220,14 +224,13 @@ mod tests {
 
     #[test]
     fn thirty_points_stand_for_all_landmarks() {
-        let cells = TINY.cells * TINY.cells;
-        let mut tensor = flat(&TINY);
+        let mut answer = flat(&TINY);
         // A point in its own cell, with its own score: 0.75 and more.
         for point in 0..30 {
-            tensor[point * cells] = 0.5;
-            tensor[point * cells + point] = 0.75 + point as f32 / 256.0;
+            answer[point] = 0.75 + point as f32 / 256.0;
+            answer[30 + point] = point as f32;
         }
-        let (landmarks, score) = decode(&tensor, &TINY, &WINDOW).unwrap();
+        let (landmarks, score) = decode(&answer, &TINY, &WINDOW).unwrap();
         assert_eq!(landmarks.points.len(), 66);
         for (index, point) in [
             (0, 0),
@@ -260,12 +263,11 @@ mod tests {
             ),
             ([(0, 0.25), (6, 0.75), (9, 0.75)], 1.25 / 3.0),
         ] {
-            let mut tensor = flat(&TINY);
-            let cells = TINY.cells * TINY.cells;
+            let mut answer = flat(&TINY);
             for (point, score) in scores {
-                tensor[point * cells..][..cells].fill(score);
+                answer[point] = score;
             }
-            let (_, score) = decode(&tensor, &TINY, &WINDOW).unwrap();
+            let (_, score) = decode(&answer, &TINY, &WINDOW).unwrap();
             assert!((score - want).abs() < 1e-6, "{scores:?}: {score}");
         }
     }
@@ -273,16 +275,21 @@ mod tests {
     #[test]
     fn answers_that_make_no_sense_are_no_face() {
         let contract = LandmarkContract::FULL;
-        for (cell, value) in [
+        // Values of peaks, and cells.
+        for (index, value) in [
             (0, f32::NAN),
-            (783, f32::INFINITY),
-            (65 * 784, f32::NEG_INFINITY),
+            (65, f32::INFINITY),
+            (7, f32::NEG_INFINITY),
+            (66, -1.0),
+            (66, 784.0),
+            (131, f32::NAN),
+            (131, f32::INFINITY),
         ] {
-            let mut tensor = flat(&contract);
-            tensor[cell] = value;
-            assert_eq!(decode(&tensor, &contract, &WINDOW), None, "{cell} {value}");
+            let mut answer = flat(&contract);
+            answer[index] = value;
+            assert_eq!(decode(&answer, &contract, &WINDOW), None, "{index} {value}");
         }
-        for length in [0, 1, 784, 3 * 66 * 784 - 1, 3 * 66 * 784 + 1] {
+        for length in [0, 1, 66, 4 * 66 - 1, 4 * 66 + 1] {
             assert_eq!(
                 decode(&vec![0.75; length], &contract, &WINDOW),
                 None,

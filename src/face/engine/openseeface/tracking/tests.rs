@@ -61,7 +61,7 @@ fn detector(script: &mut Script) -> Vec<ArrayD<f32>> {
 fn landmark_network(script: &mut Script) -> Vec<ArrayD<f32>> {
     script.landmark_runs += 1;
     let score = script.scores.pop_front().unwrap_or(0.0);
-    let mut maps = ArrayD::from_elem(IxDyn(&[1, 198, 28, 28]), 0.5);
+    let mut peaks = ArrayD::from_elem(IxDyn(&[4, 66]), 0.5);
     for point in 0..66 {
         let [row, column] = match point {
             0 => [3, 3],
@@ -72,11 +72,10 @@ fn landmark_network(script: &mut Script) -> Vec<ArrayD<f32>> {
             45 => [10, 19],
             _ => [14, 14],
         };
-        maps.slice_mut(ndarray::s![0, point, .., ..])
-            .fill(score.min(0.0));
-        maps[[0, point, row, column]] = score;
+        peaks[[0, point]] = score;
+        peaks[[1, point]] = (row * 28 + column) as f32;
     }
-    vec![maps]
+    vec![peaks]
 }
 
 /// Pupils in the middle of the eyes: cell 4 of 8.
