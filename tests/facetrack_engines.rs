@@ -258,6 +258,33 @@ fn whether_frames_depend_on_one_another_is_known_before_ready() {
 }
 
 #[test]
+fn what_openseeface_learns_is_kept_for_the_next_stream() {
+    let others = MODELS.iter().filter(|model| model.engine == "openseeface");
+    if others.filter_map(Model::find).count() < 3 {
+        return;
+    }
+    common::init();
+    let clip = Clip::draw();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("faces.json");
+    let play = || {
+        let pipeline = gst::parse::launch(&format!(
+            "{} ! facetrack engine=openseeface calibration-file={} ! fakesink",
+            clip.source(),
+            file.display()
+        ))
+        .expect("a pipeline");
+        common::play_to_end(&pipeline);
+        std::fs::read_to_string(&file).expect("a calibration")
+    };
+    let first = play();
+    let second = play();
+    assert_ne!(first, second, "the second goes on from the first");
+    std::fs::remove_file(&file).expect("it is there");
+    assert_eq!(first, play(), "without a file it begins anew");
+}
+
+#[test]
 fn the_cascade_needs_no_runtime() {
     let Some(cascade) = CASCADE.find() else {
         return;

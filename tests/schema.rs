@@ -160,7 +160,10 @@ fn what_each_engine_measures_follows_the_schema() {
                 ("pose", info.pose),
                 ("gaze", info.gaze),
                 ("features", info.features),
+                // OpenSeeFace's alone.
                 ("eye_openness", info.features),
+                ("landmark_confidence", info.features),
+                ("fit", info.features),
             ] {
                 assert_eq!(face.get(key).is_some(), reported, "{name}: {key}");
             }
