@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MPL-2.0
 """A receiver of OpenSeeFace's packets, after the layout that its Unity component reads (OpenSee.cs).
 
-Listens on a free port of 127.0.0.1 and prints the port, then every packet as a line of JSON until its standard input ends.
-A datagram of another length than a packet's ends it with an error."""
+receive_udp.py [PORT] listens on that port of 127.0.0.1, or on a free one, and prints the port, then every packet as a line
+of JSON until its standard input ends. A datagram of another length than a packet's ends it with an error."""
 
 import json
 import select
@@ -78,9 +78,9 @@ def drain(listener):
         print(json.dumps(decode(datagram)), flush=True)
 
 
-def main():
+def main(port):
     listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    listener.bind(("127.0.0.1", 0))
+    listener.bind(("127.0.0.1", port))
     listener.setblocking(False)
     print(listener.getsockname()[1], flush=True)
     while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
@@ -88,4 +88,4 @@ def main():
     drain(listener)
 
 
-main()
+main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)

@@ -55,9 +55,14 @@ pub struct Header {
 /// Pupils that were not looked for are 0 with a score of 0, eyes without features are open, features that were not
 /// measured are 0: receivers know no other way.
 pub fn encode(face: &Observation, header: &Header) -> Option<Vec<u8>> {
-    let landmarks = face.landmarks.as_ref().filter(|it| is_complete(it))?;
+    let landmarks = face
+        .landmarks
+        .as_ref()
+        .filter(|landmarks| is_complete(landmarks))?;
     let fit = face.fit.as_ref()?;
-    let openness = face.features.map_or([1.0; 2], |it| it.eye_openness());
+    let openness = face
+        .features
+        .map_or([1.0; 2], |features| features.eye_openness());
     let pupils = pupils(face.gaze);
     let Features(features) = face.features.unwrap_or(Features([0.0; 14]));
 
@@ -72,17 +77,13 @@ pub fn encode(face: &Observation, header: &Header) -> Option<Vec<u8>> {
     push(&mut packet, fit.euler);
     push(&mut packet, fit.translation);
     push(&mut packet, scores(landmarks));
-    push(&mut packet, pupils.map(|it| it.confidence));
+    push(&mut packet, pupils.map(|pupil| pupil.confidence));
     push(
         &mut packet,
         landmarks.points.iter().flat_map(|p| [p.x, p.y]),
     );
-    push(
-        &mut packet,
-        pupils
-            .into_iter()
-            .flat_map(|it| [it.position.x, it.position.y]),
-    );
+    let positions = pupils.map(|pupil| pupil.position);
+    push(&mut packet, positions.into_iter().flat_map(|p| [p.x, p.y]));
     push(&mut packet, model_points(fit));
     push(&mut packet, features);
     Some(packet)
@@ -108,7 +109,7 @@ fn scores(landmarks: &Landmarks) -> impl Iterator<Item = f32> {
 
 /// Right, left.
 fn pupils(gaze: Option<Gaze>) -> [Pupil; 2] {
-    gaze.map_or([Pupil::default(); 2], |it| [it.right, it.left])
+    gaze.map_or([Pupil::default(); 2], |gaze| [gaze.right, gaze.left])
 }
 
 /// The model's points with y and z turned round, as they are sent; 0 where there is none.
