@@ -198,6 +198,36 @@ fn what_can_not_be_read_or_written_is_refused_before_ready() {
 }
 
 #[test]
+fn what_names_no_file_is_refused_before_ready() {
+    let (folder, _) = place();
+    for name in ["", ".", "faces/", "faces/.", "faces/.."] {
+        let path = match name {
+            "" => PathBuf::new(),
+            name => folder.path().join(name),
+        };
+        let error = refusal(&element("learns", &path));
+        for word in ["`calibration-file`", name, "names no file", "unset it"] {
+            assert!(error.contains(word), "{word} is not in: {error}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_link_leads_to_is_written() {
+    let (_folder, file) = place();
+    let (folder, _) = place();
+    let link = folder.path().join("link.json");
+    fs::write(&file, "{\"frames\":3}").expect("writable");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    let mut stream = Stream::new(&link);
+    stream.push(2);
+    stream.end();
+    assert_eq!(learned(&file), 5);
+    assert!(link.is_symlink());
+}
+
+#[test]
 fn an_engine_that_learns_nothing_says_so() {
     let (_folder, file) = place();
     let error = refusal(&element("face", &file));
@@ -268,4 +298,33 @@ fn another_file_may_be_set_in_ready() {
     stream.end();
     assert_eq!(learned(&other), 2);
     assert!(!file.exists());
+}
+
+#[test]
+fn a_reset_is_of_the_file_that_was_set() {
+    let (_folder, file) = place();
+    let (_other_folder, other) = place();
+    fs::write(&file, "{\"frames\":7}").expect("writable");
+    fs::write(&other, "{\"frames\":9}").expect("writable");
+    let element = element("learns", &file);
+    element.set_state(gst::State::Ready).expect("READY");
+    element.emit_by_name::<()>("reset-calibration", &[]);
+    element.set_property("calibration-file", other.to_str());
+    element.set_state(gst::State::Paused).expect("PAUSED");
+    element.set_state(gst::State::Null).expect("NULL");
+    assert_eq!((learned(&file), learned(&other)), (0, 9));
+}
+
+#[test]
+fn a_reset_after_a_failure_is_none_of_the_next_stream() {
+    let (_folder, file) = place();
+    let mut failing = Stream::of(element("learns; fail at=3", &file));
+    failing.push(3);
+    failing.reset();
+    failing.go(gst::State::Null);
+    failing.go(gst::State::Playing);
+    failing.harness.set_src_caps_str(CAPS);
+    failing.push(1);
+    failing.go(gst::State::Null);
+    assert_eq!(learned(&file), 3);
 }

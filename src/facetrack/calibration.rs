@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 
 use tempfile::NamedTempFile;
 use thiserror::Error;
@@ -25,6 +25,9 @@ pub(super) enum CalibrationError {
         "the engine {0} learns nothing that `calibration-file` could keep: unset it, or set another engine"
     )]
     Useless(&'static str),
+    /// No file can have that name.
+    #[error("`calibration-file` {0:?} names no file: set the path of one, or unset it")]
+    NoFile(PathBuf),
     /// The system refuses to read the file.
     #[error("`calibration-file` {path} can't be read: {source}. Allow reading it, or set another file", path = path.display())]
     Read {
@@ -61,6 +64,11 @@ impl CalibrationFile {
         if analyzer.calibration().is_none() {
             return Err(CalibrationError::Useless(analyzer.info().name));
         }
+        if !can_be_a_file(path) {
+            return Err(CalibrationError::NoFile(path.to_owned()));
+        }
+        // A link stays one, and what it leads to is written.
+        let path = &fs::canonicalize(path).unwrap_or(path.to_owned());
         let mut content = read(path)?;
         if let Some(calibration) = &content {
             analyzer
@@ -93,6 +101,13 @@ impl CalibrationFile {
         self.content = Some(calibration);
         Ok(())
     }
+}
+
+/// Whether a file may have that name, there or not: `faces/` and `faces/..` are folders.
+fn can_be_a_file(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    let last = text.rsplit(is_separator).next().unwrap_or_default();
+    !matches!(last, "" | "." | "..")
 }
 
 /// What is in the file at `path`; `None` without a file.

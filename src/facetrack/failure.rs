@@ -37,7 +37,7 @@ pub(super) fn error_message(error: &EngineError) -> gst::ErrorMessage {
 
 pub(super) fn calibration_message(error: &CalibrationError) -> gst::ErrorMessage {
     match error {
-        CalibrationError::Useless(_) => {
+        CalibrationError::Useless(_) | CalibrationError::NoFile(_) => {
             gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
         }
         CalibrationError::Read { .. } | CalibrationError::Damaged { .. } => {

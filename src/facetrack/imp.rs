@@ -174,6 +174,7 @@ impl FaceTrack {
         {
             return Ok(());
         }
+        self.settle_reset();
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
@@ -192,9 +193,7 @@ impl FaceTrack {
     }
 
     fn release(&self) {
-        if self.reset_wanted.load(Ordering::Acquire) {
-            self.save_calibration();
-        }
+        self.settle_reset();
         *lock(&self.state) = None;
         *lock(&self.active) = None;
     }
@@ -224,6 +223,15 @@ impl FaceTrack {
     fn follow_reset(&self, state: &mut State) {
         if self.reset_wanted.swap(false, Ordering::AcqRel) {
             state.reset_calibration();
+        }
+    }
+
+    /// A reset that no frame has followed is kept as well, and is none of what is loaded next.
+    fn settle_reset(&self) {
+        if self.reset_wanted.load(Ordering::Acquire) {
+            self.save_calibration();
+            // After a failure there was nothing to reset.
+            self.reset_wanted.store(false, Ordering::Release);
         }
     }
 
