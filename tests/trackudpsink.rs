@@ -138,9 +138,14 @@ fn element() -> (gst::Element, gst::Bus) {
     (element, bus)
 }
 
+/// What users are told, whatever they make of details.
 fn text(bus: &gst::Bus, kind: gst::MessageType) -> String {
     let message = bus.pop_filtered(&[kind]).expect("a message");
-    format!("{message:?}")
+    match message.view() {
+        gst::MessageView::Error(error) => error.error().to_string(),
+        gst::MessageView::Warning(warning) => warning.error().to_string(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

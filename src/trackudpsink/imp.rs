@@ -122,9 +122,7 @@ impl TrackUdpSink {
         gst::element_imp_warning!(
             self,
             gst::StreamError::Format,
-            [
-                "faces of engine={engine} can't be sent: packets need OpenSeeFace's landmarks. Set facetrack's engine=openseeface"
-            ]
+            ("faces of engine={engine} can't be sent: packets need OpenSeeFace's landmarks. Set facetrack's engine=openseeface")
         );
     }
 }
@@ -145,7 +143,7 @@ fn receiver_error(error: &ReceiverError) -> gst::ErrorMessage {
         ReceiverError::Host { .. } => gst::ResourceError::NotFound,
         ReceiverError::Socket { .. } => gst::ResourceError::OpenWrite,
     };
-    gst::error_msg!(code, ["{error}"])
+    gst::error_msg!(code, ("{error}"))
 }
 
 #[glib::object_subclass]
