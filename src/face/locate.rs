@@ -268,6 +268,21 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_model_that_is_not_fetched_says_where_it_is() {
+        let around = Surroundings::default();
+        for (files, is_fetched) in [
+            (&["face_landmarker.task"][..], true),
+            (&["lm_model3_opt.onnx", "lm_model0_opt.onnx"], true),
+            (&["lm_model3_opt.onnx"], false),
+        ] {
+            let error = around.best_model(files, "family", None).unwrap_err();
+            let error = error.to_string();
+            assert_eq!(error.contains("Run `make setup`"), is_fetched, "{error}");
+            assert_eq!(error.contains("models/README.md"), !is_fetched, "{error}");
+        }
+    }
+
+    #[test]
     fn the_best_of_several_models_may_lie_in_the_last_folder() {
         let root = tempfile::tempdir().unwrap();
         let around = Surroundings {

@@ -9,10 +9,12 @@ mod onnx_proto;
 pub mod task;
 pub mod tflite;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
+
+use crate::face::manifest::manifest;
 
 /// A network that is ready to run. All tensors are `f32`.
 pub trait Model: Send {
@@ -64,7 +66,7 @@ pub enum ModelError {
         reason: String,
     },
     /// No file at that path.
-    #[error("model file {path} not found (looked in {looked}). Run `make setup` to fetch it, or set `{property}` or `models-dir`", path = path.display())]
+    #[error("model file {path} not found (looked in {looked}). {remedy}, or set `{property}` or `models-dir`", path = path.display(), remedy = remedy(path))]
     Missing {
         /// File asked for.
         path: PathBuf,
@@ -127,6 +129,17 @@ pub enum ModelError {
         /// What the runtime said.
         reason: String,
     },
+}
+
+/// How to come by a missing model. One that was looked for by its name alone may be none of those that are fetched.
+fn remedy(path: &Path) -> &'static str {
+    let names = path.to_string_lossy();
+    let mut fetched = manifest().files.iter().map(|file| &file.name);
+    let is_searched = path.parent() == Some(Path::new(""));
+    match is_searched && !fetched.any(|name| names.contains(name)) {
+        true => "`make setup` does not fetch it: models/README.md says where it comes from",
+        false => "Run `make setup` to fetch it",
+    }
 }
 
 impl ModelError {
