@@ -239,7 +239,7 @@ pub struct Pupil {
 /// the face, up, and out of it; its unit is about the width of a face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFit {
-    /// Whether the solver came to an end; otherwise everything else is 0.
+    /// Whether the solver came to an end; everything else means nothing otherwise.
     pub success: bool,
     /// Root mean square distance of model and landmarks, px.
     pub error: f32,
