@@ -232,18 +232,19 @@ pub struct Pupil {
 }
 
 /// A 3-D model of a face as a camera sees it, fitted to landmarks: OpenSeeFace's, in its conventions, which its receivers
-/// read. [`Observation::pose`] holds the same rotation and translation in the conventions of every engine.
+/// read. [`Observation::pose`] says where the head is in the conventions of every engine.
 ///
 /// The camera's first axis points down the image, the second to its right, the third away from the viewer; its focal
 /// length is the image's width w, its principal point (row w/2, column h/2). The model's axes point to the right side of
-/// the face, up, and out of it; its unit is about the width of a face.
+/// the face, up, and out of it; its unit is about the width of a face. OpenSeeFace finds the face behind the camera, at a
+/// negative distance, where it looks like one in front that is turned half around the line of sight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFit {
-    /// Whether the solver came to an end; everything else means nothing otherwise.
+    /// Whether the solver came to an end; otherwise the error is 99999 and everything else 0.
     pub success: bool,
-    /// Root mean square distance of model and landmarks, px.
+    /// Distance of the outline and the tip of the nose from the model, px: about a root mean square.
     pub error: f32,
-    /// The rotation as a quaternion (x, y, z, w).
+    /// The inverse rotation as a quaternion (x, y, z, w).
     pub quaternion: [f32; 4],
     /// The rotation as angles in degrees around the camera's axes: `cv::RQDecomp3x3`.
     pub euler: [f32; 3],
@@ -252,7 +253,7 @@ pub struct ModelFit {
     /// Camera from model, in units of the model.
     pub translation: [f32; 3],
     /// The landmarks in the model's space, as many as the scheme has, then the pupils and the centres of the eyeballs,
-    /// right before left.
+    /// right before left. In a good fit they are moved, levelled and scaled so that nose and width are the model's.
     pub points: Vec<[f32; 3]>,
     /// Points of the model as the camera sees them, px: as many as were asked for.
     pub projected: Vec<Point>,

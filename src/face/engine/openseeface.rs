@@ -14,7 +14,8 @@ mod tracking;
 
 use crate::face::blendshape::BlendshapeSource;
 use crate::face::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds,
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
+    Thresholds,
 };
 use crate::face::model::ModelFile;
 use crate::face::observation::{LandmarkScheme, Observation};
@@ -101,7 +102,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         pose: true,
         gaze: config.openseeface.gaze,
         features: true,
-        temporal: true,
+        temporal: config.running_mode == RunningMode::Video,
         ..EngineInfo::of_boxes(EngineKind::OpenSeeFace)
     }
 }

@@ -81,7 +81,7 @@ pub const FACETRACK: &[OptionSpec] = &[
         RunningMode::CHOICES,
         "Whether frames follow one another",
     )
-    .engines(&["mediapipe", "scripted"]),
+    .engines(&["mediapipe", "openseeface", "scripted"]),
     OptionSpec::int(
         "max-faces",
         (0, 100, 0),

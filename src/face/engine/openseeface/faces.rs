@@ -10,6 +10,8 @@ mod calibration;
 mod expression;
 mod feature;
 mod fit;
+#[cfg(test)]
+mod golden;
 mod least_norm;
 mod measure;
 mod model;
@@ -217,3 +219,6 @@ fn no_fit() -> ModelFit {
         projected: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

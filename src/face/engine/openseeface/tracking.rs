@@ -11,7 +11,7 @@ mod network;
 mod schedule;
 
 use super::{MAX_FACES, Networks, THRESHOLDS};
-use crate::face::engine::{EngineConfig, Thresholds};
+use crate::face::engine::{EngineConfig, RunningMode, Thresholds};
 use crate::face::geometry::Rect;
 use crate::face::image::ImageView;
 use crate::face::model::ModelError;
@@ -29,6 +29,7 @@ pub struct Tracking {
     gaze: Option<GazeNetwork>,
     thresholds: Thresholds,
     max_faces: usize,
+    running_mode: RunningMode,
     schedule: Schedule,
     /// Where faces were last seen, px.
     places: Vec<Rect>,
@@ -44,6 +45,7 @@ impl Tracking {
             gaze: networks.gaze.map(GazeNetwork::new),
             thresholds: THRESHOLDS,
             max_faces,
+            running_mode: config.running_mode,
             schedule: Schedule::new(&config.openseeface, max_faces),
             places: Vec::new(),
         }
@@ -54,6 +56,9 @@ impl Tracking {
     /// # Errors
     /// [`ModelError::Run`].
     pub fn process(&mut self, image: &ImageView<'_>) -> Result<Vec<Observation>, ModelError> {
+        if self.running_mode == RunningMode::Image {
+            self.reset();
+        }
         let mut candidates = Vec::new();
         for place in self.places.clone() {
             candidates.extend(self.measure(image, place, Origin::Tracked)?);

@@ -78,3 +78,131 @@ fn expression(features: &Features) -> [f32; CHANNELS.len() - 1] {
         1.0 - right_eye,
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::geometry::Rect;
+    use crate::face::observation::{LandmarkScheme, Landmarks};
+
+    /// A face with the lips `gap` apart and steps of 10 px on the nose, turned by `roll` degrees.
+    fn face(gap: f32, roll: f32) -> Observation {
+        let mut points = vec![Landmark::default(); 66];
+        let mut put = |index: usize, x, y| (points[index].x, points[index].y) = (x, y);
+        put(36, -30.0, 0.0);
+        put(45, 30.0, 0.0);
+        for i in 0..4 {
+            put(27 + i, 0.0, 10.0 * i as f32);
+        }
+        for i in 0..3 {
+            put(59 + i, i as f32 * 5.0, 50.0 + i as f32);
+            put(63 + i, i as f32 * 5.0, 50.0 + i as f32 + gap);
+        }
+        let (sin, cos) = roll.to_radians().sin_cos();
+        for p in &mut points {
+            (p.x, p.y) = (300.0 + cos * p.x - sin * p.y, 200.0 + sin * p.x + cos * p.y);
+        }
+        let landmarks = Landmarks::new(LandmarkScheme::OpenSeeFace66, points);
+        Observation {
+            landmarks: Some(landmarks),
+            ..Observation::from_bbox(Rect::default())
+        }
+    }
+
+    fn jaw_open(face: &Observation, scale: f32) -> Option<f32> {
+        Deriver::new(scale).derive(face)?.get("jawOpen")
+    }
+
+    #[test]
+    fn a_jaw_is_open_by_the_gap_between_the_lips() {
+        for (gap, scale, want) in [
+            (0.0, 1.0, 0.0),
+            (4.0, 1.0, 0.4),
+            (4.0, 2.0, 0.8),
+            (25.0, 1.0, 1.0),
+        ] {
+            for roll in [0.0, 30.0, -75.0, 180.0] {
+                let open = jaw_open(&face(gap, roll), scale).unwrap();
+                assert!((open - want).abs() < 1e-4, "{gap} {scale} {roll}: {open}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_absent() {
+        let deriver = Deriver::new(1.0);
+        let mut face = face(4.0, 0.0);
+        let found = deriver.derive(&face).unwrap();
+        assert_eq!(**found.names(), ["jawOpen".to_owned()]);
+        assert_eq!(found.source(), BlendshapeSource::Derived);
+
+        face.features = Some(Features([0.0; 14]));
+        let found = deriver.derive(&face).unwrap();
+        assert_eq!(**found.names(), CHANNELS.map(str::to_owned));
+
+        face.landmarks.as_mut().unwrap().points[60].y = f32::NAN;
+        let found = deriver.derive(&face).unwrap();
+        assert_eq!(
+            **found.names(),
+            CHANNELS[..7]
+                .iter()
+                .map(|n| n.to_string())
+                .collect::<Vec<_>>()
+        );
+
+        face.features = None;
+        assert_eq!(deriver.derive(&face), None);
+        for p in &mut face.landmarks.as_mut().unwrap().points {
+            *p = Landmark::default();
+        }
+        assert_eq!(deriver.derive(&face), None, "no nose, no measure");
+    }
+
+    #[test]
+    fn features_become_blendshapes() {
+        let with = |changes: &[(&str, f32)]| {
+            let mut values = [0.0; 14];
+            for (name, value) in changes {
+                values[Features::NAMES.iter().position(|n| n == name).unwrap()] = *value;
+            }
+            let features = Some(Features(values));
+            Deriver::new(1.0)
+                .derive(&Observation {
+                    features,
+                    ..face(0.0, 0.0)
+                })
+                .unwrap()
+        };
+        for (changes, want) in [
+            (&[][..], &[][..]),
+            (&[("eye_l", -0.75)], &[("eyeBlinkLeft", 0.75)]),
+            (&[("eye_r", -0.25)], &[("eyeBlinkRight", 0.25)]),
+            (&[("eye_r", 0.5)], &[]),
+            (&[("eyebrow_updown_l", -0.5)], &[("browDownLeft", 0.5)]),
+            (&[("eyebrow_updown_r", -0.5)], &[("browDownRight", 0.5)]),
+            (
+                &[("eyebrow_updown_l", 0.5)],
+                &[("browOuterUpLeft", 0.5), ("browInnerUp", 0.25)],
+            ),
+            (
+                &[("eyebrow_updown_r", 1.0), ("eyebrow_updown_l", -1.0)],
+                &[
+                    ("browOuterUpRight", 1.0),
+                    ("browInnerUp", 0.5),
+                    ("browDownLeft", 1.0),
+                ],
+            ),
+        ] {
+            let blendshapes = with(changes);
+            for channel in CHANNELS {
+                let want = want.iter().find(|(name, _)| *name == channel);
+                let want = want.map_or(0.0, |(_, value)| *value);
+                assert_eq!(
+                    blendshapes.get(channel),
+                    Some(want),
+                    "{changes:?}: {channel}"
+                );
+            }
+        }
+    }
+}

@@ -43,6 +43,7 @@ pub enum CalibrationError {
     },
 }
 
+/// What every version begins with.
 #[derive(Deserialize)]
 struct Header {
     schema: String,
@@ -50,8 +51,8 @@ struct Header {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Calibration<'a> {
-    schema: &'a str,
+struct Calibration {
+    schema: String,
     version: u32,
     faces: Vec<Face>,
 }
@@ -66,7 +67,7 @@ struct Face {
 /// The text.
 pub fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
     let calibration = Calibration {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         version: VERSION,
         faces: faces.map(Face::from).collect(),
     };
@@ -115,5 +116,84 @@ impl Face {
             *feature = read.ok_or(broken(name))?;
         }
         Ok(Expression::resumed(features, self.learned))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::feature::Learning;
+    use super::*;
+
+    /// A face that was watched for a while.
+    fn learned() -> Expression {
+        let mut features: [Feature; 14] = array::from_fn(|_| Feature::default());
+        for (index, feature) in features.iter_mut().enumerate() {
+            for time in 0..100 {
+                let measure = 0.5 + 0.3 * ((time * (index + 3)) as f32 / 7.0).sin();
+                feature.update(measure, 0.05, Learning::Open);
+            }
+        }
+        Expression::resumed(features, 33.25)
+    }
+
+    #[test]
+    fn what_was_learned_comes_back() {
+        for faces in [
+            vec![],
+            vec![Expression::default()],
+            vec![learned(), Expression::default()],
+        ] {
+            assert_eq!(read(&write(faces.iter())).unwrap(), faces);
+        }
+    }
+
+    /// Why the calibration of a face, changed so, is not read.
+    fn refused(change: impl Fn(&mut Value)) -> String {
+        let mut calibration: Value =
+            serde_json::from_str(&write([&learned()].into_iter())).unwrap();
+        change(&mut calibration);
+        let reason = read(&calibration.to_string());
+        reason.expect_err("this is damaged").to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_calibration_is_said() {
+        for text in ["", "no JSON", "[]", "{}", r#"{"schema":3}"#, "null"] {
+            let reason = read(text).expect_err(text).to_string();
+            assert!(reason.contains("not a calibration"), "{reason}");
+        }
+        let reason = refused(|calibration| calibration["schema"] = json!("tea"));
+        assert!(reason.contains("\"tea\""), "{reason}");
+        let reason = refused(|calibration| calibration["version"] = json!(2));
+        assert!(reason.contains("version 2"), "{reason}");
+        let reason = refused(|calibration| {
+            calibration["faces"][0]["features"]
+                .as_object_mut()
+                .unwrap()
+                .remove("mouth_open");
+        });
+        assert!(
+            reason.contains("face 1 has no usable mouth_open"),
+            "{reason}"
+        );
+        let reason = refused(|calibration| calibration["faces"][0]["learned"] = json!(-1.0));
+        assert!(reason.contains("no usable time"), "{reason}");
+    }
+
+    #[test]
+    fn numbers_that_measures_do_not_lead_to_are_refused() {
+        let damaged: [fn(&mut Value); 6] = [
+            |eye| eye["value"] = json!(1e300),
+            |eye| eye["value"] = json!(null),
+            |eye| eye["median"] = json!([[]]),
+            |eye| eye["median"] = json!([vec![0.5; 64]]),
+            |eye| eye["least"] = json!({"at": 1e39, "rest": 0.0}),
+            |eye| eye["unknown"] = json!(1),
+        ];
+        for damage in damaged {
+            refused(|calibration| damage(&mut calibration["faces"][0]["features"]["eye_l"]));
+        }
     }
 }

@@ -8,8 +8,8 @@ use super::fit::Points;
 use super::measure::measure;
 use crate::face::observation::Features;
 
-/// What a feature needs to know beside its measure.
-struct Trait {
+/// What a feature has to know beside its measure.
+struct Spec {
     /// Least share of the median by which an extreme differs from it.
     threshold: f32,
     detail: Detail,
@@ -26,9 +26,9 @@ pub enum Detail {
 
 /// The features in the order of [`Features::NAMES`]: thresholds of `FeatureExtractor.__init__`, and in which `detail` a
 /// feature can be seen.
-const TRAITS: [Trait; 14] = {
-    const fn of(threshold: f32, detail: Detail) -> Trait {
-        Trait { threshold, detail }
+const SPECS: [Spec; 14] = {
+    const fn of(threshold: f32, detail: Detail) -> Spec {
+        Spec { threshold, detail }
     }
     use Detail::{Coarse, Fine};
     [
@@ -75,9 +75,9 @@ impl Expression {
     pub fn update(&mut self, points: &Points, time: Duration, lesson: &Lesson) -> Option<Features> {
         let measures = measure(points)?;
         let learning = self.learning(time, lesson);
-        for ((feature, of), measure) in self.features.iter_mut().zip(&TRAITS).zip(measures) {
-            if of.detail <= lesson.detail {
-                feature.update(measure, of.threshold, learning);
+        for ((feature, spec), measure) in self.features.iter_mut().zip(&SPECS).zip(measures) {
+            if spec.detail <= lesson.detail {
+                feature.update(measure, spec.threshold, learning);
             }
         }
         Some(Features(self.features.each_ref().map(Feature::value)))
@@ -108,5 +108,113 @@ impl Expression {
             true => Learning::Open,
             false => Learning::Closed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::Golden;
+    use super::*;
+
+    const FOR_EVER: Lesson = Lesson {
+        time: 0.0,
+        detail: Detail::Fine,
+    };
+
+    fn points() -> Points {
+        Golden::read().sequences[0].frames[0].normalized().unwrap()
+    }
+
+    /// The eyes nearly closed.
+    fn asleep() -> Points {
+        let mut points = points();
+        for (upper, lower) in [(37, 41), (38, 40), (43, 47), (44, 46)] {
+            points[upper].y = points[lower].y + 0.01;
+        }
+        points
+    }
+
+    fn seconds(time: f64) -> Duration {
+        Duration::from_secs_f64(time)
+    }
+
+    #[test]
+    fn eyes_that_close_are_told_from_open_ones() {
+        let mut expression = Expression::default();
+        for _ in 0..10 {
+            let features = expression.update(&points(), seconds(0.0), &FOR_EVER);
+            assert_eq!(features, Some(Features([0.0; 14])));
+        }
+        let features = expression
+            .update(&asleep(), seconds(0.1), &FOR_EVER)
+            .unwrap();
+        assert_eq!(features.get("eye_l"), Some(-0.8), "the rest is inertia");
+        assert_eq!(features.eye_openness(), [1.0 - 0.8; 2]);
+        assert_eq!(features.get("mouth_open"), Some(0.0));
+    }
+
+    #[test]
+    fn what_thirty_points_do_not_show_stays_at_rest() {
+        let coarse = Lesson {
+            detail: Detail::Coarse,
+            ..FOR_EVER
+        };
+        let mut expression = Expression::default();
+        let frames = &Golden::read().sequences[0].frames;
+        for frame in frames.iter().cycle().take(40) {
+            expression.update(&frame.normalized().unwrap(), seconds(0.0), &coarse);
+        }
+        let untouched = Feature::default();
+        for ((name, feature), spec) in Features::NAMES.iter().zip(&expression.features).zip(&SPECS)
+        {
+            assert_eq!(*feature == untouched, spec.detail == Detail::Fine, "{name}");
+        }
+    }
+
+    #[test]
+    fn learning_ends_after_its_time() {
+        let minute = Lesson {
+            time: 60.0,
+            ..FOR_EVER
+        };
+        for (lesson, time, want) in [
+            (minute, 59.0, Learning::Open),
+            (minute, 60.0, Learning::Closed),
+            (FOR_EVER, 1e9, Learning::Open),
+        ] {
+            let mut expression = Expression::default();
+            assert_eq!(expression.learning(seconds(5.0), &lesson), Learning::Open);
+            assert_eq!(expression.learning(seconds(5.0 + time), &lesson), want);
+        }
+    }
+
+    #[test]
+    fn jumps_in_time_are_not_counted() {
+        let minute = Lesson {
+            time: 60.0,
+            ..FOR_EVER
+        };
+        let mut expression = Expression::default();
+        expression.learning(seconds(0.0), &minute);
+        expression.learning(seconds(50.0), &minute);
+        expression.stop_the_clock();
+        assert_eq!(
+            expression.learning(seconds(9000.0), &minute),
+            Learning::Open
+        );
+        assert_eq!(expression.learning(seconds(100.0), &minute), Learning::Open);
+        assert_eq!(
+            expression.learning(seconds(110.0), &minute),
+            Learning::Closed
+        );
+    }
+
+    #[test]
+    fn points_without_a_nose_have_no_features_and_teach_nothing() {
+        let mut flat = points();
+        flat[27].y = flat[30].y;
+        let mut expression = Expression::default();
+        assert_eq!(expression.update(&flat, seconds(0.0), &FOR_EVER), None);
+        assert_eq!(expression, Expression::default());
     }
 }

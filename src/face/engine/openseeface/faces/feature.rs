@@ -131,3 +131,53 @@ impl Feature {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::{Golden, assert_near};
+    use super::*;
+
+    #[test]
+    fn measures_become_values_as_in_the_original() {
+        for case in Golden::read().features {
+            let mut feature = Feature::default();
+            for (index, (measure, want)) in case.measures.iter().zip(&case.values).enumerate() {
+                let learning = match case.limit == 0 || index < case.limit {
+                    true => Learning::Open,
+                    false => Learning::Closed,
+                };
+                feature.update(*measure, case.threshold, learning);
+                let name = format!("{}: {index}", case.name);
+                assert_near(
+                    &name,
+                    [f64::from(feature.value())],
+                    [f64::from(*want)],
+                    1e-4,
+                );
+                assert!(feature.is_sound());
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_measures_do_not_lead_to_are_not_sound() {
+        let end = |at, rest| Some(Extreme { at, rest });
+        let sound = Feature::default;
+        for feature in [
+            Feature {
+                value: f32::NAN,
+                ..sound()
+            },
+            Feature {
+                least: end(f32::NEG_INFINITY, 0.0),
+                ..sound()
+            },
+            Feature {
+                greatest: end(0.0, f32::NAN),
+                ..sound()
+            },
+        ] {
+            assert!(!feature.is_sound(), "{feature:?}");
+        }
+    }
+}

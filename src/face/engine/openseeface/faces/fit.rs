@@ -94,28 +94,31 @@ impl<'a> Fit<'a> {
         points
     }
 
-    /// The pose for people: in a camera as every engine has it, with y up, looking along −z, that sees the tip of the nose
-    /// where this one does. `None` where that is nowhere.
+    /// The pose in a camera as every engine has it: y up, looking along −z, its principal point in the middle of the frame.
+    /// The translation is that of the tip of the nose. `None` for a head in the camera.
     ///
     /// The original's search starts with the face behind the camera's plane, and ends there. What is behind a camera looks
-    /// like its twin in front of it, turned half around the line of sight. That line, in turn, is another one than in the
-    /// image, since the principal point is (row w/2, column h/2): the head is turned with it.
+    /// like its twin in front of it, turned half around the line of sight. And since the principal point of the original's
+    /// camera is elsewhere, so is that line: it is laid on the one through the place in the image, and the head with it.
     pub fn head_pose(&self, (width, height): (usize, usize)) -> Option<HeadPose> {
-        let sight = self.translation.try_normalize(0.0)?;
-        let (in_front, side) = match self.translation.z < 0.0 {
-            true => (half_turn(&sight) * self.matrix, -1.0),
-            false => (self.matrix, 1.0),
+        let middle = model::EARS.map(model::point);
+        let middle = (middle[0] + middle[1]) / 2.0;
+        let seen = self.to_camera(&middle);
+        let sight = seen.try_normalize(0.0)?;
+        let (twin, sight) = match seen.z < 0.0 {
+            true => (half_turn(&sight) * self.matrix, -sight),
+            false => (self.matrix, sight),
         };
-        let nose = self.project(model::NOSE);
+        let place = self.camera.project(&seen);
         let [width, height] = [width, height].map(|side| side as f64);
-        let ray = Vector3::new(nose.y - width / 2.0, height / 2.0 - nose.x, -width) / width;
-        let turn = Rotation3::rotation_between(&(HOUSE_FROM_CAMERA * sight * side), &ray)?;
-        let rotation = turn * HOUSE_FROM_CAMERA * in_front * MODEL_FROM_HEAD;
-        let translation = ray * self.translation.z.abs();
+        let ray = Vector3::new(place.y - width / 2.0, height / 2.0 - place.x, -width) / width;
+        let turn = Rotation3::rotation_between(&(HOUSE_FROM_CAMERA * sight), &ray)?;
+        let rotation = turn * HOUSE_FROM_CAMERA * twin * MODEL_FROM_HEAD;
+        let nose = ray * seen.z.abs() - rotation * MODEL_FROM_HEAD * middle;
         let mut matrix = [[0.0, 0.0, 0.0, 1.0]; 4];
         for (row, values) in matrix.iter_mut().take(3).enumerate() {
             let r = rotation.row(row);
-            *values = [r[0], r[1], r[2], translation[row]].map(|value| value as f32);
+            *values = [r[0], r[1], r[2], nose[row]].map(|value| value as f32);
         }
         let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
         is_finite.then_some(HeadPose { matrix })
@@ -140,4 +143,160 @@ fn half_turn(axis: &Vector3<f64>) -> Matrix3<f64> {
 fn eyeball([outer, inner]: [Vector3<f64>; 2]) -> Vector3<f64> {
     let depth = EYEBALL_DEPTH * (outer - inner).norm();
     (outer + inner) / 2.0 - Vector3::z() * depth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::{Golden, Sequence, assert_near};
+    use super::super::search::Search;
+    use super::*;
+
+    /// Where the original found the head of a frame, unless it gave up.
+    fn fits(sequence: &Sequence, check: impl Fn(&str, &super::super::golden::Frame, &Fit<'_>)) {
+        let camera = Camera::new(sequence.size());
+        for (index, frame) in sequence.frames.iter().enumerate() {
+            let pose = Pose {
+                rotation: frame.rotation.into(),
+                translation: frame.translation.into(),
+            };
+            if pose == Pose::origin() {
+                continue;
+            }
+            let fit = Fit::new(&camera, pose, &frame.places(), model::CONTOUR.len()).unwrap();
+            check(&format!("{}: frame {index}", sequence.name), frame, &fit);
+        }
+    }
+
+    #[test]
+    fn points_and_errors_are_the_originals() {
+        for sequence in Golden::read().sequences {
+            fits(&sequence, |name, frame, fit| {
+                assert_near(name, [fit.error() / frame.error], [1.0], 1e-5);
+                let points = fit.points(&frame.places());
+                for (got, want) in points.iter().zip(frame.points()) {
+                    assert_near(name, got.as_slice(), want.as_slice(), 1e-4);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn rotations_are_reported_as_the_original_does() {
+        for sequence in Golden::read().sequences {
+            fits(&sequence, |name, frame, fit| {
+                let matrix = fit.rotation();
+                assert_near(name, rotation::quaternion(matrix), frame.quaternion, 1e-5);
+                assert_near(name, rotation::euler(matrix), frame.euler, 1e-3);
+            });
+        }
+    }
+
+    #[test]
+    fn points_that_are_nowhere_are_the_origin() {
+        let camera = Camera::new((640, 360));
+        let mut places = Golden::read().sequences[0].frames[0].places();
+        let fit = Search::default()
+            .fit(&camera, &places, &model::CONTOUR)
+            .unwrap();
+        places[40].x = f64::NAN;
+        // A pupil in both corners of the eye is in neither.
+        (places[42], places[45]) = (places[67], places[67]);
+        let points = fit.points(&places);
+        assert_eq!([points[40], points[67]], [Vector3::zeros(); 2]);
+        assert_ne!(points[41], Vector3::zeros());
+        assert!(
+            Fit::new(
+                &camera,
+                Pose::origin(),
+                &[Vector2::repeat(f64::NAN); 68],
+                14
+            )
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn a_head_that_looks_into_the_camera_is_not_turned() {
+        const SIZE: (usize, usize) = (400, 400);
+        let camera = Camera::new(SIZE);
+        let places = [Vector2::repeat(200.0); 68];
+        let [_, up, out] = model::POINTS[model::EARS[0]];
+        let half = std::f32::consts::PI / 2f32.sqrt();
+        // Each puts the middle of the head 8 units away, in front of the camera and behind it.
+        for (rotation, translation) in [
+            ([-half, half, 0.0], [up, 0.0, 8.0 + out]),
+            ([half, half, 0.0], [-up, 0.0, -8.0 + out]),
+        ] {
+            let pose = Pose {
+                rotation: rotation.into(),
+                translation: translation.into(),
+            };
+            let fit = Fit::new(&camera, pose, &places, 14).unwrap();
+            let matrix = fit.head_pose(SIZE).unwrap().matrix;
+            let want = [
+                [1.0, 0.0, 0.0, 0.0],
+                [0.0, 1.0, 0.0, -up],
+                [0.0, 0.0, 1.0, -8.0 - out],
+                [0.0, 0.0, 0.0, 1.0],
+            ];
+            for (got, want) in matrix.iter().flatten().zip(want.iter().flatten()) {
+                assert!((got - want).abs() < 1e-5, "{matrix:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_in_the_camera_has_no_pose() {
+        let camera = Camera::new((640, 360));
+        let places = Golden::read().sequences[0].frames[0].places();
+        let [_, up, out] = model::POINTS[model::EARS[0]];
+        let pose = Pose {
+            translation: Vector3::new(0.0, -up, -out),
+            ..Pose::origin()
+        };
+        let fit = Fit::new(&camera, pose, &places, 14).unwrap();
+        assert_eq!(fit.head_pose((640, 360)), None);
+    }
+
+    /// Where a camera sees the points of a head.
+    fn seen(
+        rotation: &Rotation3<f64>,
+        at: &Vector3<f64>,
+        (width, height): (usize, usize),
+    ) -> Places {
+        let (width, height) = (width as f64, height as f64);
+        std::array::from_fn(|i| {
+            let point = rotation * (MODEL_FROM_HEAD * model::point(i)) + at;
+            let flat = point.xy() * (width / -point.z);
+            Vector2::new(height / 2.0 - flat.y, width / 2.0 + flat.x)
+        })
+    }
+
+    #[test]
+    fn heads_are_where_a_camera_sees_them() {
+        const SIZE: (usize, usize) = (1280, 720);
+        let camera = Camera::new(SIZE);
+        let mut search = Search::default();
+        for (yaw, pitch, roll, at) in [
+            (0.0, 0.0, 0.0, [0.0, 0.0, -12.0]),
+            (25.0, -10.0, 5.0, [2.0, 1.0, -14.0]),
+            (-30.0, 15.0, -20.0, [-3.0, -1.5, -12.0]),
+        ] {
+            let [about_x, about_y, about_z] = [pitch, yaw, roll].map(f64::to_radians);
+            let rotation = Rotation3::from_axis_angle(&Vector3::y_axis(), about_y)
+                * Rotation3::from_axis_angle(&Vector3::x_axis(), about_x)
+                * Rotation3::from_axis_angle(&Vector3::z_axis(), about_z);
+            let at = Vector3::from(at);
+            let places = seen(&rotation, &at, SIZE);
+            // The first look only comes near.
+            search.fit(&camera, &places, &model::CONTOUR);
+            let fit = search.fit(&camera, &places, &model::CONTOUR).unwrap();
+            let pose = fit.head_pose(SIZE).unwrap();
+            let angles = pose.euler_degrees();
+            let got = [angles.yaw, angles.pitch, angles.roll].map(f64::from);
+            assert_near("angles", got, [yaw, pitch, roll], 5.0);
+            let place: [f64; 3] = std::array::from_fn(|row| f64::from(pose.matrix[row][3]));
+            assert_near("place", place, at.as_slice(), 0.5);
+        }
+    }
 }

@@ -26,9 +26,9 @@ pub fn measure(points: &Points) -> Option<[f32; 14]> {
         face.raise([17, 21], 27),
         right_quirk,
         face.raise([49, 50, 51], 62),
-        face.from_middle(62),
+        face.beside_middle(62),
         face.raise([49, 50, 51], 58),
-        face.from_middle(58),
+        face.beside_middle(58),
         (face.height([59, 60, 61]) - face.height([63, 64, 65])).abs() / face.nose,
         (face.x(58) - face.x(62)).abs() / face.width,
     ];
@@ -71,7 +71,7 @@ impl<'a> Face<'a> {
     }
 
     /// How far a corner of the mouth is from the middle of the face: `center_line`.
-    fn from_middle(&self, corner: usize) -> f64 {
+    fn beside_middle(&self, corner: usize) -> f64 {
         let middle = mean([50, 60, 27, 30, 64, 55].map(|i| self.x(i)));
         (middle - self.x(corner)).abs() / self.width
     }
@@ -122,4 +122,35 @@ impl<'a> Face<'a> {
 
 fn mean<const N: usize>(values: [f64; N]) -> f64 {
     values.iter().sum::<f64>() / N as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::{Golden, assert_near};
+    use super::*;
+
+    #[test]
+    fn faces_are_measured_as_in_the_original() {
+        let sequences = Golden::read().sequences;
+        let frames: Vec<_> = sequences
+            .iter()
+            .flat_map(|sequence| &sequence.frames)
+            .collect();
+        let mut compared = 0;
+        for frame in frames {
+            let (Some(points), Some(want)) = (frame.normalized(), frame.measures) else {
+                continue;
+            };
+            let got = measure(&points).unwrap().map(f64::from);
+            assert_near("measures", got, want.map(f64::from), 1e-3);
+            compared += 1;
+        }
+        assert!(compared >= 3, "the recording holds good fits");
+    }
+
+    #[test]
+    fn points_in_one_place_have_no_measures() {
+        assert_eq!(measure(&[nalgebra::Vector3::zeros(); 70]), None);
+        assert_eq!(measure(&[nalgebra::Vector3::repeat(f64::NAN); 70]), None);
+    }
 }

@@ -15,6 +15,9 @@ pub const BRIDGE: [usize; 4] = [27, 28, 29, NOSE];
 /// The outline of the face.
 pub const OUTLINE: std::ops::Range<usize> = 0..17;
 
+/// The ends of the outline, beside the ears: the middle of the head is between them.
+pub const EARS: [usize; 2] = [0, 16];
+
 /// Corners of the eyes, each pair from right to left in the image of a face: right eye, left eye.
 pub const EYES: [[usize; 2]; 2] = [[36, 39], [42, 45]];
 

@@ -47,3 +47,27 @@ fn model_distance([from, to]: [usize; 2]) -> Vector3<f64> {
 fn mean(values: [f64; 3]) -> f64 {
     values.iter().sum::<f64>() / 3.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::{Golden, assert_near};
+    use super::*;
+
+    #[test]
+    fn faces_are_normalised_as_in_the_original() {
+        let sequences = Golden::read().sequences;
+        let frames = sequences.iter().flat_map(|sequence| &sequence.frames);
+        for frame in frames.filter(|frame| frame.normalized().is_some()) {
+            let points = normalized(&frame.points()).unwrap();
+            for (i, (got, want)) in points.iter().zip(frame.normalized().unwrap()).enumerate() {
+                assert_near(&format!("point {i}"), got.as_slice(), want.as_slice(), 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn a_face_of_one_point_is_not_normal() {
+        assert_eq!(normalized(&[Vector3::zeros(); 70]), None);
+        assert_eq!(normalized(&[Vector3::repeat(f64::NAN); 70]), None);
+    }
+}

@@ -122,3 +122,55 @@ pub fn euler(m: &Matrix3<f64>) -> [f64; 3] {
     }
     [x, y, z].map(Givens::degrees)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::{Golden, assert_near};
+    use super::*;
+
+    #[test]
+    fn vectors_become_matrices_as_opencv_has_it() {
+        for case in Golden::read().rotations {
+            let name = format!("{:?}", case.vector);
+            let vector = Vector3::from(case.vector);
+            let (got, want) = (matrix(&vector).transpose(), case.matrix.concat());
+            assert_near(&name, got.as_slice(), want, 1e-11);
+            for (derivative, want) in derivatives(&vector).iter().zip(case.derivatives) {
+                assert_near(&name, derivative.transpose().as_slice(), want, 1e-11);
+            }
+        }
+    }
+
+    #[test]
+    fn matrices_become_quaternions_as_receivers_expect_them() {
+        for case in Golden::read().rotations {
+            let got = quaternion(&matrix(&Vector3::from(case.vector)));
+            assert_near(&format!("{:?}", case.vector), got, case.quaternion, 2e-6);
+        }
+    }
+
+    #[test]
+    fn matrices_become_angles_as_opencv_has_it() {
+        for case in Golden::read().rotations {
+            let got = euler(&matrix(&Vector3::from(case.vector)));
+            assert_near(&format!("{:?}", case.vector), got, case.euler, 2e-6);
+        }
+    }
+
+    #[test]
+    fn matrices_without_a_rotation_in_a_plane_have_angles_too() {
+        for (diagonal, want) in [
+            ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0]),
+            ([1.0, -1.0, -1.0], [-180.0, 0.0, 0.0]),
+            ([-1.0, 1.0, -1.0], [0.0, -180.0, 0.0]),
+            ([-1.0, -1.0, 1.0], [0.0, 0.0, -180.0]),
+        ] {
+            let matrix = Matrix3::from_diagonal(&Vector3::from(diagonal));
+            assert_eq!(
+                euler(&matrix).map(f64::abs),
+                want.map(f64::abs),
+                "{diagonal:?}"
+            );
+        }
+    }
+}

@@ -51,3 +51,27 @@ impl Search {
         self.last = (self.failures <= MAX_FAILURES).then_some(pose);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::{Golden, assert_near};
+    use super::*;
+
+    #[test]
+    fn heads_are_found_where_the_original_finds_them() {
+        for sequence in Golden::read().sequences {
+            let camera = Camera::new(sequence.size());
+            let mut search = Search::default();
+            for (index, frame) in sequence.frames.iter().enumerate() {
+                let name = format!("{}: frame {index}", sequence.name);
+                let fit = search
+                    .fit(&camera, &frame.places(), &model::CONTOUR)
+                    .unwrap();
+                let pose = fit.pose();
+                let turns = pose.rotation.cast::<f64>();
+                assert_near(&name, turns.as_slice(), frame.rotation.map(f64::from), 2e-3);
+                assert_near(&name, [fit.error() / frame.error], [1.0], 1e-3);
+            }
+        }
+    }
+}

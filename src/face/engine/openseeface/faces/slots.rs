@@ -137,3 +137,122 @@ impl Slots {
         assigned
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slots that are told apart by how long they learned: 1 s, 2 s …
+    fn slots(count: usize) -> Slots {
+        let untaught = || Expression::default().features;
+        let learned = (1..=count).map(|s| Expression::resumed(untaught(), s as f64));
+        Slots::new(count, learned.collect())
+    }
+
+    /// Which slots faces with these identities get in a frame.
+    fn taken(slots: &mut Slots, faces: &[(u32, f32)]) -> Vec<f64> {
+        let place = |x: f32| Point::new(x, 100.0);
+        let places: Vec<_> = faces.iter().map(|(_, x)| place(*x)).collect();
+        slots.begin_frame(&places);
+        let taken = faces
+            .iter()
+            .map(|(id, x)| slots.take(*id, place(*x)).expression.learned);
+        taken.collect()
+    }
+
+    #[test]
+    fn faces_go_on_with_what_was_learned() {
+        type Frames<'a> = &'a [(&'a [(u32, f32)], &'a [f64])];
+        let cases: [(&str, usize, Frames); 7] = [
+            (
+                "one face is always the same",
+                1,
+                &[
+                    (&[(1, 100.0)], &[1.0]),
+                    (&[(2, 500.0)], &[1.0]),
+                    (&[], &[]),
+                    (&[(3, 0.0)], &[1.0]),
+                    (&[(1, 500.0)], &[1.0]),
+                ],
+            ),
+            (
+                "an identity keeps its slot wherever it goes",
+                2,
+                &[
+                    (&[(1, 100.0), (2, 200.0)], &[1.0, 2.0]),
+                    (&[(2, 100.0), (1, 200.0)], &[2.0, 1.0]),
+                ],
+            ),
+            (
+                "new ones get the nearest",
+                2,
+                &[
+                    (&[(1, 100.0), (2, 200.0)], &[1.0, 2.0]),
+                    (&[], &[]),
+                    (&[(3, 190.0), (4, 110.0)], &[2.0, 1.0]),
+                ],
+            ),
+            (
+                "a lost one comes back to the nearest that is free",
+                2,
+                &[
+                    (&[(1, 100.0), (2, 200.0)], &[1.0, 2.0]),
+                    (&[(3, 120.0)], &[1.0]),
+                    (&[(1, 160.0), (3, 125.0)], &[2.0, 1.0]),
+                ],
+            ),
+            (
+                "a new one does not take what another one needs",
+                2,
+                &[
+                    (&[(1, 100.0)], &[1.0]),
+                    (&[(2, 130.0), (1, 102.0)], &[2.0, 1.0]),
+                ],
+            ),
+            (
+                "a slot that had no face is farther than any",
+                3,
+                &[(&[(1, 100.0)], &[1.0]), (&[(2, 9000.0)], &[1.0])],
+            ),
+            (
+                "there is room for all",
+                1,
+                &[
+                    (&[(1, 100.0), (2, 200.0), (3, 300.0)], &[1.0, 0.0, 0.0]),
+                    (
+                        &[(1, 100.0), (4, f32::NAN), (5, f32::NAN)],
+                        &[1.0, 0.0, 0.0],
+                    ),
+                ],
+            ),
+        ];
+        for (name, count, frames) in cases {
+            let mut slots = slots(count);
+            for (faces, want) in frames {
+                assert_eq!(taken(&mut slots, faces), *want, "{name}: {faces:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_forgotten_identity_is_a_new_one() {
+        let mut slots = slots(2);
+        taken(&mut slots, &[(1, 100.0), (2, 200.0)]);
+        slots.forget(1);
+        slots.forget(7);
+        assert_eq!(taken(&mut slots, &[(2, 100.0), (1, 200.0)]), [2.0, 1.0]);
+        slots.forget(1);
+        slots.forget(2);
+        assert_eq!(taken(&mut slots, &[(1, 100.0), (2, 200.0)]), [2.0, 1.0]);
+    }
+
+    #[test]
+    fn faces_that_no_frame_announced_get_slots_of_their_own() {
+        let mut slots = slots(1);
+        slots.begin_frame(&[]);
+        for id in [1, 2] {
+            assert_eq!(slots.take(id, Point::default()).expression.learned, 0.0);
+        }
+        assert_eq!(slots.iter().count(), 3);
+    }
+}

@@ -100,6 +100,10 @@ fn script(detections: &[([usize; 2], f32, f32)]) -> Shared {
 }
 
 fn tracking(script: &Shared, max_faces: usize) -> Tracking {
+    tracking_in(RunningMode::Video, script, max_faces)
+}
+
+fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> Tracking {
     let network = |answer: Answer| -> Box<dyn Model> { Box::new(Scripted(script.clone(), answer)) };
     let networks = Networks {
         detector: network(detector),
@@ -109,6 +113,7 @@ fn tracking(script: &Shared, max_faces: usize) -> Tracking {
     };
     let config = EngineConfig {
         max_faces: Some(max_faces),
+        running_mode,
         openseeface: Settings {
             scan_every: 3,
             discard_after: 2,
@@ -170,6 +175,18 @@ fn a_lost_face_is_looked_for_where_it_was_before_it_is_searched_for() {
     }
     assert_eq!(faces, [1, 0, 0, 1, 0, 0, 0, 1]);
     assert_eq!(runs, [1, 1, 1, 1, 1, 1, 1, 2]);
+}
+
+#[test]
+fn pictures_that_stand_alone_are_searched_each() {
+    let script = script(&[MIDDLE]);
+    let mut tracking = tracking_in(RunningMode::Image, &script, 1);
+    for picture in 1..4 {
+        let faces = see(&mut tracking);
+        assert_eq!(faces.len(), 1);
+        assert_eq!(faces[0].origin, Origin::Detected);
+        assert_eq!(script.lock().unwrap().detector_runs, picture);
+    }
 }
 
 #[test]
