@@ -241,6 +241,17 @@ fn gaze_that_is_not_wanted_is_not_promised() {
 }
 
 #[test]
+fn what_needs_several_frames_is_not_promised_of_pictures() {
+    let element = element("openseeface");
+    element.set_property_from_str("running-mode", "image");
+    let measured: gst::Structure = element.property("capabilities");
+    assert_eq!(measured.get("features"), Ok(false));
+    let channels: gst::Array = measured.get("blendshapes").expect("a list");
+    let channels: Vec<_> = channels.iter().map(|name| name.get::<&str>()).collect();
+    assert_eq!(channels, [Ok("jawOpen")]);
+}
+
+#[test]
 fn whether_frames_depend_on_one_another_is_known_before_ready() {
     for (engine, mode, temporal) in [
         ("mediapipe", "video", true),

@@ -95,14 +95,17 @@ pub struct OpenSeeFace {
 
 /// What the engine measures; no models are listed.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
+    let is_video = config.running_mode == RunningMode::Video;
+    // All but the last follow from features, which are learned from frame to frame.
+    let channels: &[_] = if is_video { &CHANNELS } else { &CHANNELS[7..] };
     EngineInfo {
         landmarks: Some(LandmarkScheme::OpenSeeFace66),
-        blendshapes: CHANNELS.map(str::to_owned).into(),
+        blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
         pose: true,
         gaze: config.openseeface.gaze,
-        features: true,
-        temporal: config.running_mode == RunningMode::Video,
+        features: is_video,
+        temporal: is_video,
         ..EngineInfo::of_boxes(EngineKind::OpenSeeFace)
     }
 }
