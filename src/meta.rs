@@ -47,9 +47,9 @@
 //! | field | type | |
 //! |---|---|---|
 //! | `success` | boolean | without it the rest means nothing |
-//! | `error` | double | root mean square distance of model and landmarks; by frame width |
-//! | `quaternion` | bytes | rotation: x, y, z, w |
-//! | `euler` | bytes | the same as three angles in degrees |
+//! | `error` | double | distance of the outline and the tip of the nose from the model; by frame width |
+//! | `quaternion` | bytes | inverse rotation: x, y, z, w |
+//! | `euler` | bytes | rotation as three angles in degrees |
 //! | `rotation` | bytes | the same as axis times angle in radians |
 //! | `translation` | bytes | camera from model: x, y, z in units of the model |
 //! | `landmarks-3d` | bytes | x, y, z of each landmark in the model's space, then of pupils and eyeballs |

@@ -10,7 +10,7 @@
 //! | 20 | 2 × f32 | how far the right eye and the left eye are open, 0…1 |
 //! | 28 | 1 × u8 | 1 where the pose was solved, else 0 |
 //! | 29 | 1 × f32 | error of the fit, px |
-//! | 33 | 4 × f32 | rotation as a quaternion: x, y, z, w |
+//! | 33 | 4 × f32 | inverse rotation as a quaternion: x, y, z, w |
 //! | 49 | 3 × f32 | rotation as angles, degrees |
 //! | 61 | 3 × f32 | translation |
 //! | 73 | 68 × f32 | score of each point |
