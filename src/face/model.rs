@@ -137,7 +137,7 @@ fn remedy(path: &Path) -> &'static str {
     let mut fetched = manifest().files.iter().map(|file| &file.name);
     let is_searched = path.parent() == Some(Path::new(""));
     match is_searched && !fetched.any(|name| names.contains(name)) {
-        true => "`make setup` does not fetch it: models/README.md says where it comes from",
+        true => "`make setup` does not fetch it: get it as models/README.md says",
         false => "Run `make setup` to fetch it",
     }
 }
