@@ -82,6 +82,7 @@ fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 6] {
         range: ValueRange::UNIT,
         border: Border::Replicate,
         layout: Layout::Planar,
+        window: None,
     };
     let mut on_a_corner = face;
     on_a_corner.roi.center = Point::new(w * 0.05, h * 0.05);
@@ -106,6 +107,7 @@ fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 6] {
         range: ValueRange::BYTE,
         border: Border::Black,
         layout: Layout::Planar,
+        window: None,
     };
     let one_to_one = whole(width, height);
     let narrow = whole(640, 640 * height / width);

@@ -30,15 +30,36 @@
 //! | `x`, `y`, `width`, `height` | double | box by its top-left corner, not cut to the frame; x by frame width, y by height |
 //! | `origin` | string | `detected`, `tracked`, `held` |
 //! | `confidence` | double | 0…1; absent where the engine has none |
-//! | `landmark-scheme` | string | `mediapipe-478`; absent without landmarks |
+//! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`; absent without landmarks |
 //! | `landmarks` | bytes | x, y, z of each landmark; z by frame width |
+//! | `landmark-confidences` | bytes | a score for each landmark, 0…1; absent where the engine has none |
 //! | `key-points` | bytes | x, y of each key point; absent without |
 //! | `blendshape-names` | string | channels, separated by commas; absent without blendshapes |
 //! | `blendshapes` | bytes | a value for each name |
+//! | `blendshape-source` | string | `measured` by a network, or `derived` from other figures; absent = measured |
 //! | `pose` | bytes | 4×4 matrix camera from head by rows; absent without |
+//! | `gaze` | bytes | x, y, confidence of the right pupil, then of the left; absent without |
+//! | `features` | bytes | OpenSeeFace's features in the order of [`Features::NAMES`]; absent without |
+//! | `fit` | structure `fit` | a 3-D face model fitted to the landmarks; absent without |
 //!
-//! `bytes` are a `GBytes` of little-endian 32-bit floats. Boxes come back as the very floats that went in, landmarks and
-//! key points within the precision of a 32-bit float.
+//! and a fit, in the conventions of [`ModelFit`]:
+//!
+//! | field | type | |
+//! |---|---|---|
+//! | `success` | boolean | without it the rest means nothing |
+//! | `error` | double | root mean square distance of model and landmarks; by frame width |
+//! | `quaternion` | bytes | rotation: x, y, z, w |
+//! | `euler` | bytes | the same as three angles in degrees |
+//! | `rotation` | bytes | the same as axis times angle in radians |
+//! | `translation` | bytes | camera from model: x, y, z in units of the model |
+//! | `landmarks-3d` | bytes | x, y, z of each landmark in the model's space, then of pupils and eyeballs |
+//! | `projected` | bytes | x, y of the model's points in the picture, as many as were asked for |
+//!
+//! [`Features::NAMES`]: crate::face::observation::Features::NAMES
+//! [`ModelFit`]: crate::face::observation::ModelFit
+//!
+//! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats that went in, but points of
+//! the picture within the precision of a 32-bit float.
 //!
 //! ```python
 //! meta = buffer.get_custom_meta("FaceTrackMeta").get_structure()
@@ -55,6 +76,7 @@
 
 mod face;
 mod fields;
+mod fit;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Once};

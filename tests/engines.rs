@@ -8,14 +8,13 @@ mod image;
 #[path = "common/engine.rs"]
 mod installed;
 
-use std::time::Duration;
-
 use drawn::{Face, draw};
-use gstfacetrack::face::engine::{self, Engine, EngineConfig, EngineKind, Frame};
+use gstfacetrack::face::blendshape::BlendshapeSource;
+use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind};
 use gstfacetrack::face::image::{ImageView, PixelFormat};
-use gstfacetrack::face::observation::{LandmarkScheme, Observation};
+use gstfacetrack::face::observation::{Gaze, Observation};
 use image::{FORMATS, Image};
-use installed::engine;
+use installed::{engine, look, look_at_rgb};
 
 /// Every engine that can be had here.
 fn engines() -> impl Iterator<Item = (EngineKind, Box<dyn Engine>)> {
@@ -40,22 +39,6 @@ fn face_at(x: f64, y: f64, size: f64) -> Face {
     }
 }
 
-/// Faces in an image, with everything that the engine measures.
-fn look(engine: &mut dyn Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
-    let time = Duration::from_millis(time_ms);
-    engine::look(engine, &Frame { image, time }).unwrap()
-}
-
-fn look_at_rgb(
-    engine: &mut dyn Engine,
-    (width, height): (usize, usize),
-    rgb: &[u8],
-    time_ms: u64,
-) -> Vec<Observation> {
-    let image = ImageView::rgb(width, height, rgb).unwrap();
-    look(engine, image, time_ms)
-}
-
 /// A walk over frames with and without a face.
 fn walk(engine: &mut dyn Engine) -> Vec<Vec<Observation>> {
     let size = (160, 120);
@@ -78,18 +61,44 @@ fn assert_sound(kind: EngineKind, engine: &dyn Engine, face: &Observation) {
     if let Some(landmarks) = &face.landmarks {
         assert_eq!(Some(landmarks.scheme), info.landmarks, "{name}");
         numbers.extend(landmarks.points.iter().flat_map(|p| [p.x, p.y, p.z]));
-        if landmarks.scheme == LandmarkScheme::MediaPipe478 {
-            assert_eq!(landmarks.points.len(), 478, "{name}");
-        }
+        assert_eq!(landmarks.points.len(), landmarks.scheme.count(), "{name}");
+        numbers.extend(&landmarks.confidences);
+        assert!(
+            landmarks.confidences.is_empty()
+                || landmarks.confidences.len() == landmarks.points.len(),
+            "{name}"
+        );
     }
     if let Some(blendshapes) = &face.blendshapes {
-        assert_eq!(blendshapes.names(), &info.blendshapes, "{name}");
-        assert_eq!(blendshapes.values().len(), info.blendshapes.len(), "{name}");
+        assert_eq!(blendshapes.source(), info.blendshape_source, "{name}");
+        let known = |channel| info.blendshapes.iter().any(|known| known == channel);
+        assert!(blendshapes.names().iter().all(known), "{name}");
+        // What follows from landmarks may not follow from each face's; a network yields all that it has.
+        if info.blendshape_source == BlendshapeSource::Measured {
+            assert_eq!(blendshapes.names(), &info.blendshapes, "{name}");
+        }
+        assert_eq!(blendshapes.values().len(), blendshapes.names().len());
         numbers.extend(blendshapes.values());
     }
     if let Some(pose) = &face.pose {
         assert!(info.pose, "{name}");
         numbers.extend(pose.matrix.iter().flatten());
+    }
+    if let Some(Gaze { right, left }) = face.gaze {
+        assert!(info.gaze, "{name}");
+        numbers.extend([right, left].map(|pupil| pupil.confidence));
+        numbers.extend([right, left].map(|pupil| pupil.position.x));
+        numbers.extend([right, left].map(|pupil| pupil.position.y));
+    }
+    if let Some(features) = &face.features {
+        assert!(info.features, "{name}");
+        numbers.extend(features.0);
+    }
+    if let Some(fit) = &face.fit {
+        numbers.push(fit.error);
+        numbers.extend(fit.quaternion);
+        numbers.extend(fit.points.as_flattened());
+        numbers.extend(fit.projected.iter().flat_map(|p| [p.x, p.y]));
     }
     assert!(numbers.iter().all(|n| n.is_finite()), "{name}: {face:?}");
     assert!(bbox.width > 0.0 && bbox.height > 0.0, "{name}: {bbox:?}");
@@ -183,8 +192,9 @@ fn frames_of_any_size_and_format_are_taken() {
 #[test]
 fn a_change_of_size_while_following_a_face_is_survived() {
     for (kind, mut engine) in seeing_engines() {
-        let rgb = draw(160, 120, &[face_at(80.0, 60.0, 34.0)]);
-        assert_eq!(look_at_rgb(engine.as_mut(), (160, 120), &rgb, 0).len(), 1);
+        let rgb = draw(160, 120, &[face_at(73.0, 60.0, 34.0)]);
+        let there = look_at_rgb(engine.as_mut(), (160, 120), &rgb, 0);
+        assert_eq!(there.len(), 1, "{}", kind.name());
         for (time, size) in [(40, (1, 1)), (80, (16, 4)), (120, (40, 30))] {
             let grey = vec![100; size.0 * size.1 * 3];
             for face in look_at_rgb(engine.as_mut(), size, &grey, time) {
@@ -208,7 +218,27 @@ fn engines_are_deterministic_and_reset_forgets() {
         // The script counts frames from the load, whatever the stream does.
         if kind != EngineKind::Scripted {
             first.reset();
+            first.reset_calibration();
             assert_eq!(once, walk(first.as_mut()), "{}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn a_calibration_comes_back_and_nothing_else_is_taken_for_one() {
+    for (kind, mut engine) in engines() {
+        let name = kind.name();
+        walk(engine.as_mut());
+        let Some(calibration) = engine.calibration() else {
+            assert!(engine.set_calibration("{}").is_err(), "{name}");
+            continue;
+        };
+        engine.reset_calibration();
+        engine.set_calibration(&calibration).expect(name);
+        assert_eq!(engine.calibration().as_ref(), Some(&calibration), "{name}");
+        for text in ["", "calibration", "null", "{\"faces\":", "[1e999]"] {
+            assert!(engine.set_calibration(text).is_err(), "{name}: {text:?}");
+            assert_eq!(engine.calibration().as_ref(), Some(&calibration), "{name}");
         }
     }
 }

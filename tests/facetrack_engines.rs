@@ -41,7 +41,14 @@ const YUNET: Model = Model {
     family: "yunet",
 };
 
-const MODELS: [Model; 5] = [
+const OPENSEEFACE: Model = Model {
+    engine: "openseeface",
+    property: "landmark-model",
+    file: "lm_model0_opt.onnx",
+    family: "openseeface",
+};
+
+const MODELS: [Model; 8] = [
     BUNDLE,
     CASCADE,
     YUNET,
@@ -54,6 +61,17 @@ const MODELS: [Model; 5] = [
         engine: "opencv-yunet-pyfeat",
         property: "landmark-model",
         ..BUNDLE
+    },
+    OPENSEEFACE,
+    Model {
+        property: "detector-model",
+        file: "mnv3_detection_opt.onnx",
+        ..OPENSEEFACE
+    },
+    Model {
+        property: "gaze-model",
+        file: "mnv3_gaze32_split_opt.onnx",
+        ..OPENSEEFACE
     },
 ];
 
@@ -181,11 +199,23 @@ fn a_missing_runtime_is_named() {
 #[test]
 fn what_an_engine_measures_is_known_before_ready() {
     let mesh = Some("mediapipe-478");
-    for (engine, scheme, landmarks, key_points, blendshapes, pose) in [
-        ("mediapipe", mesh, 478u32, 0u32, 52, true),
-        ("opencv-haar", None, 0, 0, 0, false),
-        ("opencv-yunet", None, 0, 5, 0, false),
-        ("opencv-yunet-pyfeat", mesh, 478, 5, 52, true),
+    let (measured, derived) = (Some("measured"), Some("derived"));
+    let openseeface = Some("openseeface-66");
+    for (engine, scheme, landmarks, key_points, blendshapes, source, pose, more) in [
+        ("mediapipe", mesh, 478u32, 0u32, 52, measured, true, false),
+        ("opencv-haar", None, 0, 0, 0, None, false, false),
+        ("opencv-yunet", None, 0, 5, 0, None, false, false),
+        (
+            "opencv-yunet-pyfeat",
+            mesh,
+            478,
+            5,
+            52,
+            measured,
+            true,
+            false,
+        ),
+        ("openseeface", openseeface, 66, 0, 8, derived, true, true),
     ] {
         let measured: gst::Structure = element(engine).property("capabilities");
         assert_eq!(measured.get("engine"), Ok(engine));
@@ -194,8 +224,20 @@ fn what_an_engine_measures_is_known_before_ready() {
         assert_eq!(measured.get("key-points"), Ok(key_points), "{engine}");
         let channels: gst::Array = measured.get("blendshapes").expect("a list");
         assert_eq!(channels.len(), blendshapes, "{engine}");
+        assert_eq!(measured.get("blendshape-source").ok(), source, "{engine}");
         assert_eq!(measured.get("pose"), Ok(pose), "{engine}");
+        assert_eq!(measured.get("gaze"), Ok(more), "{engine}");
+        assert_eq!(measured.get("features"), Ok(more), "{engine}");
     }
+}
+
+#[test]
+fn gaze_that_is_not_wanted_is_not_promised() {
+    let element = element("openseeface");
+    element.set_property("gaze", false);
+    let measured: gst::Structure = element.property("capabilities");
+    assert_eq!(measured.get("gaze"), Ok(false));
+    assert_eq!(measured.get("features"), Ok(true));
 }
 
 #[test]
@@ -206,12 +248,40 @@ fn whether_frames_depend_on_one_another_is_known_before_ready() {
         ("opencv-haar", "video", false),
         ("opencv-yunet", "video", false),
         ("opencv-yunet-pyfeat", "video", false),
+        ("openseeface", "video", true),
     ] {
         let element = element(engine);
         element.set_property_from_str("running-mode", mode);
         let measured: gst::Structure = element.property("capabilities");
         assert_eq!(measured.get("temporal"), Ok(temporal), "{engine}, {mode}");
     }
+}
+
+#[test]
+fn what_openseeface_learns_is_kept_for_the_next_stream() {
+    let others = MODELS.iter().filter(|model| model.engine == "openseeface");
+    if others.filter_map(Model::find).count() < 3 {
+        return;
+    }
+    common::init();
+    let clip = Clip::draw();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("faces.json");
+    let play = || {
+        let pipeline = gst::parse::launch(&format!(
+            "{} ! facetrack engine=openseeface calibration-file={} ! fakesink",
+            clip.source(),
+            file.display()
+        ))
+        .expect("a pipeline");
+        common::play_to_end(&pipeline);
+        std::fs::read_to_string(&file).expect("a calibration")
+    };
+    let first = play();
+    let second = play();
+    assert_ne!(first, second, "the second goes on from the first");
+    std::fs::remove_file(&file).expect("it is there");
+    assert_eq!(first, play(), "without a file it begins anew");
 }
 
 #[test]

@@ -39,6 +39,16 @@ fn the_element_reads_like_gstreamers_own() {
 }
 
 #[test]
+fn the_action_signal_is_shown() {
+    let inspected = Tool::new("gst-inspect-1.0").arg("facetrack").run();
+    let (_, actions) = inspected
+        .text
+        .split_once("Element Actions:")
+        .unwrap_or_else(|| panic!("no actions in {}", inspected.text));
+    assert!(actions.contains("\"reset-calibration\""), "{actions}");
+}
+
+#[test]
 fn the_plugin_says_what_it_is() {
     let inspected = Tool::new("gst-inspect-1.0")
         .args("--plugin facetrack")

@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::reports::{face, full_face, report, with_report};
+use common::faces::{face, full_face};
+use common::reports::{report, with_report};
 use common::tool::Tool;
 use gst_check::Harness;
 use gst_video::VideoRegionOfInterestMeta;

@@ -7,26 +7,16 @@ mod drawn;
 mod installed;
 
 use std::path::Path;
-use std::time::Duration;
 
 use drawn::{Face, draw};
-use gstfacetrack::face::engine::{
-    self, Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds, load,
-};
+use gstfacetrack::face::engine::{EngineConfig, EngineError, EngineKind, Thresholds, load};
 use gstfacetrack::face::geometry::{Point, Rect};
-use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::model::ModelError;
 use gstfacetrack::face::observation::Observation;
-use installed::engine as installed_engine;
+use installed::{engine as installed_engine, look_at_rgb};
 use serde::Deserialize;
 
 const KIND: EngineKind = EngineKind::OpenCvYunetPyfeat;
-
-fn look(engine: &mut dyn Engine, (width, height): (usize, usize), rgb: &[u8]) -> Vec<Observation> {
-    let image = ImageView::rgb(width, height, rgb).unwrap();
-    let time = Duration::ZERO;
-    engine::look(engine, &Frame { image, time }).unwrap()
-}
 
 fn face_at(x: f64, y: f64, size: f64) -> Face {
     Face {
@@ -133,7 +123,7 @@ fn drawn_faces_are_measured_as_the_originals_do() {
             sum, picture.pixel_sum,
             "the drawing is that of the generator"
         );
-        let faces = look(engine.as_mut(), size, &pixels);
+        let faces = look_at_rgb(engine.as_mut(), size, &pixels, 0);
         assert_eq!(faces.len(), picture.found, "{name}");
         for (face, golden) in faces.iter().zip(goldens.by_ref()) {
             let errors = golden.errors(face);
@@ -156,13 +146,13 @@ fn a_face_without_presence_is_reported_as_yunet_sees_it() {
     };
     let size = (240, 200);
     let rgb = draw(size.0, size.1, &[face_at(120.0, 100.0, 60.0)]);
-    let present = look(engine.as_mut(), size, &rgb).remove(0);
+    let present = look_at_rgb(engine.as_mut(), size, &rgb, 0).remove(0);
     assert!(present.landmarks.is_some() && present.blendshapes.is_some());
     engine.set_thresholds(Thresholds {
         presence: 1.0,
         ..KIND.thresholds()
     });
-    let absent = look(engine.as_mut(), size, &rgb).remove(0);
+    let absent = look_at_rgb(engine.as_mut(), size, &rgb, 0).remove(0);
     let bare = Observation {
         landmarks: None,
         blendshapes: None,
@@ -187,7 +177,12 @@ fn as_many_faces_as_asked_for_and_the_best_of_them() {
             max_faces,
             ..EngineConfig::default()
         };
-        Some(look(installed_engine(KIND, &config)?.as_mut(), size, &rgb))
+        Some(look_at_rgb(
+            installed_engine(KIND, &config)?.as_mut(),
+            size,
+            &rgb,
+            0,
+        ))
     };
     let Some(all) = look_for(None) else {
         return;

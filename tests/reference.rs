@@ -10,12 +10,10 @@ mod recording;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use gstfacetrack::face::engine::{self, Engine, EngineConfig, EngineKind, Frame, RunningMode};
-use gstfacetrack::face::image::ImageView;
+use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind, RunningMode};
 use gstfacetrack::face::observation::Observation;
-use installed::engine;
+use installed::{engine, look_at_rgb};
 use recording::{Recording, mean};
 
 /// Faces in the pictures, when they were recorded.
@@ -55,9 +53,7 @@ fn faces_in(engine: &mut dyn Engine, picture: &Path) -> Vec<Observation> {
             .collect(),
         other => panic!("{}: {other:?}", picture.display()),
     };
-    let image = ImageView::rgb(width, height, &rgb).unwrap();
-    let time = Duration::ZERO;
-    engine::look(engine, &Frame { image, time }).unwrap()
+    look_at_rgb(engine, (width, height), &rgb, 0)
 }
 
 #[test]

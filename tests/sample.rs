@@ -5,7 +5,7 @@ use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
 use gstfacetrack::face::image::{
     ChromaSite, ColorRange, Colorimetry, ImageView, PixelFormat, Plane,
 };
-use gstfacetrack::face::sample::{Border, Crop, Layout, SampleError, ValueRange};
+use gstfacetrack::face::sample::{Border, Crop, Layout, SampleError, ValueRange, Window};
 use serde_json::Value;
 
 /// The upper bytes of Knuth's MMIX linear congruential generator, as in `golden/warp.py`.
@@ -36,6 +36,7 @@ fn crop(roi: RotatedRect, width: usize, height: usize, border: Border) -> Crop {
         range: ValueRange::BYTE,
         border,
         layout: Layout::Interleaved,
+        window: None,
     }
 }
 
@@ -403,5 +404,78 @@ fn grey_has_its_range() {
         let levels: Vec<f32> = tensor.iter().copied().step_by(3).collect();
         assert_eq!(levels, want, "{range:?}");
         assert!(tensor.chunks_exact(3).all(|p| p[0] == p[1] && p[1] == p[2]));
+    }
+}
+
+#[test]
+fn a_window_is_an_image_of_its_own() {
+    let (width, height) = (90, 20);
+    let data = noise(width * height * 3);
+    let image = ImageView::rgb(width, height, &data).expect("enough bytes");
+    let window = Window {
+        x: 4,
+        y: 5,
+        width: 70,
+        height: 9,
+    };
+    let row = |y: usize| &data[((y + window.y) * width + window.x) * 3..][..window.width * 3];
+    let cut: Vec<u8> = (0..window.height).flat_map(row).copied().collect();
+    let cut = ImageView::rgb(window.width, window.height, &cut).expect("enough bytes");
+    for border in [Border::Black, Border::Replicate] {
+        for (roi, columns, rows) in [
+            (region(35.0, 4.5, 70.0, 9.0, 0.0), 70, 9),
+            (region(34.875, 4.25, 70.0, 9.0, 0.0), 93, 16),
+            (region(30.0, 4.0, 90.0, 30.0, 0.5), 80, 20),
+            (region(-60.0, 4.0, 30.0, 30.0, 0.0), 8, 8),
+        ] {
+            let own = crop(roi, columns, rows, border);
+            let mut windowed = own;
+            windowed.roi.center.x += window.x as f32;
+            windowed.roi.center.y += window.y as f32;
+            windowed.window = Some(window);
+            let (want, got) = (sampled(&own, &cut), sampled(&windowed, &image));
+            assert_eq!(got, want, "{border:?} {roi:?}");
+        }
+    }
+}
+
+#[test]
+fn windows_that_are_no_part_of_the_image_are_refused() {
+    let data = noise(8 * 6 * 3);
+    let image = ImageView::rgb(8, 6, &data).expect("enough bytes");
+    for (x, y, width, height) in [
+        (0, 0, 0, 6),
+        (0, 0, 8, 0),
+        (1, 0, 8, 6),
+        (0, 6, 8, 1),
+        (usize::MAX, 0, 8, 6),
+    ] {
+        let window = Window {
+            x,
+            y,
+            width,
+            height,
+        };
+        let crop = Crop {
+            window: Some(window),
+            ..crop(region(4.0, 3.0, 8.0, 6.0, 0.0), 2, 2, Border::Black)
+        };
+        let error = crop.sample(&image, &mut [0.0; 12]).unwrap_err();
+        assert_eq!(error, SampleError::Window(window));
+    }
+}
+
+#[test]
+fn channels_have_ranges_of_their_own() {
+    let image = ImageView::rgb(1, 1, &[0, 51, 255]).expect("enough bytes");
+    let crop = Crop {
+        range: ValueRange::normalized([0.5, 0.1, 0.25], [0.5, 0.2, 0.25]),
+        ..crop(region(0.5, 0.5, 1.0, 1.0, 0.0), 1, 1, Border::Replicate)
+    };
+    for layout in [Layout::Planar, Layout::Interleaved] {
+        let tensor = sampled(&Crop { layout, ..crop }, &image);
+        for (got, want) in tensor.iter().zip([-1.0, 0.5, 3.0]) {
+            assert!((got - want).abs() < 1e-6, "{tensor:?}");
+        }
     }
 }

@@ -8,7 +8,8 @@ use std::fs;
 
 use common::clip::{Clip, FRAMES};
 use common::engine::engine;
-use common::reports::{face, full_face, report, with_report};
+use common::faces::{face, full_face};
+use common::reports::{report, with_report};
 use gst_check::Harness;
 use gstfacetrack::face::engine::{EngineConfig, EngineKind};
 use jsonschema::Validator;
@@ -148,6 +149,24 @@ fn what_each_engine_measures_follows_the_schema() {
                 .get("key_points")
                 .map_or(0, |points| points.as_array().expect("a list").len());
             assert_eq!(key_points, info.key_points, "{name}");
+            let source = info.blendshape_source.name();
+            let told = (!info.blendshapes.is_empty()).then_some(source);
+            assert_eq!(
+                face.get("blendshapes_source").and_then(Json::as_str),
+                told,
+                "{name}"
+            );
+            for (key, reported) in [
+                ("pose", info.pose),
+                ("gaze", info.gaze),
+                ("features", info.features),
+                // OpenSeeFace's alone.
+                ("eye_openness", info.features),
+                ("landmark_confidence", info.features),
+                ("fit", info.features),
+            ] {
+                assert_eq!(face.get(key).is_some(), reported, "{name}: {key}");
+            }
         }
     }
 }
@@ -168,6 +187,17 @@ fn the_schema_tells_what_is_wrong() {
         (&format!("{tracked}/blendshapes"), json!({})),
         (&format!("{tracked}/landmarks/7"), json!([1.0, 2.0])),
         (&format!("{tracked}/pose/matrix"), json!([1.0, 0.0])),
+        (&format!("{tracked}/gaze/left"), json!([1.0, 0.0])),
+        (&format!("{tracked}/features/mouth_open"), Json::Null),
+        (&format!("{tracked}/landmark_confidence/7"), json!("high")),
+        (&format!("{tracked}/eye_openness"), json!([1.0])),
+        (&format!("{tracked}/fit/success"), json!(1)),
+        (&format!("{tracked}/fit/quaternion"), json!([0.0, 0.0, 0.0])),
+        (
+            &format!("{tracked}/fit/projected/0"),
+            json!([1.0, 2.0, 3.0]),
+        ),
+        (&format!("{tracked}/blendshapes_source"), json!("made up")),
     ];
     for (pointer, value) in cases {
         let mut bad = good.clone();

@@ -278,6 +278,45 @@ fn offline_says_what_was_tried_and_what_to_do_by_hand() {
     assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
 }
 
+/// As on a machine that reaches registries of packages and nothing else.
+#[test]
+fn what_no_package_has_may_be_missing() {
+    let sandbox = Sandbox::offline();
+    let manifest = sandbox.path("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut unpackaged = json["files"][0].clone();
+    unpackaged["name"] = "unpackaged.bin".into();
+    unpackaged["purpose"] = "what it is for".into();
+    unpackaged["sources"].as_array_mut().unwrap().drain(..2);
+    json["files"].as_array_mut().unwrap().push(unpackaged);
+    fs::write(&manifest, json.to_string()).unwrap();
+
+    sandbox.pip_delivers(GOOD);
+    let output = sandbox.fetch();
+    assert_fetched(&sandbox, &output);
+    let text = said(&output);
+    for part in [
+        "https://maker.invalid/model.bin: curl: (6) Could not resolve host",
+        "- unpackaged.bin: what it is for",
+        "Everything else works without them.",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+
+    let manifest = manifest.to_str().unwrap();
+    let named = ["fetch", "--manifest", manifest, "unpackaged.bin"];
+    let output = sandbox.command(&named).output().unwrap();
+    assert!(!output.status.success(), "{}", said(&output));
+
+    fs::remove_file(sandbox.model()).unwrap();
+    sandbox.pip("exit 1");
+    let output = sandbox.fetch();
+    assert!(!output.status.success());
+    let text = said(&output);
+    assert!(text.contains("1 of the files could not"), "{text}");
+}
+
 #[test]
 fn an_interrupted_download_leaves_nothing_half_written() {
     let sandbox = Sandbox::offline();
@@ -373,6 +412,9 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
         "face_landmarker.task",
         "face_detection_yunet_2023mar.onnx",
         "haarcascade_frontalface_default.xml",
+        "mnv3_detection_opt.onnx",
+        "lm_model0_opt.onnx",
+        "mnv3_gaze32_split_opt.onnx",
     ] {
         let finding = format!("✗ model file {model} not found");
         let remedy = format!("→ facetrack-setup fetch {model}");
@@ -386,6 +428,7 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
         "✗ opencv-haar: ",
         "✗ opencv-yunet: ",
         "✗ opencv-yunet-pyfeat: ",
+        "✗ openseeface: ",
         "✓ scripted: ",
     ] {
         assert!(said.contains(part), "{part:?} not in\n{said}");

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::reports::{face, full_face, report, with_report};
+use common::faces::{face, full_face};
+use common::reports::{report, with_report};
 use gst::prelude::*;
 use gst_check::Harness;
 use gstfacetrack::face::report::FrameStatus;

@@ -207,6 +207,7 @@ fn one_to_one(image: &ImageView) -> Vec<f32> {
         range: ValueRange::BYTE,
         border: Border::Black,
         layout: Layout::Interleaved,
+        window: None,
     };
     let mut tensor = vec![f32::NAN; crop.len()];
     crop.sample(image, &mut tensor).expect("a good region");

@@ -119,6 +119,14 @@ impl Analyzer {
         self.engine.calibration()
     }
 
+    /// Goes on from what [`Analyzer::calibration`] returned earlier: [`Engine::set_calibration`].
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
+        self.engine.set_calibration(calibration)
+    }
+
     /// Begins to learn anew: [`Engine::reset_calibration`].
     pub fn reset_calibration(&mut self) {
         self.engine.reset_calibration();

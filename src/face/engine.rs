@@ -65,9 +65,7 @@ pub trait Engine: Send {
     /// # Errors
     /// [`EngineError::Config`] for something else, or by an engine that does not learn.
     fn set_calibration(&mut self, _calibration: &str) -> Result<(), EngineError> {
-        let engine = self.info().name;
-        let reason = format!("the engine {engine} has no calibration, unset `calibration-file`");
-        Err(EngineError::Config(reason))
+        Err(EngineError::learns_nothing(self.info().name))
     }
 
     /// Begins to learn anew, where the engine does.
@@ -188,6 +186,14 @@ pub enum EngineError {
     /// No engine has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),
+}
+
+impl EngineError {
+    /// A calibration for an engine that has none.
+    fn learns_nothing(engine: &str) -> Self {
+        let reason = format!("the engine {engine} has no calibration, unset `calibration-file`");
+        Self::Config(reason)
+    }
 }
 
 choices! {

@@ -155,6 +155,13 @@ impl Manifest {
 }
 
 impl KnownFile {
+    /// Whether a registry of packages has it; the maker's own server alone otherwise, which many a machine can't reach.
+    pub fn is_packaged(&self) -> bool {
+        self.sources
+            .iter()
+            .any(|source| !matches!(source, Source::Url { .. }))
+    }
+
     fn fits(&self, architecture: &str) -> bool {
         self.architecture
             .as_deref()
@@ -202,6 +209,14 @@ mod tests {
                 }
                 Source::Url { url } => assert!(url.starts_with("https://"), "{url}"),
             }
+        }
+    }
+
+    #[test]
+    fn openseefaces_models_are_not_packaged() {
+        for file in &manifest().files {
+            let packaged = file.family != "openseeface";
+            assert_eq!(file.is_packaged(), packaged, "{}", file.name);
         }
     }
 

@@ -13,8 +13,8 @@ pub mod trackjsonsink;
 mod value;
 
 pub use spec::{
-    Access, Choice, EnvDefault, EnvRule, EnvWarning, Kind, OptionSpec, env, env_of, env_switch,
-    kebab, parse_switch,
+    Access, Choice, EnvDefault, EnvRule, EnvWarning, Kind, OptionSpec, env, env_number_of, env_of,
+    env_switch, kebab, parse_switch,
 };
 pub(crate) use value::choices;
 pub use value::{FromValue, Value};

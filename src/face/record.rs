@@ -12,8 +12,10 @@
 
 mod array;
 mod dense;
+mod detail;
 mod jsonl;
 mod metadata;
+mod number;
 mod object;
 mod profile;
 mod reduced;
@@ -46,7 +48,7 @@ pub enum Detail {
     /// What the record's readers need.
     #[default]
     Plain,
-    /// Also landmarks, key points, pose, origin and the box with decimals.
+    /// Also landmarks, key points, pose, gaze, features, the fitted model, origin and the box with decimals.
     Verbose,
 }
 
@@ -169,6 +171,3 @@ trait Layout: Send {
     /// Writes what comes last. Returns the counts of what was written.
     fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals>;
 }
-
-#[cfg(test)]
-mod tests;

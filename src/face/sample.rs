@@ -15,6 +15,7 @@
 //!     range: ValueRange::UNIT,
 //!     border: Border::Black,
 //!     layout: Layout::Planar,
+//!     window: None,
 //! };
 //! let mut tensor = vec![0.0; crop.len()];
 //! let image_from_tensor = crop.sample(&image, &mut tensor).unwrap();
@@ -68,40 +69,86 @@ pub struct Crop {
     pub height: usize,
     /// What black and white become.
     pub range: ValueRange,
-    /// What lies outside the image.
+    /// What lies outside the window.
     pub border: Border,
     /// Order of the tensor's elements.
     pub layout: Layout,
+    /// The pixels that are looked at, as if the image had no others; `None` for all.
+    pub window: Option<Window>,
 }
 
-/// The values of black and white.
+/// Whole pixels of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// First column.
+    pub x: usize,
+    /// First row.
+    pub y: usize,
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+impl Window {
+    /// All pixels of `image`.
+    pub fn whole(image: &ImageView) -> Self {
+        Self {
+            x: 0,
+            y: 0,
+            width: image.width(),
+            height: image.height(),
+        }
+    }
+
+    /// Whether it has pixels, all of them in `image`.
+    fn is_in(&self, image: &ImageView) -> bool {
+        let fits = |first: usize, count: usize, all: usize| {
+            count > 0 && first.checked_add(count).is_some_and(|end| end <= all)
+        };
+        fits(self.x, self.width, image.width()) && fits(self.y, self.height, image.height())
+    }
+}
+
+/// The values of black and white in each channel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueRange {
     /// Black.
-    pub min: f32,
+    pub min: [f32; CHANNELS],
     /// White.
-    pub max: f32,
+    pub max: [f32; CHANNELS],
 }
 
 impl ValueRange {
     /// 0…1.
-    pub const UNIT: Self = Self { min: 0.0, max: 1.0 };
+    pub const UNIT: Self = Self::between(0.0, 1.0);
     /// −1…1.
-    pub const SIGNED: Self = Self {
-        min: -1.0,
-        max: 1.0,
-    };
+    pub const SIGNED: Self = Self::between(-1.0, 1.0);
     /// 0…255.
-    pub const BYTE: Self = Self {
-        min: 0.0,
-        max: 255.0,
-    };
+    pub const BYTE: Self = Self::between(0.0, 255.0);
+
+    /// The same in every channel.
+    pub const fn between(min: f32, max: f32) -> Self {
+        Self {
+            min: [min; CHANNELS],
+            max: [max; CHANNELS],
+        }
+    }
+
+    /// Values of 0…1 less their mean, in standard deviations.
+    pub const fn normalized(mean: [f32; CHANNELS], deviation: [f32; CHANNELS]) -> Self {
+        let ([r, g, b], [dr, dg, db]) = (mean, deviation);
+        Self {
+            min: [-r / dr, -g / dg, -b / db],
+            max: [(1.0 - r) / dr, (1.0 - g) / dg, (1.0 - b) / db],
+        }
+    }
 }
 
-/// What the plane around an image looks like.
+/// What the plane around a window looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Border {
-    /// The nearest pixel of the image.
+    /// The nearest pixel of the window.
     Replicate,
     /// Black, blending over one pixel.
     Black,
@@ -125,6 +172,9 @@ pub enum SampleError {
     /// The rectangle reaches where `f32` no longer tells pixels apart.
     #[error("the region {0:?} reaches beyond ±{FARTHEST} pixels")]
     TooFar(RotatedRect),
+    /// The window is empty or reaches beyond the image.
+    #[error("{0:?} is no part of the image")]
+    Window(Window),
     /// The tensor has another length.
     #[error("a tensor of {width}×{height}×{CHANNELS} has {expected} elements, not {actual}")]
     TensorLength {
@@ -157,7 +207,8 @@ impl Crop {
     /// (column, row) to image pixels.
     ///
     /// # Errors
-    /// When the region is empty, not finite or absurdly far away, or `tensor` has not [`Crop::len`] elements.
+    /// When the region is empty, not finite or absurdly far away, the window no part of the image, or `tensor` has not
+    /// [`Crop::len`] elements.
     pub fn sample(&self, image: &ImageView, tensor: &mut [f32]) -> Result<Affine, SampleError> {
         let grid = Grid::new(&self.roi, self.width, self.height)?;
         if tensor.len() != self.len() {
@@ -168,7 +219,11 @@ impl Crop {
                 actual: tensor.len(),
             });
         }
-        kernel::fill(image, self, &grid, tensor);
+        let window = self.window.unwrap_or(Window::whole(image));
+        if !window.is_in(image) {
+            return Err(SampleError::Window(window));
+        }
+        kernel::fill(image, self, &grid, &window, tensor);
         Ok(grid.image_from_tensor())
     }
 }

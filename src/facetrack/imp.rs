@@ -12,10 +12,12 @@
  * * `mediapipe`: what Google's Face Landmarker measures: 478 landmarks, 52 blendshapes, head pose.
  * * `opencv-yunet`: boxes, scores and 5 key points of OpenCV's YuNet, of faces near and far.
  * * `opencv-yunet-pyfeat`: YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
+ * * `openseeface`: what OpenSeeFace measures: 66 landmarks, gaze, head pose and 14 features, and the blendshapes that follow
+ *   from them.
  * * `opencv-haar`: boxes of OpenCV's cascade classifier; needs no ONNX Runtime.
  * * `scripted`: faces by script, without a model.
  *
- * None of them needs OpenCV or MediaPipe. #GstFaceTrack:capabilities tells what is measured before the element runs. Models and
+ * None of them needs OpenCV, MediaPipe or Python. #GstFaceTrack:capabilities tells what is measured before the element runs. Models and
  * ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded: what is missing is an
  * error that names the path and the remedy. Options without a value of their own take their default from the
  * environment, read at the same time.
@@ -25,6 +27,11 @@
  * the frame. A face leaves when its id ends: #GstFaceTrack:max-age frames after it was last seen. When the engine is
  * loaded a message named `facetrack-ready` tells `engine`, `device`, `execution-provider`, `reason`, `load-time` in
  * milliseconds and the SHA-256 of each of the `models`.
+ *
+ * `openseeface` learns each face's range of expression. With #GstFaceTrack:calibration-file that is kept from stream to stream:
+ * the file is read from NULL to READY, where there is one, and written at the end of the stream, from PAUSED to READY and
+ * when the stream fails. A file that is damaged or can't be written is an error before the first frame; one that can't be
+ * written any more is a warning. The action signal #GstFaceTrack::reset-calibration starts anew with the next frame.
  *
  * A discontinuity, a flush, another segment and other caps make it forget the frames before. Buffers with the flag
  * GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
@@ -47,6 +54,11 @@
  * Measures the expression of every face, the blendshapes in every second of its frames.
  *
  * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=openseeface calibration-file=faces.json ! trackjsonsink location=video.json verbose=true
+ * ]|
+ * Writes landmarks, gaze, pose and features, and keeps what was learned of the face for the next video.
+ *
+ * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
  * ]|
  * Writes who is where, by OpenCV's cascade.
@@ -56,23 +68,26 @@
  * ]|
  * Shows the messages about a face that comes and goes, without any model.
  */
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use gst::glib;
+use gst::glib::subclass::Signal;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
+use super::calibration::{CalibrationError, CalibrationFile};
+use super::failure::{calibration_message, contained, error_message, panic_message};
 use super::messages;
 use super::plan::{Environment, Plan};
 use super::state::{Outcome, State};
+use crate::face::analyzer::Analyzer;
 use crate::face::device::{Decision, Severity};
-use crate::face::engine::{EngineError, EngineKind};
-use crate::face::model::ModelError;
+use crate::face::engine::EngineKind;
 use crate::face::options::facetrack::FACETRACK;
 use crate::face::options::{OptionSpec, Settings, Value};
 use crate::face::profile::Profile;
@@ -96,11 +111,13 @@ struct Active {
 /// The element.
 ///
 /// Lock order: `state`, then `settings` or `active`, never both of these. `settings` and `active` are held for a copy
-/// alone; `state` belongs to the streaming thread, which holds it while a frame is analysed.
+/// alone; `state` belongs to the streaming thread, which holds it while a frame is analysed. Who wants the calibration
+/// reset leaves word in `reset_wanted` and waits for nobody.
 pub struct FaceTrack {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
     active: Mutex<Option<Active>>,
+    reset_wanted: AtomicBool,
 }
 
 impl Default for FaceTrack {
@@ -109,6 +126,7 @@ impl Default for FaceTrack {
             settings: Mutex::new(Settings::new(FACETRACK)),
             state: Mutex::default(),
             active: Mutex::default(),
+            reset_wanted: AtomicBool::default(),
         }
     }
 }
@@ -118,36 +136,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work`, and tells of a panic in words.
-fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let words = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned());
-        format!("panicked: {}", words.unwrap_or_default())
-    })
-}
-
-/// The one place where the domain's errors become GStreamer's.
-fn error_message(error: &EngineError) -> gst::ErrorMessage {
-    match error {
-        EngineError::Unknown(_) | EngineError::Config(_) => {
-            gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
-        }
-        EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{error}")),
-        EngineError::Model(ModelError::Missing { .. } | ModelError::Runtime { .. }) => {
-            gst::error_msg!(gst::ResourceError::NotFound, ("{error}"))
-        }
-        EngineError::Model(ModelError::Run { .. }) => {
-            gst::error_msg!(gst::LibraryError::Failed, ("{error}"))
-        }
-        EngineError::Model(_) => gst::error_msg!(gst::ResourceError::Read, ("{error}")),
-    }
-}
-
-fn panic_message(panic: &str) -> gst::ErrorMessage {
-    gst::error_msg!(gst::LibraryError::Failed, ("the engine {panic}"))
+/// The engine of `plan`, with what it learned in earlier streams where a file keeps that.
+fn load(plan: &Plan) -> Result<(Analyzer, Option<CalibrationFile>), gst::ErrorMessage> {
+    let mut analyzer = plan.load().map_err(|e| error_message(&e))?;
+    let Some(path) = &plan.setup.calibration_file else {
+        return Ok((analyzer, None));
+    };
+    let file = CalibrationFile::open(path, &mut analyzer).map_err(|e| calibration_message(&e))?;
+    Ok((analyzer, Some(file)))
 }
 
 /// Caps outside the template are refused before the element sees them, and "not negotiated" upstream helps nobody.
@@ -182,9 +178,8 @@ impl FaceTrack {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
         let start = Instant::now();
-        let analyzer = contained(|| plan.load())
-            .map_err(|panic| panic_message(&panic))?
-            .map_err(|e| error_message(&e))?;
+        let (analyzer, calibration) =
+            contained(|| load(&plan)).map_err(|panic| panic_message(&panic))??;
         let load_time = start.elapsed();
         self.log_device(&plan.setup.decision);
         self.post(messages::ready(&plan.setup, analyzer.source(), load_time));
@@ -192,11 +187,14 @@ impl FaceTrack {
             decision: plan.setup.decision.clone(),
             profile: analyzer.profile().clone(),
         });
-        *lock(&self.state) = Some(State::new(settings, env, plan, analyzer));
+        *lock(&self.state) = Some(State::new(settings, env, plan, analyzer, calibration));
         Ok(())
     }
 
     fn release(&self) {
+        if self.reset_wanted.load(Ordering::Acquire) {
+            self.save_calibration();
+        }
         *lock(&self.state) = None;
         *lock(&self.active) = None;
     }
@@ -216,11 +214,44 @@ impl FaceTrack {
         let _ = self.obj().post_message(message);
     }
 
+    /// The action signal: the calibration is reset before anything else is made of it.
+    fn want_reset(&self) {
+        if lock(&self.active).is_some() {
+            self.reset_wanted.store(true, Ordering::Release);
+        }
+    }
+
+    fn follow_reset(&self, state: &mut State) {
+        if self.reset_wanted.swap(false, Ordering::AcqRel) {
+            state.reset_calibration();
+        }
+    }
+
+    /// Keeps what the engine learned, where a file is set for that.
+    fn save_calibration(&self) {
+        let saved = lock(&self.state)
+            .as_mut()
+            .map_or(Ok(()), |state| self.save_calibration_of(state));
+        self.warn_of_loss(saved);
+    }
+
+    fn save_calibration_of(&self, state: &mut State) -> Result<(), CalibrationError> {
+        self.follow_reset(state);
+        state.save_calibration()
+    }
+
+    fn warn_of_loss(&self, saved: Result<(), CalibrationError>) {
+        if let Err(error) = saved {
+            gst::element_imp_warning!(self, gst::ResourceError::Write, ("{error}"));
+        }
+    }
+
     /// What becomes of `buffer`. The state is gone after a failure: frames that come nevertheless are refused.
     fn analyze(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
         state.follow(&lock(&self.settings));
+        self.follow_reset(state);
         let result = contained(|| state.analyze(buffer));
         let failure = match result {
             Ok(Ok(outcome)) => {
@@ -233,8 +264,11 @@ impl FaceTrack {
             Err(panic) => panic_message(&panic),
         };
         let outcome = state.failed();
+        // Of an engine that panics again there is nothing to be had.
+        let saved = contained(|| self.save_calibration_of(state)).unwrap_or(Ok(()));
         *guard = None;
         drop(guard);
+        self.warn_of_loss(saved);
         self.post_error_message(failure);
         Ok(outcome)
     }
@@ -274,6 +308,19 @@ impl ObjectImpl for FaceTrack {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
             LazyLock::new(|| properties::param_specs(FACETRACK, enum_spec));
         &PROPERTIES
+    }
+
+    fn signals() -> &'static [Signal] {
+        static SIGNALS: LazyLock<Vec<Signal>> = LazyLock::new(|| {
+            let reset = Signal::builder("reset-calibration").action();
+            let reset = reset.class_handler(|arguments| {
+                let element = arguments[0].get::<super::FaceTrack>();
+                element.expect("the emitter").imp().want_reset();
+                None
+            });
+            vec![reset.build()]
+        });
+        &SIGNALS
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
@@ -330,7 +377,7 @@ impl ElementImpl for FaceTrack {
             gst::subclass::ElementMetadata::new(
                 "Face tracker",
                 "Filter/Analyzer/Video",
-                "Finds and follows faces: boxes, landmarks, blendshapes and head pose as metadata",
+                "Finds and follows faces: boxes, landmarks, blendshapes, gaze and head pose as metadata",
                 "The gst-plugin-facetrack contributors",
             )
         });
@@ -386,6 +433,11 @@ impl BaseTransformImpl for FaceTrack {
         Ok(())
     }
 
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        self.save_calibration();
+        Ok(())
+    }
+
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = gst_video::VideoInfo::from_caps(incaps)
             .map_err(|_| gst::loggable_error!(CAT, "{incaps} are no caps of raw video"))?;
@@ -406,6 +458,9 @@ impl BaseTransformImpl for FaceTrack {
             }
         }
         left.into_iter().for_each(|structure| self.post(structure));
+        if event.type_() == gst::EventType::Eos {
+            self.save_calibration();
+        }
         self.parent_sink_event(event)
     }
 

@@ -96,7 +96,13 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         )
         .field("key-points", info.key_points as u32)
         .field("blendshapes", gst::Array::new(channels))
+        .field_if_some(
+            "blendshape-source",
+            Some(info.blendshape_source.name()).filter(|_| !info.blendshapes.is_empty()),
+        )
         .field("pose", info.pose)
+        .field("gaze", info.gaze)
+        .field("features", info.features)
         .field("temporal", info.temporal)
         .build()
 }

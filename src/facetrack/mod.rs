@@ -4,7 +4,9 @@
 use gst::glib;
 use gst::prelude::*;
 
+mod calibration;
 mod clock;
+mod failure;
 mod imp;
 mod messages;
 mod plan;

@@ -2,6 +2,7 @@
 //! What settings and environment ask the element to do.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use crate::face::analyzer::{Analyzer, Tuning};
 use crate::face::device::{self, Decision};
@@ -52,6 +53,8 @@ pub(super) struct Setup {
     pub config: EngineConfig,
     pub tracker: TrackerConfig,
     pub decision: Decision,
+    /// The file that keeps what the engine learns.
+    pub calibration_file: Option<PathBuf>,
 }
 
 /// The part of a plan that takes effect with the next frame.
@@ -120,6 +123,7 @@ impl Plan {
                 config,
                 tracker,
                 decision: device::negotiate(kind, options.get("device")),
+                calibration_file: options.get("calibration-file"),
             },
         }
     }
@@ -254,6 +258,80 @@ mod tests {
     }
 
     #[test]
+    fn the_environment_reaches_openseeface() {
+        let engine = ("STEP5_TRACKING_ENGINE", "openseeface");
+        let plan_of = |env: &[_]| plan(&[], &[&[engine], env].concat());
+        let plan = plan_of(&[
+            ("STEP5_OPENSEEFACE_MAX_FACES", "3"),
+            ("STEP5_OPENSEEFACE_DETECTION_THRESHOLD", "0.4"),
+            ("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "2.5"),
+            ("STEP5_OPENSEEFACE_DETECT_EVERY_N", "2"),
+            ("STEP5_OPENSEEFACE_MODELS_DIR", "/models"),
+            ("STEP5_OPENSEEFACE_DETECTION_MODEL_PATH", "/detector.onnx"),
+            ("STEP5_OPENSEEFACE_MODEL_ID", " -3"),
+        ]);
+        let config = &plan.setup.config;
+        assert_eq!(plan.setup.kind, EngineKind::OpenSeeFace);
+        assert_eq!(config.max_faces, Some(3));
+        assert_eq!(config.jaw_open_scale, 2.5);
+        assert_eq!(config.models_dir, Some("/models".into()));
+        assert_eq!(config.detector_model, Some("/detector.onnx".into()));
+        assert_eq!(config.landmark_model, Some("-3".into()));
+        assert_eq!(plan.live.tuning.thresholds.detection, 0.4);
+        assert_eq!(plan.live.tuning.inference_interval, 2);
+
+        let id = ("STEP5_OPENSEEFACE_MODEL_ID", "1");
+        let path = ("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "/lm.onnx");
+        let landmark_model = |env: &[_]| plan_of(env).setup.config.landmark_model;
+        assert_eq!(landmark_model(&[id]), Some("1".into()));
+        assert_eq!(landmark_model(&[id, path]), Some("/lm.onnx".into()));
+        assert_eq!(landmark_model(&[]), None);
+    }
+
+    #[test]
+    fn what_openseeface_can_not_understand_warns() {
+        for (variable, value, option) in [
+            ("STEP5_OPENSEEFACE_MAX_FACES", "many", "max-faces"),
+            (
+                "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
+                "1.5",
+                "detection-confidence",
+            ),
+            ("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "-1", "jaw-open-scale"),
+            (
+                "STEP5_OPENSEEFACE_DETECT_EVERY_N",
+                "0",
+                "inference-interval",
+            ),
+            ("STEP5_OPENSEEFACE_MODEL_ID", "5", "landmark-model"),
+            ("STEP5_OPENSEEFACE_MODEL_ID", "best", "landmark-model"),
+        ] {
+            let engine = ("STEP5_TRACKING_ENGINE", "openseeface".to_owned());
+            let env = HashMap::from([engine, (variable, value.to_owned())]);
+            let settings = Settings::new(FACETRACK);
+            let (given, warnings) = Plan::new(&settings, &Environment(env)).expect("an engine");
+            let [warning] = warnings.as_slice() else {
+                panic!("{variable}: {warnings:?}");
+            };
+            assert_eq!((warning.variable, warning.option), (variable, option));
+            let usual = plan(&[("engine", text("openseeface"))], &[]);
+            assert_eq!(given.setup, usual.setup, "{variable}");
+            assert_eq!(given.live, usual.live, "{variable}");
+        }
+    }
+
+    #[test]
+    fn defaults_of_openseeface_are_those_of_the_domain() {
+        let plan = plan(&[("engine", text("openseeface"))], &[]);
+        let config = EngineConfig {
+            detect_max_width: Some(0),
+            ..EngineConfig::default()
+        };
+        assert_eq!(plan.setup.config, config);
+        assert_eq!(plan.setup.calibration_file, None);
+    }
+
+    #[test]
     fn each_engine_has_its_own_defaults() {
         for kind in EngineKind::ALL {
             let plan = plan(&[("engine", text(kind.name()))], &[]);
@@ -295,7 +373,7 @@ mod tests {
         let error = Plan::new(&settings, &Environment::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown engine \"dlib\", `engine` is one of: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, scripted"
+            "unknown engine \"dlib\", `engine` is one of: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, scripted"
         );
     }
 
@@ -320,6 +398,7 @@ mod tests {
     fn every_choice_has_a_meaning() {
         for (option, word) in [
             ("running-mode", "image"),
+            ("pnp-points", "all"),
             ("tracker", "iou"),
             ("device", "cuda"),
         ] {

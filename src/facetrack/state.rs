@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::calibration::{CalibrationError, CalibrationFile};
 use super::clock::FrameClock;
 use super::messages::{self, Moment};
 use super::plan::{Environment, Live, Plan, Setup};
@@ -21,6 +22,7 @@ pub(super) struct State {
     setup: Setup,
     live: Live,
     analyzer: Analyzer,
+    calibration: Option<CalibrationFile>,
     clock: FrameClock,
     info: Option<gst_video::VideoInfo>,
     segment: gst::FormattedSegment<gst::ClockTime>,
@@ -39,13 +41,20 @@ pub(super) struct Outcome {
 }
 
 impl State {
-    pub fn new(settings: Settings, env: Environment, plan: Plan, analyzer: Analyzer) -> Self {
+    pub fn new(
+        settings: Settings,
+        env: Environment,
+        plan: Plan,
+        analyzer: Analyzer,
+        calibration: Option<CalibrationFile>,
+    ) -> Self {
         Self {
             settings,
             env,
             setup: plan.setup,
             live: plan.live,
             analyzer,
+            calibration,
             clock: FrameClock::default(),
             info: None,
             segment: gst::FormattedSegment::new(),
@@ -86,6 +95,20 @@ impl State {
     pub fn reset(&mut self) {
         self.analyzer.reset();
         self.clock.reset();
+    }
+
+    /// What the engine learned is forgotten.
+    pub fn reset_calibration(&mut self) {
+        self.analyzer.reset_calibration();
+    }
+
+    /// Keeps what the engine learned, where there is a file for that.
+    pub fn save_calibration(&mut self) -> Result<(), CalibrationError> {
+        let Some(file) = &mut self.calibration else {
+            return Ok(());
+        };
+        let learned = self.analyzer.calibration();
+        learned.map_or(Ok(()), |calibration| file.save(calibration))
     }
 
     pub fn set_info(&mut self, info: gst_video::VideoInfo) {

@@ -2,11 +2,12 @@
 //! One face as a structure.
 
 use super::MetaError;
-use super::fields::{Fields, Scale, bytes_from_floats, malformed};
-use crate::face::blendshape::Blendshapes;
-use crate::face::geometry::{Point, Rect};
+use super::fields::{Fields, Scale, bytes_from_floats, bytes_from_points, malformed, over, times};
+use super::fit::{fit_from_structure, structure_from_fit};
+use crate::face::blendshape::{BlendshapeSource, Blendshapes};
+use crate::face::geometry::Rect;
 use crate::face::observation::{
-    HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin,
+    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin, Pupil,
 };
 use crate::face::report::TrackedFace;
 
@@ -26,20 +27,32 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
     if let Some(landmarks) = &face.landmarks {
         fields.set("landmark-scheme", landmarks.scheme.name());
         fields.set("landmarks", landmark_bytes(&landmarks.points, scale));
+        if !landmarks.confidences.is_empty() {
+            let confidences = landmarks.confidences.iter().copied();
+            fields.set("landmark-confidences", bytes_from_floats(confidences));
+        }
     }
     if !face.key_points.is_empty() {
-        let points = face.key_points.iter();
-        let floats = points.flat_map(|p| [over(p.x, scale.x), over(p.y, scale.y)]);
-        fields.set("key-points", bytes_from_floats(floats));
+        fields.set("key-points", bytes_from_points(&face.key_points, scale));
     }
     if let Some(blendshapes) = &face.blendshapes {
         fields.set("blendshape-names", blendshapes.names().join(","));
         let values = blendshapes.values().iter().copied();
         fields.set("blendshapes", bytes_from_floats(values));
+        fields.set("blendshape-source", blendshapes.source().name());
     }
     if let Some(pose) = &face.pose {
         let values = pose.matrix.as_flattened().iter().copied();
         fields.set("pose", bytes_from_floats(values));
+    }
+    if let Some(gaze) = &face.gaze {
+        fields.set("gaze", gaze_bytes(gaze, scale));
+    }
+    if let Some(Features(values)) = face.features {
+        fields.set("features", bytes_from_floats(values));
+    }
+    if let Some(fit) = &face.fit {
+        fields.set("fit", structure_from_fit(fit, scale));
     }
     fields
 }
@@ -63,16 +76,15 @@ pub(super) fn face_from_structure(
             landmarks_from_fields(fields, name, scale)
         })?,
         key_points: fields
-            .optional("key-points", Fields::floats::<2>)?
-            .unwrap_or_default()
-            .into_iter()
-            .map(|[x, y]| Point::new(times(x, scale.x), times(y, scale.y)))
-            .collect(),
+            .optional("key-points", |fields, name| fields.points(name, scale))?
+            .unwrap_or_default(),
         blendshapes: fields.optional("blendshapes", blendshapes_from_fields)?,
         pose: fields.optional("pose", pose_from_fields)?,
-        gaze: None,
-        fit: None,
-        features: None,
+        gaze: fields.optional("gaze", |fields, name| gaze_from_fields(fields, name, scale))?,
+        fit: fields.optional("fit", |fields, name| {
+            fit_from_structure(fields.structure(name)?, scale)
+        })?,
+        features: fields.optional("features", Fields::vector)?.map(Features),
     };
     let id = fields.positive("id")?;
     Ok(TrackedFace { id, face })
@@ -91,7 +103,7 @@ fn landmarks_from_fields(
     name: &str,
     scale: Scale,
 ) -> Result<Landmarks, MetaError> {
-    let points = fields
+    let points: Vec<_> = fields
         .floats::<3>(name)?
         .into_iter()
         .map(|[x, y, z]| Landmark {
@@ -101,15 +113,21 @@ fn landmarks_from_fields(
         })
         .collect();
     let scheme = fields.named("landmark-scheme", LandmarkScheme::from_name)?;
-    Ok(Landmarks::new(scheme, points))
+    let confidences = fields.optional("landmark-confidences", |fields, name| {
+        let scores = fields.values(name)?;
+        match scores.len() == points.len() {
+            true => Ok(scores),
+            false => Err(malformed(name)),
+        }
+    })?;
+    Ok(Landmarks {
+        confidences: confidences.unwrap_or_default(),
+        ..Landmarks::new(scheme, points)
+    })
 }
 
 fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes, MetaError> {
-    let values: Vec<f32> = fields
-        .floats::<1>(name)?
-        .into_iter()
-        .map(|[value]| value)
-        .collect();
+    let values = fields.values(name)?;
     let names: Vec<String> = fields
         .text("blendshape-names")?
         .split_terminator(',')
@@ -118,7 +136,10 @@ fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes
     if names.len() != values.len() {
         return Err(malformed(name));
     }
-    Ok(Blendshapes::new(names.into(), values))
+    let source = fields.optional("blendshape-source", |fields, name| {
+        fields.named(name, BlendshapeSource::from_name)
+    })?;
+    Ok(Blendshapes::new(names.into(), values).from_source(source.unwrap_or_default()))
 }
 
 fn pose_from_fields(fields: Fields<'_>, name: &str) -> Result<HeadPose, MetaError> {
@@ -127,10 +148,30 @@ fn pose_from_fields(fields: Fields<'_>, name: &str) -> Result<HeadPose, MetaErro
     Ok(HeadPose { matrix })
 }
 
-fn over(pixels: f32, scale: f64) -> f32 {
-    (f64::from(pixels) / scale) as f32
+fn gaze_bytes(gaze: &Gaze, scale: Scale) -> gst::glib::Bytes {
+    bytes_from_floats([gaze.right, gaze.left].into_iter().flat_map(|pupil| {
+        let Pupil {
+            position,
+            confidence,
+        } = pupil;
+        [
+            over(position.x, scale.x),
+            over(position.y, scale.y),
+            confidence,
+        ]
+    }))
 }
 
-fn times(normalised: f32, scale: f64) -> f32 {
-    (f64::from(normalised) * scale) as f32
+fn gaze_from_fields(fields: Fields<'_>, name: &str, scale: Scale) -> Result<Gaze, MetaError> {
+    let [right, left] = fields.floats::<3>(name)?[..] else {
+        return Err(malformed(name));
+    };
+    let pupil = |[x, y, confidence]: [f32; 3]| Pupil {
+        position: scale.point(x, y),
+        confidence,
+    };
+    Ok(Gaze {
+        right: pupil(right),
+        left: pupil(left),
+    })
 }

@@ -4,6 +4,7 @@
 use gst::glib;
 
 use super::MetaError;
+use crate::face::geometry::Point;
 
 /// Pixels of the analysed frame for each unit of a normalised coordinate.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,11 @@ impl Scale {
             x: f64::from(width.max(1)),
             y: f64::from(height.max(1)),
         }
+    }
+
+    /// The point at normalised coordinates, px.
+    pub(super) fn point(self, x: f32, y: f32) -> Point {
+        Point::new(times(x, self.x), times(y, self.y))
     }
 }
 
@@ -38,6 +44,10 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn double(self, name: &str) -> Result<f64, MetaError> {
+        self.0.get(name).map_err(|_| malformed(name))
+    }
+
+    pub(super) fn boolean(self, name: &str) -> Result<bool, MetaError> {
         self.0.get(name).map_err(|_| malformed(name))
     }
 
@@ -72,6 +82,25 @@ impl<'a> Fields<'a> {
             .collect())
     }
 
+    /// Floats.
+    pub(super) fn values(self, name: &str) -> Result<Vec<f32>, MetaError> {
+        Ok(self.floats::<1>(name)?.into_flattened())
+    }
+
+    /// `N` floats.
+    pub(super) fn vector<const N: usize>(self, name: &str) -> Result<[f32; N], MetaError> {
+        match self.floats::<N>(name)?[..] {
+            [vector] => Ok(vector),
+            _ => Err(malformed(name)),
+        }
+    }
+
+    /// Points, px.
+    pub(super) fn points(self, name: &str, scale: Scale) -> Result<Vec<Point>, MetaError> {
+        let points = self.floats::<2>(name)?.into_iter();
+        Ok(points.map(|[x, y]| scale.point(x, y)).collect())
+    }
+
     /// What `read` makes of a field; `None` where there is no such field.
     pub(super) fn optional<T>(
         self,
@@ -93,4 +122,21 @@ pub(super) fn malformed(name: &str) -> MetaError {
 pub(super) fn bytes_from_floats(floats: impl IntoIterator<Item = f32>) -> glib::Bytes {
     let bytes: Vec<u8> = floats.into_iter().flat_map(f32::to_le_bytes).collect();
     glib::Bytes::from_owned(bytes)
+}
+
+/// Points as a field holds them: x, y of each, normalised.
+pub(super) fn bytes_from_points(points: &[Point], scale: Scale) -> glib::Bytes {
+    bytes_from_floats(
+        points
+            .iter()
+            .flat_map(|p| [over(p.x, scale.x), over(p.y, scale.y)]),
+    )
+}
+
+pub(super) fn over(pixels: f32, scale: f64) -> f32 {
+    (f64::from(pixels) / scale) as f32
+}
+
+pub(super) fn times(normalised: f32, scale: f64) -> f32 {
+    (f64::from(normalised) * scale) as f32
 }

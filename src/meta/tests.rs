@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
-use crate::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
+use crate::face::blendshape::{BlendshapeSource, Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::face::geometry::Point;
 use crate::face::observation::{
-    HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin,
+    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Origin,
+    Pupil,
 };
 
 const WIDTH: u32 = 1920;
@@ -34,36 +35,63 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
         bbox: Rect::new(100.1 + seed, -20.7 / seed, 333.333 * seed, 401.01),
         confidence: Some(0.1 + seed / 7.0),
         origin: Origin::Tracked,
-        landmarks: Some(Landmarks::new(
-            LandmarkScheme::MediaPipe478,
-            (0..478)
+        landmarks: Some(Landmarks {
+            scheme: LandmarkScheme::MediaPipe478,
+            points: (0..478)
                 .map(|i| Landmark {
                     x: 100.3 + i as f32 * 3.3 * seed,
                     y: 50.7 + i as f32 * 1.9,
                     z: -30.3 + i as f32 / 7.0,
                 })
                 .collect(),
-        )),
+            confidences: (0..478).map(|i| i as f32 / 479.3).collect(),
+        }),
         key_points: (0..6)
             .map(|i| Point::new(i as f32 * 1.1, -i as f32 * seed))
             .collect(),
-        blendshapes: Some(Blendshapes::new(
-            MEDIAPIPE_CHANNELS
-                .iter()
-                .map(|name| name.to_string())
-                .collect(),
-            (0..52).map(|i| i as f32 * 0.017 * seed).collect(),
-        )),
+        blendshapes: Some(blendshapes(seed).from_source(BlendshapeSource::Derived)),
         pose: Some(HeadPose {
             matrix: std::array::from_fn(|r| {
                 std::array::from_fn(|c| (r * 4 + c) as f32 * 0.3 * seed)
             }),
         }),
-        gaze: None,
-        fit: None,
-        features: None,
+        gaze: Some(Gaze {
+            right: Pupil {
+                position: Point::new(612.3 * seed, 401.7),
+                confidence: 0.91 * seed,
+            },
+            left: Pupil {
+                position: Point::new(731.9, -3.1 * seed),
+                confidence: 0.03,
+            },
+        }),
+        fit: Some(fit(seed)),
+        features: Some(Features(std::array::from_fn(|i| 0.1 * i as f32 - seed))),
     };
     TrackedFace { id, face }
+}
+
+fn blendshapes(seed: f32) -> Blendshapes {
+    let names = MEDIAPIPE_CHANNELS.iter().map(|name| name.to_string());
+    let values = (0..52).map(|i| i as f32 * 0.017 * seed);
+    Blendshapes::new(names.collect(), values.collect())
+}
+
+fn fit(seed: f32) -> ModelFit {
+    ModelFit {
+        success: true,
+        error: 2.3 * seed,
+        quaternion: [0.1, -0.7, 0.7 * seed, 0.01],
+        euler: [179.3 * seed, -3.3, 90.1],
+        rotation: [-2.1, 0.3 * seed, 2.2],
+        translation: [1.7, -2.2, -9.3 * seed],
+        points: (0..70)
+            .map(|i| [i as f32 * 0.013, -0.3 * seed, i as f32 / 7.0])
+            .collect(),
+        projected: (0..5)
+            .map(|i| Point::new(i as f32 * 101.3, 7.7 * seed))
+            .collect(),
+    }
 }
 
 fn report(faces: Vec<TrackedFace>) -> FrameReport {
@@ -106,12 +134,24 @@ fn assert_same(actual: &FrameReport, expected: &FrameReport) {
                 }
             }
         }
-        for (a, e) in std::iter::zip(&mut actual.key_points, &expected.key_points) {
-            snap(&mut a.x, e.x);
-            snap(&mut a.y, e.y);
+        snap_points(&mut actual.key_points, &expected.key_points);
+        if let (Some(a), Some(e)) = (&mut actual.gaze, &expected.gaze) {
+            for (a, e) in [(&mut a.right, e.right), (&mut a.left, e.left)] {
+                snap_points(std::slice::from_mut(&mut a.position), &[e.position]);
+            }
+        }
+        if let (Some(a), Some(e)) = (&mut actual.fit, &expected.fit) {
+            snap_points(&mut a.projected, &e.projected);
         }
     }
     assert_eq!(&rounded, expected);
+}
+
+fn snap_points(actual: &mut [Point], expected: &[Point]) {
+    for (a, e) in std::iter::zip(actual, expected) {
+        snap(&mut a.x, e.x);
+        snap(&mut a.y, e.y);
+    }
 }
 
 fn snap(actual: &mut f32, expected: f32) {
@@ -126,9 +166,21 @@ fn snap(actual: &mut f32, expected: f32) {
 
 #[test]
 fn reports_come_back_as_they_went() {
+    let mut failed_fit = bare_face();
+    failed_fit.face.fit = Some(ModelFit {
+        success: false,
+        error: 0.0,
+        quaternion: [0.0; 4],
+        euler: [0.0; 3],
+        rotation: [0.0; 3],
+        translation: [0.0; 3],
+        points: vec![],
+        projected: vec![],
+    });
     let cases = [
         report(vec![]),
         report(vec![bare_face()]),
+        report(vec![failed_fit]),
         report(vec![
             full_face(1, 0.7),
             bare_face(),
@@ -147,9 +199,9 @@ fn reports_come_back_as_they_went() {
     }
 }
 
-/// Box, score, blendshapes and pose are lossless at every frame size.
+/// All but points of the picture, at every frame size.
 #[test]
-fn boxes_are_lossless() {
+fn what_is_no_point_is_lossless() {
     for (i, (width, height)) in [(640, 360), (1920, 1080), (1, 1), (16383, 13), (7, 16384)]
         .into_iter()
         .enumerate()
@@ -162,7 +214,35 @@ fn boxes_are_lossless() {
         assert_eq!(back.confidence, case.confidence);
         assert_eq!(back.blendshapes, case.blendshapes);
         assert_eq!(back.pose, case.pose);
+        assert_eq!(back.features, case.features);
+        let confidences = |face: &Observation| {
+            let gaze = face.gaze.expect("both eyes");
+            let landmarks = face.landmarks.clone().expect("landmarks");
+            (
+                landmarks.confidences,
+                gaze.right.confidence,
+                gaze.left.confidence,
+            )
+        };
+        assert_eq!(confidences(back), confidences(case));
+        let in_space = |face: &Observation| ModelFit {
+            projected: vec![],
+            ..face.fit.clone().expect("a fit")
+        };
+        assert_eq!(in_space(back), in_space(case));
     }
+}
+
+/// As one that an older plugin wrote.
+#[test]
+fn blendshapes_of_no_known_source_are_measured() {
+    let mut face = bare_face();
+    face.face.blendshapes = Some(blendshapes(0.7).from_source(BlendshapeSource::Derived));
+    let back = read_changed(&report(vec![face]), |record| {
+        in_first_face(record, |face| face.remove_field("blendshape-source"));
+    });
+    let channels = back.expect("a report").faces[0].face.blendshapes.clone();
+    assert_eq!(channels, Some(blendshapes(0.7)));
 }
 
 #[test]
@@ -237,7 +317,7 @@ fn malformed_metadata_is_told_and_never_panics() {
     assert_eq!(newer, Some(MetaError::Version(2)));
     assert!(MetaError::Version(2).to_string().contains("update"));
 
-    let in_face: [(&str, Spoil); 9] = [
+    let in_face: [(&str, Spoil); 17] = [
         ("id", |s| s.set("id", 0u32)),
         ("x", |s| s.set("x", "left")),
         ("origin", |s| s.set("origin", "elsewhere")),
@@ -246,16 +326,36 @@ fn malformed_metadata_is_told_and_never_panics() {
         ("landmarks", |s| s.set("landmarks", None::<glib::Bytes>)),
         ("key-points", |s| s.set("key-points", bytes(7))),
         ("blendshapes", |s| s.set("blendshapes", bytes(4))),
+        ("landmark-confidences", |s| {
+            s.set("landmark-confidences", bytes(8));
+        }),
+        ("blendshape-source", |s| {
+            s.set("blendshape-source", "made up")
+        }),
         ("pose", |s| s.set("pose", bytes(48))),
+        ("gaze", |s| s.set("gaze", bytes(12))),
+        ("gaze", |s| s.set("gaze", 1.5f64)),
+        ("features", |s| s.set("features", bytes(52))),
+        ("fit", |s| s.set("fit", "tight")),
+        ("success", |s| {
+            s.set("fit", gst::Structure::new_empty("fit"))
+        }),
+        ("quaternion", |s| {
+            let mut fit: gst::Structure = s.get("fit").expect("a fit");
+            fit.set("quaternion", bytes(32));
+            s.set("fit", fit);
+        }),
     ];
     for (field, spoil) in in_face {
-        let error = read_spoilt(&whole, |s| {
-            let mut face: gst::Structure = s.get("face-0").expect("a face");
-            spoil(&mut face);
-            s.set("face-0", face);
-        });
+        let error = read_spoilt(&whole, |record| in_first_face(record, spoil));
         assert_eq!(error, Some(MetaError::Malformed(field.to_owned())));
     }
+}
+
+fn in_first_face(record: &mut gst::StructureRef, change: impl Fn(&mut gst::StructureRef)) {
+    let mut face: gst::Structure = record.get("face-0").expect("a face");
+    change(&mut face);
+    record.set("face-0", face);
 }
 
 fn bytes(len: usize) -> glib::Bytes {
@@ -263,11 +363,18 @@ fn bytes(len: usize) -> glib::Bytes {
 }
 
 fn read_spoilt(report: &FrameReport, spoil: impl Fn(&mut gst::StructureRef)) -> Option<MetaError> {
+    read_changed(report, spoil).err()
+}
+
+fn read_changed(
+    report: &FrameReport,
+    change: impl Fn(&mut gst::StructureRef),
+) -> Result<FrameReport, MetaError> {
     let mut buffer = buffer_with(report);
     let writable = buffer.get_mut().expect("not shared");
     let mut meta = CustomMeta::from_mut_buffer(writable, FaceTrackMeta::NAME).expect("attached");
-    spoil(meta.mut_structure());
-    FaceTrackMeta::read(&buffer).err()
+    change(meta.mut_structure());
+    FaceTrackMeta::read(&buffer)
 }
 
 #[test]

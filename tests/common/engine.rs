@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What tests of engines share.
+#![allow(dead_code, reason = "each test program uses its part")]
 
-use gstfacetrack::face::engine::{Engine, EngineConfig, EngineError, EngineKind, load};
+use std::time::Duration;
+
+use gstfacetrack::face::engine::{
+    self, Engine, EngineConfig, EngineError, EngineKind, Frame, load,
+};
+use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::model::ModelError;
+use gstfacetrack::face::observation::Observation;
 
 /// The engine; `None`, said aloud, where its models or runtime are not installed.
 pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Box<dyn Engine>> {
@@ -16,4 +23,21 @@ pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Box<dyn Engine>
         }
         Err(reason) => panic!("{}: {reason}", kind.name()),
     }
+}
+
+/// Faces in an image, with everything that the engine measures.
+pub fn look(engine: &mut dyn Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
+    let time = Duration::from_millis(time_ms);
+    engine::look(engine, &Frame { image, time }).unwrap()
+}
+
+/// As [`look`], in tightly packed RGB.
+pub fn look_at_rgb(
+    engine: &mut dyn Engine,
+    (width, height): (usize, usize),
+    rgb: &[u8],
+    time_ms: u64,
+) -> Vec<Observation> {
+    let image = ImageView::rgb(width, height, rgb).unwrap();
+    look(engine, image, time_ms)
 }

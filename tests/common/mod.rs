@@ -5,6 +5,7 @@
 pub mod clip;
 pub mod drawn;
 pub mod engine;
+pub mod faces;
 pub mod player;
 pub mod reports;
 pub mod tool;

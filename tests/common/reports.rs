@@ -3,54 +3,9 @@
 
 use std::sync::Arc;
 
-use gstfacetrack::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
-use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::model::ModelFile;
-use gstfacetrack::face::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation};
 use gstfacetrack::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use gstfacetrack::meta::FaceTrackMeta;
-
-/// A face of which only the box is known.
-pub fn face(id: u32, x: f32) -> TrackedFace {
-    TrackedFace {
-        id,
-        face: Observation::from_bbox(Rect::new(x, 120.5, 80.25, 96.75)),
-    }
-}
-
-/// A face with everything that MediaPipe's engine reports.
-pub fn full_face(id: u32, x: f32) -> TrackedFace {
-    let mut tracked = face(id, x);
-    let face = &mut tracked.face;
-    face.confidence = Some(0.875);
-    face.landmarks = Some(Landmarks::new(
-        LandmarkScheme::MediaPipe478,
-        (0..478)
-            .map(|i| Landmark {
-                x: x + i as f32 / 6.0,
-                y: 120.5 + i as f32 / 5.0,
-                z: i as f32 / 40.0 - 6.0,
-            })
-            .collect(),
-    ));
-    face.key_points = vec![Point::new(x + 10.5, 150.25); 6];
-    face.blendshapes = Some(Blendshapes::new(
-        MEDIAPIPE_CHANNELS
-            .iter()
-            .map(|name| name.to_string())
-            .collect(),
-        (0..52).map(|i| i as f32 / 64.0).collect(),
-    ));
-    face.pose = Some(HeadPose {
-        matrix: [
-            [1.0, 0.0, 0.0, 0.5],
-            [0.0, 1.0, 0.0, -1.25],
-            [0.0, 0.0, 1.0, -40.0],
-            [0.0, 0.0, 0.0, 1.0],
-        ],
-    });
-    tracked
-}
 
 /// A report on a frame of 1280×720.
 pub fn report(faces: Vec<TrackedFace>) -> FrameReport {

@@ -21,6 +21,8 @@ pub struct Files {
     pub clip: PathBuf,
     models: Vec<PathBuf>,
     runtime: PathBuf,
+    /// Families of models that are not there, as they may where no package has them.
+    without: Vec<String>,
 }
 
 impl Files {
@@ -39,12 +41,15 @@ impl Files {
         if !clip.is_file() {
             return Err(format!("{} is missing", clip.display()));
         }
-        let models = manifest::manifest()
-            .usable()
-            .filter(|file| file.kind == FileKind::Model)
-            .map(|file| locate::model(&file.name, &file.family, None, None))
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.to_string())?;
+        let (mut models, mut without) = (Vec::new(), Vec::new());
+        let known = manifest::manifest().usable();
+        for file in known.filter(|file| file.kind == FileKind::Model) {
+            match locate::model(&file.name, &file.family, None, None) {
+                Ok(path) => models.push(path),
+                Err(_) if !file.is_packaged() => without.push(file.family.clone()),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
         let runtime = locate::runtime(None)
             .into_iter()
             .find(|path| path.is_file())
@@ -53,7 +58,18 @@ impl Files {
             clip,
             models,
             runtime,
+            without,
         })
+    }
+
+    /// Whether the models of the engine in `command` are there; says so otherwise.
+    fn are_enough_for(&self, command: &str) -> bool {
+        let lacks = |family: &&String| command.contains(&format!("engine={family}"));
+        let missing = self.without.iter().find(lacks);
+        if let Some(family) = missing {
+            eprintln!("SKIPPED: models of {family} are missing: {command}");
+        }
+        missing.is_none()
     }
 
     /// `tool`, finding models and runtime.
@@ -81,7 +97,7 @@ pub fn run(command: &str) -> Option<Finished> {
     let script = format!("cd '{}' && {command}", folder.path().display());
     let mut tool = Tool::new("timeout").arg(TIMEOUT).arg("sh").arg("-c");
     if needs_files(&command) {
-        let files = Files::find()?;
+        let files = Files::find().filter(|files| files.are_enough_for(&command))?;
         for name in CLIP_NAMES {
             symlink(&files.clip, folder.path().join(name)).expect("a link to the clip");
         }

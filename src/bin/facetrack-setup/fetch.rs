@@ -45,23 +45,41 @@ pub enum FetchError {
 /// Fetches the files called `names`, or all that this machine's processor can use.
 ///
 /// # Errors
-/// When one of them can't be had; the others are fetched all the same.
+/// When one of them can't be had; the others are fetched all the same. Of all, those that no package has may be missing.
 pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
     let files = chosen(manifest, names)?;
     let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
     let store = Store::open(&root)?;
     println!("Files under {}:", root.display());
-    let mut missing = 0;
+    let mut missing = Vec::new();
     for (index, file) in files.iter().enumerate() {
         let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
         if !ensure(&store, file, &step)? {
-            missing += 1;
+            missing.push(*file);
         }
     }
-    if missing > 0 {
-        return Err(FetchError::Unavailable(missing));
+    let (needed, spared): (Vec<_>, Vec<_>) = missing
+        .into_iter()
+        .partition(|file| file.is_packaged() || !names.is_empty());
+    if !spared.is_empty() {
+        println!("{}", without(&spared));
     }
-    Ok(())
+    match needed.len() {
+        0 => Ok(()),
+        missing => Err(FetchError::Unavailable(missing)),
+    }
+}
+
+/// What it means that `files` are not there, which their makers' servers alone have.
+fn without(files: &[&KnownFile]) -> String {
+    let lost: Vec<_> = files
+        .iter()
+        .map(|file| format!("\n  - {}: {}", file.name, file.purpose))
+        .collect();
+    format!(
+        "Not there, since their makers' servers alone have them:{}\nEverything else works without them.",
+        lost.concat()
+    )
 }
 
 /// Where the file `name` belongs, fetched or not.

@@ -19,9 +19,9 @@ use crate::face::engine::{
 use crate::face::model::ModelFile;
 use crate::face::observation::{LandmarkScheme, Observation};
 use crate::face::options::choices;
-use faces::Faces;
 use tracking::Tracking;
 
+pub use faces::{CalibrationError, Faces};
 #[cfg(feature = "onnx")]
 pub use load::load;
 pub use networks::{LandmarkContract, Networks, Opened, PEAK_VALUES};
@@ -108,22 +108,15 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 
 impl OpenSeeFace {
     /// The engine that runs `networks`, which are in `files`.
-    ///
-    /// # Errors
-    /// [`EngineError::Model`] when a network does not run.
-    pub fn new(
-        networks: Networks,
-        files: Vec<ModelFile>,
-        config: &EngineConfig,
-    ) -> Result<Self, EngineError> {
-        Ok(Self {
+    pub fn new(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Self {
+        Self {
             info: EngineInfo {
                 models: files,
                 ..describe(config)
             },
-            tracking: Tracking::new(networks, config)?,
-            faces: Faces::new(config),
-        })
+            faces: Faces::new(config, &networks.contract),
+            tracking: Tracking::new(networks, config),
+        }
     }
 }
 
@@ -133,8 +126,9 @@ impl Engine for OpenSeeFace {
     }
 
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        self.faces.begin_frame();
-        Ok(self.tracking.process(&frame.image)?)
+        let faces = self.tracking.process(&frame.image)?;
+        self.faces.begin_frame(&faces);
+        Ok(faces)
     }
 
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
@@ -162,7 +156,7 @@ impl Engine for OpenSeeFace {
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
         self.faces
             .set_calibration(calibration)
-            .map_err(EngineError::Config)
+            .map_err(|reason| EngineError::Config(reason.to_string()))
     }
 
     fn reset_calibration(&mut self) {

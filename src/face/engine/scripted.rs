@@ -8,6 +8,7 @@
 //!   of the frame's height a side, that moves by `dx`, `dy` a frame, turns back at the frame's edges, and is seen in the
 //!   frames `from` to `to`;
 //! - `landmarks`: faces carry landmarks, blendshapes and a pose;
+//! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
 //! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics.
 
 use std::f32::consts::TAU;
@@ -37,6 +38,7 @@ const JAW_PERIOD: u64 = 50;
 pub struct Script {
     faces: Vec<ScriptedFace>,
     detail: Detail,
+    learns: bool,
     fail_at: Option<u64>,
     panic_at: Option<u64>,
 }
@@ -129,11 +131,12 @@ impl Script {
         match verb {
             "face" => self.faces.push(read_face(&pairs)?),
             "landmarks" => self.detail = Detail::Landmarks,
+            "learns" => self.learns = true,
             "fail" => self.fail_at = Some(read_at(verb, &pairs)?),
             "panic" => self.panic_at = Some(read_at(verb, &pairs)?),
             _ => {
                 return Err(format!(
-                    "unknown clause {verb:?}, there are: face, landmarks, fail, panic"
+                    "unknown clause {verb:?}, there are: face, landmarks, learns, fail, panic"
                 ));
             }
         }
@@ -187,6 +190,12 @@ fn read<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
         .map_err(|_| format!("{value:?} is no value of {key}"))
 }
 
+/// What an engine that learns has learned.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Learned {
+    frames: u64,
+}
+
 /// The engine.
 #[derive(Debug)]
 pub struct Scripted {
@@ -196,6 +205,7 @@ pub struct Scripted {
     /// Of the last frame; 0 before the first.
     number: u64,
     origin: Origin,
+    learned: Option<Learned>,
 }
 
 impl Scripted {
@@ -207,6 +217,7 @@ impl Scripted {
         let script = Script::of(config)?;
         Ok(Self {
             info: script.info(config.running_mode),
+            learned: script.learns.then(Learned::default),
             script,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
             number: 0,
@@ -254,6 +265,9 @@ impl Engine for Scripted {
             }
             .into());
         }
+        if let Some(learned) = &mut self.learned {
+            learned.frames += 1;
+        }
         let size = (frame.image.width() as f32, frame.image.height() as f32);
         let faces = self
             .script
@@ -283,6 +297,24 @@ impl Engine for Scripted {
 
     fn reset(&mut self) {
         self.origin = Origin::Detected;
+    }
+
+    fn calibration(&self) -> Option<String> {
+        let learned = self.learned.as_ref()?;
+        serde_json::to_string(learned).ok()
+    }
+
+    fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
+        if self.learned.is_none() {
+            return Err(EngineError::learns_nothing(self.info.name));
+        }
+        let learned = serde_json::from_str(calibration);
+        self.learned = Some(learned.map_err(|error| EngineError::Config(error.to_string()))?);
+        Ok(())
+    }
+
+    fn reset_calibration(&mut self) {
+        self.learned = self.script.learns.then(Learned::default);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The options of the element `facetrack`.
 
-use super::{Access, OptionSpec, choices, env, env_of, env_switch};
+use super::{Access, OptionSpec, choices, env, env_number_of, env_of, env_switch};
 use crate::face::device::DeviceChoice;
 use crate::face::engine::openseeface::PnpPoints;
 use crate::face::engine::{EngineKind, RunningMode};
@@ -194,9 +194,9 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "calibration-file",
         None,
-        "File with the faces' ranges of expression: read at the start where it exists, written at the stream's end; unset = none",
+        "File that keeps what is learned of each face's range of expression: read at the start where it exists, written at the stream's end; the action signal reset-calibration starts anew; unset = none",
     )
-    .engines(OPENSEEFACE),
+    .engines(&["openseeface", "scripted"]),
     OptionSpec::float(
         "jaw-open-scale",
         (0.0, 1000.0, 1.0),
@@ -287,7 +287,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .env(&[
         env_of("opencv-yunet-pyfeat", "STEP5_FACEMESH_ONNX_PATH"),
         env_of("openseeface", "STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH"),
-        env_of("openseeface", "STEP5_OPENSEEFACE_MODEL_ID"),
+        env_number_of("openseeface", "STEP5_OPENSEEFACE_MODEL_ID", (-3, 4)),
     ])
     .engines(&["opencv-yunet-pyfeat", "openseeface"]),
     OptionSpec::text(
@@ -394,6 +394,6 @@ pub const FACETRACK: &[OptionSpec] = &[
         .access(Access::ReadOnly),
     OptionSpec::structure(
         "capabilities",
-        "What the chosen engine measures: landmark scheme and count, key points, blendshape channels, pose, and whether frames depend on one another",
+        "What the chosen engine measures: landmark scheme and count, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, and whether frames depend on one another",
     ),
 ];

@@ -117,6 +117,13 @@ pub enum EnvRule {
     Value,
     /// It is a switch: where it is on, the option has this value.
     Switch(i32),
+    /// It holds a whole number that the option takes as text.
+    Number {
+        /// Least.
+        min: i32,
+        /// Greatest.
+        max: i32,
+    },
 }
 
 /// A variable that holds the value for every engine.
@@ -134,6 +141,19 @@ pub const fn env_of(engine: &'static str, variable: &'static str) -> EnvDefault 
         variable,
         engine: Some(engine),
         rule: EnvRule::Value,
+    }
+}
+
+/// A variable that holds a whole number from `min` to `max` as the value for one engine, of an option that is text.
+pub const fn env_number_of(
+    engine: &'static str,
+    variable: &'static str,
+    (min, max): (i32, i32),
+) -> EnvDefault {
+    EnvDefault {
+        variable,
+        engine: Some(engine),
+        rule: EnvRule::Number { min, max },
     }
 }
 
@@ -400,6 +420,12 @@ impl OptionSpec {
             EnvRule::Switch(value) => parse_switch(text)
                 .map(|on| on.then_some(Value::Int(value)))
                 .ok_or_else(|| "not true or false".to_owned()),
+            EnvRule::Number { min, max } => match text.trim().parse::<i32>() {
+                Ok(number) if (min..=max).contains(&number) => {
+                    Ok(Some(Value::Text(number.to_string())))
+                }
+                _ => Err(format!("not an integer from {min} to {max}")),
+            },
         }
     }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Faces as objects of a record (track-json: tracked_objects). Struct fields are in the order of the JSON's keys.
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::ser::{Serialize, Serializer};
 
+use super::detail::DetailJson;
+use super::number::{Thousandths, all_finite};
 use super::profile::ChannelsJson;
 use super::{Detail, Export};
-use crate::face::geometry::{Point, Rect};
-use crate::face::observation::{HeadPose, Landmark, Landmarks, Observation};
+use crate::face::blendshape::{BlendshapeSource, Blendshapes};
+use crate::face::geometry::Rect;
+use crate::face::observation::Observation;
 use crate::face::report::TrackedFace;
 use crate::face::speaking::{JAW_THRESHOLD, Speaking, VisualEvidence};
 
@@ -82,16 +85,10 @@ pub(super) struct DenseObject<'a> {
     speaking_confidence: f32,
     speaking_method: &'static str,
     speaking_sources: SpeakingSources,
+    #[serde(flatten)]
+    detail: Option<DetailJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    landmarks: Option<LandmarksJson<'a>>,
-    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
-    bbox: Option<[Thousandths; 4]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_points: Option<Vec<[Thousandths; 2]>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pose: Option<PoseJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<&'static str>,
+    blendshapes_source: Option<&'static str>,
 }
 
 impl<'a> DenseObject<'a> {
@@ -99,7 +96,6 @@ impl<'a> DenseObject<'a> {
         let face = placed.face;
         let blendshapes = face.blendshapes.as_ref();
         let speaking = Speaking::from_blendshapes(blendshapes);
-        let verbose = (export.detail == Detail::Verbose).then_some(face);
         Self {
             id: ObjectId(placed.id),
             centroid_x: placed.centroid.0,
@@ -120,13 +116,17 @@ impl<'a> DenseObject<'a> {
             speaking_sources: SpeakingSources {
                 visual: speaking.visual.map(VisualJson::from),
             },
-            landmarks: verbose.and_then(|face| LandmarksJson::new(face.landmarks.as_ref()?)),
-            bbox: verbose.map(|face| rect_json(&face.bbox)),
-            key_points: verbose.and_then(|face| key_points_json(&face.key_points)),
-            pose: verbose.and_then(|face| PoseJson::new(face.pose.as_ref()?)),
-            origin: verbose.map(|face| face.origin.name()),
+            detail: (export.detail == Detail::Verbose).then(|| DetailJson::new(face)),
+            blendshapes_source: blendshapes.and_then(|channels| told_source(channels, export)),
         }
     }
+}
+
+/// Readers of plain records take blendshapes, and the speech told from them, for measured, so that derived ones say it.
+fn told_source(channels: &Blendshapes, export: &Export) -> Option<&'static str> {
+    let source = channels.source();
+    let told = export.detail == Detail::Verbose || source == BlendshapeSource::Derived;
+    told.then(|| source.name())
 }
 
 /// An object of a reduced frame.
@@ -166,18 +166,6 @@ impl Serialize for ObjectId {
     }
 }
 
-/// A number with three decimals.
-#[derive(Clone, Copy)]
-struct Thousandths(f32);
-
-impl Serialize for Thousandths {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rounded = (f64::from(self.0) * 1000.0).round() / 1000.0;
-        // Adding 0 turns −0 into 0.
-        serializer.serialize_f64(rounded + 0.0)
-    }
-}
-
 /// Evidence by its kind.
 #[derive(serde::Serialize)]
 struct SpeakingSources {
@@ -202,59 +190,4 @@ impl From<VisualEvidence> for VisualJson {
             confidence: visual.confidence,
         }
     }
-}
-
-/// `[[x,y,z]…]`, px.
-struct LandmarksJson<'a>(&'a [Landmark]);
-
-impl<'a> LandmarksJson<'a> {
-    /// `None` where a point has no finite position.
-    fn new(landmarks: &'a Landmarks) -> Option<Self> {
-        let points = &landmarks.points;
-        points
-            .iter()
-            .all(|p| all_finite(&[p.x, p.y, p.z]))
-            .then_some(Self(points))
-    }
-}
-
-impl Serialize for LandmarksJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|p| [p.x, p.y, p.z].map(Thousandths)))
-    }
-}
-
-/// `matrix` as rows, and angles in degrees.
-struct PoseJson(HeadPose);
-
-impl PoseJson {
-    fn new(pose: &HeadPose) -> Option<Self> {
-        all_finite(pose.matrix.as_flattened()).then_some(Self(*pose))
-    }
-}
-
-impl Serialize for PoseJson {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let angles = self.0.euler_degrees();
-        let mut pose = serializer.serialize_struct("Pose", 4)?;
-        pose.serialize_field("matrix", &self.0.matrix)?;
-        pose.serialize_field("yaw", &Thousandths(angles.yaw))?;
-        pose.serialize_field("pitch", &Thousandths(angles.pitch))?;
-        pose.serialize_field("roll", &Thousandths(angles.roll))?;
-        pose.end()
-    }
-}
-
-fn rect_json(rect: &Rect) -> [Thousandths; 4] {
-    [rect.x, rect.y, rect.width, rect.height].map(Thousandths)
-}
-
-/// `[[x,y]…]`, px; `None` without points, or where one has no finite position.
-fn key_points_json(points: &[Point]) -> Option<Vec<[Thousandths; 2]>> {
-    let known = !points.is_empty() && points.iter().all(|p| all_finite(&[p.x, p.y]));
-    known.then(|| points.iter().map(|p| [p.x, p.y].map(Thousandths)).collect())
-}
-
-fn all_finite(values: &[f32]) -> bool {
-    values.iter().all(|value| value.is_finite())
 }

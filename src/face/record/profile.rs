@@ -98,26 +98,25 @@ impl BlendshapeProfile {
             Self::MouthAndTongue => measured()
                 .filter(|(name, _)| is_mouth(name) || *name == TONGUE)
                 .collect(),
-            Self::Mediapipe => neutral_if_missing(blendshapes)
-                .into_iter()
-                .chain(measured().filter(|(name, _)| *name != TONGUE))
-                .collect(),
+            Self::Mediapipe => measured().filter(|(name, _)| *name != TONGUE).collect(),
             Self::Custom(keys) => keys
                 .iter()
                 .filter_map(|key| Some((key.as_str(), blendshapes.get(key)?)))
                 .collect(),
         };
         channels.retain(|(_, value)| value.is_finite());
-        (!channels.is_empty()).then_some(ChannelsJson(channels))
+        if channels.is_empty() {
+            return None;
+        }
+        if *self == Self::Mediapipe && blendshapes.get(NEUTRAL).is_none() {
+            channels.insert(0, (NEUTRAL, 0.0));
+        }
+        Some(ChannelsJson(channels))
     }
 }
 
 fn is_mouth(name: &str) -> bool {
     name.starts_with("mouth") || name.starts_with("jaw")
-}
-
-fn neutral_if_missing(blendshapes: &Blendshapes) -> Option<(&'static str, f32)> {
-    blendshapes.get(NEUTRAL).is_none().then_some((NEUTRAL, 0.0))
 }
 
 /// Name → value.
@@ -203,6 +202,22 @@ mod tests {
         );
     }
 
+    /// As of an engine that derives the few that follow from its landmarks.
+    #[test]
+    fn few_channels_stay_few() {
+        let few = ["browInnerUp", "eyeBlinkLeft", "jawOpen"];
+        let names = |profile, measured: &[&str]| exported(profile, "", measured);
+        assert_eq!(names("full", &few).expect("channels"), few);
+        assert_eq!(names("mouth", &few).expect("channels"), ["jawOpen"]);
+        assert_eq!(
+            names("mediapipe", &few).expect("channels"),
+            [NEUTRAL, "browInnerUp", "eyeBlinkLeft", "jawOpen"]
+        );
+        for profile in ["full", "mouth", "mediapipe"] {
+            assert_eq!(names(profile, &[]), None, "{profile}");
+        }
+    }
+
     #[test]
     fn an_unknown_profile_is_refused_with_the_list() {
         let error = BlendshapeProfile::from_name("lips", "").expect_err("no such profile");
@@ -216,6 +231,8 @@ mod tests {
     fn values_that_are_not_finite_are_left_out() {
         let names = ["jawOpen", "jawLeft"].map(str::to_owned).into();
         let broken = Blendshapes::new(names, vec![f32::NAN, f32::INFINITY]);
-        assert!(BlendshapeProfile::Full.apply(&broken).is_none());
+        for profile in [BlendshapeProfile::Full, BlendshapeProfile::Mediapipe] {
+            assert!(profile.apply(&broken).is_none());
+        }
     }
 }

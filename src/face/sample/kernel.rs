@@ -9,101 +9,117 @@ use fearless_simd::{Level, Simd, dispatch};
 use super::grid::{Grid, LANES, Lanes, STEPS};
 use super::level::round;
 use super::source::{Gray, PackedRgb, Source, Yuv};
-use super::{Border, CHANNELS, Crop, Layout};
+use super::{Border, CHANNELS, Crop, Layout, ValueRange, Window};
 use crate::face::image::ImageView;
 use crate::face::image::PixelFormat::*;
 
-/// Fills `tensor`, which has the crop's length, with the image's colours at the grid's positions.
-pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, tensor: &mut [f32]) {
+/// Fills `tensor`, which has the crop's length, with the colours of the image's `window` at the grid's positions.
+pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor: &mut [f32]) {
+    let target = Target { crop, grid, window };
     match image.format() {
-        Rgb | Bgr => fill_from(&PackedRgb::<3>::new(image), crop, grid, tensor),
-        Rgbx | Bgrx | Xrgb | Xbgr => fill_from(&PackedRgb::<4>::new(image), crop, grid, tensor),
-        Gray8 => fill_from(&Gray::new(image), crop, grid, tensor),
-        Nv12 | Nv21 => fill_from(&Yuv::semi_planar(image), crop, grid, tensor),
-        I420 | Yv12 => fill_from(&Yuv::planar(image), crop, grid, tensor),
-        Yuy2 | Uyvy => fill_from(&Yuv::packed(image), crop, grid, tensor),
+        Rgb | Bgr => target.fill(&PackedRgb::<3>::new(image), tensor),
+        Rgbx | Bgrx | Xrgb | Xbgr => target.fill(&PackedRgb::<4>::new(image), tensor),
+        Gray8 => target.fill(&Gray::new(image), tensor),
+        Nv12 | Nv21 => target.fill(&Yuv::semi_planar(image), tensor),
+        I420 | Yv12 => target.fill(&Yuv::planar(image), tensor),
+        Yuy2 | Uyvy => target.fill(&Yuv::packed(image), tensor),
     }
 }
-
-fn fill_from<S: Source>(source: &S, crop: &Crop, grid: &Grid, tensor: &mut [f32]) {
-    dispatch!(Level::new(), simd => simd.vectorize(
-        #[inline(always)]
-        || fill_rows(source, crop, grid, tensor)
-    ))
+/// What a tensor is to show: the grid's positions in a window of the image.
+struct Target<'a> {
+    crop: &'a Crop,
+    grid: &'a Grid,
+    window: &'a Window,
 }
 
-#[inline(always)]
-fn fill_rows<S: Source>(source: &S, crop: &Crop, grid: &Grid, tensor: &mut [f32]) {
-    let mut levels = [[0.0; LANES]; 3];
-    let first = grid.whole_pixels();
-    for row in 0..crop.height {
-        for column in (0..crop.width).step_by(LANES) {
-            let pixel = first.and_then(|first| run_of_pixels(source.size(), first, column, row));
-            match pixel {
-                Some([x, y]) => source.pixels(x, y, &mut levels),
-                None => look_up(source, crop.border, grid, column, row, &mut levels),
+impl Target<'_> {
+    fn fill<S: Source>(&self, source: &S, tensor: &mut [f32]) {
+        dispatch!(Level::new(), simd => simd.vectorize(
+            #[inline(always)]
+            || self.fill_rows(source, tensor)
+        ))
+    }
+
+    #[inline(always)]
+    fn fill_rows<S: Source>(&self, source: &S, tensor: &mut [f32]) {
+        let mut levels = [[0.0; LANES]; 3];
+        let first = self.grid.whole_pixels();
+        for row in 0..self.crop.height {
+            for column in (0..self.crop.width).step_by(LANES) {
+                let pixel = first.and_then(|first| self.run_of_pixels(first, column, row));
+                match pixel {
+                    Some([x, y]) => source.pixels(x, y, &mut levels),
+                    None => self.look_up(source, column, row, &mut levels),
+                }
+                write(&levels, self.crop, column, row, tensor);
             }
-            write(&levels, crop, column, row, tensor);
+        }
+    }
+
+    /// The pixel that element (`column`, `row`) lies on, if the [`LANES`] elements from there on lie on the window's
+    /// pixels from an even column of the image on. Element (0, 0) lies on `first`.
+    #[inline(always)]
+    fn run_of_pixels(&self, first: [i32; 2], column: usize, row: usize) -> Option<[usize; 2]> {
+        let x = usize::try_from(column as i64 + i64::from(first[0])).ok()?;
+        let y = usize::try_from(row as i64 + i64::from(first[1])).ok()?;
+        let Window {
+            x: left,
+            y: top,
+            width,
+            height,
+        } = *self.window;
+        let is_seen = x >= left && x + LANES <= left + width && y >= top && y < top + height;
+        (is_seen && x.is_multiple_of(2)).then_some([x, y])
+    }
+
+    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
+    #[inline(always)]
+    fn look_up<S: Source>(
+        &self,
+        source: &S,
+        column: usize,
+        row: usize,
+        levels: &mut [Lanes<f32>; 3],
+    ) {
+        let (border, window) = (self.crop.border, self.window);
+        let x = Axis::new(self.grid.positions(0, column, row), window.x, window.width);
+        let y = Axis::new(self.grid.positions(1, column, row), window.y, window.height);
+        if border == Border::Black && (x.is_outside() || y.is_outside()) {
+            levels.as_flattened_mut().fill(0.0);
+            return;
+        }
+        source.colors(&x.inside(), &y.inside(), levels);
+        if border == Border::Black && !(x.is_inside() && y.is_inside()) {
+            fade(levels, &x, &y);
+        }
+        for level in levels.as_flattened_mut() {
+            *level = round(*level);
         }
     }
 }
 
-/// The pixel that element (`column`, `row`) lies on, if the [`LANES`] elements from there on lie on an image's pixels from
-/// an even column on.
-#[inline(always)]
-fn run_of_pixels(
-    [width, height]: [usize; 2],
-    first: [i32; 2],
-    column: usize,
-    row: usize,
-) -> Option<[usize; 2]> {
-    let x = usize::try_from(column as i64 + i64::from(first[0])).ok()?;
-    let y = usize::try_from(row as i64 + i64::from(first[1])).ok()?;
-    (x.is_multiple_of(2) && x + LANES <= width && y < height).then_some([x, y])
-}
-
-/// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
-#[inline(always)]
-fn look_up<S: Source>(
-    source: &S,
-    border: Border,
-    grid: &Grid,
-    column: usize,
-    row: usize,
-    levels: &mut [Lanes<f32>; 3],
-) {
-    let [width, height] = source.size();
-    let x = Axis::new(grid, 0, column, row, width);
-    let y = Axis::new(grid, 1, column, row, height);
-    if border == Border::Black && (x.is_outside() || y.is_outside()) {
-        levels.as_flattened_mut().fill(0.0);
-        return;
-    }
-    source.colors(&x.inside(), &y.inside(), levels);
-    if border == Border::Black && !(x.is_inside() && y.is_inside()) {
-        fade(levels, &x, &y);
-    }
-    for level in levels.as_flattened_mut() {
-        *level = round(*level);
-    }
-}
-
-/// Positions along one axis of the image, brought to at most one pixel outside it: there nothing of it is left.
+/// Positions along one axis of a window, brought to at most one pixel outside it: there nothing of it is left.
 struct Axis {
     positions: Lanes<i32>,
+    /// Index of the first pixel, in steps.
+    first: i32,
     /// Index of the last pixel, in steps.
     last: i32,
 }
 
 impl Axis {
     #[inline(always)]
-    fn new(grid: &Grid, axis: usize, column: usize, row: usize, count: usize) -> Self {
-        let mut positions = grid.positions(axis, column, row);
-        let last = (count as i32 - 1) * STEPS;
+    fn new(mut positions: Lanes<i32>, first: usize, count: usize) -> Self {
+        let last = ((first + count) as i32 - 1) * STEPS;
+        let first = first as i32 * STEPS;
         for p in &mut positions {
-            *p = (*p).clamp(-STEPS, last + STEPS);
+            *p = (*p).clamp(first - STEPS, last + STEPS);
         }
-        Self { positions, last }
+        Self {
+            positions,
+            first,
+            last,
+        }
     }
 
     /// Smallest and largest position; a row of the grid is straight, so they are at the ends.
@@ -116,34 +132,35 @@ impl Axis {
     #[inline(always)]
     fn is_outside(&self) -> bool {
         let (min, max) = self.extremes();
-        max == -STEPS || min == self.last + STEPS
+        max == self.first - STEPS || min == self.last + STEPS
     }
 
     #[inline(always)]
     fn is_inside(&self) -> bool {
         let (min, max) = self.extremes();
-        min >= 0 && max <= self.last
+        min >= self.first && max <= self.last
     }
 
     #[inline(always)]
     fn inside(&self) -> Lanes<i32> {
         let mut inside = [0; LANES];
         for (slot, p) in inside.iter_mut().zip(&self.positions) {
-            *slot = (*p).clamp(0, self.last);
+            *slot = (*p).clamp(self.first, self.last);
         }
         inside
     }
 
-    /// The part of an interpolated value that comes from inside the image, 0…1.
+    /// The part of an interpolated value that comes from inside the window, 0…1.
     #[inline(always)]
     fn coverage(&self, lane: usize) -> f32 {
         let p = self.positions[lane];
-        let steps = (p + STEPS).min(self.last + STEPS - p).min(STEPS);
+        let (from_first, from_last) = (p + STEPS - self.first, self.last + STEPS - p);
+        let steps = from_first.min(from_last).min(STEPS);
         steps as f32 / STEPS as f32
     }
 }
 
-/// Blends colours at the image's border with the black outside.
+/// Blends colours at the window's border with the black outside.
 ///
 /// Where a neighbour lies outside, a replicated border makes the colour independent of the weight along that axis, so
 /// what a black border leaves is that colour times the weight of the neighbour inside.
@@ -161,25 +178,24 @@ fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
 #[inline(always)]
 fn write(levels: &[Lanes<f32>; 3], crop: &Crop, column: usize, row: usize, tensor: &mut [f32]) {
     let count = LANES.min(crop.width - column);
-    let scale = (crop.range.max - crop.range.min) / 255.0;
-    let value = |level: f32| level * scale + crop.range.min;
+    let ValueRange { min, max } = crop.range;
+    let scale = [0, 1, 2].map(|channel: usize| (max[channel] - min[channel]) / 255.0);
     let first = row * crop.width + column;
     match crop.layout {
         Layout::Planar => {
-            for (plane, levels) in tensor
-                .chunks_exact_mut(crop.width * crop.height)
-                .zip(levels)
-            {
-                for (slot, level) in plane[first..first + count].iter_mut().zip(levels) {
-                    *slot = value(*level);
+            let planes = tensor.chunks_exact_mut(crop.width * crop.height);
+            for (channel, plane) in planes.enumerate() {
+                let slots = plane[first..first + count].iter_mut();
+                for (slot, level) in slots.zip(&levels[channel]) {
+                    *slot = level * scale[channel] + min[channel];
                 }
             }
         }
         Layout::Interleaved => {
             let pixels = tensor[first * CHANNELS..][..count * CHANNELS].chunks_exact_mut(CHANNELS);
             for (lane, pixel) in pixels.enumerate() {
-                for (slot, channel) in pixel.iter_mut().zip(levels) {
-                    *slot = value(channel[lane]);
+                for (channel, slot) in pixel.iter_mut().enumerate() {
+                    *slot = levels[channel][lane] * scale[channel] + min[channel];
                 }
             }
         }

@@ -22,9 +22,6 @@ use crate::face::image::Plane;
 
 /// Colours at positions.
 pub trait Source {
-    /// Columns and rows.
-    fn size(&self) -> [usize; 2];
-
     /// Writes red, green and blue, 0…255 and not rounded, at positions inside the image.
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]);
 

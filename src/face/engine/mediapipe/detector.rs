@@ -69,6 +69,7 @@ impl Detector {
             range: ValueRange::SIGNED,
             border: Border::Black,
             layout: Layout::Planar,
+            window: None,
         };
         if crop.sample(image, self.network.input()).is_err() {
             return Ok(Vec::new());

@@ -66,6 +66,7 @@ impl LandmarkDetector {
             range: ValueRange::UNIT,
             border: Border::Replicate,
             layout: Layout::Planar,
+            window: None,
         };
         if crop.sample(image, self.network.input()).is_err() {
             return Ok(None);

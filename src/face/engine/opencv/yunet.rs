@@ -112,6 +112,7 @@ impl Detector {
             range: ValueRange::BYTE,
             border: Border::Black,
             layout: Layout::Planar,
+            window: None,
         };
         let input = self.input.as_slice_mut().unwrap_or_default();
         crop.sample(image, input)

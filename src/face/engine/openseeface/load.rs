@@ -74,7 +74,8 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let (gaze, gaze_file) = gaze.unzip();
     let files = [Some(detector.1), Some(landmarks.1), gaze_file];
     let networks = Networks::new(detector.0, landmarks.0, gaze)?;
-    OpenSeeFace::new(networks, files.into_iter().flatten().collect(), config)
+    let files = files.into_iter().flatten().collect();
+    Ok(OpenSeeFace::new(networks, files, config))
 }
 
 /// The landmark network that the property says, the path or the number of one, or the best that is there.

@@ -25,10 +25,6 @@ impl<'a> Gray<'a> {
 }
 
 impl Source for Gray<'_> {
-    fn size(&self) -> [usize; 2] {
-        self.size
-    }
-
     #[inline(always)]
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
         let raster = Raster::new(x, y, self.size);

@@ -31,10 +31,6 @@ impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
 }
 
 impl<const BYTES: usize> Source for PackedRgb<'_, BYTES> {
-    fn size(&self) -> [usize; 2] {
-        self.size
-    }
-
     #[inline(always)]
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
         let raster = Raster::new(x, y, self.size);

@@ -94,10 +94,6 @@ impl<P: Planes> Yuv<P> {
 }
 
 impl<P: Planes> Source for Yuv<P> {
-    fn size(&self) -> [usize; 2] {
-        self.size
-    }
-
     #[inline(always)]
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
         let [columns, rows] = self.chroma_size;

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
+//! The JSON record, as its readers get it.
 
-use std::io::{Cursor, Seek, SeekFrom};
+#[path = "common/faces.rs"]
+mod faces;
+
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
+use faces::full_face;
+use gstfacetrack::face::blendshape::{BlendshapeSource, Blendshapes};
+use gstfacetrack::face::geometry::Rect;
+use gstfacetrack::face::model::ModelFile;
+use gstfacetrack::face::observation::Observation;
+use gstfacetrack::face::record::{
+    BlendshapeProfile, Detail, End, Export, FrameRecord, Metadata, Record, Storage,
+};
+use gstfacetrack::face::report::{FrameStatus, ReportSource, TrackedFace};
 use serde_json::Value as Json;
-
-use super::*;
-use crate::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
-use crate::face::geometry::{Point, Rect};
-use crate::face::model::ModelFile;
-use crate::face::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation};
-use crate::face::report::ReportSource;
 
 /// A storage that others can look into, with room for `room` bytes.
 #[derive(Clone)]
@@ -108,40 +114,6 @@ fn at(id: u32, bbox: Rect) -> TrackedFace {
     TrackedFace { id, face }
 }
 
-/// A face with all that there is to report; with key points, its centre is that of the box.
-fn full_face() -> TrackedFace {
-    let mut tracked = at(1, Rect::new(568.7, 166.2, 232.9, 270.5));
-    let face = &mut tracked.face;
-    face.confidence = Some(0.987_65);
-    face.landmarks = Some(Landmarks::new(
-        LandmarkScheme::MediaPipe478,
-        (0..478)
-            .map(|i| Landmark {
-                x: 600.123_4 + i as f32 * 0.391,
-                y: 200.987_6 + i as f32 * 0.419,
-                z: -20.5 + i as f32 * 0.077,
-            })
-            .collect(),
-    ));
-    face.key_points = vec![Point::new(640.0, 250.1234); 6];
-    face.blendshapes = Some(Blendshapes::new(
-        MEDIAPIPE_CHANNELS
-            .iter()
-            .map(|name| name.to_string())
-            .collect(),
-        (0..52).map(|i| 0.012_345 * i as f32).collect(),
-    ));
-    face.pose = Some(HeadPose {
-        matrix: [
-            [1.0, 0.0, 0.0, 0.5],
-            [0.0, 1.0, 0.0, -1.25],
-            [0.0, 0.0, 1.0, -40.0],
-            [0.0, 0.0, 0.0, 1.0],
-        ],
-    });
-    tracked
-}
-
 fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
     FrameRecord {
         pts: Some(pts),
@@ -222,8 +194,8 @@ fn dense_is_the_specified_sample() {
 
 #[test]
 fn verbose_adds_its_keys_after_the_others() {
-    let plain = dense_frame(&[full_face()], Export::default());
-    let detailed = dense_frame(&[full_face()], verbose());
+    let plain = dense_frame(&[full_face(1, 600.123_4)], Export::default());
+    let detailed = dense_frame(&[full_face(1, 600.123_4)], verbose());
     let (plain, detailed) = (
         &plain["tracked_objects"][0],
         &detailed["tracked_objects"][0],
@@ -234,16 +206,25 @@ fn verbose_adds_its_keys_after_the_others() {
     assert_eq!(added[..17], known);
     assert_eq!(
         added[17..],
-        ["landmarks", "box", "key_points", "pose", "origin"]
+        [
+            "landmarks",
+            "box",
+            "key_points",
+            "pose",
+            "gaze",
+            "features",
+            "origin",
+            "landmark_confidence",
+            "eye_openness",
+            "fit",
+            "blendshapes_source",
+        ]
     );
 
     assert_eq!(detailed["landmarks"].as_array().map(Vec::len), Some(478));
-    assert_eq!(
-        detailed["landmarks"][0].to_string(),
-        "[600.123,200.988,-20.5]"
-    );
-    assert_eq!(detailed["box"].to_string(), "[568.7,166.2,232.9,270.5]");
-    assert_eq!(detailed["key_points"][0].to_string(), "[640.0,250.123]");
+    assert_eq!(detailed["landmarks"][0].to_string(), "[600.123,120.5,-6.0]");
+    assert_eq!(detailed["box"].to_string(), "[600.123,120.5,80.25,96.75]");
+    assert_eq!(detailed["key_points"][0].to_string(), "[610.623,150.25]");
     assert_eq!(keys(&detailed["pose"]), ["matrix", "yaw", "pitch", "roll"]);
     assert_eq!(
         detailed["pose"]["matrix"][1].to_string(),
@@ -251,6 +232,64 @@ fn verbose_adds_its_keys_after_the_others() {
     );
     assert_eq!(detailed["origin"], "detected");
     assert_eq!(detailed["confidence"].to_string(), "0.988");
+    assert_eq!(
+        detailed["gaze"].to_string(),
+        concat!(
+            r#"{"right":{"x":622.498,"y":148.5,"confidence":0.75},"#,
+            r#""left":{"x":658.248,"y":148.5,"confidence":0.5}}"#
+        )
+    );
+    assert_eq!(keys(&detailed["features"]).len(), 14);
+    assert_eq!(detailed["features"]["eye_l"].to_string(), "-0.25");
+    assert_eq!(detailed["features"]["mouth_wide"].to_string(), "0.5625");
+    assert_eq!(
+        detailed["landmark_confidence"].as_array().map(Vec::len),
+        Some(478)
+    );
+    assert_eq!(detailed["landmark_confidence"][239].to_string(), "0.5");
+    assert_eq!(detailed["eye_openness"].to_string(), "[0.813,0.75]");
+    let fit = &detailed["fit"];
+    assert_eq!(
+        keys(fit),
+        [
+            "success",
+            "error",
+            "quaternion",
+            "euler",
+            "rotation",
+            "translation",
+            "landmarks_3d",
+            "projected",
+        ]
+    );
+    assert_eq!(fit["quaternion"].to_string(), "[0.5,-0.5,0.5,0.5]");
+    assert_eq!(fit["landmarks_3d"][481].to_string(), "[0.5,-0.25,0.125]");
+    assert_eq!(fit["projected"][2].to_string(), "[640.373,160.5]");
+    assert_eq!(detailed["blendshapes_source"], "measured");
+}
+
+/// Also where a reader knows the seventeen keys alone, and where a profile leaves nothing but the speech.
+#[test]
+fn derived_blendshapes_say_so_after_the_known_keys() {
+    let mut face = at(1, Rect::new(0.0, 0.0, 10.0, 10.0));
+    let derived = channels(&[("eyeBlinkLeft", 0.25), ("jawOpen", 0.5)]);
+    face.face.blendshapes = Some(derived.from_source(BlendshapeSource::Derived));
+    let silent = Export {
+        profile: BlendshapeProfile::None,
+        ..Export::default()
+    };
+    for (export, added) in [
+        (Export::default(), &["blendshapes_source"][..]),
+        (silent, &["blendshapes_source"]),
+        (verbose(), &["box", "origin", "blendshapes_source"]),
+    ] {
+        let frame = dense_frame(&[face.clone()], export);
+        let object = &frame["tracked_objects"][0];
+        assert_eq!(keys(object)[16], "speaking_sources");
+        assert_eq!(keys(object)[17..], *added);
+        assert_eq!(object["blendshapes_source"], "derived");
+        assert_eq!(object["is_speaking"], true);
+    }
 }
 
 #[test]
@@ -307,10 +346,21 @@ fn faces_are_sorted_and_truncated_toward_zero() {
 
 #[test]
 fn numbers_that_are_not_finite_never_reach_the_file() {
-    let mut broken = full_face();
-    broken.id = 7;
+    let mut broken = full_face(7, 600.123_4);
     let nan = f32::NAN;
     let face = &mut broken.face;
+    if let Some(landmarks) = &mut face.landmarks {
+        landmarks.confidences[2] = nan;
+    }
+    if let Some(gaze) = &mut face.gaze {
+        gaze.left.position.y = f32::NEG_INFINITY;
+    }
+    if let Some(features) = &mut face.features {
+        features.0[3] = nan;
+    }
+    if let Some(fit) = &mut face.fit {
+        fit.points[1][2] = nan;
+    }
     face.confidence = Some(nan);
     face.key_points[1].x = f32::INFINITY;
     if let Some(pose) = &mut face.pose {
@@ -323,13 +373,15 @@ fn numbers_that_are_not_finite_never_reach_the_file() {
     assert_eq!(objects.len(), 1);
     assert_eq!(objects[0]["confidence"].to_string(), "0.0");
     assert_eq!(objects[0]["blendshapes"].to_string(), r#"{"jawLeft":0.5}"#);
-    assert_eq!(keys(&objects[0])[17..], ["landmarks", "box", "origin"]);
+    let left = ["box", "origin", "blendshapes_source"];
+    assert_eq!(keys(&objects[0])[17], "landmarks");
+    assert_eq!(keys(&objects[0])[18..], left);
 
     if let Some(landmarks) = &mut broken.face.landmarks {
         landmarks.points[3].z = nan;
     }
     let frame = dense_frame(&[broken], verbose());
-    assert_eq!(keys(&frame["tracked_objects"][0])[17..], ["box", "origin"]);
+    assert_eq!(keys(&frame["tracked_objects"][0])[17..], left);
 }
 
 #[test]
@@ -384,7 +436,9 @@ fn metadata_that_outgrows_its_place_leaves_the_counts_right() {
 fn jsonl_has_a_header_and_a_trailer() {
     let disk = Disk::new();
     let mut record = Record::jsonl(disk.clone(), Export::default(), metadata());
-    record.frame(&tracked(&[full_face()], 0)).expect("room");
+    record
+        .frame(&tracked(&[full_face(1, 600.123_4)], 0))
+        .expect("room");
     assert_eq!(disk.text().lines().count(), 2, "flushed per line");
     record
         .frame(&FrameRecord::empty(FrameStatus::Skipped, Some(1)))
@@ -412,7 +466,9 @@ fn jsonl_has_a_header_and_a_trailer() {
 fn reduced_is_what_the_reducer_makes() {
     let disk = Disk::new();
     let mut record = Record::reduced(disk.clone(), metadata());
-    record.frame(&tracked(&[full_face()], 0)).expect("room");
+    record
+        .frame(&tracked(&[full_face(1, 600.123_4)], 0))
+        .expect("room");
     record
         .frame(&FrameRecord::empty(FrameStatus::NoFace, None))
         .expect("room");
@@ -421,8 +477,8 @@ fn reduced_is_what_the_reducer_makes() {
         disk.text(),
         concat!(
             "{\"frames_analysis\":[\n",
-            r#"{"frame":1,"tracked_objects":[{"id":"obj_1","centroid_x":685,"source":"face_landmarker","label":"face","#,
-            r#""confidence":0.988,"active_speakers":[],"bbox_width":232,"bbox_height":270}]},"#,
+            r#"{"frame":1,"tracked_objects":[{"id":"obj_1","centroid_x":640,"source":"face_landmarker","label":"face","#,
+            r#""confidence":0.988,"active_speakers":[],"bbox_width":80,"bbox_height":96}]},"#,
             "\n{\"frame\":2,\"tracked_objects\":[]}\n",
             "],\"fps\":25.0,\"total_frames\":2}\n"
         )
@@ -432,7 +488,7 @@ fn reduced_is_what_the_reducer_makes() {
 /// Every state that a crash could leave behind is a whole document.
 #[test]
 fn the_storage_holds_whole_json_after_every_frame() {
-    let faces = [full_face()];
+    let faces = [full_face(1, 600.123_4)];
     for reduced in [false, true] {
         let disk = Disk::new();
         let mut record = match reduced {
@@ -451,7 +507,7 @@ fn the_storage_holds_whole_json_after_every_frame() {
 
 #[test]
 fn a_full_disk_keeps_every_whole_write() {
-    let faces = [full_face()];
+    let faces = [full_face(1, 600.123_4)];
     for reduced in [false, true] {
         for room in [100_000, 150_000, 196_608, 250_001] {
             let disk = Disk::with_room(room);

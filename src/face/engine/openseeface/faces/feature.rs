@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A measure, relative to what was seen of it before: `Feature` in `tracker.py`.
+
+use serde::{Deserialize, Serialize};
+
+use super::remedian::Remedian;
+
+/// Share of the last value in the next: `alpha` in `Feature.__init__`, as the two below.
+const INERTIA: f32 = 0.2;
+
+/// How far an extreme can sink back, as the share of its distance from the median: `hard_factor`.
+const RETREAT: f32 = 0.15;
+
+/// Share of the way to there that it sinks in each frame: `decay`.
+const DECAY: f32 = 0.001;
+
+/// Whether a range is still learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Learning {
+    /// Every measure counts.
+    Open,
+    /// What is known stays as it is.
+    Closed,
+}
+
+/// The range of a measure: its median, and the extremes as far as they have been seen.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feature {
+    median: Remedian,
+    least: Option<Extreme>,
+    greatest: Option<Extreme>,
+    /// What the last measure came to.
+    value: f32,
+}
+
+/// The end of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Extreme {
+    at: f32,
+    /// Where it comes to rest if it is not reached again.
+    rest: f32,
+}
+
+impl Extreme {
+    fn new(at: f32, median: f32) -> Self {
+        let rest = at + RETREAT * (median - at);
+        Self { at, rest }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.at.is_finite() && self.rest.is_finite()
+    }
+
+    fn decayed(self) -> f32 {
+        self.rest * DECAY + self.at * (1.0 - DECAY)
+    }
+}
+
+impl Feature {
+    /// What the last measure came to, −1…1; 0 before the first.
+    pub fn value(&self) -> f32 {
+        self.value
+    }
+
+    /// Takes another measure. One that is less than the median by `threshold` of it begins the range, and then one that is
+    /// greater by as much.
+    pub fn update(&mut self, measure: f32, threshold: f32, learning: Learning) {
+        let value = self.relative(measure, threshold, learning);
+        // A range that decays past the measure or the median leads beyond its own end.
+        self.value = self.value * INERTIA + value.clamp(-1.0, 1.0) * (1.0 - INERTIA);
+    }
+
+    /// Whether every number is finite and every list as long as it can be.
+    pub fn is_sound(&self) -> bool {
+        self.median.is_sound()
+            && self.value.is_finite()
+            && [self.least, self.greatest]
+                .iter()
+                .flatten()
+                .all(Extreme::is_finite)
+    }
+
+    fn relative(&mut self, measure: f32, threshold: f32, learning: Learning) -> f32 {
+        let learns = learning == Learning::Open;
+        if learns {
+            self.median.push(measure);
+        }
+        let median = self.median.median();
+        let below = match self.least {
+            Some(least) => measure < least.at,
+            None => measure < median && (median - measure) / median > threshold,
+        };
+        if below {
+            if learns {
+                self.least = Some(Extreme::new(measure, median));
+            }
+            return -1.0;
+        }
+        // As in the original, the upper end is not looked for before the lower one is known.
+        let Some(mut least) = self.least else {
+            return 0.0;
+        };
+        let above = match self.greatest {
+            Some(greatest) => measure > greatest.at,
+            None => measure > median && (measure - median) / median > threshold,
+        };
+        if above {
+            if learns {
+                self.greatest = Some(Extreme::new(measure, median));
+            }
+            return 1.0;
+        }
+        let Some(mut greatest) = self.greatest else {
+            return 0.0;
+        };
+        if learns && least.at < least.rest {
+            least.at = least.decayed();
+        }
+        if learns && greatest.at > greatest.rest {
+            greatest.at = greatest.decayed();
+        }
+        (self.least, self.greatest) = (Some(least), Some(greatest));
+        if measure < median {
+            (measure - least.at) / (median - least.at) - 1.0
+        } else if measure > median {
+            (measure - median) / (greatest.at - median)
+        } else {
+            0.0
+        }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Linear equations that may have no solution, or many.
+
+use nalgebra::{Matrix6, Vector6};
+
+/// Singular values below this share of their sum count as 0: `SVBkSb` in OpenCV's `lapack.cpp`.
+const NEGLIGIBLE: f64 = 2.0 * f64::EPSILON;
+
+/// Greatest cosine of columns that count as orthogonal: `JacobiSVD` ibidem.
+const ORTHOGONAL: f64 = 10.0 * f64::EPSILON;
+
+/// Bound of the sweeps, ibidem; a handful is enough.
+const MAX_SWEEPS: usize = 30;
+
+/// The shortest `x` among those that come closest to `a·x = b`.
+///
+/// The columns of `a` are made orthogonal by rotations of pairs (Hestenes' one-sided Jacobi method), which, unlike methods
+/// through a bidiagonal matrix, keeps small singular values apart from the rounding of large ones. The first step of the
+/// pose hangs on that: its equations span thirty orders of magnitude.
+pub fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
+    let mut columns: [Vector6<f64>; 6] = std::array::from_fn(|i| a.column(i).into_owned());
+    let mut rotation: [Vector6<f64>; 6] = std::array::from_fn(|i| Vector6::ith(i, 1.0));
+    for _ in 0..MAX_SWEEPS {
+        if !sweep(&mut columns, &mut rotation) {
+            break;
+        }
+    }
+    let singular_values = columns.map(|column| column.norm());
+    let negligible = singular_values.iter().sum::<f64>() * NEGLIGIBLE;
+    let mut x = Vector6::zeros();
+    for ((column, direction), value) in columns.iter().zip(&rotation).zip(singular_values) {
+        if value > negligible {
+            x += direction * ((column / value).dot(b) / value);
+        }
+    }
+    x
+}
+
+/// Makes each pair of columns orthogonal, and rotates `others` alike; tells whether a pair was not.
+fn sweep(columns: &mut [Vector6<f64>; 6], others: &mut [Vector6<f64>; 6]) -> bool {
+    let mut changed = false;
+    for i in 0..5 {
+        for j in i + 1..6 {
+            let (p, q) = (columns[i], columns[j]);
+            let (pp, qq, pq) = (p.norm_squared(), q.norm_squared(), p.dot(&q));
+            let is_skew = pq.abs() > ORTHOGONAL * (pp * qq).sqrt();
+            if is_skew {
+                let turn = half_angle(2.0 * pq, pp - qq);
+                rotate(columns, (i, j), turn);
+                rotate(others, (i, j), turn);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// Cosine and sine of half the angle whose sine and cosine have the ratio of `y` to `x`.
+fn half_angle(y: f64, x: f64) -> (f64, f64) {
+    let length = y.hypot(x);
+    if x < 0.0 {
+        let sin = ((length - x) / (2.0 * length)).sqrt();
+        return (y / (2.0 * length * sin), sin);
+    }
+    let cos = ((length + x) / (2.0 * length)).sqrt();
+    (cos, y / (2.0 * length * cos))
+}
+
+fn rotate(vectors: &mut [Vector6<f64>; 6], (i, j): (usize, usize), (cos, sin): (f64, f64)) {
+    let (p, q) = (vectors[i], vectors[j]);
+    vectors[i] = p * cos + q * sin;
+    vectors[j] = q * cos - p * sin;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A symmetric matrix with these eigenvalues, and its eigenvectors as columns.
+    fn with_eigenvalues(values: [f64; 6]) -> (Matrix6<f64>, Matrix6<f64>) {
+        let some = Matrix6::from_fn(|row, column| ((row * 7 + column * 3) as f64).sin());
+        let vectors = some.qr().q();
+        let diagonal = Matrix6::from_diagonal(&Vector6::from(values));
+        (vectors * diagonal * vectors.transpose(), vectors)
+    }
+
+    #[test]
+    fn regular_equations_are_solved() {
+        let (a, _) = with_eigenvalues([5.0, 4.0, 3.0, 2.0, 1.0, 0.5]);
+        let x = Vector6::new(1.0, -2.0, 3.0, -4.0, 5.0, -6.0);
+        assert!((solve(&a, &(a * x)) - x).norm() < 1e-12);
+    }
+
+    #[test]
+    fn the_shortest_of_many_solutions_is_taken() {
+        let (a, vectors) = with_eigenvalues([5.0, 4.0, 3.0, 2.0, 0.0, 0.0]);
+        let x = vectors * Vector6::new(1.0, -2.0, 3.0, -4.0, 0.0, 0.0);
+        assert!((solve(&a, &(a * x)) - x).norm() < 1e-12);
+        assert_eq!(solve(&Matrix6::zeros(), &x), Vector6::zeros());
+    }
+
+    #[test]
+    fn what_rounding_leaves_of_a_zero_is_zero() {
+        let (a, vectors) = with_eigenvalues([1e34, 1e33, 3.0, 2.0, 1.0, 0.0]);
+        let x = solve(
+            &a,
+            &(vectors * Vector6::new(1e34, 2e33, 1.0, 1.0, 1.0, 1.0)),
+        );
+        let along = vectors.transpose() * x;
+        assert!((along[0] - 1.0).abs() < 1e-9 && (along[1] - 2.0).abs() < 1e-9);
+        assert!(along.rows(2, 4).norm() < 1e-6, "{along}");
+    }
+
+    #[test]
+    fn numbers_that_are_none_end() {
+        let x = solve(&Matrix6::from_element(f64::NAN), &Vector6::zeros());
+        assert_eq!(x, Vector6::zeros());
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A face's points as those of a face of the model's size, seen from the front: `normalize_pts3d` in `tracker.py`.
+
+use nalgebra::{Rotation2, Vector3};
+
+use super::fit::Points;
+use super::model;
+
+/// Pairs whose distances across are the width of a face: ends of the outline, and the corners of each eye.
+const ACROSS: [[usize; 2]; 3] = [[0, 16], model::EYES[0], model::EYES[1]];
+
+/// Pairs whose distances are the height of a nose, one below the other.
+const DOWN: [[usize; 2]; 3] = [
+    [model::BRIDGE[0], model::BRIDGE[1]],
+    [model::BRIDGE[1], model::BRIDGE[2]],
+    [model::BRIDGE[2], model::BRIDGE[3]],
+];
+
+/// The points with the tip of the nose in the middle, its bridge upright, and both sides scaled to the model's. `None` for
+/// a face so flat that it has no scale.
+pub fn normalized(points: &Points) -> Option<Points> {
+    let nose = points[model::NOSE];
+    let bridge = points[model::BRIDGE[0]] - nose;
+    let upright = Rotation2::new(std::f64::consts::FRAC_PI_2 - bridge.y.atan2(bridge.x));
+    let mut points = points.map(|point| {
+        let flat = upright * (point - nose).xy();
+        Vector3::new(flat.x, flat.y, point.z)
+    });
+    let height = mean(DOWN.map(|pair| distance(&points, pair).y / model_distance(pair).y));
+    let width = mean(ACROSS.map(|pair| (distance(&points, pair).x / model_distance(pair).x).abs()));
+    for point in &mut points {
+        point.x /= width;
+        point.y /= height;
+    }
+    let is_finite = points.iter().flatten().all(|value| value.is_finite());
+    is_finite.then_some(points)
+}
+
+fn distance(points: &Points, [from, to]: [usize; 2]) -> Vector3<f64> {
+    points[from] - points[to]
+}
+
+fn model_distance([from, to]: [usize; 2]) -> Vector3<f64> {
+    model::point(from) - model::point(to)
+}
+
+fn mean(values: [f64; 3]) -> f64 {
+    values.iter().sum::<f64>() / 3.0
+}

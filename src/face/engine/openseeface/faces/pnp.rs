@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where a model has to be for a camera to see its points at given places.
+//!
+//! OpenCV's `solvePnP` (`SOLVEPNP_ITERATIVE` with a first guess) as of version 4.12, step for step: the original starts it
+//! with the model's origin in the camera, where the equations are singular, and where the search goes from there, or
+//! whether it gets stuck, hangs on these very steps (`findExtrinsicCameraParams2` in `calibration_base.cpp`, `CvLevMarq` in
+//! `compat_ptsetreg.cpp`).
+
+use nalgebra::{Matrix2x6, Matrix3, Matrix6, Vector2, Vector3, Vector6};
+
+use super::least_norm;
+use super::rotation;
+
+/// Most steps.
+const MAX_STEPS: usize = 20;
+
+/// Relative length of a step that is the last one.
+const SMALL_STEP: f64 = f32::EPSILON as f64;
+
+/// Exponents of 10 of the damping: the first, the least and the greatest.
+const FIRST_DAMPING: i32 = -3;
+const LEAST_DAMPING: i32 = -16;
+const GREATEST_DAMPING: i32 = 16;
+
+/// A rotation and a translation, in single precision as the original keeps them from frame to frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pose {
+    /// Axis times angle, radians.
+    pub rotation: Vector3<f32>,
+    /// In units of the model.
+    pub translation: Vector3<f32>,
+}
+
+impl Pose {
+    /// At the camera, not turned.
+    pub fn origin() -> Self {
+        Self {
+            rotation: Vector3::zeros(),
+            translation: Vector3::zeros(),
+        }
+    }
+
+    fn parameters(&self) -> Vector6<f64> {
+        let (r, t) = (self.rotation.cast(), self.translation.cast());
+        Vector6::new(r.x, r.y, r.z, t.x, t.y, t.z)
+    }
+
+    /// `None` when one of them is no finite number.
+    fn from_parameters(parameters: &Vector6<f64>) -> Option<Self> {
+        let parameters = parameters.map(|value| value as f32);
+        let is_finite = parameters.iter().all(|value| value.is_finite());
+        is_finite.then(|| Self {
+            rotation: parameters.fixed_rows::<3>(0).into_owned(),
+            translation: parameters.fixed_rows::<3>(3).into_owned(),
+        })
+    }
+}
+
+/// The original's camera: `camera` in `Tracker.__init__`.
+///
+/// Its first axis points down the image and its second to the right, so that a point is (row, column); the principal
+/// point has not been exchanged with them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Camera {
+    focal_length: f64,
+    principal: Vector2<f64>,
+}
+
+impl Camera {
+    /// The camera of a frame of this width and height, px.
+    pub fn new((width, height): (usize, usize)) -> Self {
+        let (width, height) = (width as f64, height as f64);
+        Self {
+            focal_length: width,
+            principal: Vector2::new(width, height) / 2.0,
+        }
+    }
+
+    /// Where it sees a point, (row, column).
+    pub fn project(&self, point: &Vector3<f64>) -> Vector2<f64> {
+        point.xy() * inverse_depth(point) * self.focal_length + self.principal
+    }
+
+    /// The point at `depth` that it sees at (row, column).
+    pub fn unproject(&self, image: &Vector2<f64>, depth: f64) -> Vector3<f64> {
+        let ray = (image - self.principal) / self.focal_length;
+        (ray * depth).push(depth)
+    }
+}
+
+/// 1 for a point in the plane of the camera, as in `projectPoints`.
+fn inverse_depth(point: &Vector3<f64>) -> f64 {
+    if point.z == 0.0 { 1.0 } else { 1.0 / point.z }
+}
+
+/// A point of a model and where it is seen, (row, column).
+#[derive(Debug, Clone, Copy)]
+pub struct Correspondence {
+    /// In units of the model.
+    pub model: Vector3<f64>,
+    /// px.
+    pub image: Vector2<f64>,
+}
+
+/// The pose from which `camera` sees the points best, looked for from `guess` on; `None` when the search leaves the finite
+/// numbers. It may end where the camera sees nothing of the kind.
+pub fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option<Pose> {
+    let equations = Equations { points, camera };
+    let mut parameters = guess.parameters();
+    let mut least_error = equations.error(&parameters);
+    let mut damping = FIRST_DAMPING;
+    for _ in 0..MAX_STEPS {
+        let start = parameters;
+        let normal = equations.normal(&start);
+        let error = loop {
+            parameters = start - normal.step(damping);
+            let error = equations.error(&parameters);
+            if error > least_error {
+                damping += 1;
+                if damping <= GREATEST_DAMPING {
+                    continue;
+                }
+            }
+            break error;
+        };
+        damping = (damping - 1).max(LEAST_DAMPING);
+        least_error = error;
+        if (parameters - start).norm() / (start.norm() + f64::EPSILON) < SMALL_STEP {
+            break;
+        }
+    }
+    Pose::from_parameters(&parameters)
+}
+
+/// What is to be met.
+struct Equations<'a> {
+    points: &'a [Correspondence],
+    camera: &'a Camera,
+}
+
+impl Equations<'_> {
+    /// Root of the sum of squared distances, px.
+    fn error(&self, parameters: &Vector6<f64>) -> f64 {
+        let (matrix, translation) = transform(parameters);
+        let square = |p: &Correspondence| {
+            let seen = self.camera.project(&(matrix * p.model + translation));
+            (seen - p.image).norm_squared()
+        };
+        self.points.iter().map(square).sum::<f64>().sqrt()
+    }
+
+    /// The equations at `parameters`, linearised and squared.
+    fn normal(&self, parameters: &Vector6<f64>) -> Normal {
+        let (matrix, translation) = transform(parameters);
+        let rotation = parameters.fixed_rows::<3>(0).into_owned();
+        let derivatives = rotation::derivatives(&rotation);
+        let mut normal = Normal {
+            matrix: Matrix6::zeros(),
+            right: Vector6::zeros(),
+        };
+        for p in self.points {
+            let point = matrix * p.model + translation;
+            let turned = Matrix3::from_columns(&derivatives.map(|derivative| derivative * p.model));
+            let jacobian = self.jacobian(&point, &turned);
+            normal.matrix += jacobian.transpose() * jacobian;
+            normal.right += jacobian.transpose() * (self.camera.project(&point) - p.image);
+        }
+        normal
+    }
+
+    /// How the place in the image changes with the parameters, where the point moves by `turned` with the first three.
+    fn jacobian(&self, point: &Vector3<f64>, turned: &Matrix3<f64>) -> Matrix2x6<f64> {
+        let nearness = inverse_depth(point);
+        let seen = point.xy() * nearness;
+        let scale = nearness * self.camera.focal_length;
+        let mut jacobian = Matrix2x6::zeros();
+        let by_place = nalgebra::Matrix2x3::new(1.0, 0.0, -seen.x, 0.0, 1.0, -seen.y) * scale;
+        jacobian
+            .fixed_columns_mut::<3>(0)
+            .copy_from(&(by_place * turned));
+        jacobian.fixed_columns_mut::<3>(3).copy_from(&by_place);
+        jacobian
+    }
+}
+
+fn transform(parameters: &Vector6<f64>) -> (Matrix3<f64>, Vector3<f64>) {
+    let rotation = parameters.fixed_rows::<3>(0).into_owned();
+    let translation = parameters.fixed_rows::<3>(3).into_owned();
+    (rotation::matrix(&rotation), translation)
+}
+
+/// Normal equations of a step.
+struct Normal {
+    matrix: Matrix6<f64>,
+    right: Vector6<f64>,
+}
+
+impl Normal {
+    /// The step with a damping of ten to the power of `exponent`.
+    fn step(&self, exponent: i32) -> Vector6<f64> {
+        let damping = 10.0f64.powi(exponent);
+        let mut matrix = self.matrix;
+        for i in 0..6 {
+            matrix[(i, i)] *= 1.0 + damping;
+        }
+        least_norm::solve(&matrix, &self.right)
+    }
+}

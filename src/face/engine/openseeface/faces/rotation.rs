@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Rotations as axis and angle, as quaternion and as angles.
+
+use nalgebra::{Matrix3, Vector3};
+
+/// Smallest angle or component that is told from 0: `DBL_EPSILON` in OpenCV's `Rodrigues` and `RQDecomp3x3`.
+const EPSILON: f64 = f64::EPSILON;
+
+/// The matrix of a rotation around `vector` by its length in radians (Rodrigues' formula).
+pub fn matrix(vector: &Vector3<f64>) -> Matrix3<f64> {
+    let angle = vector.norm();
+    if angle < EPSILON {
+        return Matrix3::identity();
+    }
+    let axis = vector / angle;
+    let (sin, cos) = angle.sin_cos();
+    let (along, turned) = (axis * axis.transpose(), axis.cross_matrix());
+    Matrix3::identity() * cos + along * (1.0 - cos) + turned * sin
+}
+
+/// How [`matrix`] changes with each component of the vector.
+pub fn derivatives(vector: &Vector3<f64>) -> [Matrix3<f64>; 3] {
+    let units = [Vector3::x(), Vector3::y(), Vector3::z()];
+    let angle = vector.norm();
+    if angle < EPSILON {
+        return units.map(|unit| unit.cross_matrix());
+    }
+    let axis = vector / angle;
+    let (sin, cos) = angle.sin_cos();
+    let (outer, turn) = (axis * axis.transpose(), axis.cross_matrix());
+    let (per_outer, per_turn) = ((1.0 - cos) / angle, sin / angle);
+    units.map(|unit| {
+        let along = axis.dot(&unit);
+        Matrix3::identity() * (-sin * along)
+            + outer * ((sin - 2.0 * per_outer) * along)
+            + (unit * axis.transpose() + axis * unit.transpose()) * per_outer
+            + turn * ((cos - per_turn) * along)
+            + unit.cross_matrix() * per_turn
+    })
+}
+
+/// The inverse rotation as a quaternion (x, y, z, w): `matrix_to_quaternion` in `tracker.py`, whose receivers expect it so.
+pub fn quaternion(m: &Matrix3<f64>) -> [f64; 4] {
+    let (xx, yy, zz) = (m[(0, 0)], m[(1, 1)], m[(2, 2)]);
+    let sum = |a, b| m[(a, b)] + m[(b, a)];
+    let difference = |a, b| m[(a, b)] - m[(b, a)];
+    // The largest of the four components comes from the diagonal.
+    let (square, components) = if zz < 0.0 && xx > yy {
+        let x = 1.0 + xx - yy - zz;
+        (x, [x, sum(0, 1), sum(2, 0), difference(1, 2)])
+    } else if zz < 0.0 {
+        let y = 1.0 - xx + yy - zz;
+        (y, [sum(0, 1), y, sum(1, 2), difference(2, 0)])
+    } else if xx < -yy {
+        let z = 1.0 - xx - yy + zz;
+        (z, [sum(2, 0), sum(1, 2), z, difference(0, 1)])
+    } else {
+        let w = 1.0 + xx + yy + zz;
+        (w, [difference(1, 2), difference(2, 0), difference(0, 1), w])
+    };
+    components.map(|component| component * 0.5 / square.sqrt())
+}
+
+/// A rotation in a plane of the axes, by its cosine and sine.
+#[derive(Clone, Copy)]
+struct Givens {
+    cos: f64,
+    sin: f64,
+}
+
+impl Givens {
+    /// The rotation that takes (sin, cos) to (0, its length); none for a `sin` of 0.
+    fn removing(sin: f64, cos: f64) -> Self {
+        if sin.abs() <= EPSILON {
+            return Self { cos: 1.0, sin: 0.0 };
+        }
+        let length = sin.hypot(cos);
+        let (cos, sin) = (cos / length, sin / length);
+        Self { cos, sin }
+    }
+
+    fn inverse(self) -> Self {
+        let Self { cos, sin } = self;
+        Self { cos, sin: -sin }
+    }
+
+    /// Half a turn more.
+    fn opposite(self) -> Self {
+        let Self { cos, sin } = self;
+        Self {
+            cos: -cos,
+            sin: -sin,
+        }
+    }
+
+    fn degrees(self) -> f64 {
+        let angle = self.cos.clamp(-1.0, 1.0).acos().to_degrees();
+        if self.sin >= 0.0 { angle } else { -angle }
+    }
+}
+
+/// The rotation as angles around x, y and z in degrees: those of OpenCV's `RQDecomp3x3`.
+pub fn euler(m: &Matrix3<f64>) -> [f64; 3] {
+    let mut x = Givens::removing(m[(2, 1)], m[(2, 2)]);
+    let (c, s) = (x.cos, x.sin);
+    let m = m * Matrix3::new(1.0, 0.0, 0.0, 0.0, c, s, 0.0, -s, c);
+
+    let mut y = Givens::removing(-m[(2, 0)], m[(2, 2)]);
+    let (c, s) = (y.cos, y.sin);
+    let m = m * Matrix3::new(c, 0.0, -s, 0.0, 1.0, 0.0, s, 0.0, c);
+
+    let mut z = Givens::removing(m[(1, 0)], m[(1, 1)]);
+    let (c, s) = (z.cos, z.sin);
+    let m = m * Matrix3::new(c, s, 0.0, -s, c, 0.0, 0.0, 0.0, 1.0);
+
+    // What remains is upper triangular; its first two diagonal elements are made positive.
+    match (m[(0, 0)] < 0.0, m[(1, 1)] < 0.0) {
+        (true, true) => z = z.opposite(),
+        (true, false) => (y, z) = (y.opposite(), z.inverse()),
+        (false, true) => (x, y, z) = (x.opposite(), y.inverse(), z.inverse()),
+        (false, false) => {}
+    }
+    [x, y, z].map(Givens::degrees)
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Heat maps and the offsets that come with them.
+
+/// Values that are compared together; a few SIMD registers' worth.
+const LANES: usize = 16;
+
+/// Nearest that a value gets to 0 or 1 before its logit is taken: `logit` in `tracker.py`.
+const MARGIN: f32 = 1e-7;
+
+/// The hottest cell of a heat map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Peak {
+    /// Its index.
+    pub cell: usize,
+    /// Its value.
+    pub value: f32,
+}
+
+/// The first of the hottest cells; `None` for an empty map, or one in which a value is not finite.
+pub fn peak(map: &[f32]) -> Option<Peak> {
+    let mut hottest = [f32::NEG_INFINITY; LANES];
+    // Not a number as soon as one value is not finite.
+    let mut zeros = [0.0; LANES];
+    let mut see = |values: &[f32]| {
+        for (lane, value) in values.iter().enumerate() {
+            hottest[lane] = hottest[lane].max(*value);
+            zeros[lane] += value * 0.0;
+        }
+    };
+    let (runs, rest) = map.as_chunks::<LANES>();
+    for run in runs {
+        see(run);
+    }
+    see(rest);
+    if zeros.iter().sum::<f32>() != 0.0 {
+        return None;
+    }
+    let value = hottest.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    let cell = map.iter().position(|other| *other == value)?;
+    Some(Peak { cell, value })
+}
+
+/// The offset, in parts of the network's input, that an element of an offset map stands for: `logit_arr`. It is not a
+/// number where the element is none.
+pub fn offset(value: f32, factor: f32) -> f32 {
+    let value = value.clamp(MARGIN, 1.0 - MARGIN);
+    (value / (1.0 - value)).ln() / factor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_hottest_cells_is_the_peak() {
+        let with = |length: usize, cells: &[(usize, f32)]| {
+            let mut map = vec![-1.0; length];
+            for (cell, value) in cells {
+                map[*cell] = *value;
+            }
+            peak(&map).map(|peak| (peak.cell, peak.value))
+        };
+        for (length, cells, want) in [
+            (0, &[][..], None),
+            (1, &[], Some((0, -1.0))),
+            (784, &[(700, 0.5)], Some((700, 0.5))),
+            (784, &[(17, 0.5), (700, 0.5), (3, 0.25)], Some((17, 0.5))),
+            (49, &[(48, 1.5), (0, 1.25)], Some((48, 1.5))),
+            (49, &[(48, f32::NAN), (0, 1.25)], None),
+            (49, &[(1, f32::INFINITY)], None),
+            (49, &[(1, f32::NEG_INFINITY)], None),
+        ] {
+            assert_eq!(with(length, cells), want, "{length} {cells:?}");
+        }
+    }
+
+    #[test]
+    fn offsets_are_logits() {
+        // 16.118095 is the logit of 1 − 1e-7; f32 has 1 − 1.19e-7 for it.
+        for (value, want) in [
+            (0.5, 0.0),
+            (0.75, 3f32.ln()),
+            (0.25, -(3f32.ln())),
+            (1.0, 15.942385),
+            (7.0, 15.942385),
+            (0.0, -16.118095),
+            (f32::NEG_INFINITY, -16.118095),
+        ] {
+            for factor in [1.0, 16.0] {
+                let got = offset(value, factor);
+                assert!(
+                    (got - want / factor).abs() < 1e-5,
+                    "{value} {factor}: {got}"
+                );
+            }
+        }
+        assert!(offset(f32::NAN, 16.0).is_nan());
+    }
+}
