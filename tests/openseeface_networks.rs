@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace's networks, rewritten, against what the published ones yield (`golden/make_openseeface_networks.py`); and
-//! what becomes of damaged files and of other ones.
+//! OpenSeeFace's networks, rewritten, against what the published ones yield (`golden/make_openseeface_networks.py`), and
+//! small ones like them (`golden/make_small_openseeface.py`); what becomes of damaged files and of other ones.
 #![cfg(feature = "onnx")]
 
 #[path = "common/drawn.rs"]
@@ -14,7 +14,7 @@ use gstfacetrack::face::engine::openseeface::{PEAK_VALUES, rewrite};
 use gstfacetrack::face::engine::{EngineConfig, EngineError, EngineKind, load, openseeface};
 use gstfacetrack::face::locate;
 use gstfacetrack::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
-use gstfacetrack::face::model::{Model, ModelError};
+use gstfacetrack::face::model::{Model, ModelError, OnnxBytes};
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};
 use serde::Deserialize;
 
@@ -25,7 +25,7 @@ const TOLERANCE: f32 = 2e-5;
 /// Points of the landmark network.
 const POINTS: usize = 66;
 
-type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+type Rewrite = fn(&Path, Vec<u8>) -> Result<OnnxBytes, ModelError>;
 
 /// The networks: name of the file, name of what was recorded, the rewriting.
 const NETWORKS: [(&str, &str, Rewrite); 3] = [
@@ -72,7 +72,11 @@ fn pictures() -> Pictures {
 }
 
 fn recorded(network: &str) -> Vec<f32> {
-    let bytes = fs::read(golden("networks").join(format!("openseeface_{network}.bin"))).unwrap();
+    recorded_floats(&golden("networks").join(format!("openseeface_{network}.bin")))
+}
+
+fn recorded_floats(path: &Path) -> Vec<f32> {
+    let bytes = fs::read(path).unwrap();
     bytes
         .as_chunks::<4>()
         .0
@@ -102,7 +106,7 @@ fn network(index: usize) -> Option<OnnxModel> {
     let (file, _, rewrite) = NETWORKS[index];
     let (path, bytes) = published(file)?;
     let bytes = rewrite(&path, bytes).unwrap();
-    Some(OnnxModel::from_bytes(&runtime, &path, &bytes, SessionOptions::default()).unwrap())
+    Some(OnnxModel::from_bytes(&runtime, &path, bytes, SessionOptions::default()).unwrap())
 }
 
 fn run(model: &mut OnnxModel, input: &Array4<f32>) -> Vec<ArrayD<f32>> {
@@ -173,6 +177,57 @@ fn the_gaze_network_yields_what_the_published_one_does() {
     }
 }
 
+/// Points of the small networks.
+const FEW_POINTS: usize = 30;
+
+/// `random` of `golden/make_networks.py`.
+fn noise(seed: u32, count: usize, low: f64, high: f64) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (low + (high - low) * f64::from(state >> 8) / f64::from(1 << 24)) as f32
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+#[test]
+fn small_networks_yield_the_peaks_of_the_files() {
+    let Some(runtime) = runtime() else { return };
+    let input = noise(5, 3 * 56 * 56, -2.0, 2.0);
+    let input = Array4::from_shape_vec([1, 3, 56, 56], input).unwrap();
+    for name in ["small_openseeface", "small_plain"] {
+        let path = golden("networks").join(name).with_extension("onnx");
+        let bytes = rewrite::landmarks(&path, fs::read(&path).unwrap()).unwrap();
+        let options = SessionOptions::default();
+        let mut model = OnnxModel::from_bytes(&runtime, &path, bytes, options).unwrap();
+        let [peaks] = run(&mut model, &input).try_into().unwrap();
+        assert_eq!(peaks.shape(), [PEAK_VALUES, FEW_POINTS]);
+        compare(
+            name,
+            peaks.as_slice().unwrap(),
+            &recorded_floats(&path.with_extension("bin")),
+        );
+    }
+}
+
+#[test]
+fn networks_with_other_tensors_are_refused_before_they_are_run() {
+    let path = golden("networks").join("small_plain.onnx");
+    let bytes = fs::read(&path).unwrap();
+    assert!(rewrite::landmarks(&path, bytes.clone()).is_ok());
+    // Lengths of axes: 56 px, 90 maps.
+    for (length, other) in [(56, 57), (90, 87)] {
+        let axis = |length: u8| [0x0a, 0x02, 0x08, length];
+        let mut forged = bytes.clone();
+        let found = forged.windows(4).rposition(|window| window == axis(length));
+        let at = found.expect("the axis");
+        forged[at..at + 4].copy_from_slice(&axis(other));
+        let error = rewrite::landmarks(&path, forged).unwrap_err();
+        assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
+        assert!(error.to_string().contains("small_plain.onnx"), "{error}");
+    }
+}
+
 #[test]
 fn damaged_files_are_errors_or_other_networks_but_no_panics() {
     for (file, _, rewrite) in NETWORKS {
@@ -184,7 +239,7 @@ fn damaged_files_are_errors_or_other_networks_but_no_panics() {
             assert!(error.to_string().contains(file), "{error}");
         }
         // Nodes come first, constants after them.
-        for position in (0..60_000).step_by(131) {
+        for position in (0..60_000).step_by(331) {
             let mut damaged = bytes.clone();
             damaged[position] ^= 0x15;
             let _ = rewrite(&path, damaged);

@@ -11,7 +11,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue};
 use ort::value::{Outlet, TensorElementType, TensorRef};
 
-use super::{Model, ModelError, PROPERTY, TensorSpec};
+use super::{Model, ModelError, OnnxBytes, PROPERTY, TensorSpec};
 
 /// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
 static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
@@ -76,12 +76,27 @@ fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
 pub struct SessionOptions {
     /// Threads that work on one run; with 1 the calling thread does everything.
     pub threads: usize,
+    /// Where the values between its operators lie.
+    pub memory: Memory,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { threads: 1 }
+        Self {
+            threads: 1,
+            memory: Memory::Planned,
+        }
     }
+}
+
+/// Where the values between a network's operators lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// In one piece that is planned after the first run: some 2 % faster.
+    Planned,
+    /// In pieces, which the first run takes as it needs them. Half the memory, since those of the first run are not in
+    /// vain: for networks that see large images, or run in few frames.
+    Pieces,
 }
 
 /// A network in ONNX Runtime, on the CPU.
@@ -94,14 +109,14 @@ pub struct OnnxModel {
 }
 
 impl OnnxModel {
-    /// Prepares the ONNX file `bytes`; `path` is for messages.
+    /// Prepares the ONNX file `onnx`; `path` is for messages.
     ///
     /// # Errors
     /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of `f32`.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
         path: &Path,
-        bytes: &[u8],
+        onnx: impl Into<OnnxBytes>,
         options: SessionOptions,
     ) -> Result<Self, ModelError> {
         let format = |reason: String| ModelError::Format {
@@ -110,9 +125,8 @@ impl OnnxModel {
             format: "ONNX",
             reason,
         };
-        let session = builder(runtime, options)
-            .and_then(|mut builder| builder.commit_from_memory(bytes))
-            .map_err(|error| format(error.to_string()))?;
+        let session =
+            session(runtime, onnx.into(), options).map_err(|error| format(error.to_string()))?;
         let specs = |outlets: &[Outlet]| -> Result<Vec<TensorSpec>, ModelError> {
             outlets.iter().map(|o| spec(o).map_err(format)).collect()
         };
@@ -163,8 +177,20 @@ fn builder(runtime: &OnnxRuntime, options: SessionOptions) -> ort::Result<Sessio
         .with_intra_threads(options.threads.max(1))?
         .with_intra_op_spinning(false)?
         .with_inter_op_spinning(false)?
-        .with_memory_pattern(true)?
+        .with_memory_pattern(options.memory == Memory::Planned)?
         .with_deterministic_compute(true)?)
+}
+
+fn session(
+    runtime: &OnnxRuntime,
+    onnx: OnnxBytes,
+    options: SessionOptions,
+) -> ort::Result<Session> {
+    let mut builder = builder(runtime, options)?;
+    for (name, content) in onnx.constants {
+        builder = builder.with_external_initializer_file_in_memory(name, content)?;
+    }
+    builder.commit_from_memory(&onnx.graph)
 }
 
 fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {

@@ -10,9 +10,12 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::onnx_proto::*;
-use super::{ModelError, PROPERTY, TensorSpec};
+use super::{ModelError, OnnxBytes, PROPERTY, TensorSpec};
+
+mod floats;
 
 pub use super::onnx_proto::NodeProto as Node;
+pub use floats::Floats;
 
 /// What is wrong with a file.
 pub type Reason = String;
@@ -36,25 +39,6 @@ pub struct OnnxFile {
     graph: GraphProto,
 }
 
-/// A constant of floats, row-major.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Floats {
-    /// Extents, outermost first.
-    pub dims: Vec<usize>,
-    /// As many as the extents say.
-    pub values: Vec<f32>,
-}
-
-impl Floats {
-    /// A single number.
-    pub fn scalar(value: f32) -> Self {
-        Self {
-            dims: Vec::new(),
-            values: vec![value],
-        }
-    }
-}
-
 /// The sizes of a file's parts.
 #[derive(Clone, PartialEq, Message)]
 struct Outline {
@@ -73,13 +57,23 @@ impl OnnxFile {
     ///
     /// # Errors
     /// [`ModelError::Format`] for a damaged file, and for one of other dimensions than face networks have.
-    pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self, ModelError> {
+    pub fn read(path: &Path, bytes: impl Into<Bytes>) -> Result<Self, ModelError> {
         Self::parse(bytes.into()).map_err(|reason| ModelError::Format {
             property: PROPERTY,
             path: path.to_path_buf(),
             format: "ONNX",
             reason,
         })
+    }
+
+    /// A file without nodes.
+    #[cfg(test)]
+    pub fn empty() -> Self {
+        Self {
+            ir_version: 6,
+            opset_import: Vec::new(),
+            graph: GraphProto::default(),
+        }
     }
 
     fn parse(bytes: Bytes) -> Result<Self, Reason> {
@@ -100,14 +94,23 @@ impl OnnxFile {
         })
     }
 
+    /// The file as it is now, for the runtime.
+    pub fn into_bytes(self) -> OnnxBytes {
+        self.into_proto().into()
+    }
+
     /// The bytes of the file as it is now.
+    #[cfg(test)]
     pub fn encode(self) -> Vec<u8> {
-        let model = ModelProto {
+        self.into_proto().encode_to_vec()
+    }
+
+    fn into_proto(self) -> ModelProto {
+        ModelProto {
             ir_version: self.ir_version,
             opset_import: self.opset_import,
             graph: Some(self.graph),
-        };
-        model.encode_to_vec()
+        }
     }
 
     /// Lets the inputs have any length along `axes`, and the outputs any shape that follows.
@@ -203,7 +206,7 @@ impl OnnxFile {
         let mut constants = self.graph.initializer.iter();
         constants
             .find(|constant| constant.name == name)
-            .and_then(floats)
+            .and_then(Floats::of)
             .ok_or_else(|| format!("{name} is no constant of floats"))
     }
 
@@ -307,27 +310,6 @@ fn tensor_type(value: &mut ValueInfoProto) -> Option<&mut TensorTypeProto> {
 
 fn shape(value: &mut ValueInfoProto) -> Option<&mut ShapeProto> {
     tensor_type(value)?.shape.as_mut()
-}
-
-fn floats(constant: &TensorProto) -> Option<Floats> {
-    if constant.data_type != FLOAT {
-        return None;
-    }
-    let dims: Vec<usize> = constant
-        .dims
-        .iter()
-        .map(|n| usize::try_from(*n).ok())
-        .collect::<Option<_>>()?;
-    let count = dims.iter().try_fold(1usize, |n, dim| n.checked_mul(*dim))?;
-    let raw = constant.raw_data.chunks_exact(4);
-    let values: Vec<f32> = match constant.raw_data.len() {
-        0 => constant.float_data.clone(),
-        _ => raw
-            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-            .collect(),
-    };
-    (count > 0 && values.len() == count && constant.raw_data.len().is_multiple_of(4))
-        .then_some(Floats { dims, values })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{MediaPipe, MeshParts, Parts};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
-use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::face::model::task::Bundle;
 use crate::face::model::{Model, ModelError, ModelFile, tflite};
 
@@ -23,8 +23,13 @@ const FAMILY: &str = "mediapipe";
 pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
     let source = Source::open(config.model.as_deref(), config)?;
     let parts = Parts {
-        face_detector: source.network("face_detector.tflite", &source.bundle.face_detector)?,
+        // The larger networks come first: what the runtime lays aside while it loads one is there for the others.
         mesh: source.mesh()?,
+        face_detector: source.network(
+            "face_detector.tflite",
+            &source.bundle.face_detector,
+            Memory::Pieces,
+        )?,
         files: source.bundle.files,
     };
     MediaPipe::new(parts, config)
@@ -48,7 +53,7 @@ struct Source {
     path: PathBuf,
     bundle: Bundle,
     runtime: OnnxRuntime,
-    options: SessionOptions,
+    threads: usize,
 }
 
 impl Source {
@@ -58,16 +63,23 @@ impl Source {
             bundle: Bundle::open(&path)?,
             path,
             runtime: OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?,
-            options: SessionOptions {
-                threads: config.threads,
-            },
+            threads: config.threads,
         })
     }
 
-    fn network(&self, name: &str, bytes: &[u8]) -> Result<Box<dyn Model>, ModelError> {
+    fn network(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        memory: Memory,
+    ) -> Result<Box<dyn Model>, ModelError> {
         let part = Bundle::part_path(&self.path, name);
         let onnx = tflite::load(&part, bytes)?;
-        let model = OnnxModel::from_bytes(&self.runtime, &part, &onnx, self.options)?;
+        let options = SessionOptions {
+            threads: self.threads,
+            memory,
+        };
+        let model = OnnxModel::from_bytes(&self.runtime, &part, onnx, options)?;
         Ok(Box::new(model))
     }
 
@@ -77,8 +89,13 @@ impl Source {
             face_landmarks_detector: self.network(
                 "face_landmarks_detector.tflite",
                 &bundle.face_landmarks_detector,
+                Memory::Planned,
             )?,
-            face_blendshapes: self.network("face_blendshapes.tflite", &bundle.face_blendshapes)?,
+            face_blendshapes: self.network(
+                "face_blendshapes.tflite",
+                &bundle.face_blendshapes,
+                Memory::Planned,
+            )?,
             geometry_metadata: bundle.geometry_metadata.clone(),
             path: self.path.clone(),
         })

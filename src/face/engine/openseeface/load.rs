@@ -3,12 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use prost::bytes::Bytes;
+
 use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Networks, Opened};
 use super::{OpenSeeFace, rewrite};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
-use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
-use crate::face::model::{ModelError, ModelFile, file};
+use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::face::model::{ModelError, ModelFile, OnnxBytes, file};
 
 /// Folder that a collection of models keeps them in.
 const FAMILY: &str = "openseeface";
@@ -19,8 +21,9 @@ const DETECTOR: &str = "mnv3_detection_opt.onnx";
 /// The published gaze network.
 const GAZE: &str = "mnv3_gaze32_split_opt.onnx";
 
-/// The published landmark networks by number, the best first: `facetracker.py` takes 3 unless told otherwise, 0…4 are
-/// said to be ever better and slower, and those below 0 to be far worse. Names: `models` in `tracker.py`.
+/// The published landmark networks by number, in the order in which they are looked for: `facetracker.py` takes 3 unless
+/// told otherwise, and by its help 0 to 3 are ever better and slower, 4 is for winks, and those below 0, of smaller
+/// inputs, are fast. Names: `models` in `tracker.py`.
 const LANDMARKS: [(i32, &str); 8] = [
     (3, "lm_model3_opt.onnx"),
     (4, "lm_model4_opt.onnx"),
@@ -42,19 +45,14 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
         runtime,
         options: SessionOptions {
             threads: config.threads,
+            ..SessionOptions::default()
         },
-        files: Vec::new(),
+        read: Vec::new(),
     };
     let models_dir = config.models_dir.as_deref();
     let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
 
-    let detector = find(DETECTOR, config.detector_model.as_deref())
-        .and_then(|path| opener.open(path, rewrite::detector))
-        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
-    let landmarks = find_landmarks(config.landmark_model.as_deref(), models_dir)?;
-    let landmarks = opener
-        .open(landmarks, rewrite::landmarks)
-        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+    // The largest comes first: what the runtime lays aside while it loads one is there for the others.
     let gaze = match config.openseeface.gaze {
         false => None,
         true => Some(
@@ -63,8 +61,21 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
                 .map_err(|error| error.of(GAZE_PROPERTY))?,
         ),
     };
-    let networks = Networks::new(detector, landmarks, gaze)?;
-    Ok(OpenSeeFace::new(networks, opener.files, config))
+    let landmarks = find_landmarks(config.landmark_model.as_deref(), models_dir)?;
+    let landmarks = opener
+        .open(landmarks, rewrite::landmarks)
+        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+    // It runs only while a face is missing.
+    opener.options.memory = Memory::Pieces;
+    let detector = find(DETECTOR, config.detector_model.as_deref())
+        .and_then(|path| opener.open(path, rewrite::detector))
+        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+
+    let (gaze, gaze_file) = gaze.unzip();
+    let files = [Some(detector.1), Some(landmarks.1), gaze_file];
+    let networks = Networks::new(detector.0, landmarks.0, gaze)?;
+    let files = files.into_iter().flatten().collect();
+    Ok(OpenSeeFace::new(networks, files, config))
 }
 
 /// The landmark network that the property says, the path or the number of one, or the best that is there.
@@ -109,25 +120,26 @@ fn published(number: i32) -> Result<&'static str, EngineError> {
 }
 
 /// One of [`rewrite`]'s.
-type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+type Rewrite = fn(&Path, Bytes) -> Result<OnnxBytes, ModelError>;
 
-/// Opens networks, and keeps which files they were.
+/// What networks are opened with.
 struct Opener {
     runtime: OnnxRuntime,
     options: SessionOptions,
-    files: Vec<ModelFile>,
+    /// The files. glibc keeps freed memory for itself in proportion to the largest piece that was freed so far, so these
+    /// go when everything else that is needed for loading is gone.
+    read: Vec<Bytes>,
 }
 
 impl Opener {
-    fn open(&mut self, path: PathBuf, rewrite: Rewrite) -> Result<Opened, ModelError> {
+    fn open(&mut self, path: PathBuf, rewrite: Rewrite) -> Result<(Opened, ModelFile), ModelError> {
         let (bytes, file) = file::read(&path, "ONNX")?;
-        let bytes = rewrite(&path, bytes)?;
-        let model = OnnxModel::from_bytes(&self.runtime, &path, &bytes, self.options)?;
-        self.files.push(file);
-        Ok(Opened {
-            model: Box::new(model),
-            path,
-        })
+        let bytes = Bytes::from(bytes);
+        self.read.push(bytes.clone());
+        let onnx = rewrite(&path, bytes)?;
+        let model = OnnxModel::from_bytes(&self.runtime, &path, onnx, self.options)?;
+        let model = Box::new(model);
+        Ok((Opened { model, path }, file))
     }
 }
 

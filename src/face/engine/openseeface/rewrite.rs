@@ -17,15 +17,17 @@ mod tail;
 
 use std::path::Path;
 
+use prost::bytes::Bytes;
+
 use super::LandmarkContract;
 use crate::face::model::onnx_file::{OnnxFile, Reason};
-use crate::face::model::{ModelError, PROPERTY};
+use crate::face::model::{ModelError, OnnxBytes, PROPERTY};
 
 /// Makes of the published detector `bytes`, read from `path`, one that takes a single image.
 ///
 /// # Errors
 /// When it is damaged.
-pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+pub fn detector(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     file.fix_batch(1);
     hard_sigmoid::fuse(&mut file);
@@ -40,7 +42,7 @@ pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 ///
 /// # Errors
 /// When it is damaged or another network.
-pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+pub fn landmarks(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     let contract = contract(&file).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
@@ -60,7 +62,7 @@ pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 ///
 /// # Errors
 /// When it is damaged.
-pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+pub fn gaze(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     let outputs = file.outputs().into_iter().map(|output| output.name);
     let first: Vec<String> = outputs.take(1).collect();
@@ -72,11 +74,11 @@ pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     finish(file)
 }
 
-fn finish(mut file: OnnxFile) -> Result<Vec<u8>, ModelError> {
+fn finish(mut file: OnnxFile) -> Result<OnnxBytes, ModelError> {
     file.drop_unused();
     blocks::round_channels(&mut file, blocks::block());
     file.drop_unused();
-    Ok(file.encode())
+    Ok(file.into_bytes())
 }
 
 /// The contract that the tensors of `file` fulfil.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Detector, Yunet, rewrite};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
-use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::face::model::{ModelError, ModelFile, file};
 
 /// The published network.
@@ -39,8 +39,9 @@ impl Detector {
         let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
         let options = SessionOptions {
             threads: config.threads,
+            memory: Memory::Pieces,
         };
-        let model = OnnxModel::from_bytes(&runtime, &path, &bytes, options)?;
+        let model = OnnxModel::from_bytes(&runtime, &path, bytes, options)?;
         Ok((Self::new(Box::new(model), &path, config)?, file))
     }
 }

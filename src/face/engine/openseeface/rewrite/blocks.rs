@@ -39,7 +39,7 @@ pub fn round_channels(file: &mut OnnxFile, block: usize) {
     for convolution in rounded.into_iter().flatten().flatten() {
         let [input, output] = [&convolution.node.input, &convolution.node.output]
             .map(|names| names.first().cloned().unwrap_or_default());
-        let node = convolution.node(file, &input, &output);
+        let node = convolution.into_node(file, &input, &output);
         file.replace(&output, vec![node]);
     }
 }
@@ -118,15 +118,13 @@ impl Rounding {
         let mut rounded = None;
         let channels = match role {
             Role::Mixes(convolution) => {
-                let inputs = known(node.input.first()?);
-                let inputs = inputs.unwrap_or_else(|| file_channels(convolution.inputs_of_group()));
+                let inputs = self.inputs(node, convolution.inputs_of_group())?;
                 let outputs = self.outputs_of(convolution);
                 rounded = Some(convolution.select(&outputs, &inputs));
                 Some(outputs)
             }
             Role::Filters(convolution) => {
-                let channels = known(node.input.first()?);
-                let channels = channels.unwrap_or_else(|| file_channels(convolution.groups));
+                let channels = self.inputs(node, convolution.groups)?;
                 let groups = channels.len();
                 rounded = Some(Convolution {
                     groups,
@@ -151,6 +149,14 @@ impl Rounding {
         self.channels
             .extend(channels.map(|channels| (output.clone(), channels)));
         Some(rounded)
+    }
+
+    /// The channels of the image that a convolution of `count` channels takes; `None` for an image of other ones.
+    fn inputs(&self, node: &Node, count: usize) -> Option<Channels> {
+        match self.channels.get(node.input.first()?) {
+            None => Some(file_channels(count)),
+            Some(known) => (known.iter().flatten().count() == count).then(|| known.clone()),
+        }
     }
 
     fn outputs_of(&self, convolution: &Convolution) -> Channels {
@@ -179,3 +185,6 @@ fn joined(parts: impl Iterator<Item = Option<Channels>>) -> Option<Channels> {
     }
     Some(all)
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,7 +132,7 @@ impl Convolution {
     }
 
     /// The node that does the same with `input` and yields `output`; its constants are added to `file`.
-    pub fn node(mut self, file: &mut OnnxFile, input: &str, output: &str) -> Node {
+    pub fn into_node(mut self, file: &mut OnnxFile, input: &str, output: &str) -> Node {
         let [weights, bias] = ["weights", "bias"].map(|kind| format!("{output} {kind}"));
         file.add_floats(&weights, &self.weights);
         let dims = vec![self.bias.len()];

@@ -120,11 +120,11 @@ fn at_peaks(file: &mut OnnxFile, contract: &LandmarkContract, maps: &str) -> Opt
         return None;
     }
     let heat_features = features.with_outputs(0..points);
-    let mut nodes = vec![heat_features.node(file, &source, "heat features")];
+    let mut nodes = vec![heat_features.into_node(file, &source, "heat features")];
     nodes.extend(tail.split(file, 0..1, "heat features", HEAT)?);
     nodes.extend(top(file, contract));
     let offset_features = features.with_outputs(points..GROUPS * points);
-    nodes.push(offset_features.node(file, &source, "offset features"));
+    nodes.push(offset_features.into_node(file, &source, "offset features"));
     nodes.extend(patches(file, contract));
     nodes.extend(offsets(file, contract, &tail)?);
     Some(nodes)
@@ -202,7 +202,7 @@ fn offsets(file: &mut OnnxFile, contract: &LandmarkContract, tail: &Tail) -> Opt
         node.set_ints("pads", &[0; 4]);
         node.set_ints("strides", &[SIDE as i64; 2]);
         let output = format!("patches filtered {filter}");
-        nodes.push(convolution.node(file, "patches", &output));
+        nodes.push(convolution.into_node(file, "patches", &output));
         filtered.push(output);
     }
     // Filters, channels: for each landmark the weights of its output; for each kind of offset ones where it is summed.

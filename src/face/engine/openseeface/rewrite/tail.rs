@@ -126,12 +126,12 @@ impl Tail {
             let name = |kind: &str| format!("{output} {kind} {filter}");
             let [filtered, part] = [name("filtered"), name("part")];
             let depthwise = self.depthwise(groups.start * ins..groups.end * ins, filter);
-            nodes.push(depthwise.node(file, input, &filtered));
+            nodes.push(depthwise.into_node(file, input, &filtered));
             let mut pointwise = self.without_groups(groups.clone(), filter);
             if sum.is_some() {
                 pointwise.bias = vec![0.0; groups.len() * outs];
             }
-            nodes.push(pointwise.node(file, &filtered, &part));
+            nodes.push(pointwise.into_node(file, &filtered, &part));
             sum = Some(match sum {
                 None => part,
                 Some(before) => {

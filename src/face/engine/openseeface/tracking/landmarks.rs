@@ -4,8 +4,7 @@
 use super::crop;
 use super::heat::{self, Peak};
 use super::network::{Network, output};
-use crate::face::engine::openseeface::LandmarkContract;
-use crate::face::engine::openseeface::networks::PEAK_VALUES;
+use crate::face::engine::openseeface::{LandmarkContract, PEAK_VALUES};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
-use crate::face::engine::openseeface::{LandmarkContract, Settings};
+use crate::face::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings};
 use crate::face::geometry::Point;
 use crate::face::model::{Model, TensorSpec};
 use crate::face::observation::Pupil;
@@ -61,7 +61,7 @@ fn detector(script: &mut Script) -> Vec<ArrayD<f32>> {
 fn landmark_network(script: &mut Script) -> Vec<ArrayD<f32>> {
     script.landmark_runs += 1;
     let score = script.scores.pop_front().unwrap_or(0.0);
-    let mut peaks = ArrayD::from_elem(IxDyn(&[4, 66]), 0.5);
+    let mut peaks = ArrayD::from_elem(IxDyn(&[PEAK_VALUES, 66]), 0.5);
     for point in 0..66 {
         let [row, column] = match point {
             0 => [3, 3],
