@@ -93,11 +93,15 @@ impl Faces {
         }
     }
 
-    /// Adds to `face`, which has landmarks, everything that follows from them.
+    /// Adds to `face`, which has landmarks, everything that follows from them, and makes its box the extent of the
+    /// landmarks as they are now.
     pub fn complete(&mut self, face: &mut Observation, context: &Context) {
         let Some(places) = places(face) else {
             return;
         };
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
+        }
         face.fit = Some(self.fit(face, &places, context));
         if context.wanted == Wanted::Everything {
             face.blendshapes = self.deriver.derive(face);

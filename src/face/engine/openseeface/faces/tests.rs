@@ -281,6 +281,15 @@ fn a_picture_that_stands_alone_needs_no_frame_before_it() {
     }
 }
 
+#[test]
+fn the_box_goes_with_landmarks_that_were_smoothed() {
+    let mut faces = faces(&EngineConfig::default());
+    let mut smoothed = face();
+    smoothed.bbox = Rect::new(1.0, 2.0, 3.0, 4.0);
+    let want = smoothed.landmarks.as_ref().unwrap().extent();
+    assert_eq!(see(&mut faces, &smoothed).bbox, want);
+}
+
 /// A face that learned what a grimace is.
 fn learned() -> Faces {
     let mut faces = faces(&EngineConfig::default());
