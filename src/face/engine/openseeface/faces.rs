@@ -34,8 +34,8 @@ use expression::{Detail, Expression, Lesson};
 use fit::{Fit, Places, Points};
 use normalize::normalized;
 use pnp::Camera;
-use search::MAX_ERROR;
-use slots::{Slot, Slots};
+use search::{MAX_ERROR, Search};
+use slots::Slots;
 
 /// Least confidence of a face whose features are updated: `adjust_3d`.
 const MIN_CONFIDENCE: f32 = 0.4;
@@ -87,15 +87,21 @@ impl Faces {
         let places: Vec<_> = faces.iter().map(place).collect();
         self.slots.begin_frame(&places);
         if self.running_mode == RunningMode::Image {
-            self.slots.iter_mut().for_each(Slot::lose_sight);
+            for slot in self.slots.iter_mut() {
+                slot.search = Search::in_picture();
+            }
         }
     }
 
-    /// Adds to `face`, which has landmarks, everything that follows from them.
+    /// Adds to `face`, which has landmarks, everything that follows from them, and makes its box the extent of the
+    /// landmarks as they are now.
     pub fn complete(&mut self, face: &mut Observation, context: &Context) {
         let Some(places) = places(face) else {
             return;
         };
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
+        }
         face.fit = Some(self.fit(face, &places, context));
         if context.wanted == Wanted::Everything {
             face.blendshapes = self.deriver.derive(face);

@@ -72,10 +72,10 @@ impl Feature {
         self.value = self.value * INERTIA + value.clamp(-1.0, 1.0) * (1.0 - INERTIA);
     }
 
-    /// Whether every number is finite and every list as long as it can be.
+    /// Whether every number is finite, the value in its range, and every list as long as it can be.
     pub fn is_sound(&self) -> bool {
         self.median.is_sound()
-            && self.value.is_finite()
+            && (-1.0..=1.0).contains(&self.value)
             && [self.least, self.greatest]
                 .iter()
                 .flatten()
@@ -166,6 +166,10 @@ mod tests {
         for feature in [
             Feature {
                 value: f32::NAN,
+                ..sound()
+            },
+            Feature {
+                value: 1.5,
                 ..sound()
             },
             Feature {

@@ -6,6 +6,8 @@
 //! whether it gets stuck, hangs on these very steps (`findExtrinsicCameraParams2` in `calibration_base.cpp`, `CvLevMarq` in
 //! `compat_ptsetreg.cpp`).
 
+use std::f32::consts::{FRAC_1_SQRT_2, PI};
+
 use nalgebra::{Matrix2x6, Matrix3, Matrix6, Vector2, Vector3, Vector6};
 
 use super::least_norm;
@@ -37,6 +39,16 @@ impl Pose {
         Self {
             rotation: Vector3::zeros(),
             translation: Vector3::zeros(),
+        }
+    }
+
+    /// A head that looks into the camera from where the original finds heads, which is behind it, in the middle distance of
+    /// a webcam's.
+    pub fn facing() -> Self {
+        let half_turn = PI * FRAC_1_SQRT_2;
+        Self {
+            rotation: Vector3::new(-half_turn, -half_turn, 0.0),
+            translation: Vector3::new(0.0, 0.0, -8.0),
         }
     }
 

@@ -20,6 +20,15 @@ pub struct Search {
 }
 
 impl Search {
+    /// The search in a picture that stands alone. Where the original starts, the equations are singular, and it takes the
+    /// motion of several frames to come from there to the face; what never moves may never be found.
+    pub fn in_picture() -> Self {
+        Self {
+            last: Some(Pose::facing()),
+            failures: 0,
+        }
+    }
+
     /// The model where `camera` sees it as the landmarks at `places` are; the points of `contour` decide. A bad fit is
     /// returned as well. `None` when there is none at all, as with coordinates that are no numbers.
     pub fn fit<'a>(

@@ -247,6 +247,20 @@ mod tests {
     }
 
     #[test]
+    fn identities_that_come_and_go_leave_nothing_behind() {
+        let mut slots = slots(2);
+        for id in 1..1000 {
+            // Two faces, one of which is new each time, and none every now and then.
+            let faces = [(id, 100.0 * (id % 7) as f32), (id + 1, 300.0)];
+            taken(&mut slots, if id % 5 == 0 { &[] } else { &faces });
+            if id % 2 == 0 {
+                slots.forget(id);
+            }
+            assert_eq!(slots.iter().count(), 2, "{id}");
+        }
+    }
+
+    #[test]
     fn faces_that_no_frame_announced_get_slots_of_their_own() {
         let mut slots = slots(1);
         slots.begin_frame(&[]);

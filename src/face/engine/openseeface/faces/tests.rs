@@ -255,6 +255,41 @@ fn pictures_stand_alone() {
     assert_eq!(see(&mut faces, &first), seen);
 }
 
+#[test]
+fn a_picture_that_stands_alone_needs_no_frame_before_it() {
+    let config = EngineConfig {
+        running_mode: RunningMode::Image,
+        ..EngineConfig::default()
+    };
+    let mut pictures = faces(&config);
+    for sequence in Golden::read().sequences {
+        for frame in &sequence.frames {
+            let mut seen = observation(&frame.places());
+            pictures.begin_frame(std::slice::from_ref(&seen));
+            let frame_size = sequence.size();
+            pictures.complete(
+                &mut seen,
+                &Context {
+                    frame_size,
+                    ..context(1)
+                },
+            );
+            let error = seen.fit.unwrap().error;
+            assert!(error < 10.0, "{}: {error}", sequence.name);
+            assert!(seen.pose.is_some(), "{}", sequence.name);
+        }
+    }
+}
+
+#[test]
+fn the_box_goes_with_landmarks_that_were_smoothed() {
+    let mut faces = faces(&EngineConfig::default());
+    let mut smoothed = face();
+    smoothed.bbox = Rect::new(1.0, 2.0, 3.0, 4.0);
+    let want = smoothed.landmarks.as_ref().unwrap().extent();
+    assert_eq!(see(&mut faces, &smoothed).bbox, want);
+}
+
 /// A face that learned what a grimace is.
 fn learned() -> Faces {
     let mut faces = faces(&EngineConfig::default());
