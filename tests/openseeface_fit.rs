@@ -3,6 +3,8 @@
 //! folder with them: `out/osf_m0*/` with landmarks and what was made of them. No network takes part: the recorded
 //! landmarks go in.
 
+#[path = "common/openseeface.rs"]
+mod openseeface;
 #[path = "common/recording.rs"]
 mod recording;
 
@@ -16,6 +18,7 @@ use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::observation::{
     Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Pupil,
 };
+use openseeface::angle;
 use recording::{Recording, mean};
 use serde::Deserialize;
 
@@ -158,16 +161,6 @@ fn replay(
             check(index, theirs, face);
         }
     }
-}
-
-/// Angle between two rotations, degrees.
-fn angle(a: [f32; 4], b: [f32; 4]) -> f32 {
-    let distance = |sign: f32| -> f32 {
-        let squares = a.iter().zip(b).map(|(a, b)| (a - sign * b).powi(2));
-        squares.sum::<f32>().sqrt()
-    };
-    let chord = distance(1.0).min(distance(-1.0));
-    4.0 * (chord / 2.0).min(1.0).asin().to_degrees()
 }
 
 #[test]

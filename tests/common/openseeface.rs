@@ -2,8 +2,10 @@
 //! Faces as OpenSeeFace's `tracker.py` measured them, and how far an observation is from them.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use std::collections::BTreeMap;
+
 use gstfacetrack::face::geometry::{Point, Rect};
-use gstfacetrack::face::observation::{LandmarkScheme, Observation};
+use gstfacetrack::face::observation::{Features, LandmarkScheme, Observation};
 use serde::Deserialize;
 
 /// Landmarks of a face; the pupils follow them in recordings.
@@ -23,6 +25,10 @@ pub struct Found {
     pub landmarks: Vec<[f32; 2]>,
     /// Scores of the same.
     pub conf: Vec<f32>,
+    /// How the head is turned.
+    pub quaternion: [f32; 4],
+    /// By name; empty before the first frame in which they were measured.
+    pub features: BTreeMap<String, f32>,
 }
 
 impl Found {
@@ -68,8 +74,34 @@ impl Found {
         })
     }
 
+    /// Angle between the head's rotations, degrees.
+    pub fn turn_error(&self, face: &Observation) -> f32 {
+        let fit = face.fit.as_ref().expect("a fit");
+        angle(self.quaternion, fit.quaternion)
+    }
+
+    /// Difference of each feature; none where they were not measured.
+    pub fn feature_errors(&self, face: &Observation) -> Vec<f32> {
+        let Some(features) = face.features.filter(|_| !self.features.is_empty()) else {
+            return Vec::new();
+        };
+        std::iter::zip(Features::NAMES, features.0)
+            .map(|(name, value)| (self.features[name] - value).abs())
+            .collect()
+    }
+
     fn distance(&self, a: usize, b: usize) -> f32 {
         let ([ax, ay], [bx, by]) = (self.landmarks[a], self.landmarks[b]);
         (ax - bx).hypot(ay - by)
     }
+}
+
+/// Angle between two rotations, degrees.
+pub fn angle(a: [f32; 4], b: [f32; 4]) -> f32 {
+    let distance = |sign: f32| -> f32 {
+        let squares = a.iter().zip(b).map(|(a, b)| (a - sign * b).powi(2));
+        squares.sum::<f32>().sqrt()
+    };
+    let chord = distance(1.0).min(distance(-1.0));
+    4.0 * (chord / 2.0).min(1.0).asin().to_degrees()
 }
