@@ -11,13 +11,6 @@ use crate::face::observation::{Gaze, Landmark, LandmarkScheme, Landmarks, Pupil}
 
 const FRAME: (usize, usize) = (640, 360);
 
-const COARSE: LandmarkContract = LandmarkContract {
-    input: 56,
-    cells: 7,
-    points: 30,
-    logit_factor: 8.0,
-};
-
 fn faces(config: &EngineConfig) -> Faces {
     Faces::new(config, &LandmarkContract::FULL)
 }
@@ -188,8 +181,16 @@ fn points_of_the_model_are_shown_when_asked_for() {
     for (pnp_points, contract, indices) in [
         (PnpPoints::None, LandmarkContract::FULL, &[][..]),
         (PnpPoints::Fitted, LandmarkContract::FULL, &model::CONTOUR),
-        (PnpPoints::Fitted, COARSE, &model::COARSE_CONTOUR),
-        (PnpPoints::All, COARSE, &model::ALL_LANDMARKS),
+        (
+            PnpPoints::Fitted,
+            LandmarkContract::TINY,
+            &model::COARSE_CONTOUR,
+        ),
+        (
+            PnpPoints::All,
+            LandmarkContract::TINY,
+            &model::ALL_LANDMARKS,
+        ),
     ] {
         let openseeface = Settings {
             pnp_points,
