@@ -50,7 +50,7 @@ impl Networks {
         let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
             let part = Bundle::part_path(&path, name);
             let onnx = tflite::load(&part, bytes)?;
-            let model = OnnxModel::from_bytes(&runtime, &part, onnx, SessionOptions::default())?;
+            let model = OnnxModel::from_bytes(&runtime, &part, &onnx, SessionOptions::default())?;
             let inputs = model.inputs().iter().map(|input| {
                 let shape: Vec<usize> = input.shape.iter().map(|side| side.unwrap_or(1)).collect();
                 ArrayD::from_elem(shape, 0.5)

@@ -223,7 +223,7 @@ fn an_error_names_the_file_and_its_part() {
     assert_eq!(loose, folder.path().join("a.tflite"));
     let part = Bundle::part_path(Path::new("folder/a.task"), "a.tflite");
     let options = SessionOptions::default();
-    let foreign = OnnxModel::from_bytes(&fixture.runtime, &part, b"foreign".to_vec(), options);
+    let foreign = OnnxModel::from_bytes(&fixture.runtime, &part, b"foreign", options);
     let refused = foreign.unwrap_err().to_string();
     let content = &fixture.bundle.face_blendshapes;
     let failed = Network::new(&fixture.runtime, &part, content)
@@ -319,7 +319,7 @@ impl Network {
         let onnx = tflite::load(path, content).unwrap();
         let options = SessionOptions::default();
         Self {
-            model: OnnxModel::from_bytes(runtime, path, onnx, options).unwrap(),
+            model: OnnxModel::from_bytes(runtime, path, &onnx, options).unwrap(),
         }
     }
 

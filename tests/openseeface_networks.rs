@@ -14,7 +14,7 @@ use gstfacetrack::face::engine::openseeface::{PEAK_VALUES, rewrite};
 use gstfacetrack::face::engine::{EngineConfig, EngineError, EngineKind, load, openseeface};
 use gstfacetrack::face::locate;
 use gstfacetrack::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
-use gstfacetrack::face::model::{Model, ModelError, OnnxBytes};
+use gstfacetrack::face::model::{Model, ModelError};
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};
 use serde::Deserialize;
 
@@ -25,7 +25,7 @@ const TOLERANCE: f32 = 2e-5;
 /// Points of the landmark network.
 const POINTS: usize = 66;
 
-type Rewrite = fn(&Path, Vec<u8>) -> Result<OnnxBytes, ModelError>;
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
 
 /// The networks: name of the file, name of what was recorded, the rewriting.
 const NETWORKS: [(&str, &str, Rewrite); 3] = [
@@ -106,7 +106,7 @@ fn network(index: usize) -> Option<OnnxModel> {
     let (file, _, rewrite) = NETWORKS[index];
     let (path, bytes) = published(file)?;
     let bytes = rewrite(&path, bytes).unwrap();
-    Some(OnnxModel::from_bytes(&runtime, &path, bytes, SessionOptions::default()).unwrap())
+    Some(OnnxModel::from_bytes(&runtime, &path, &bytes, SessionOptions::default()).unwrap())
 }
 
 fn run(model: &mut OnnxModel, input: &Array4<f32>) -> Vec<ArrayD<f32>> {
@@ -199,7 +199,7 @@ fn small_networks_yield_the_peaks_of_the_files() {
         let path = golden("networks").join(name).with_extension("onnx");
         let bytes = rewrite::landmarks(&path, fs::read(&path).unwrap()).unwrap();
         let options = SessionOptions::default();
-        let mut model = OnnxModel::from_bytes(&runtime, &path, bytes, options).unwrap();
+        let mut model = OnnxModel::from_bytes(&runtime, &path, &bytes, options).unwrap();
         let [peaks] = run(&mut model, &input).try_into().unwrap();
         assert_eq!(peaks.shape(), [PEAK_VALUES, FEW_POINTS]);
         compare(

@@ -4,7 +4,6 @@
 pub mod file;
 #[cfg(feature = "onnx")]
 pub mod onnx;
-mod onnx_bytes;
 pub(crate) mod onnx_file;
 mod onnx_proto;
 pub mod task;
@@ -16,8 +15,6 @@ use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
 
 use crate::face::manifest::manifest;
-
-pub use onnx_bytes::OnnxBytes;
 
 /// A network that is ready to run. All tensors are `f32`.
 pub trait Model: Send {

@@ -11,7 +11,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue};
 use ort::value::{Outlet, TensorElementType, TensorRef};
 
-use super::{Model, ModelError, OnnxBytes, PROPERTY, TensorSpec};
+use super::{Model, ModelError, PROPERTY, TensorSpec};
 
 /// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
 static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
@@ -109,14 +109,14 @@ pub struct OnnxModel {
 }
 
 impl OnnxModel {
-    /// Prepares the ONNX file `onnx`; `path` is for messages.
+    /// Prepares the ONNX file `bytes`; `path` is for messages.
     ///
     /// # Errors
     /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of `f32`.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
         path: &Path,
-        onnx: impl Into<OnnxBytes>,
+        bytes: &[u8],
         options: SessionOptions,
     ) -> Result<Self, ModelError> {
         let format = |reason: String| ModelError::Format {
@@ -125,8 +125,9 @@ impl OnnxModel {
             format: "ONNX",
             reason,
         };
-        let session =
-            session(runtime, onnx.into(), options).map_err(|error| format(error.to_string()))?;
+        let session = builder(runtime, options)
+            .and_then(|mut builder| builder.commit_from_memory(bytes))
+            .map_err(|error| format(error.to_string()))?;
         let specs = |outlets: &[Outlet]| -> Result<Vec<TensorSpec>, ModelError> {
             outlets.iter().map(|o| spec(o).map_err(format)).collect()
         };
@@ -179,18 +180,6 @@ fn builder(runtime: &OnnxRuntime, options: SessionOptions) -> ort::Result<Sessio
         .with_inter_op_spinning(false)?
         .with_memory_pattern(options.memory == Memory::Planned)?
         .with_deterministic_compute(true)?)
-}
-
-fn session(
-    runtime: &OnnxRuntime,
-    onnx: OnnxBytes,
-    options: SessionOptions,
-) -> ort::Result<Session> {
-    let mut builder = builder(runtime, options)?;
-    for (name, content) in onnx.constants {
-        builder = builder.with_external_initializer_file_in_memory(name, content)?;
-    }
-    builder.commit_from_memory(&onnx.graph)
 }
 
 fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {

@@ -10,7 +10,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::onnx_proto::*;
-use super::{ModelError, OnnxBytes, PROPERTY, TensorSpec};
+use super::{ModelError, PROPERTY, TensorSpec};
 
 mod floats;
 
@@ -57,7 +57,7 @@ impl OnnxFile {
     ///
     /// # Errors
     /// [`ModelError::Format`] for a damaged file, and for one of other dimensions than face networks have.
-    pub fn read(path: &Path, bytes: impl Into<Bytes>) -> Result<Self, ModelError> {
+    pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self, ModelError> {
         Self::parse(bytes.into()).map_err(|reason| ModelError::Format {
             property: PROPERTY,
             path: path.to_path_buf(),
@@ -94,23 +94,14 @@ impl OnnxFile {
         })
     }
 
-    /// The file as it is now, for the runtime.
-    pub fn into_bytes(self) -> OnnxBytes {
-        self.into_proto().into()
-    }
-
     /// The bytes of the file as it is now.
-    #[cfg(test)]
     pub fn encode(self) -> Vec<u8> {
-        self.into_proto().encode_to_vec()
-    }
-
-    fn into_proto(self) -> ModelProto {
-        ModelProto {
+        let model = ModelProto {
             ir_version: self.ir_version,
             opset_import: self.opset_import,
             graph: Some(self.graph),
-        }
+        };
+        model.encode_to_vec()
     }
 
     /// Lets the inputs have any length along `axes`, and the outputs any shape that follows.

@@ -112,19 +112,8 @@ pub struct TensorProto {
     pub raw_data: Bytes,
     #[prost(double, repeated, tag = "10")]
     pub double_data: Vec<f64>,
-    #[prost(message, repeated, tag = "13")]
-    pub external_data: Vec<EntryProto>,
     #[prost(int32, tag = "14")]
     pub data_location: i32,
-}
-
-/// `StringStringEntryProto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct EntryProto {
-    #[prost(string, tag = "1")]
-    pub key: String,
-    #[prost(string, tag = "2")]
-    pub value: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

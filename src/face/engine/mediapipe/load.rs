@@ -79,7 +79,7 @@ impl Source {
             threads: self.threads,
             memory,
         };
-        let model = OnnxModel::from_bytes(&self.runtime, &part, onnx, options)?;
+        let model = OnnxModel::from_bytes(&self.runtime, &part, &onnx, options)?;
         Ok(Box::new(model))
     }
 

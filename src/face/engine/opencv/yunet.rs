@@ -19,7 +19,7 @@ use crate::face::engine::{
 };
 use crate::face::image::ImageView;
 use crate::face::model::onnx_file::OnnxFile;
-use crate::face::model::{Model, ModelError, ModelFile, OnnxBytes, PROPERTY};
+use crate::face::model::{Model, ModelError, ModelFile, PROPERTY};
 use crate::face::nms::{self, Detection};
 use crate::face::observation::{Observation, Origin};
 use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
@@ -180,7 +180,7 @@ impl Detector {
 ///
 /// # Errors
 /// When it is damaged or another file.
-pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<OnnxBytes, ModelError> {
+pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
@@ -188,7 +188,7 @@ pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<OnnxBytes, ModelError> {
         expected: "YuNet of March 2023".to_owned(),
         actual,
     })?;
-    Ok(file.into_bytes())
+    Ok(file.encode())
 }
 
 /// The engine.

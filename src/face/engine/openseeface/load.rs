@@ -3,14 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use prost::bytes::Bytes;
-
 use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Networks, Opened};
 use super::{OpenSeeFace, rewrite};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
 use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
-use crate::face::model::{ModelError, ModelFile, OnnxBytes, file};
+use crate::face::model::{ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.
 const FAMILY: &str = "openseeface";
@@ -47,7 +45,6 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
             threads: config.threads,
             ..SessionOptions::default()
         },
-        read: Vec::new(),
     };
     let models_dir = config.models_dir.as_deref();
     let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
@@ -120,24 +117,19 @@ fn published(number: i32) -> Result<&'static str, EngineError> {
 }
 
 /// One of [`rewrite`]'s.
-type Rewrite = fn(&Path, Bytes) -> Result<OnnxBytes, ModelError>;
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
 
 /// What networks are opened with.
 struct Opener {
     runtime: OnnxRuntime,
     options: SessionOptions,
-    /// The files. glibc keeps freed memory for itself in proportion to the largest piece that was freed so far, so these
-    /// go when everything else that is needed for loading is gone.
-    read: Vec<Bytes>,
 }
 
 impl Opener {
-    fn open(&mut self, path: PathBuf, rewrite: Rewrite) -> Result<(Opened, ModelFile), ModelError> {
+    fn open(&self, path: PathBuf, rewrite: Rewrite) -> Result<(Opened, ModelFile), ModelError> {
         let (bytes, file) = file::read(&path, "ONNX")?;
-        let bytes = Bytes::from(bytes);
-        self.read.push(bytes.clone());
         let onnx = rewrite(&path, bytes)?;
-        let model = OnnxModel::from_bytes(&self.runtime, &path, onnx, self.options)?;
+        let model = OnnxModel::from_bytes(&self.runtime, &path, &onnx, self.options)?;
         let model = Box::new(model);
         Ok((Opened { model, path }, file))
     }

@@ -17,17 +17,15 @@ mod tail;
 
 use std::path::Path;
 
-use prost::bytes::Bytes;
-
 use super::LandmarkContract;
 use crate::face::model::onnx_file::{OnnxFile, Reason};
-use crate::face::model::{ModelError, OnnxBytes, PROPERTY};
+use crate::face::model::{ModelError, PROPERTY};
 
 /// Makes of the published detector `bytes`, read from `path`, one that takes a single image.
 ///
 /// # Errors
 /// When it is damaged.
-pub fn detector(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, ModelError> {
+pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     file.fix_batch(1);
     hard_sigmoid::fuse(&mut file);
@@ -42,7 +40,7 @@ pub fn detector(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, Model
 ///
 /// # Errors
 /// When it is damaged or another network.
-pub fn landmarks(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, ModelError> {
+pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     let contract = contract(&file).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
@@ -62,7 +60,7 @@ pub fn landmarks(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, Mode
 ///
 /// # Errors
 /// When it is damaged.
-pub fn gaze(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, ModelError> {
+pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     let outputs = file.outputs().into_iter().map(|output| output.name);
     let first: Vec<String> = outputs.take(1).collect();
@@ -74,11 +72,11 @@ pub fn gaze(path: &Path, bytes: impl Into<Bytes>) -> Result<OnnxBytes, ModelErro
     finish(file)
 }
 
-fn finish(mut file: OnnxFile) -> Result<OnnxBytes, ModelError> {
+fn finish(mut file: OnnxFile) -> Result<Vec<u8>, ModelError> {
     file.drop_unused();
     blocks::round_channels(&mut file, blocks::block());
     file.drop_unused();
-    Ok(file.into_bytes())
+    Ok(file.encode())
 }
 
 /// The contract that the tensors of `file` fulfil.

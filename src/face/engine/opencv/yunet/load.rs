@@ -41,7 +41,7 @@ impl Detector {
             threads: config.threads,
             memory: Memory::Pieces,
         };
-        let model = OnnxModel::from_bytes(&runtime, &path, bytes, options)?;
+        let model = OnnxModel::from_bytes(&runtime, &path, &bytes, options)?;
         Ok((Self::new(Box::new(model), &path, config)?, file))
     }
 }
