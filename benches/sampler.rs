@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
 use gstfacetrack::face::image::{Colorimetry, ImageView, PixelFormat, Plane};
-use gstfacetrack::face::sample::{Border, Crop, Layout, ValueRange};
+use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, ValueRange};
 
 const FORMATS: [PixelFormat; 13] = {
     use PixelFormat::*;
@@ -82,6 +82,7 @@ fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 6] {
         range: ValueRange::UNIT,
         border: Border::Replicate,
         layout: Layout::Planar,
+        levels: Levels::Whole,
         window: None,
     };
     let mut on_a_corner = face;
@@ -107,6 +108,7 @@ fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 6] {
         range: ValueRange::BYTE,
         border: Border::Black,
         layout: Layout::Planar,
+        levels: Levels::Whole,
         window: None,
     };
     let one_to_one = whole(width, height);

@@ -5,7 +5,7 @@ use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
 use gstfacetrack::face::image::{
     ChromaSite, ColorRange, Colorimetry, ImageView, PixelFormat, Plane,
 };
-use gstfacetrack::face::sample::{Border, Crop, Layout, SampleError, ValueRange, Window};
+use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, SampleError, ValueRange, Window};
 use serde_json::Value;
 
 /// The upper bytes of Knuth's MMIX linear congruential generator, as in `golden/warp.py`.
@@ -36,6 +36,7 @@ fn crop(roi: RotatedRect, width: usize, height: usize, border: Border) -> Crop {
         range: ValueRange::BYTE,
         border,
         layout: Layout::Interleaved,
+        levels: Levels::Whole,
         window: None,
     }
 }
@@ -477,5 +478,31 @@ fn channels_have_ranges_of_their_own() {
         for (got, want) in tensor.iter().zip([-1.0, 0.5, 3.0]) {
             assert!((got - want).abs() < 1e-6, "{tensor:?}");
         }
+    }
+}
+
+#[test]
+fn exact_levels_are_not_rounded() {
+    // Two pixels of 0 and 3, and the middle between them.
+    let pixels = [0, 0, 0, 3, 3, 3];
+    let image = ImageView::rgb(2, 1, &pixels).unwrap();
+    for (levels, want) in [(Levels::Whole, 2.0), (Levels::Exact, 1.5)] {
+        let crop = Crop {
+            roi: RotatedRect {
+                center: Point::new(1.0, 0.5),
+                size: Size::new(1.0, 1.0),
+                rotation: 0.0,
+            },
+            width: 1,
+            height: 1,
+            range: ValueRange::BYTE,
+            border: Border::Replicate,
+            layout: Layout::Planar,
+            levels,
+            window: None,
+        };
+        let mut tensor = [0.0; 3];
+        crop.sample(&image, &mut tensor).unwrap();
+        assert_eq!(tensor, [want; 3], "{levels:?}");
     }
 }

@@ -6,7 +6,7 @@ use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameFlags, VideoFrameRef, VideoInfo, VideoMeta};
 use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
 use gstfacetrack::face::image::ImageView;
-use gstfacetrack::face::sample::{Border, Crop, Layout, ValueRange};
+use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, ValueRange};
 use gstfacetrack::video::{self, VideoError};
 
 /// Levels by which a sampled colour may differ from a converted one. GStreamer 1.22's are the same.
@@ -207,6 +207,7 @@ fn one_to_one(image: &ImageView) -> Vec<f32> {
         range: ValueRange::BYTE,
         border: Border::Black,
         layout: Layout::Interleaved,
+        levels: Levels::Whole,
         window: None,
     };
     let mut tensor = vec![f32::NAN; crop.len()];

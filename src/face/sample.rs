@@ -4,7 +4,7 @@
 //! ```
 //! use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
 //! use gstfacetrack::face::image::ImageView;
-//! use gstfacetrack::face::sample::{Border, Crop, Layout, ValueRange};
+//! use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, ValueRange};
 //!
 //! let pixels = [200u8; 8 * 4 * 3];
 //! let image = ImageView::rgb(8, 4, &pixels).unwrap();
@@ -15,6 +15,7 @@
 //!     range: ValueRange::UNIT,
 //!     border: Border::Black,
 //!     layout: Layout::Planar,
+//!     levels: Levels::Whole,
 //!     window: None,
 //! };
 //! let mut tensor = vec![0.0; crop.len()];
@@ -73,6 +74,8 @@ pub struct Crop {
     pub border: Border,
     /// Order of the tensor's elements.
     pub layout: Layout,
+    /// How finely colours between pixels are told apart.
+    pub levels: Levels,
     /// The pixels that are looked at, as if the image had no others; `None` for all.
     pub window: Option<Window>,
 }
@@ -143,6 +146,16 @@ impl ValueRange {
             max: [(1.0 - r) / dr, (1.0 - g) / dg, (1.0 - b) / db],
         }
     }
+}
+
+/// How finely interpolated colours are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Levels {
+    /// The 256 levels of 8-bit samples, as OpenCV has it of an image of bytes.
+    Whole,
+    /// Without rounding, as OpenCV has it of an image of floats. Colours of Y′CbCr formats are whole levels nevertheless,
+    /// since their conversion is `videoconvert`'s.
+    Exact,
 }
 
 /// What the plane around a window looks like.

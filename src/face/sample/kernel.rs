@@ -9,7 +9,7 @@ use fearless_simd::{Level, Simd, dispatch};
 use super::grid::{Grid, LANES, Lanes, STEPS};
 use super::level::round;
 use super::source::{Gray, PackedRgb, Source, Yuv};
-use super::{Border, CHANNELS, Crop, Layout, ValueRange, Window};
+use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::face::image::ImageView;
 use crate::face::image::PixelFormat::*;
 
@@ -72,7 +72,7 @@ impl Target<'_> {
         (is_seen && x.is_multiple_of(2)).then_some([x, y])
     }
 
-    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
+    /// Writes red, green and blue, 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
     #[inline(always)]
     fn look_up<S: Source>(
         &self,
@@ -91,6 +91,9 @@ impl Target<'_> {
         source.colors(&x.inside(), &y.inside(), levels);
         if border == Border::Black && !(x.is_inside() && y.is_inside()) {
             fade(levels, &x, &y);
+        }
+        if self.crop.levels == Levels::Exact {
+            return;
         }
         for level in levels.as_flattened_mut() {
             *level = round(*level);

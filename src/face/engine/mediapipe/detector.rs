@@ -9,7 +9,7 @@ use crate::face::geometry::{Affine, Point, Rect, RotatedRect, Size};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::nms::{self, Detection, sigmoid};
-use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
+use crate::face::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 128;
@@ -69,6 +69,7 @@ impl Detector {
             range: ValueRange::SIGNED,
             border: Border::Black,
             layout: Layout::Planar,
+            levels: Levels::Whole,
             window: None,
         };
         if crop.sample(image, self.network.input()).is_err() {

@@ -9,7 +9,7 @@ use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::nms::sigmoid;
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::face::sample::{Border, CHANNELS, Crop, FARTHEST, Layout, ValueRange};
+use crate::face::sample::{Border, CHANNELS, Crop, FARTHEST, Layout, Levels, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 256;
@@ -66,6 +66,7 @@ impl LandmarkDetector {
             range: ValueRange::UNIT,
             border: Border::Replicate,
             layout: Layout::Planar,
+            levels: Levels::Whole,
             window: None,
         };
         if crop.sample(image, self.network.input()).is_err() {

@@ -22,7 +22,7 @@ use crate::face::model::onnx_file::OnnxFile;
 use crate::face::model::{Model, ModelError, ModelFile, PROPERTY};
 use crate::face::nms::{self, Detection};
 use crate::face::observation::{Observation, Origin};
-use crate::face::sample::{Border, CHANNELS, Crop, Layout, ValueRange};
+use crate::face::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
 use decode::Level;
 use fit::Fit;
 
@@ -112,6 +112,7 @@ impl Detector {
             range: ValueRange::BYTE,
             border: Border::Black,
             layout: Layout::Planar,
+            levels: Levels::Whole,
             window: None,
         };
         let input = self.input.as_slice_mut().unwrap_or_default();

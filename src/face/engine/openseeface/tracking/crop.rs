@@ -2,7 +2,7 @@
 //! Which pixels a network is shown.
 
 use crate::face::geometry::{Point, Rect, RotatedRect, Size};
-use crate::face::sample::{Border, Crop, Layout, Window};
+use crate::face::sample::{Border, Crop, Layout, Levels, Window};
 
 use super::network::RANGE;
 
@@ -57,6 +57,7 @@ pub fn shown(window: Window, columns: usize, rows: usize) -> Crop {
         range: RANGE,
         border: Border::Replicate,
         layout: Layout::Planar,
+        levels: Levels::Whole,
         window: Some(window),
     }
 }

@@ -8,7 +8,7 @@ use crate::face::engine::openseeface::{LandmarkContract, PEAK_VALUES};
 use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError};
 use crate::face::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::face::sample::{CHANNELS, Window};
+use crate::face::sample::{CHANNELS, Crop, Levels, Window};
 
 /// Where each of the 66 landmarks is among the 30 points of the model -1.
 #[rustfmt::skip]
@@ -52,10 +52,12 @@ impl LandmarkNetwork {
     ) -> Result<Option<(Landmarks, f32)>, ModelError> {
         let side = self.contract.input;
         let input = self.network.input();
-        if crop::shown(window, side, side)
-            .sample(image, input)
-            .is_err()
-        {
+        // `preprocess` in `tracker.py` resizes floats, where the other networks are shown resized bytes.
+        let crop = Crop {
+            levels: Levels::Exact,
+            ..crop::shown(window, side, side)
+        };
+        if crop.sample(image, input).is_err() {
             return Ok(None);
         }
         let outputs = self.network.run()?;

@@ -11,7 +11,7 @@ use crate::face::engine::openseeface::tracking::crop;
 use crate::face::geometry::{Point, RotatedRect};
 use crate::face::image::ImageView;
 use crate::face::observation::{Landmark, Landmarks};
-use crate::face::sample::{Border, Crop, Layout, ValueRange, Window};
+use crate::face::sample::{Border, Crop, Layout, Levels, ValueRange, Window};
 
 /// Width and height of a face's picture in parts of the landmarks' extent: `extract_face`.
 const FACE: f64 = 1.2;
@@ -163,6 +163,7 @@ impl Patch {
             range: ValueRange::BYTE,
             border: Border::Black,
             layout: Layout::Interleaved,
+            levels: Levels::Whole,
             window: Some(eye.face),
         };
         self.levels.resize(turned.len(), 0.0);
