@@ -9,7 +9,6 @@ run by LiteRT. Both sides look at frames of full size.
 Run it through `make bench`, which sets the environment that GStreamer needs.
 """
 
-import re
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ from pathlib import Path
 
 from race import (
     CACHE,
-    OURS,
     ROOT,
     SIZES,
     Clip,
     Contestant,
     engine_table,
     environment_with,
+    facetrack,
     measure,
     parser,
     prepare,
@@ -61,21 +60,12 @@ def races(args) -> list[Race]:
 
 
 def contestants(race: Race, python: Path, track: Path) -> list[Contestant]:
-    def ours(clip: Clip) -> list[str]:
-        # One line of the profile, after the last frame.
-        pipeline = (
-            f"filesrc location={clip.path} ! decodebin "
-            f"! facetrack engine={race.engine} {race.options} profile-interval={clip.frames} "
-            f"! trackjsonsink location={track} overwrite=true"
-        )
-        return ["env", "GST_DEBUG=facetrack:4", "gst-launch-1.0", "-q", *pipeline.split()]
-
     def theirs(clip: Clip) -> list[str]:
         script = ROOT / "benches" / "opencv_reference.py"
         return [str(part) for part in (python, script, race.engine, clip.path, *race.models)]
 
     return [
-        Contestant(OURS, ours, lambda printed: float(re.search(r"total=([\d.]+)ms/frame", printed)[1])),
+        facetrack(f"engine={race.engine} {race.options}", track),
         Contestant(race.original, theirs, lambda printed: float(printed.split()[-1])),
     ]
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from race import (
     CACHE,
-    OURS,
     ROOT,
     SIZES,
     Clip,
     Contestant,
     engine_table,
     environment_with,
+    facetrack,
     measure,
     parser,
     prepare,
@@ -39,15 +39,6 @@ PORT = 9
 
 
 def contestants(args, python: Path, track: Path) -> list[Contestant]:
-    def ours(clip: Clip) -> list[str]:
-        # One line of the profile, after the last frame.
-        pipeline = (
-            f"filesrc location={clip.path} ! decodebin "
-            f"! facetrack engine=openseeface landmark-model={args.model} profile-interval={clip.frames} "
-            f"! trackjsonsink location={track} overwrite=true"
-        )
-        return ["env", "GST_DEBUG=facetrack:4", "gst-launch-1.0", "-q", *pipeline.split()]
-
     def tracker(clip: Clip) -> list[str]:
         script = ROOT / "benches" / "openseeface_reference.py"
         return [str(part) for part in (python, script, args.openseeface, args.model, clip.path)]
@@ -62,7 +53,7 @@ def contestants(args, python: Path, track: Path) -> list[Contestant]:
         return 1000 * seconds / int(re.search(r"Frames: (\d+)", printed)[1])
 
     return [
-        Contestant(OURS, ours, lambda printed: float(re.search(r"total=([\d.]+)ms/frame", printed)[1])),
+        facetrack(f"engine=openseeface landmark-model={args.model}", track),
         Contestant("tracker.py", tracker, lambda printed: float(printed.split()[-1])),
         Contestant("facetracker.py", facetracker, seconds_in_facetracker),
     ]

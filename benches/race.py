@@ -8,6 +8,7 @@ difference gives the time of a frame with the start-up cancelled out, the same w
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -98,6 +99,19 @@ def environment_with(name: str, *requirements: str) -> Path | None:
         return None
     (folder / "complete").touch()
     return python
+
+
+def facetrack(options: str, track: Path) -> Contestant:
+    """Our pipeline, file to `track`, with `options` of the element; it prints one line of its profile, after the last frame."""
+
+    def command(clip: Clip) -> list[str]:
+        pipeline = (
+            f"filesrc location={clip.path} ! decodebin ! facetrack {options} profile-interval={clip.frames} "
+            f"! trackjsonsink location={track} overwrite=true"
+        )
+        return ["env", "GST_DEBUG=facetrack:4", "gst-launch-1.0", "-q", *pipeline.split()]
+
+    return Contestant(OURS, command, lambda printed: float(re.search(r"total=([\d.]+)ms/frame", printed)[1]))
 
 
 def prepare(source: Path, width: int, height: int, frames: int) -> Clip:

@@ -40,6 +40,15 @@ pub struct TensorSpec {
     pub shape: Vec<Option<usize>>,
 }
 
+impl TensorSpec {
+    /// Whether a tensor of the shape `wanted` fits.
+    pub fn takes(&self, wanted: &[usize]) -> bool {
+        let mut extents = self.shape.iter().zip(wanted);
+        self.shape.len() == wanted.len()
+            && extents.all(|(has, wants)| has.is_none_or(|has| has == *wants))
+    }
+}
+
 /// A model file that was read, for the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFile {

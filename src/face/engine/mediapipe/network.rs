@@ -75,16 +75,7 @@ impl Network {
     }
 
     fn takes_the_input(&self) -> bool {
-        let [input] = self.model.inputs() else {
-            return false;
-        };
-        let wanted = self.contract.input;
-        input.shape.len() == wanted.len()
-            && input
-                .shape
-                .iter()
-                .zip(wanted)
-                .all(|(has, wants)| has.is_none_or(|has| has == *wants))
+        matches!(self.model.inputs(), [input] if input.takes(self.contract.input))
     }
 
     fn is_expected(&self, outputs: &[ArrayD<f32>]) -> bool {

@@ -206,15 +206,7 @@ impl Opened {
 
 /// Whether the only input of `model` can have the shape `wanted`.
 fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
-    let [input] = model.inputs() else {
-        return false;
-    };
-    input.shape.len() == wanted.len()
-        && input
-            .shape
-            .iter()
-            .zip(wanted)
-            .all(|(has, wants)| has.is_none_or(|has| has == *wants))
+    matches!(model.inputs(), [input] if input.takes(wanted))
 }
 
 #[cfg(test)]
