@@ -15,6 +15,7 @@ pub mod image;
 pub mod locate;
 pub mod manifest;
 pub mod model;
+pub mod morphable;
 pub mod nms;
 pub mod observation;
 pub mod options;

@@ -12,6 +12,7 @@ use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
 use crate::face::options::choices;
 
+pub mod eos;
 mod kind;
 pub mod mediapipe;
 pub mod opencv;

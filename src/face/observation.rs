@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What an engine reports of one face. Every coordinate is `f32` in pixels of the original image.
 
+use std::sync::Arc;
+
+use thiserror::Error;
+
 use super::blendshape::Blendshapes;
 use super::geometry::{Point, Rect};
 
@@ -23,8 +27,10 @@ pub struct Observation {
     pub pose: Option<HeadPose>,
     /// Where the eyes look.
     pub gaze: Option<Gaze>,
-    /// A 3-D model of a face, fitted to the landmarks.
+    /// OpenSeeFace's 3-D model of a face, fitted to the landmarks.
     pub fit: Option<ModelFit>,
+    /// A morphable model, fitted to the landmarks, or why it could not be.
+    pub morphable: Option<Result<MorphableFit, FitFailure>>,
     /// OpenSeeFace's features.
     pub features: Option<Features>,
 }
@@ -42,6 +48,7 @@ impl Observation {
             pose: None,
             gaze: None,
             fit: None,
+            morphable: None,
             features: None,
         }
     }
@@ -102,17 +109,21 @@ pub enum LandmarkScheme {
     MediaPipe478,
     /// OpenSeeFace's 66 points: iBUG's 68 in another order, without the inner corners of the mouth.
     OpenSeeFace66,
+    /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and inner lips, each from
+    /// the image's left.
+    Ibug68,
 }
 
 impl LandmarkScheme {
     /// Every scheme.
-    pub const ALL: [Self; 2] = [Self::MediaPipe478, Self::OpenSeeFace66];
+    pub const ALL: [Self; 3] = [Self::MediaPipe478, Self::OpenSeeFace66, Self::Ibug68];
 
     /// The name in metadata and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::MediaPipe478 => "mediapipe-478",
             Self::OpenSeeFace66 => "openseeface-66",
+            Self::Ibug68 => "ibug-68",
         }
     }
 
@@ -121,6 +132,7 @@ impl LandmarkScheme {
         match self {
             Self::MediaPipe478 => 478,
             Self::OpenSeeFace66 => 66,
+            Self::Ibug68 => 68,
         }
     }
 
@@ -180,7 +192,8 @@ impl Landmarks {
 /// Rotation and translation of the head in camera space (right-handed, y up, looking along −z).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadPose {
-    /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe: centimetres).
+    /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe: centimetres; eos: millimetres of
+    /// the model, at depth 0, which a scaled orthographic camera does not know).
     pub matrix: [[f32; 4]; 4],
 }
 
@@ -257,6 +270,79 @@ pub struct ModelFit {
     pub points: Vec<[f32; 3]>,
     /// Points of the model as the camera sees them, px: as many as were asked for.
     pub projected: Vec<Point>,
+}
+
+/// A morphable model of a face, fitted to landmarks under a scaled orthographic camera: see
+/// [`morphable`](super::morphable).
+#[derive(Debug, Clone, PartialEq)]
+pub struct MorphableFit {
+    /// Coefficients of the shape's principal components, in standard deviations; as many as the model has.
+    pub shape: Vec<f32>,
+    /// Coefficients of the expressions, from 0 on.
+    pub expression: Vec<f32>,
+    /// What the expressions are called, in their order.
+    pub expression_names: Arc<[String]>,
+    /// Camera from model as a unit quaternion (x, y, z, w), in the conventions of [`HeadPose`].
+    pub rotation: [f32; 4],
+    /// Where the model's origin is in the image, px.
+    pub origin: Point,
+    /// Pixels per unit of the model, which is a millimetre.
+    pub scale: f32,
+    /// Mean distance of the landmarks with a vertex of their own from that vertex, px.
+    pub residual: f32,
+    /// The outline as the camera sees it, px: the vertices that the outline's landmarks were matched with, in the order of
+    /// the landmarks.
+    pub contour: Vec<Point>,
+    /// Every vertex as the camera sees it, in the units of a [`Landmark`]: px, and px away from the camera relative to the
+    /// landmarks' mean; `None` unless asked for.
+    pub mesh: Option<Arc<[Landmark]>>,
+}
+
+/// Why a morphable model was not fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum FitFailure {
+    /// There are no landmarks.
+    #[error("no landmarks")]
+    NoLandmarks,
+    /// A landmark is not a number, or beyond every image.
+    #[error("landmarks that are not finite")]
+    NotFinite,
+    /// The landmarks lie on a line or on one point.
+    #[error("landmarks that lie on a line or on one point")]
+    Degenerate,
+    /// Most landmarks are outside of the image.
+    #[error("landmarks outside of the image")]
+    OutOfFrame,
+    /// The equations have no finite solution.
+    #[error("no finite solution")]
+    Unsolvable,
+}
+
+impl FitFailure {
+    /// Every failure.
+    pub const ALL: [Self; 5] = [
+        Self::NoLandmarks,
+        Self::NotFinite,
+        Self::Degenerate,
+        Self::OutOfFrame,
+        Self::Unsolvable,
+    ];
+
+    /// The name in metadata and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoLandmarks => "no-landmarks",
+            Self::NotFinite => "not-finite",
+            Self::Degenerate => "degenerate",
+            Self::OutOfFrame => "out-of-frame",
+            Self::Unsolvable => "unsolvable",
+        }
+    }
+
+    /// The inverse of [`FitFailure::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|failure| failure.name() == name)
+    }
 }
 
 /// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face before. −1…1, 0 at rest;

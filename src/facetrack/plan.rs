@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use crate::face::analyzer::{Analyzer, Tuning};
 use crate::face::device::{self, Decision};
 use crate::face::engine::opencv::haar::Search;
-use crate::face::engine::openseeface;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
+use crate::face::engine::{eos, openseeface};
 use crate::face::options::facetrack::{FACETRACK, PostMessages, Smoothing};
 use crate::face::options::{EnvWarning, Resolved, Settings};
 use crate::face::report::ReportSource;
@@ -102,6 +102,7 @@ impl Plan {
                 max_size: Some(options.get("max-size")).filter(|&size: &usize| size > 0),
             },
             jaw_open_scale: options.get("jaw-open-scale"),
+            eos: eos::Settings::default(),
             openseeface: openseeface::Settings {
                 scan_every: options.get("scan-every"),
                 discard_after: options.get("discard-after"),

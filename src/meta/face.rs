@@ -84,6 +84,7 @@ pub(super) fn face_from_structure(
         fit: fields.optional("fit", |fields, name| {
             fit_from_structure(fields.structure(name)?, scale)
         })?,
+        morphable: None,
         features: fields.optional("features", Fields::vector)?.map(Features),
     };
     let id = fields.positive("id")?;

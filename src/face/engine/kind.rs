@@ -7,7 +7,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{
-    Engine, EngineError, EngineInfo, RunningMode, Thresholds, mediapipe, opencv, openseeface,
+    Engine, EngineError, EngineInfo, RunningMode, Thresholds, eos, mediapipe, opencv, openseeface,
     scripted,
 };
 use crate::face::options::kebab;
@@ -25,18 +25,21 @@ pub enum EngineKind {
     OpenCvYunetPyfeat,
     /// OpenSeeFace's tracker.
     OpenSeeFace,
+    /// YuNet's faces, fitted with eos' 3-D morphable model.
+    Eos,
     /// Faces by script, without a network.
     Scripted,
 }
 
 impl EngineKind {
     /// Every engine.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MediaPipe,
         Self::OpenCvHaar,
         Self::OpenCvYunet,
         Self::OpenCvYunetPyfeat,
         Self::OpenSeeFace,
+        Self::Eos,
         Self::Scripted,
     ];
 
@@ -48,6 +51,7 @@ impl EngineKind {
             Self::OpenCvYunet => "opencv-yunet",
             Self::OpenCvYunetPyfeat => "opencv-yunet-pyfeat",
             Self::OpenSeeFace => "openseeface",
+            Self::Eos => "eos",
             Self::Scripted => "scripted",
         }
     }
@@ -67,7 +71,7 @@ impl EngineKind {
     /// The least scores of the engine's original.
     pub fn thresholds(self) -> Thresholds {
         match self {
-            Self::OpenCvYunet | Self::OpenCvYunetPyfeat => opencv::yunet::THRESHOLDS,
+            Self::OpenCvYunet | Self::OpenCvYunetPyfeat | Self::Eos => opencv::yunet::THRESHOLDS,
             Self::OpenSeeFace => openseeface::THRESHOLDS,
             _ => Thresholds::default(),
         }
@@ -131,6 +135,8 @@ pub struct EngineConfig {
     pub jaw_open_scale: f32,
     /// What OpenSeeFace's tracker alone can be told.
     pub openseeface: openseeface::Settings,
+    /// What the fit of a morphable model alone can be told.
+    pub eos: eos::Settings,
     /// What the scripted engine sees.
     pub script: Option<String>,
 }
@@ -152,6 +158,7 @@ impl Default for EngineConfig {
             haar: opencv::haar::Search::default(),
             jaw_open_scale: 1.0,
             openseeface: openseeface::Settings::default(),
+            eos: eos::Settings::default(),
             script: None,
         }
     }
@@ -169,6 +176,7 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, 
         EngineKind::OpenCvYunet => with_networks::yunet(config),
         EngineKind::OpenCvYunetPyfeat => with_networks::yunet_pyfeat(config),
         EngineKind::OpenSeeFace => with_networks::openseeface(config),
+        EngineKind::Eos => with_networks::eos(config),
         EngineKind::Scripted => Ok(Box::new(scripted::Scripted::new(config)?)),
     }
 }
@@ -184,6 +192,7 @@ pub fn describe(kind: EngineKind, config: &EngineConfig) -> Result<EngineInfo, E
         EngineKind::OpenCvYunet => Ok(opencv::yunet::describe()),
         EngineKind::OpenCvYunetPyfeat => Ok(opencv::yunet_pyfeat::describe()),
         EngineKind::OpenSeeFace => Ok(openseeface::describe(config)),
+        EngineKind::Eos => Ok(eos::describe(config)),
         EngineKind::Scripted => Ok(scripted::Script::of(config)?.info(config.running_mode)),
     }
 }
@@ -210,6 +219,10 @@ mod with_networks {
     pub fn openseeface(config: &EngineConfig) -> Loaded {
         Ok(Box::new(openseeface::load(config)?))
     }
+
+    pub fn eos(config: &EngineConfig) -> Loaded {
+        Ok(Box::new(eos::load(config)?))
+    }
 }
 
 /// Every engine that runs networks, in a build without what runs them.
@@ -217,6 +230,7 @@ mod with_networks {
 mod with_networks {
     use super::*;
 
+    pub use refuse as eos;
     pub use refuse as mediapipe;
     pub use refuse as openseeface;
     pub use refuse as yunet;
