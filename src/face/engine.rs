@@ -7,12 +7,14 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::blendshape::BlendshapeSource;
+use super::device::Refusal;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
 use crate::face::options::choices;
 
 pub mod eos;
+pub mod insightface;
 mod kind;
 pub mod mediapipe;
 pub mod opencv;
@@ -54,6 +56,11 @@ pub trait Engine: Send {
 
     /// Takes other thresholds, from the next frame on, where the engine has any.
     fn set_thresholds(&mut self, _thresholds: Thresholds) {}
+
+    /// What happened since the last call that a user has to know, such as that the engine now runs elsewhere.
+    fn take_notices(&mut self) -> Vec<Notice> {
+        Vec::new()
+    }
 
     /// What the engine learned of the faces that it saw, as JSON for [`Engine::set_calibration`]; `None` for an engine
     /// that does not learn.
@@ -148,6 +155,10 @@ pub struct EngineInfo {
     pub gaze: bool,
     /// Whether it reports [`Features`](super::observation::Features).
     pub features: bool,
+    /// Whether it reports [`Attributes`](super::observation::Attributes).
+    pub attributes: bool,
+    /// Length of the embedding that it reports; 0 for none.
+    pub embedding: usize,
     /// Whether a frame's result depends on the frames before it.
     pub temporal: bool,
     /// Models it read.
@@ -166,10 +177,29 @@ impl EngineInfo {
             pose: false,
             gaze: false,
             features: false,
+            attributes: false,
+            embedding: 0,
             temporal: false,
             models: Vec::new(),
         }
     }
+}
+
+/// Something that happened while an engine ran, and that a user has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The GPU's memory was full: faces are looked for in frames reduced to `det_size` px.
+    DetectionSizeReduced {
+        /// Side of the detector's input now, px.
+        det_size: usize,
+        /// What the runtime said.
+        reason: String,
+    },
+    /// The GPU could not be used any more: the engine goes on with the processor.
+    FellBackToCpu {
+        /// What the runtime said.
+        reason: String,
+    },
 }
 
 /// Why an engine can't go on.
@@ -184,6 +214,9 @@ pub enum EngineError {
     /// A frame that can't be read.
     #[error("unreadable frame: {0}")]
     Frame(String),
+    /// It may not run on what there is.
+    #[error(transparent)]
+    Device(#[from] Refusal),
     /// No engine has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),

@@ -33,6 +33,13 @@ pub struct Observation {
     pub morphable: Option<Result<MorphableFit, FitFailure>>,
     /// OpenSeeFace's features.
     pub features: Option<Features>,
+    /// InsightFace's 106 points, where [`Observation::landmarks`] are others.
+    pub contour: Option<Landmarks>,
+    /// What the face looks like.
+    pub attributes: Option<Attributes>,
+    /// The face as a point of unit length in a space where one person's faces lie close together. It identifies people:
+    /// it is measured only when asked for.
+    pub embedding: Option<Arc<[f32]>>,
 }
 
 impl Observation {
@@ -50,6 +57,9 @@ impl Observation {
             fit: None,
             morphable: None,
             features: None,
+            contour: None,
+            attributes: None,
+            embedding: None,
         }
     }
 
@@ -112,11 +122,18 @@ pub enum LandmarkScheme {
     /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and inner lips, each from
     /// the image's left.
     Ibug68,
+    /// InsightFace's 106 points of `2d106det`.
+    InsightFace106,
 }
 
 impl LandmarkScheme {
     /// Every scheme.
-    pub const ALL: [Self; 3] = [Self::MediaPipe478, Self::OpenSeeFace66, Self::Ibug68];
+    pub const ALL: [Self; 4] = [
+        Self::MediaPipe478,
+        Self::OpenSeeFace66,
+        Self::Ibug68,
+        Self::InsightFace106,
+    ];
 
     /// The name in metadata and JSON.
     pub fn name(self) -> &'static str {
@@ -124,6 +141,7 @@ impl LandmarkScheme {
             Self::MediaPipe478 => "mediapipe-478",
             Self::OpenSeeFace66 => "openseeface-66",
             Self::Ibug68 => "ibug-68",
+            Self::InsightFace106 => "insightface-106",
         }
     }
 
@@ -133,6 +151,7 @@ impl LandmarkScheme {
             Self::MediaPipe478 => 478,
             Self::OpenSeeFace66 => 66,
             Self::Ibug68 => 68,
+            Self::InsightFace106 => 106,
         }
     }
 
@@ -378,6 +397,41 @@ impl Features {
     /// How far the eyes are open, right and left: 0 for a closed eye, 1 for one as open as usual.
     pub fn eye_openness(&self) -> [f32; 2] {
         [self.0[1], self.0[0]].map(|eye| 1.0 - (-eye).clamp(0.0, 1.0))
+    }
+}
+
+/// What a network makes of a face's looks. It is a guess, and no more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Attributes {
+    /// Years.
+    pub age: f32,
+    /// What it is taken for.
+    pub gender: Gender,
+}
+
+/// What InsightFace's `genderage` tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gender {
+    /// Index 0.
+    Female,
+    /// Index 1.
+    Male,
+}
+
+impl Gender {
+    /// The name in metadata and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Female => "female",
+            Self::Male => "male",
+        }
+    }
+
+    /// The inverse of [`Gender::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Female, Self::Male]
+            .into_iter()
+            .find(|gender| gender.name() == name)
     }
 }
 

@@ -25,7 +25,8 @@ pub(super) fn error_message(error: &EngineError) -> gst::ErrorMessage {
             gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
         }
         EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{error}")),
-        EngineError::Model(ModelError::Missing { .. } | ModelError::Runtime { .. }) => {
+        EngineError::Device(_)
+        | EngineError::Model(ModelError::Missing { .. } | ModelError::Runtime { .. }) => {
             gst::error_msg!(gst::ResourceError::NotFound, ("{error}"))
         }
         EngineError::Model(ModelError::Run { .. }) => {

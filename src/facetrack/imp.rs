@@ -136,14 +136,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a plan yields.
+struct Loaded {
+    analyzer: Analyzer,
+    decision: Decision,
+    calibration: Option<CalibrationFile>,
+}
+
 /// The engine of `plan`, with what it learned in earlier streams where a file keeps that.
-fn load(plan: &Plan) -> Result<(Analyzer, Option<CalibrationFile>), gst::ErrorMessage> {
-    let mut analyzer = plan.load().map_err(|e| error_message(&e))?;
-    let Some(path) = &plan.setup.calibration_file else {
-        return Ok((analyzer, None));
+fn load(plan: &Plan) -> Result<Loaded, gst::ErrorMessage> {
+    let (mut analyzer, decision) = plan.load().map_err(|e| error_message(&e))?;
+    let calibration = match &plan.setup.calibration_file {
+        None => None,
+        Some(path) => {
+            Some(CalibrationFile::open(path, &mut analyzer).map_err(|e| calibration_message(&e))?)
+        }
     };
-    let file = CalibrationFile::open(path, &mut analyzer).map_err(|e| calibration_message(&e))?;
-    Ok((analyzer, Some(file)))
+    Ok(Loaded {
+        analyzer,
+        decision,
+        calibration,
+    })
 }
 
 /// Caps outside the template are refused before the element sees them, and "not negotiated" upstream helps nobody.
@@ -179,13 +192,16 @@ impl FaceTrack {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
         let start = Instant::now();
-        let (analyzer, calibration) =
-            contained(|| load(&plan)).map_err(|panic| panic_message(&panic))??;
+        let Loaded {
+            analyzer,
+            decision,
+            calibration,
+        } = contained(|| load(&plan)).map_err(|panic| panic_message(&panic))??;
         let load_time = start.elapsed();
-        self.log_device(&plan.setup.decision);
-        self.post(messages::ready(&plan.setup, analyzer.source(), load_time));
+        self.log_device(&decision);
+        self.post(messages::ready(&decision, analyzer.source(), load_time));
         *lock(&self.active) = Some(Active {
-            decision: plan.setup.decision.clone(),
+            decision,
             profile: analyzer.profile().clone(),
         });
         *lock(&self.state) = Some(State::new(settings, env, plan, analyzer, calibration));
@@ -199,9 +215,14 @@ impl FaceTrack {
     }
 
     fn log_device(&self, decision: &Decision) {
-        match decision.severity {
-            Severity::Info => gst::info!(CAT, imp = self, "{}", decision.reason),
-            Severity::Warning => gst::warning!(CAT, imp = self, "{}", decision.reason),
+        for (severity, line) in &decision.log {
+            match severity {
+                Severity::Info => gst::info!(CAT, imp = self, "{line}"),
+                Severity::Warning => gst::warning!(CAT, imp = self, "{line}"),
+            }
+        }
+        if let Some(warning) = &decision.warning {
+            gst::element_imp_warning!(self, gst::ResourceError::NotFound, ("{warning}"));
         }
     }
 
@@ -296,8 +317,8 @@ impl FaceTrack {
         let Active { decision, profile } = active.as_ref()?;
         match name {
             "stats" => Some(messages::stats(profile).to_value()),
-            "active-device" => Some(decision.device.to_value()),
-            "active-execution-provider" => Some(decision.execution_provider.to_value()),
+            "active-device" => Some(decision.placement.device().to_value()),
+            "active-execution-provider" => Some(decision.placement.execution_provider().to_value()),
             "device-reason" => Some(decision.reason.to_value()),
             _ => None,
         }

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
+use crate::face::device::Decision;
 use crate::face::engine::EngineInfo;
 use crate::face::profile::Profile;
 use crate::face::report::{FrameReport, ReportSource};
-
-use super::plan::Setup;
 
 /// Name of the messages about faces and frames.
 const MESSAGE: &str = "facetrack";
@@ -47,7 +46,11 @@ pub(super) fn frame(report: &FrameReport, moment: Moment) -> gst::Structure {
 }
 
 /// The engine is loaded.
-pub(super) fn ready(setup: &Setup, source: &ReportSource, load_time: Duration) -> gst::Structure {
+pub(super) fn ready(
+    decision: &Decision,
+    source: &ReportSource,
+    load_time: Duration,
+) -> gst::Structure {
     let models = source
         .models
         .iter()
@@ -56,9 +59,12 @@ pub(super) fn ready(setup: &Setup, source: &ReportSource, load_time: Duration) -
         });
     gst::Structure::builder("facetrack-ready")
         .field("engine", source.engine.as_str())
-        .field("device", setup.decision.device.as_str())
-        .field("execution-provider", setup.decision.execution_provider)
-        .field("reason", setup.decision.reason.as_str())
+        .field("device", source.device.as_str())
+        .field(
+            "execution-provider",
+            decision.placement.execution_provider(),
+        )
+        .field("reason", decision.reason.as_str())
         .field("load-time", load_time.as_secs_f64() * 1e3)
         .field("models", models.build())
         .build()

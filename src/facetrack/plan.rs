@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::face::analyzer::{Analyzer, Tuning};
-use crate::face::device::{self, Decision};
+use crate::face::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Placement, Request};
 use crate::face::engine::opencv::haar::Search;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
-use crate::face::engine::{eos, openseeface};
+use crate::face::engine::{eos, insightface, openseeface};
 use crate::face::options::facetrack::{FACETRACK, PostMessages, Smoothing};
 use crate::face::options::{EnvWarning, Resolved, Settings};
 use crate::face::report::ReportSource;
@@ -52,7 +52,7 @@ pub(super) struct Setup {
     pub kind: EngineKind,
     pub config: EngineConfig,
     pub tracker: TrackerConfig,
-    pub decision: Decision,
+    pub request: Request,
     /// The file that keeps what the engine learns.
     pub calibration_file: Option<PathBuf>,
 }
@@ -103,6 +103,8 @@ impl Plan {
             },
             jaw_open_scale: options.get("jaw-open-scale"),
             eos: eos::Settings::default(),
+            insightface: insightface::Settings::default(),
+            placement: Placement::Cpu,
             openseeface: openseeface::Settings {
                 scan_every: options.get("scan-every"),
                 discard_after: options.get("discard-after"),
@@ -123,7 +125,7 @@ impl Plan {
                 kind,
                 config,
                 tracker,
-                decision: device::negotiate(kind, options.get("device")),
+                request: request(options),
                 calibration_file: options.get("calibration-file"),
             },
         }
@@ -137,24 +139,26 @@ impl Plan {
         engine::describe(self.setup.kind, &self.setup.config)
     }
 
-    /// Loads the engine.
+    /// Loads the engine where it may run.
     ///
     /// # Errors
-    /// Those of [`engine::load`].
-    pub fn load(&self) -> Result<Analyzer, EngineError> {
-        let engine = engine::load(self.setup.kind, &self.setup.config)?;
+    /// Those of [`device::negotiate`] and of [`engine::load`].
+    pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
+        let setup = &self.setup;
+        let decision = device::negotiate(setup.kind, &setup.request, &mut MachineProbe)?;
+        let config = EngineConfig {
+            placement: decision.placement.clone(),
+            ..setup.config.clone()
+        };
+        let engine = engine::load(setup.kind, &config)?;
         let source = ReportSource {
             engine: engine.info().name.to_owned(),
-            device: self.setup.decision.device.clone(),
+            device: decision.placement.device(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             models: engine.info().models.clone(),
         };
-        Ok(Analyzer::new(
-            engine,
-            self.setup.tracker,
-            self.live.tuning,
-            source,
-        ))
+        let analyzer = Analyzer::new(engine, setup.tracker, self.live.tuning, source);
+        Ok((analyzer, decision))
     }
 }
 
@@ -183,6 +187,21 @@ impl Live {
             post_messages: options.get("post-messages"),
             profile_interval: options.get::<u32>("profile-interval").into(),
         }
+    }
+}
+
+fn request(options: &Resolved) -> Request {
+    const MEBIBYTE: u64 = 1 << 20;
+    Request {
+        device: options.get("device"),
+        gate: Gate::Open,
+        fallback: options.get("gpu-fallback"),
+        gpu_id: u32::try_from(options.get::<i32>("gpu-id")).ok(),
+        max_vram: u64::from(options.get::<u32>("gpu-max-vram")) * MEBIBYTE,
+        min_free_vram: u64::from(options.get::<u32>("gpu-min-free-vram")) * MEBIBYTE,
+        libraries: LibrarySearch::default(),
+        onnxruntime: options.get("onnxruntime"),
+        tuning: device::CudaTuning::default(),
     }
 }
 

@@ -86,6 +86,9 @@ pub(super) fn face_from_structure(
         })?,
         morphable: None,
         features: fields.optional("features", Fields::vector)?.map(Features),
+        contour: None,
+        attributes: None,
+        embedding: None,
     };
     let id = fields.positive("id")?;
     Ok(TrackedFace { id, face })

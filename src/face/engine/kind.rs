@@ -7,9 +7,10 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{
-    Engine, EngineError, EngineInfo, RunningMode, Thresholds, eos, mediapipe, opencv, openseeface,
-    scripted,
+    Engine, EngineError, EngineInfo, RunningMode, Thresholds, eos, insightface, mediapipe, opencv,
+    openseeface, scripted,
 };
+use crate::face::device::Placement;
 use crate::face::options::kebab;
 
 /// The engines of this build.
@@ -27,19 +28,22 @@ pub enum EngineKind {
     OpenSeeFace,
     /// YuNet's faces, fitted with eos' 3-D morphable model.
     Eos,
+    /// InsightFace's model packs.
+    InsightFace,
     /// Faces by script, without a network.
     Scripted,
 }
 
 impl EngineKind {
     /// Every engine.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::MediaPipe,
         Self::OpenCvHaar,
         Self::OpenCvYunet,
         Self::OpenCvYunetPyfeat,
         Self::OpenSeeFace,
         Self::Eos,
+        Self::InsightFace,
         Self::Scripted,
     ];
 
@@ -52,6 +56,7 @@ impl EngineKind {
             Self::OpenCvYunetPyfeat => "opencv-yunet-pyfeat",
             Self::OpenSeeFace => "openseeface",
             Self::Eos => "eos",
+            Self::InsightFace => "insightface",
             Self::Scripted => "scripted",
         }
     }
@@ -73,6 +78,7 @@ impl EngineKind {
         match self {
             Self::OpenCvYunet | Self::OpenCvYunetPyfeat | Self::Eos => opencv::yunet::THRESHOLDS,
             Self::OpenSeeFace => openseeface::THRESHOLDS,
+            Self::InsightFace => insightface::THRESHOLDS,
             _ => Thresholds::default(),
         }
     }
@@ -137,6 +143,10 @@ pub struct EngineConfig {
     pub openseeface: openseeface::Settings,
     /// What the fit of a morphable model alone can be told.
     pub eos: eos::Settings,
+    /// What InsightFace alone can be told.
+    pub insightface: insightface::Settings,
+    /// Where InsightFace's networks run; every other engine runs on the processor.
+    pub placement: Placement,
     /// What the scripted engine sees.
     pub script: Option<String>,
 }
@@ -159,6 +169,8 @@ impl Default for EngineConfig {
             jaw_open_scale: 1.0,
             openseeface: openseeface::Settings::default(),
             eos: eos::Settings::default(),
+            insightface: insightface::Settings::default(),
+            placement: Placement::Cpu,
             script: None,
         }
     }
@@ -177,6 +189,7 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, 
         EngineKind::OpenCvYunetPyfeat => with_networks::yunet_pyfeat(config),
         EngineKind::OpenSeeFace => with_networks::openseeface(config),
         EngineKind::Eos => with_networks::eos(config),
+        EngineKind::InsightFace => with_networks::insightface(config),
         EngineKind::Scripted => Ok(Box::new(scripted::Scripted::new(config)?)),
     }
 }
@@ -193,6 +206,7 @@ pub fn describe(kind: EngineKind, config: &EngineConfig) -> Result<EngineInfo, E
         EngineKind::OpenCvYunetPyfeat => Ok(opencv::yunet_pyfeat::describe()),
         EngineKind::OpenSeeFace => Ok(openseeface::describe(config)),
         EngineKind::Eos => Ok(eos::describe(config)),
+        EngineKind::InsightFace => Ok(insightface::describe(config)),
         EngineKind::Scripted => Ok(scripted::Script::of(config)?.info(config.running_mode)),
     }
 }
@@ -223,6 +237,10 @@ mod with_networks {
     pub fn eos(config: &EngineConfig) -> Loaded {
         Ok(Box::new(eos::load(config)?))
     }
+
+    pub fn insightface(config: &EngineConfig) -> Loaded {
+        Ok(Box::new(insightface::load(config)?))
+    }
 }
 
 /// Every engine that runs networks, in a build without what runs them.
@@ -231,6 +249,7 @@ mod with_networks {
     use super::*;
 
     pub use refuse as eos;
+    pub use refuse as insightface;
     pub use refuse as mediapipe;
     pub use refuse as openseeface;
     pub use refuse as yunet;
