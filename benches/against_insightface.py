@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MPL-2.0
+"""Speed and memory of the engine `insightface` on the processor, file to JSON, against InsightFace's own FaceAnalysis.
+
+How the race is run is told in `race.py`. Both sides run the same models of the pack with detection size 640, first those
+that find landmarks, then the embedding and the attributes as well. The original's side decodes with OpenCV, runs on one
+core, and writes no JSON.
+
+The weights are for non-commercial research only; `--pack` is a folder with them. Run it through `make bench
+INSIGHTFACE=<folder>`, which sets the environment that GStreamer needs.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from race import (
+    CACHE,
+    ROOT,
+    SIZES,
+    Clip,
+    Contestant,
+    engine_table,
+    environment_with,
+    facetrack,
+    measure,
+    parser,
+    prepare,
+    table,
+)
+
+REQUIREMENTS = ("insightface==2.1", "onnxruntime==1.31.1", "opencv-python-headless==4.12.0.88", "numpy==2.2.6")
+
+# Frames of the two clips: far enough apart for the difference to mean something.
+FRAMES = (60, 300)
+
+# What runs, and the options that make our engine run the same.
+RACES = (
+    ("landmarks", "detection,landmark_2d_106", ""),
+    ("landmarks, embedding, age and gender", "detection,landmark_2d_106,genderage,recognition", "embedding=true"),
+)
+
+
+def contestants(args, modules: str, options: str, python: Path, track: Path) -> list[Contestant]:
+    def theirs(clip: Clip) -> list[str]:
+        script = ROOT / "benches" / "insightface_reference.py"
+        return [str(part) for part in (python, script, args.pack, modules, clip.path)]
+
+    ours = f"engine=insightface device=auto gpu-fallback=true model={args.pack} allowed-modules={modules} {options}"
+    return [
+        facetrack(ours, track),
+        Contestant("insightface", theirs, lambda printed: float(printed.split()[-1])),
+    ]
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--pack", type=Path, required=True, help="folder with a model pack")
+    args = arguments.parse_args()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    python = environment_with("insightface", *REQUIREMENTS)
+    if not python:
+        sys.exit("there is nothing to race against")
+    tables = []
+    with tempfile.TemporaryDirectory() as folder:
+        track = Path(folder) / "track.json"
+        for what, modules, options in RACES:
+            for width, height in SIZES:
+                title = f"insightface, {what}, {width}×{height}"
+                clips = [prepare(args.clip, width, height, frames) for frames in FRAMES]
+                print(f"{title}, {' and '.join(map(str, FRAMES))} frames:", flush=True)
+                results = measure(clips, contestants(args, modules, options, python, track), track, args)
+                tables += [table(title, results), engine_table(title, results)]
+    print("\n" + "\n\n".join(tables))
+
+
+if __name__ == "__main__":
+    main()
