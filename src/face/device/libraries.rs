@@ -1,7 +1,38 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the libraries are that ONNX Runtime's CUDA provider needs.
+//! The libraries that ONNX Runtime's CUDA provider needs, and where they are.
+//!
+//! What it needs: the entries of its dynamic section, and what it opens when it first runs (cuDNN, cuFFT, NVRTC), as seen
+//! in onnxruntime-gpu 1.31.1; the names by CUDA version are those of `_get_nvidia_dll_paths` in `onnxruntime/__init__.py`.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use elf::ElfStream;
+use elf::abi::DT_NEEDED;
+use elf::endian::AnyEndian;
+
+use super::validation::Fault;
+
+/// The property that names a folder of [`LibrarySearch::folders`].
+pub const PROPERTY: &str = "cuda-lib-path";
+
+/// A folder with the libraries, or several by colons.
+const LIB_PATH: &str = "STEP5_CUDA_LIB_PATH";
+
+/// Homes of a CUDA toolkit, the first one first.
+const HOMES: [&str; 2] = ["STEP5_CUDA_HOME", "CUDA_HOME"];
+
+/// Where toolkits lie that nobody named, in folders that begin with `cuda`.
+const USUAL_HOMES: &str = "usr/local";
+
+/// Where a toolkit has its libraries.
+const IN_HOME: [&str; 3] = ["lib64", "targets/x86_64-linux/lib", "lib"];
+
+/// Where a Python environment has its packages.
+const IN_ENVIRONMENT: [&str; 2] = ["lib", "lib64"];
+
+/// NVIDIA's driver, which brings its own libraries.
+const DRIVER_LIBRARY: &str = "libcuda.so";
 
 /// Where to look, besides the loader's own path and the usual folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,9 +43,372 @@ pub struct LibrarySearch {
     pub homes: Vec<PathBuf>,
 }
 
+impl LibrarySearch {
+    /// The variables that [`LibrarySearch::of`] looks at.
+    pub const VARIABLES: [&'static str; 3] = [LIB_PATH, HOMES[0], HOMES[1]];
+
+    /// Where a property and the variables that `lookup` knows say; the property comes first.
+    pub fn of(property: Option<PathBuf>, lookup: &dyn Fn(&str) -> Option<String>) -> Self {
+        let value = |name| lookup(name).filter(|value| !value.is_empty());
+        let paths = value(LIB_PATH).unwrap_or_default();
+        let listed = paths.split(':').filter(|path| !path.is_empty());
+        Self {
+            folders: property
+                .into_iter()
+                .chain(listed.map(PathBuf::from))
+                .collect(),
+            homes: HOMES
+                .iter()
+                .filter_map(|name| value(name))
+                .map(PathBuf::from)
+                .collect(),
+        }
+    }
+
+    /// Every folder that was named, with what lies in it.
+    fn named(&self) -> Vec<PathBuf> {
+        let folders = self.folders.iter().flat_map(|folder| expanded(folder));
+        let homes = self.homes.iter().flat_map(|home| in_home(home));
+        folders.chain(homes).collect()
+    }
+}
+
+/// The folder itself, and those of NVIDIA's Python packages below it: below an environment, its packages, or `nvidia`.
+fn expanded(folder: &Path) -> Vec<PathBuf> {
+    let environments = IN_ENVIRONMENT.iter().flat_map(|lib| {
+        let pythons = children(&folder.join(lib));
+        pythons
+            .into_iter()
+            .filter(|python| name(python).starts_with("python"))
+            .map(|python| python.join("site-packages"))
+    });
+    let packages = std::iter::once(folder.to_owned()).chain(environments);
+    let nvidia = packages.map(|packages| packages.join("nvidia"));
+    let components = nvidia
+        .chain([folder.to_owned()])
+        .flat_map(|nvidia| children(&nvidia))
+        .map(|component| component.join("lib"))
+        .filter(|lib| lib.is_dir());
+    std::iter::once(folder.to_owned())
+        .chain(components)
+        .collect()
+}
+
+fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let home = home.to_owned();
+    IN_HOME.into_iter().map(move |lib| home.join(lib))
+}
+
+/// The toolkits below `root` that nobody named: `cuda`, which is what the machine uses, then the newest first.
+fn usual(root: &Path) -> Vec<PathBuf> {
+    let mut homes = children(&root.join(USUAL_HOMES));
+    homes.retain(|home| name(home).starts_with("cuda"));
+    homes.sort_by_key(|home| (name(home) != "cuda", std::cmp::Reverse(version(name(home)))));
+    homes.iter().flat_map(|home| in_home(home)).collect()
+}
+
+/// The numbers in a name such as `cuda-12.4`.
+fn version(name: &str) -> Vec<u32> {
+    name.split(|character: char| !character.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
+}
+
+/// What a CUDA provider needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// Major version of CUDA.
+    pub cuda: u32,
+}
+
+impl Needs {
+    /// What the provider in the file `provider` was built for.
+    ///
+    /// # Errors
+    /// Why that can't be read from the file.
+    pub fn of_provider(provider: &Path) -> Result<Self, String> {
+        let needed =
+            needed(provider).map_err(|reason| format!("{}: {reason}", provider.display()))?;
+        needed
+            .iter()
+            .find_map(|name| name.strip_prefix("libcudart.so.")?.parse().ok())
+            .map(|cuda| Self { cuda })
+            .ok_or_else(|| format!("{} needs no CUDA", provider.display()))
+    }
+
+    /// Whether a driver for the CUDA version `driver` runs it: any of the same major version or a later one does
+    /// (NVIDIA's CUDA Compatibility, "Minor Version Compatibility").
+    ///
+    /// # Errors
+    /// What does not fit, and what mends it.
+    pub fn check_driver(&self, driver: &str) -> Result<(), Fault> {
+        let major = driver
+            .split('.')
+            .next()
+            .and_then(|major| major.parse().ok());
+        let cuda = self.cuda;
+        if major.is_none_or(|major: u32| major >= cuda) {
+            return Ok(());
+        }
+        Err(Fault::new(
+            format!("this ONNX Runtime was built for CUDA {cuda}, the driver runs CUDA {driver}"),
+            format!("Install a newer NVIDIA driver, or an ONNX Runtime for CUDA {driver}"),
+        ))
+    }
+
+    /// Its libraries, those that others need first.
+    pub fn libraries(&self) -> Vec<Library> {
+        let Self { cuda } = *self;
+        // `_get_cufft_version`.
+        let cufft = if cuda >= 13 { 12 } else { 11 };
+        let toolkit = [
+            ("libcudart", cuda, "nvidia-cuda-runtime"),
+            ("libnvrtc", cuda, "nvidia-cuda-nvrtc"),
+            ("libcublasLt", cuda, "nvidia-cublas"),
+            ("libcublas", cuda, "nvidia-cublas"),
+            ("libcurand", 10, "nvidia-curand"),
+            ("libcufft", cufft, "nvidia-cufft"),
+        ]
+        .map(|(library, version, package)| Library {
+            file: format!("{library}.so.{version}"),
+            // "Starting with CUDA 13, NVIDIA dropped the -cuNN suffix".
+            package: match cuda >= 13 {
+                true => package.to_owned(),
+                false => format!("{package}-cu{cuda}"),
+            },
+        });
+        let cudnn = CUDNN.map(|library| Library {
+            file: format!("{library}.so.9"),
+            package: format!("nvidia-cudnn-cu{cuda}"),
+        });
+        toolkit.into_iter().chain(cudnn).collect()
+    }
+}
+
+/// The parts of cuDNN 9 that every version of it has, those that others need first.
+const CUDNN: [&str; 8] = [
+    "libcudnn",
+    "libcudnn_graph",
+    "libcudnn_ops",
+    "libcudnn_heuristic",
+    "libcudnn_adv",
+    "libcudnn_cnn",
+    "libcudnn_engines_precompiled",
+    "libcudnn_engines_runtime_compiled",
+];
+
+/// One library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Library {
+    /// Its file's name.
+    pub file: String,
+    /// The Python package that brings it.
+    pub package: String,
+}
+
+/// The names of the libraries that the library `path` was linked with.
+fn needed(path: &Path) -> Result<Vec<String>, String> {
+    let said = |error: elf::ParseError| error.to_string();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut elf = ElfStream::<AnyEndian, _>::open_stream(file).map_err(said)?;
+    let entries: Vec<u64> = elf
+        .dynamic()
+        .map_err(said)?
+        .ok_or("it is no shared library")?
+        .iter()
+        .filter(|entry| entry.d_tag == DT_NEEDED)
+        .map(|entry| entry.d_val())
+        .collect();
+    let (_, strings) = elf
+        .dynamic_symbol_table()
+        .map_err(said)?
+        .ok_or("it has no dynamic symbols")?;
+    let text = |offset| {
+        let offset = usize::try_from(offset).ok()?;
+        strings.get(offset).ok().map(str::to_owned)
+    };
+    Ok(entries.into_iter().filter_map(text).collect())
+}
+
 /// The libraries that were found, by their paths in the order in which they are loaded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CudaLibraries {
     /// Paths, or bare names of those that the loader finds by itself.
     pub paths: Vec<PathBuf>,
 }
+
+/// What loads a library into the process, where it stays. Tests do as if.
+pub trait Loader {
+    /// Loads the library at a path, or the one that the loader knows by a bare name.
+    ///
+    /// # Errors
+    /// What the loader said.
+    fn load(&mut self, library: &Path) -> Result<(), String>;
+}
+
+impl CudaLibraries {
+    /// The folders that they come from, for a person to read.
+    pub fn summary(&self) -> String {
+        let folder = |path: &PathBuf| {
+            let folder = path.parent().filter(|folder| folder.has_root());
+            folder.map_or_else(
+                || "the loader's path".to_owned(),
+                |folder| folder.display().to_string(),
+            )
+        };
+        let mut folders: Vec<String> = self.paths.iter().map(folder).collect();
+        folders.sort();
+        folders.dedup();
+        format!("{} libraries from {}", self.paths.len(), folders.join(", "))
+    }
+
+    /// Finds what is needed below `root`, and loads it: from a folder that was named, by the loader's own path, or from
+    /// the usual folders. A library that is broken is passed by where there is another.
+    ///
+    /// # Errors
+    /// What is missing, and what is broken, with the remedy.
+    pub fn load(
+        needs: Needs,
+        search: &LibrarySearch,
+        root: &Path,
+        loader: &mut dyn Loader,
+    ) -> Result<Self, Fault> {
+        let places = Places {
+            named: search.named(),
+            usual: usual(root),
+        };
+        let mut paths = Vec::new();
+        let mut failures = Vec::new();
+        for library in needs.libraries() {
+            match places.load(&library.file, loader) {
+                Ok(path) => paths.push(path),
+                Err(failure) => failures.push((library, failure)),
+            }
+        }
+        match failures.is_empty() {
+            true => Ok(Self { paths }),
+            false => Err(fault(&failures)),
+        }
+    }
+}
+
+/// Folders in which libraries are looked for.
+struct Places {
+    named: Vec<PathBuf>,
+    usual: Vec<PathBuf>,
+}
+
+/// Why there is no such library.
+enum Failure {
+    Missing,
+    /// Links to nothing.
+    Dangling(PathBuf),
+    /// Files that the loader refuses.
+    Broken(PathBuf, String),
+}
+
+impl Places {
+    fn load(&self, file: &str, loader: &mut dyn Loader) -> Result<PathBuf, Failure> {
+        let mut failure = Failure::Missing;
+        for folder in &self.named {
+            match load_from(folder, file, loader) {
+                Ok(path) => return Ok(path),
+                Err(other) => failure = failure.or(other),
+            }
+        }
+        let bare = PathBuf::from(file);
+        match loader.load(&bare) {
+            Ok(()) => return Ok(bare),
+            // glibc's words for a library that it does not find: says nothing that the rest does not.
+            Err(reason) if reason.contains(&format!("{file}: cannot open")) => (),
+            Err(reason) => failure = failure.or(Failure::Broken(bare, reason)),
+        }
+        for folder in &self.usual {
+            match load_from(folder, file, loader) {
+                Ok(path) => return Ok(path),
+                Err(other) => failure = failure.or(other),
+            }
+        }
+        Err(failure)
+    }
+}
+
+fn load_from(folder: &Path, file: &str, loader: &mut dyn Loader) -> Result<PathBuf, Failure> {
+    let path = folder.join(file);
+    if !path.exists() {
+        return Err(match path.is_symlink() {
+            true => Failure::Dangling(path),
+            false => Failure::Missing,
+        });
+    }
+    match loader.load(&path) {
+        Ok(()) => Ok(path),
+        Err(reason) => Err(Failure::Broken(path, reason)),
+    }
+}
+
+impl Failure {
+    /// The one that was met first, unless it says nothing.
+    fn or(self, later: Self) -> Self {
+        match self {
+            Self::Missing => later,
+            first => first,
+        }
+    }
+
+    fn tell(&self, file: &str) -> String {
+        match self {
+            Self::Missing => format!("{file} was not found"),
+            Self::Dangling(path) => format!("{} is a link to nothing", path.display()),
+            Self::Broken(path, reason) => format!("{} does not load: {reason}", path.display()),
+        }
+    }
+}
+
+fn fault(failures: &[(Library, Failure)]) -> Fault {
+    let told: Vec<String> = failures
+        .iter()
+        .map(|(library, failure)| failure.tell(&library.file))
+        .collect();
+    let needs_driver = failures.iter().all(|(_, failure)| {
+        matches!(failure, Failure::Broken(_, reason) if reason.contains(DRIVER_LIBRARY))
+    });
+    if needs_driver {
+        return Fault::new(
+            told.join("; "),
+            "Install NVIDIA's driver, which brings libcuda.so.1",
+        );
+    }
+    let mut packages: Vec<&str> = failures
+        .iter()
+        .map(|(library, _)| library.package.as_str())
+        .collect();
+    packages.dedup();
+    Fault::new(
+        told.join("; "),
+        format!(
+            "Install them, such as by `pip install {}` into a Python environment, and set {PROPERTY} to its folder",
+            packages.join(" ")
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests;
