@@ -6,6 +6,8 @@
 //! networks look at each face: 106 landmarks, 68 landmarks in space with the head's pose, age and gender, an embedding. The
 //! networks behind the detector see all faces of a frame in one run each.
 
+pub mod resilient;
+
 use crate::face::blendshape::BlendshapeSource;
 #[cfg(feature = "onnx")]
 use crate::face::engine::EngineError;
