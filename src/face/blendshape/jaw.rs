@@ -38,6 +38,15 @@ impl Jaw {
         part: 1.0,
     };
 
+    /// InsightFace's 106 points, measured as [`Self::IBUG_68`].
+    pub const INSIGHTFACE_106: Self = Self {
+        eyes: [35, 93],
+        upper_lip: [66, 62, 70],
+        lower_lip: [54, 60, 57],
+        length: [80, 0],
+        part: 1.0,
+    };
+
     /// `jawOpen`: the gap between the lips, in parts of the length, times `scale`, 0…1; `None` where points are missing, not
     /// finite, or show no length.
     pub fn open(&self, points: &[Landmark], scale: f32) -> Option<f32> {
@@ -63,7 +72,7 @@ mod tests {
 
     /// A face with the lips `gap` apart and 30 px of length, turned by `roll` degrees.
     fn face(jaw: &Jaw, gap: f32, roll: f32) -> Vec<Landmark> {
-        let mut points = vec![Landmark::default(); 68];
+        let mut points = vec![Landmark::default(); 106];
         let mut put = |index: usize, x, y| (points[index].x, points[index].y) = (x, y);
         put(jaw.eyes[0], -30.0, 0.0);
         put(jaw.eyes[1], 30.0, 0.0);
@@ -87,6 +96,7 @@ mod tests {
             (Jaw::IBUG_68, 12.0, 1.0, 0.4),
             (Jaw::IBUG_68, 12.0, 2.0, 0.8),
             (Jaw::IBUG_68, 75.0, 1.0, 1.0),
+            (Jaw::INSIGHTFACE_106, 12.0, 1.0, 0.4),
             (Jaw::OPENSEEFACE_66, 4.0, 1.0, 0.4),
             (Jaw::OPENSEEFACE_66, 4.0, 2.0, 0.8),
             (Jaw::OPENSEEFACE_66, 25.0, 1.0, 1.0),
