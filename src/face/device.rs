@@ -21,7 +21,7 @@ pub use gate::Gate;
 pub use libraries::{
     CudaLibraries, Library, LibrarySearch, Loader, Needs, PROPERTY as LIBRARIES_PROPERTY,
 };
-pub use memory::{Need, arena_shares, halved_det_size, largest_det_size};
+pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, nvidia_driver};
 pub use permit::{Claim, Permit, claim, turn};

@@ -7,6 +7,7 @@ pub mod file;
 #[cfg(feature = "onnx")]
 pub mod onnx;
 pub(crate) mod onnx_file;
+pub(crate) mod onnx_outline;
 mod onnx_proto;
 pub mod task;
 pub mod tflite;
@@ -132,6 +133,14 @@ pub enum ModelError {
         /// Tensors the file has.
         actual: String,
     },
+    /// A folder with networks that are not those that the engine needs.
+    #[error("the pack {folder} can't be used: {reason}. Run `make setup` to fetch one, or set `model` to the folder of another", folder = folder.display())]
+    Pack {
+        /// Folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The runtime refused or failed a run.
     #[error("model {model} failed to run: {reason}")]
     Run {
@@ -184,6 +193,7 @@ impl ModelError {
             | Self::Format { property: own, .. }
             | Self::Tensors { property: own, .. } => *own = property,
             Self::Runtime { .. }
+            | Self::Pack { .. }
             | Self::Run { .. }
             | Self::Gpu { .. }
             | Self::OutOfMemory { .. } => {}

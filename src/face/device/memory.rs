@@ -58,6 +58,23 @@ impl Need {
         }
     }
 
+    /// Most of `max_vram` bytes that the detector's arena may take, since each network has one: half, which its maps need.
+    pub fn share_of_detector(&self, max_vram: u64) -> u64 {
+        match self.others {
+            0 => max_vram,
+            _ => max_vram / 2,
+        }
+    }
+
+    /// Most of `max_vram` bytes that the arena of another network may take, of which the file has `weights` bytes: its part
+    /// of the other half, by what it needs.
+    pub fn share_of_other(&self, max_vram: u64, weights: u64) -> u64 {
+        let rest = u128::from(max_vram - max_vram / 2);
+        let need = u128::from(weights) + u128::from(PER_NETWORK);
+        let needs = u128::from(self.weights) + u128::from(PER_NETWORK) * self.others.max(1) as u128;
+        u64::try_from(rest * need / needs.max(need)).unwrap_or(u64::MAX)
+    }
+
     fn fits(&self, cuda: &Cuda, claimed: u64) -> bool {
         self.in_all() <= cuda.free_memory && self.arenas().saturating_add(claimed) <= cuda.max_vram
     }
@@ -81,25 +98,6 @@ pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize
 pub fn halved_det_size(det_size: usize) -> Option<usize> {
     let half = det_size / 2 / STEP * STEP;
     (half >= MIN_DET_SIZE).then_some(half)
-}
-
-/// How `max_vram` bytes are shared among the arenas of an engine, since each of its networks has one: `weights` are the
-/// sizes of their files, the detector's first. It gets half, which its maps need; the others share the rest by what they
-/// need.
-pub fn arena_shares(max_vram: u64, weights: &[u64]) -> Vec<u64> {
-    let Some((_, others)) = weights.split_first() else {
-        return Vec::new();
-    };
-    if others.is_empty() {
-        return vec![max_vram];
-    }
-    let rest = u128::from(max_vram - max_vram / 2);
-    let need = |weights: &u64| u128::from(*weights) + u128::from(PER_NETWORK);
-    let needs: u128 = others.iter().map(need).sum();
-    let share = |weights| u64::try_from(rest * need(weights) / needs).unwrap_or(0);
-    std::iter::once(max_vram / 2)
-        .chain(others.iter().map(share))
-        .collect()
 }
 
 #[cfg(test)]
@@ -139,7 +137,7 @@ mod tests {
     fn the_size_goes_down_with_the_memory_until_it_is_of_no_use() {
         for (free, max_vram, claimed, expected) in [
             (8192, 8192, 0, Some(1280)),
-            (8192, 2048, 0, Some(1184)),
+            (8192, 2048, 0, Some(1216)),
             (2048, 8192, 0, Some(960)),
             (2048, 8192, 8192, None),
             (1508, 2048, 0, Some(640)),
@@ -152,7 +150,7 @@ mod tests {
         ] {
             let cuda = cuda(free * MIB, max_vram * MIB);
             let wanted = match expected {
-                Some(960 | 1184 | 1280) => need(1280),
+                Some(960 | 1216 | 1280) => need(1280),
                 _ => need(640),
             };
             let fitting = largest_det_size(wanted, &cuda, claimed * MIB);
@@ -207,18 +205,28 @@ mod tests {
     #[test]
     fn shares_never_exceed_what_is_there() {
         let buffalo_l = [17, 5, 144, 1, 174].map(|mib| mib * MIB);
-        let shares = arena_shares(2048 * MIB, &buffalo_l);
-        assert_eq!(shares.len(), 5);
+        let of = |max_vram, networks: &[u64]| -> Vec<u64> {
+            let need = Need {
+                det_size: 640,
+                weights: networks.iter().fold(0, |sum, own| sum.saturating_add(*own)),
+                others: networks.len() - 1,
+            };
+            let others = networks[1..].iter();
+            std::iter::once(need.share_of_detector(max_vram))
+                .chain(others.map(|own| need.share_of_other(max_vram, *own)))
+                .collect()
+        };
+        let shares = of(2048 * MIB, &buffalo_l);
         assert_eq!(shares[0], 1024 * MIB);
         for (share, weights) in shares.iter().zip(buffalo_l) {
             assert!(*share > weights + PER_NETWORK, "{share} for {weights}");
         }
+        assert_eq!(of(2048 * MIB, &[7]), [2048 * MIB]);
         for max_vram in [0, 1, 2048 * MIB, u64::MAX] {
-            for networks in [&[][..], &[7], &buffalo_l, &[0, 0], &[u64::MAX, u64::MAX]] {
-                let shares = arena_shares(max_vram, networks);
-                assert_eq!(shares.len(), networks.len());
+            for networks in [&[7][..], &buffalo_l, &[0, 0], &[1, 1 << 60, 1 << 60]] {
+                let shares = of(max_vram, networks);
                 let sum: u128 = shares.iter().copied().map(u128::from).sum();
-                assert!(sum <= u128::from(max_vram));
+                assert!(sum <= u128::from(max_vram), "{max_vram} {networks:?}");
             }
         }
     }
