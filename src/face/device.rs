@@ -101,8 +101,6 @@ pub struct CudaTuning {
     pub conv_algorithm_search: ConvAlgorithmSearch,
     /// TF32 on Ampere and newer.
     pub tf32: bool,
-    /// CUDA graphs for networks whose inputs always have one shape.
-    pub cuda_graph: bool,
     /// The same result in every run: fixed convolutions, no TF32.
     pub deterministic: bool,
     /// Give memory back after each run.
@@ -115,7 +113,6 @@ impl Default for CudaTuning {
             warm_up_runs: 3,
             conv_algorithm_search: ConvAlgorithmSearch::Exhaustive,
             tf32: true,
-            cuda_graph: false,
             deterministic: false,
             arena_shrinkage: false,
         }

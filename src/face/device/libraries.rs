@@ -4,6 +4,7 @@
 //! What it needs: the entries of its dynamic section, and what it opens when it first runs (cuDNN, cuFFT, NVRTC), as seen
 //! in onnxruntime-gpu 1.31.1; the names by CUDA version are those of `_get_nvidia_dll_paths` in `onnxruntime/__init__.py`.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -373,28 +374,39 @@ impl Failure {
         }
     }
 
-    fn tell(&self, file: &str) -> String {
+    fn wants_driver(&self) -> bool {
+        matches!(self, Self::Broken(_, reason) if reason.contains(DRIVER_LIBRARY))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => format!("{file} was not found"),
-            Self::Dangling(path) => format!("{} is a link to nothing", path.display()),
-            Self::Broken(path, reason) => format!("{} does not load: {reason}", path.display()),
+            Self::Missing => f.write_str("not found"),
+            Self::Dangling(path) => write!(f, "{} is a link to nothing", path.display()),
+            Self::Broken(path, reason) => write!(f, "{} does not load: {reason}", path.display()),
         }
     }
 }
 
 fn fault(failures: &[(Library, Failure)]) -> Fault {
-    let told: Vec<String> = failures
+    let is_missing = |failure: &Failure| matches!(failure, Failure::Missing);
+    let missing: Vec<&str> = failures
         .iter()
-        .map(|(library, failure)| failure.tell(&library.file))
+        .filter(|(_, failure)| is_missing(failure))
+        .map(|(library, _)| library.file.as_str())
         .collect();
-    let needs_driver = failures.iter().all(|(_, failure)| {
-        matches!(failure, Failure::Broken(_, reason) if reason.contains(DRIVER_LIBRARY))
-    });
-    if needs_driver {
-        return Fault::new(
-            told.join("; "),
-            "Install NVIDIA's driver, which brings libcuda.so.1",
-        );
+    let mut told: Vec<String> = failures
+        .iter()
+        .filter(|(_, failure)| !is_missing(failure))
+        .map(|(_, failure)| failure.to_string())
+        .collect();
+    if !missing.is_empty() {
+        told.insert(0, format!("not found: {}", missing.join(", ")));
+    }
+    let reason = told.join("; ");
+    if failures.iter().all(|(_, failure)| failure.wants_driver()) {
+        return Fault::new(reason, "Install NVIDIA's driver, which brings libcuda.so.1");
     }
     let mut packages: Vec<&str> = failures
         .iter()
@@ -402,7 +414,7 @@ fn fault(failures: &[(Library, Failure)]) -> Fault {
         .collect();
     packages.dedup();
     Fault::new(
-        told.join("; "),
+        reason,
         format!(
             "Install them, such as by `pip install {}` into a Python environment, and set {PROPERTY} to its folder",
             packages.join(" ")

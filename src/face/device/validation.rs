@@ -324,7 +324,7 @@ pub(super) struct Gib(pub u64);
 
 impl fmt::Display for Gib {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenths = u128::from(self.0) * 10 >> 30;
+        let tenths = (u128::from(self.0) * 10) >> 30;
         write!(f, "{}.{}", tenths / 10, tenths % 10)
     }
 }

@@ -57,7 +57,6 @@ impl CudaProvider {
             ("arena_extend_strategy", "kSameAsRequested".to_owned()),
             ("cudnn_conv_algo_search", search.to_owned()),
             ("use_tf32", switch(tuning.tf32 && !tuning.deterministic)),
-            ("enable_cuda_graph", switch(tuning.cuda_graph)),
         ]
     }
 
@@ -85,11 +84,12 @@ const OUT_OF_MEMORY: [&str; 6] = [
     "out of memory",
     "cudaErrorMemoryAllocation",
     "_ALLOC_FAILED",
-    "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+    "_ALLOCATION_FAILED",
 ];
 
 /// The error of `model` on a GPU for which the runtime gives `reason`.
 pub fn failure(model: String, reason: String) -> ModelError {
+    let reason = reason.trim().to_owned();
     match OUT_OF_MEMORY.iter().any(|words| reason.contains(words)) {
         true => ModelError::OutOfMemory { model, reason },
         false => ModelError::Gpu { model, reason },
@@ -137,7 +137,6 @@ mod tests {
             ("gpu_mem_limit", "1073741824"),
             ("cudnn_conv_algo_search", "EXHAUSTIVE"),
             ("use_tf32", "1"),
-            ("enable_cuda_graph", "0"),
         ] {
             assert_eq!(value(usual, key), expected, "{key}");
         }

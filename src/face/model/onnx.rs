@@ -99,6 +99,8 @@ fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
         .with_telemetry(false)
         .build()
         .map_err(|error| error.to_string())?;
+    // Its own messages go to standard error, which is not ours.
+    environment.set_log_level(LogLevel::Fatal);
     Ok(OnnxRuntime {
         environment,
         path: path.to_path_buf(),

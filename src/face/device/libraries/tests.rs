@@ -209,13 +209,8 @@ fn what_is_missing_is_named_with_what_brings_it() {
         .collect();
     let tree = Tree::new().with("usr/local/cuda/lib64", &most);
     let fault = tree.origin(&LibrarySearch::default()).unwrap_err();
-    for part in [
-        "libcurand.so.10 was not found",
-        "libcudnn.so.9 was not found",
-        "libcudnn_engines_precompiled.so.9 was not found",
-    ] {
-        assert!(fault.reason.contains(part), "{part} not in {fault:?}");
-    }
+    let told = "not found: libcurand.so.10, libcudnn.so.9, libcudnn_graph.so.9, ";
+    assert!(fault.reason.starts_with(told), "{fault:?}");
     assert!(!fault.reason.contains("libcublas"), "{fault:?}");
     let remedy = "pip install nvidia-curand nvidia-cudnn-cu13`";
     assert!(fault.remedy.contains(remedy), "{fault:?}");
@@ -226,10 +221,7 @@ fn what_is_missing_is_named_with_what_brings_it() {
 fn another_version_is_as_good_as_none() {
     let tree = Tree::new().with("usr/local/cuda/lib64", &files(Needs { cuda: 12 }));
     let fault = tree.origin(&LibrarySearch::default()).unwrap_err();
-    assert!(
-        fault.reason.contains("libcublas.so.13 was not found"),
-        "{fault:?}"
-    );
+    assert!(fault.reason.contains("libcublas.so.13, "), "{fault:?}");
     assert!(!fault.reason.contains("libcurand"), "{fault:?}");
     assert!(!fault.reason.contains("libcudnn"), "{fault:?}");
 }

@@ -8,7 +8,7 @@ use ndarray::ArrayD;
 use prost::Message;
 
 use super::{Coverage, CudaProvider};
-use crate::face::device::{Cuda, CudaTuning};
+use crate::face::device::Cuda;
 use crate::face::model::onnx::{OnnxModel, OnnxRuntime, Provider, SessionOptions};
 use crate::face::model::onnx_proto::{
     GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
@@ -42,11 +42,6 @@ const MEMORY_LIMIT: u64 = 256 << 20;
 pub fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
     let provider = CudaProvider {
         coverage: Coverage::Whole,
-        tuning: CudaTuning {
-            // It takes bound memory, which nobody binds here.
-            cuda_graph: false,
-            ..cuda.tuning
-        },
         ..CudaProvider::new(cuda, MEMORY_LIMIT.min(cuda.max_vram))
     };
     run_on(runtime, Provider::Cuda(provider))
@@ -103,6 +98,7 @@ fn network() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::device::CudaTuning;
     use crate::face::locate;
 
     fn runtime() -> Option<OnnxRuntime> {
