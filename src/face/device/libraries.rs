@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The libraries that ONNX Runtime's CUDA provider needs, and where they are.
-//!
-//! What it needs: the entries of its dynamic section, and what it opens when it first runs (cuDNN, cuFFT, NVRTC), as seen
-//! in onnxruntime-gpu 1.31.1; the names by CUDA version are those of `_get_nvidia_dll_paths` in `onnxruntime/__init__.py`.
+//! Finds the libraries that ONNX Runtime's CUDA provider needs, and has them loaded.
+
+mod needs;
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use elf::ElfStream;
-use elf::abi::DT_NEEDED;
-use elf::endian::AnyEndian;
-
 use super::validation::Fault;
+pub use needs::{Library, Needs};
 
 /// The property that names a folder of [`LibrarySearch::folders`].
 pub const PROPERTY: &str = "cuda-lib-path";
@@ -130,122 +126,6 @@ fn name(path: &Path) -> &str {
     path.file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default()
-}
-
-/// What a CUDA provider needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needs {
-    /// Major version of CUDA.
-    pub cuda: u32,
-}
-
-impl Needs {
-    /// What the provider in the file `provider` was built for.
-    ///
-    /// # Errors
-    /// Why that can't be read from the file.
-    pub fn of_provider(provider: &Path) -> Result<Self, String> {
-        let needed =
-            needed(provider).map_err(|reason| format!("{}: {reason}", provider.display()))?;
-        needed
-            .iter()
-            .find_map(|name| name.strip_prefix("libcudart.so.")?.parse().ok())
-            .map(|cuda| Self { cuda })
-            .ok_or_else(|| format!("{} needs no CUDA", provider.display()))
-    }
-
-    /// Whether a driver for the CUDA version `driver` runs it: any of the same major version or a later one does
-    /// (NVIDIA's CUDA Compatibility, "Minor Version Compatibility").
-    ///
-    /// # Errors
-    /// What does not fit, and what mends it.
-    pub fn check_driver(&self, driver: &str) -> Result<(), Fault> {
-        let major = driver
-            .split('.')
-            .next()
-            .and_then(|major| major.parse().ok());
-        let cuda = self.cuda;
-        if major.is_none_or(|major: u32| major >= cuda) {
-            return Ok(());
-        }
-        Err(Fault::new(
-            format!("this ONNX Runtime was built for CUDA {cuda}, the driver runs CUDA {driver}"),
-            format!("Install a newer NVIDIA driver, or an ONNX Runtime for CUDA {driver}"),
-        ))
-    }
-
-    /// Its libraries, those that others need first.
-    pub fn libraries(&self) -> Vec<Library> {
-        let Self { cuda } = *self;
-        // `_get_cufft_version`.
-        let cufft = if cuda >= 13 { 12 } else { 11 };
-        let toolkit = [
-            ("libcudart", cuda, "nvidia-cuda-runtime"),
-            ("libnvrtc", cuda, "nvidia-cuda-nvrtc"),
-            ("libcublasLt", cuda, "nvidia-cublas"),
-            ("libcublas", cuda, "nvidia-cublas"),
-            ("libcurand", 10, "nvidia-curand"),
-            ("libcufft", cufft, "nvidia-cufft"),
-        ]
-        .map(|(library, version, package)| Library {
-            file: format!("{library}.so.{version}"),
-            // "Starting with CUDA 13, NVIDIA dropped the -cuNN suffix".
-            package: match cuda >= 13 {
-                true => package.to_owned(),
-                false => format!("{package}-cu{cuda}"),
-            },
-        });
-        let cudnn = CUDNN.map(|library| Library {
-            file: format!("{library}.so.9"),
-            package: format!("nvidia-cudnn-cu{cuda}"),
-        });
-        toolkit.into_iter().chain(cudnn).collect()
-    }
-}
-
-/// The parts of cuDNN 9 that every version of it has, those that others need first.
-const CUDNN: [&str; 8] = [
-    "libcudnn",
-    "libcudnn_graph",
-    "libcudnn_ops",
-    "libcudnn_heuristic",
-    "libcudnn_adv",
-    "libcudnn_cnn",
-    "libcudnn_engines_precompiled",
-    "libcudnn_engines_runtime_compiled",
-];
-
-/// One library.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Library {
-    /// Its file's name.
-    pub file: String,
-    /// The Python package that brings it.
-    pub package: String,
-}
-
-/// The names of the libraries that the library `path` was linked with.
-fn needed(path: &Path) -> Result<Vec<String>, String> {
-    let said = |error: elf::ParseError| error.to_string();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let mut elf = ElfStream::<AnyEndian, _>::open_stream(file).map_err(said)?;
-    let entries: Vec<u64> = elf
-        .dynamic()
-        .map_err(said)?
-        .ok_or("it is no shared library")?
-        .iter()
-        .filter(|entry| entry.d_tag == DT_NEEDED)
-        .map(|entry| entry.d_val())
-        .collect();
-    let (_, strings) = elf
-        .dynamic_symbol_table()
-        .map_err(said)?
-        .ok_or("it has no dynamic symbols")?;
-    let text = |offset| {
-        let offset = usize::try_from(offset).ok()?;
-        strings.get(offset).ok().map(str::to_owned)
-    };
-    Ok(entries.into_iter().filter_map(text).collect())
 }
 
 /// The libraries that were found, by their paths in the order in which they are loaded.
