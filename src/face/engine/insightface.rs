@@ -8,6 +8,8 @@
 
 #[cfg(feature = "onnx")]
 mod load;
+#[cfg(test)]
+mod fake;
 mod measures;
 mod network;
 mod pack;
