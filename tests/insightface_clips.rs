@@ -127,12 +127,18 @@ impl Comparison {
             most(&self.ages),
             self.other_genders
         );
-        assert!(recall.min(precision) >= LEAST_RECALL_AND_PRECISION, "{name}");
+        assert!(
+            recall.min(precision) >= LEAST_RECALL_AND_PRECISION,
+            "{name}"
+        );
         assert!(ious >= LEAST_MEAN_IOU, "{name}");
         assert!(key_points <= KEY_POINTS_MEAN, "{name}");
         assert!(landmarks <= LANDMARKS_MEAN, "{name}");
         assert!(mean(&self.scores) <= SCORES_MEAN, "{name}");
-        assert!(mean(&self.cosines) >= LEAST_COSINE || self.cosines.is_empty(), "{name}");
+        assert!(
+            mean(&self.cosines) >= LEAST_COSINE || self.cosines.is_empty(),
+            "{name}"
+        );
         assert!(most(&self.ages) <= AGE_MOST, "{name}");
         assert_eq!(self.other_genders, 0, "{name}");
     }

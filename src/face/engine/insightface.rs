@@ -6,10 +6,10 @@
 //! networks look at each face: 106 landmarks, 68 landmarks in space with the head's pose, age and gender, an embedding. The
 //! networks behind the detector see all faces of a frame in one run each.
 
-#[cfg(feature = "onnx")]
-mod load;
 #[cfg(test)]
 mod fake;
+#[cfg(feature = "onnx")]
+mod load;
 mod measures;
 mod network;
 mod pack;

@@ -214,9 +214,13 @@ mod encode {
         /// A file of this outline with the constant `weights`, which it lists among its inputs as old ones do.
         pub fn encode(&self) -> Vec<u8> {
             let nodes = self.first_nodes.iter();
-            let nodes = nodes.flat_map(|name| field(GRAPH_NODE, &field(NODE_NAME, name.as_bytes())));
+            let nodes =
+                nodes.flat_map(|name| field(GRAPH_NODE, &field(NODE_NAME, name.as_bytes())));
             let values = |number, specs: &[TensorSpec]| -> Vec<u8> {
-                specs.iter().flat_map(|spec| field(number, &value(spec))).collect()
+                specs
+                    .iter()
+                    .flat_map(|spec| field(number, &value(spec)))
+                    .collect()
             };
             let weights = TensorSpec {
                 name: "weights".to_owned(),

@@ -31,7 +31,10 @@ impl FakePack {
         match module {
             Module::Detection => {
                 let detector = detector();
-                self.detector_runs.lock().unwrap().push(detector.runs.clone());
+                self.detector_runs
+                    .lock()
+                    .unwrap()
+                    .push(detector.runs.clone());
                 detector
             }
             Module::Landmark2d106 => Fake::of_faces(None, 192, 212, |_| points::<2>(106)),
@@ -59,7 +62,11 @@ fn points<const N: usize>(count: usize) -> Vec<f32> {
     (0..count)
         .map(|i| i as f32 / 10.0)
         .flat_map(|angle| {
-            let point = [angle.cos() / 2.0, angle.sin() / 2.0, (3.0 * angle).cos() / 4.0];
+            let point = [
+                angle.cos() / 2.0,
+                angle.sin() / 2.0,
+                (3.0 * angle).cos() / 4.0,
+            ];
             point.into_iter().take(N)
         })
         .collect()
@@ -128,8 +135,18 @@ fn what_is_reported_is_what_the_packs_networks_measure() {
     let (contour, space) = (LandmarkScheme::InsightFace106, LandmarkScheme::Ibug68);
     for (modules, landmarks, contours, rest) in [
         (&[Detection][..], None, None, &[][..]),
-        (&[Detection, Landmark2d106], Some(contour), None, &["jawOpen"]),
-        (&[Detection, Landmark3d68], Some(space), None, &["jawOpen", "pose"]),
+        (
+            &[Detection, Landmark2d106],
+            Some(contour),
+            None,
+            &["jawOpen"],
+        ),
+        (
+            &[Detection, Landmark3d68],
+            Some(space),
+            None,
+            &["jawOpen", "pose"],
+        ),
         (
             &[Landmark2d106, Detection, Landmark3d68],
             Some(space),
@@ -155,7 +172,10 @@ fn what_is_reported_is_what_the_packs_networks_measure() {
         assert_eq!(info.attributes, has("attributes"));
         assert_eq!(face.attributes.is_some(), has("attributes"));
         assert_eq!(info.embedding, if has("embedding") { 4 } else { 0 });
-        assert_eq!(face.embedding.as_deref().unwrap_or_default().len(), info.embedding);
+        assert_eq!(
+            face.embedding.as_deref().unwrap_or_default().len(),
+            info.embedding
+        );
         let channels = if has("jawOpen") { 1 } else { 0 };
         assert_eq!(info.blendshapes.len(), channels);
         let blendshapes = face.blendshapes.map(|own| own.names().len());
@@ -203,7 +223,10 @@ fn networks_that_are_not_asked_for_are_not_wanted() {
     assert_eq!(all, Module::ALL);
     assert_eq!(wanted(None, false), Module::ALL[..4]);
     assert_eq!(wanted(Some(&[]), false), [Detection]);
-    assert_eq!(wanted(Some(&[GenderAge, Recognition]), false), [Detection, GenderAge]);
+    assert_eq!(
+        wanted(Some(&[GenderAge, Recognition]), false),
+        [Detection, GenderAge]
+    );
     assert_eq!(wanted(Some(&[Recognition]), true), [Detection, Recognition]);
 }
 
@@ -227,7 +250,11 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
         ..with_embedding()
     };
     for (modules, settings, part) in [
-        (&[Detection, Recognition][..], forbidden, "`allowed-modules`"),
+        (
+            &[Detection, Recognition][..],
+            forbidden,
+            "`allowed-modules`",
+        ),
         (&[Detection], with_embedding(), "`embedding`"),
         (&[GenderAge], Settings::default(), "a pack"),
     ] {

@@ -6,7 +6,13 @@ use crate::face::geometry::Rect;
 
 /// A face of 40×60 px around (100, 80), with key points.
 fn face() -> Observation {
-    let key_points = [(90.0, 70.0), (110.0, 70.0), (100.0, 80.0), (93.0, 95.0), (107.0, 95.0)];
+    let key_points = [
+        (90.0, 70.0),
+        (110.0, 70.0),
+        (100.0, 80.0),
+        (93.0, 95.0),
+        (107.0, 95.0),
+    ];
     Observation {
         key_points: key_points.map(|(x, y)| Point::new(x, y)).to_vec(),
         ..Observation::from_bbox(Rect::new(80.0, 50.0, 40.0, 60.0))
@@ -55,7 +61,10 @@ fn landmarks_lie_in_a_square_around_the_box() {
     for (i, point) in landmarks.points.iter().enumerate() {
         let [x, y] = wanted[i % 4];
         let point = place(point);
-        assert!((point[0] - x).abs() < 1e-3 && (point[1] - y).abs() < 1e-3, "{point:?}");
+        assert!(
+            (point[0] - x).abs() < 1e-3 && (point[1] - y).abs() < 1e-3,
+            "{point:?}"
+        );
         assert_eq!(point[2], 0.0);
     }
 
@@ -111,7 +120,10 @@ fn what_is_no_number_stays_absent() {
         (Module::GenderAge, 96, vec![f32::INFINITY; 3]),
         (Module::Recognition, 112, vec![f32::NAN; 3]),
     ]);
-    assert_eq!((face.landmarks, face.attributes, face.embedding), (None, None, None));
+    assert_eq!(
+        (face.landmarks, face.attributes, face.embedding),
+        (None, None, None)
+    );
 }
 
 #[test]
@@ -119,5 +131,8 @@ fn an_embedding_of_a_side_that_faces_are_not_aligned_to_is_refused() {
     let fake = Fake::of_faces(None, 144, 3, |_| vec![0.0; 3]);
     let error = Measures::default().add(fake.opened(Module::Recognition));
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("fake.onnx") && error.contains("144×144"), "{error}");
+    assert!(
+        error.contains("fake.onnx") && error.contains("144×144"),
+        "{error}"
+    );
 }

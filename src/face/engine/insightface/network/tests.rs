@@ -34,7 +34,10 @@ fn square(x: f32, y: f32) -> Option<RotatedRect> {
 
 fn values(answers: &[Option<Answer>]) -> Vec<Option<Vec<f32>>> {
     let values = |answer: &Answer| answer.values.clone();
-    answers.iter().map(|answer| answer.as_ref().map(values)).collect()
+    answers
+        .iter()
+        .map(|answer| answer.as_ref().map(values))
+        .collect()
 }
 
 #[test]
@@ -49,7 +52,11 @@ fn all_faces_are_seen_in_one_run_and_alone_where_the_file_wants_it() {
         assert_eq!(faces, shapes);
         let wanted = [[5.0, 9.0], [20.0, 4.0], [40.0, 14.0]];
         assert_eq!(values(&answers), wanted.map(|values| Some(values.to_vec())));
-        let corner = answers[1].as_ref().unwrap().frame_from_input.apply(Point::default());
+        let corner = answers[1]
+            .as_ref()
+            .unwrap()
+            .frame_from_input
+            .apply(Point::default());
         assert_eq!(corner, Point::new(20.0, 1.0));
     }
 }
@@ -74,12 +81,21 @@ fn a_region_that_can_not_be_shown_has_no_answer_and_leaves_the_others_theirs() {
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
     let (mut network, runs) = network(None);
     let none = [None, square(f32::NAN, 0.0), square(1e9, 0.0)];
-    let all = [&none[..1], &[square(7.0, 2.0)], &none[1..], &[square(9.0, 2.0)]].concat();
+    let all = [
+        &none[..1],
+        &[square(7.0, 2.0)],
+        &none[1..],
+        &[square(9.0, 2.0)],
+    ]
+    .concat();
     let answers = network.run(&image, &all).unwrap();
     let wanted = [None, Some(vec![7.0, 5.0]), None, None, Some(vec![9.0, 5.0])];
     assert_eq!(values(&answers), wanted);
     runs.lock().unwrap().clear();
-    assert_eq!(values(&network.run(&image, &none).unwrap()), [None, None, None]);
+    assert_eq!(
+        values(&network.run(&image, &none).unwrap()),
+        [None, None, None]
+    );
     assert!(network.run(&image, &[]).unwrap().is_empty());
     assert!(runs.lock().unwrap().is_empty(), "nothing to run for");
 }
@@ -116,7 +132,10 @@ fn networks_with_other_tensors_are_refused() {
     // It says it yields two values for each face, and yields one, for one face, or nothing.
     for yielded in [Some(vec![2, 1]), Some(vec![1, 2]), None] {
         let fake = Fake::new(&any, &[row], move |_| {
-            yielded.iter().map(|shape| ArrayD::zeros(&shape[..])).collect()
+            yielded
+                .iter()
+                .map(|shape| ArrayD::zeros(&shape[..]))
+                .collect()
         });
         let error = FaceNetwork::new(fake.opened(Module::GenderAge)).err();
         let error = error.expect("another shape");

@@ -40,7 +40,10 @@ fn networks_are_recognised_by_their_tensors() {
         (of_faces(120, 512), None),
         (of_faces(64, 512), None),
         (outline(&[None, None], &[&[None, Some(3)]]), None),
-        (outline(&[None, Some(3), None, None], &[&[None, Some(3)]]), None),
+        (
+            outline(&[None, Some(3), None, None], &[&[None, Some(3)]]),
+            None,
+        ),
         (OnnxOutline::default(), None),
     ] {
         assert_eq!(recognise(&network), module, "{network:?}");
@@ -55,13 +58,25 @@ fn networks_are_recognised_by_their_tensors() {
 fn pixels_are_given_as_the_first_nodes_want_them() {
     let grey = around_grey;
     for (module, first_nodes, wanted) in [
-        (Module::Landmark2d106, &["_minusscalar0", "_mulscalar0"][..], ValueRange::BYTE),
+        (
+            Module::Landmark2d106,
+            &["_minusscalar0", "_mulscalar0"][..],
+            ValueRange::BYTE,
+        ),
         (Module::GenderAge, &["Sub_0", "Mul_1"], ValueRange::BYTE),
         (Module::Landmark3d68, &["id", "bn_data"], ValueRange::BYTE),
-        (Module::Landmark3d68, &["a", "b", "c", "bn_data"], grey(128.0)),
+        (
+            Module::Landmark3d68,
+            &["a", "b", "c", "bn_data"],
+            grey(128.0),
+        ),
         (Module::Landmark2d106, &["Sub_0", "Conv_1"], grey(128.0)),
         (Module::Recognition, &["Conv_0", "PRelu_1"], grey(127.5)),
-        (Module::Recognition, &["Conv_0", "Sub_1", "Mul_2"], ValueRange::BYTE),
+        (
+            Module::Recognition,
+            &["Conv_0", "Sub_1", "Mul_2"],
+            ValueRange::BYTE,
+        ),
         (Module::Recognition, &["bn_data"], grey(127.5)),
         (Module::Detection, &["Sub_0", "Mul_1"], grey(128.0)),
     ] {
@@ -118,7 +133,10 @@ fn the_first_network_of_each_wanted_task_is_opened() {
         (Module::Detection, "a_det.onnx"),
         (Module::GenderAge, "genderage.onnx"),
     ];
-    assert_eq!(found, wanted.map(|(module, name)| (module, name.to_owned())));
+    assert_eq!(
+        found,
+        wanted.map(|(module, name)| (module, name.to_owned()))
+    );
 }
 
 #[test]
@@ -127,12 +145,27 @@ fn packs_that_can_not_be_used_are_errors_that_name_what_is_wrong() {
     let half = whole[..whole.len() / 2].to_vec();
     let none: &[(&str, Vec<u8>)] = &[];
     for (files, parts) in [
-        (none, &["none of its .onnx files is a detector", "`model`"][..]),
-        (&[("genderage.onnx2", whole.clone())], &["none of its .onnx files"]),
-        (&[("age.onnx", of_faces(96, 3).encode())], &["none of its .onnx files"]),
-        (&[("a.onnx", whole), ("det.onnx", half)], &["det.onnx", "cut short", "make setup"]),
+        (
+            none,
+            &["none of its .onnx files is a detector", "`model`"][..],
+        ),
+        (
+            &[("genderage.onnx2", whole.clone())],
+            &["none of its .onnx files"],
+        ),
+        (
+            &[("age.onnx", of_faces(96, 3).encode())],
+            &["none of its .onnx files"],
+        ),
+        (
+            &[("a.onnx", whole), ("det.onnx", half)],
+            &["det.onnx", "cut short", "make setup"],
+        ),
         (&[("det.onnx", Vec::new())], &["det.onnx", "no graph"]),
-        (&[("det.onnx", b"404: Not Found".to_vec())], &["det.onnx", "make setup"]),
+        (
+            &[("det.onnx", b"404: Not Found".to_vec())],
+            &["det.onnx", "make setup"],
+        ),
     ] {
         let folder = folder(files);
         let error = opened(folder.path(), |_| true).unwrap_err().to_string();

@@ -62,14 +62,22 @@ fn frames_are_seen_in_a_square_of_the_size_that_was_asked_for() {
         ..config(640)
     };
     for (input, config, shape) in [
-        (ANY, config(640), [1, 3, 480, 640]),
-        (ANY, config(320), [1, 3, 288, 320]),
-        (ANY, config(2048), [1, 3, 832, 1280]),
-        (ANY, unlimited(0), [1, 3, 480, 640]),
-        (ANY, unlimited(400), [1, 3, 320, 384]),
+        (ANY, config(640), [1, 3, 640, 640]),
+        (ANY, config(320), [1, 3, 320, 320]),
+        (ANY, config(2048), [1, 3, 1280, 1280]),
+        (ANY, unlimited(0), [1, 3, 640, 640]),
+        (ANY, unlimited(400), [1, 3, 384, 384]),
         (ANY, unlimited(1), [1, 3, 32, 32]),
-        ([None, Some(3), Some(480), Some(640)], config(320), [1, 3, 480, 640]),
-        ([Some(1), Some(3), Some(640), Some(640)], config(320), [1, 3, 640, 640]),
+        (
+            [None, Some(3), Some(480), Some(640)],
+            config(320),
+            [1, 3, 480, 640],
+        ),
+        (
+            [Some(1), Some(3), Some(640), Some(640)],
+            config(320),
+            [1, 3, 640, 640],
+        ),
     ] {
         let face = (0.75, [2, 1], [1.0, 1.0, 1.0, 1.0]);
         let (mut detector, runs) = detector(scrfd(input, vec![face]), &config);
@@ -78,7 +86,10 @@ fn frames_are_seen_in_a_square_of_the_size_that_was_asked_for() {
         let scale = 1280.0 / shape[3] as f32;
         let got = faces[0].bbox;
         for (got, want) in [(got.x, 8.0), (got.y, 0.0), (got.width, 16.0)] {
-            assert!((got - want * scale).abs() < 0.1 * scale, "{got} {want} {scale}");
+            assert!(
+                (got - want * scale).abs() < 0.1 * scale,
+                "{got} {want} {scale}"
+            );
         }
     }
 }
@@ -86,11 +97,11 @@ fn frames_are_seen_in_a_square_of_the_size_that_was_asked_for() {
 #[test]
 fn the_size_can_be_changed_between_frames() {
     let (mut detector, runs) = detector(scrfd(ANY, Vec::new()), &config(640));
-    for (side, shape) in [(640, [1, 3, 480, 640]), (320, [1, 3, 288, 320])] {
+    for side in [640, 320] {
         detector.set_side(side);
         assert_eq!(detector.side(), side);
         detect(&mut detector, [640, 360]);
-        assert_eq!(runs.lock().unwrap().last().unwrap(), &shape);
+        assert_eq!(*runs.lock().unwrap().last().unwrap(), [1, 3, side, side]);
     }
 }
 
