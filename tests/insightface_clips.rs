@@ -3,8 +3,9 @@
 //! `genderage`, where `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with clips and pictures and `out/` with
 //! what was found in them.
 //!
-//! They were recorded of what OpenCV decoded. Another decoder's frames differ by a level here and there, so that the
-//! limits for clips allow for a little more than those for pictures.
+//! They were recorded of what OpenCV decoded. Pictures are decoded alike here, and answer to the bars. GStreamer's frames of
+//! clips are 1.5 levels darker in the mean, up to 5: boxes and points keep to the bars all the same, but InsightFace's own
+//! embeddings and ages are further apart between these two decoders, and the limits for those are what was measured.
 
 mod common;
 #[path = "common/frames.rs"]
@@ -17,6 +18,7 @@ mod recording;
 use std::path::{Path, PathBuf};
 
 use common::engine::{engine, look_at_rgb};
+use frames::{CLIPS, PICTURES};
 use gstfacetrack::face::engine::insightface::{NMS_THRESHOLD, Settings};
 use gstfacetrack::face::engine::{Engine, EngineConfig, EngineKind};
 use gstfacetrack::face::observation::Observation;
@@ -32,8 +34,31 @@ const LEAST_MEAN_IOU: f32 = 0.98;
 const KEY_POINTS_MEAN: f32 = 0.5;
 const LANDMARKS_MEAN: f32 = 0.5;
 const SCORES_MEAN: f32 = 0.01;
-const AGE_MOST: f32 = 1.0;
-const LEAST_COSINE: f32 = 0.999;
+
+/// How far what identifies a person, and what is guessed of one, may be off.
+struct Limits {
+    least_cosine_mean: f32,
+    ages_mean: f32,
+    age_most: f32,
+    /// Share of faces with another gender.
+    other_genders: f32,
+}
+
+/// Bars of the parity. The recorded ages are whole years.
+const OF_PICTURES: Limits = Limits {
+    least_cosine_mean: 0.999,
+    ages_mean: 0.5,
+    age_most: 1.0,
+    other_genders: 0.0,
+};
+
+/// Measured: 0.9981, 0.47, 1.91.
+const OF_CLIPS: Limits = Limits {
+    least_cosine_mean: 0.997,
+    ages_mean: 0.6,
+    age_most: 2.5,
+    other_genders: 0.01,
+};
 
 /// The folder of the recordings, and the engine; nothing, said aloud, where either is not to be had.
 fn setup() -> Option<(PathBuf, Box<dyn Engine>)> {
@@ -58,8 +83,9 @@ fn setup() -> Option<(PathBuf, Box<dyn Engine>)> {
 fn find<'a>(
     engine: &'a mut dyn Engine,
     media: &Path,
+    decoder: &str,
 ) -> impl Iterator<Item = Vec<Observation>> + use<'a> {
-    let frames = frames::decode(media);
+    let frames = frames::decode(media, decoder);
     frames.map(|frame| look_at_rgb(engine, (frame.width, frame.height), &frame.rgb, 0))
 }
 
@@ -101,7 +127,7 @@ impl Comparison {
     }
 
     /// Holds what was found to the bars. Frames without a face on either side count as found.
-    fn check(mut self, name: &str) {
+    fn check(mut self, name: &str, limits: &Limits) {
         let matched = self.ious.len();
         let share = |count: usize| match count {
             0 => 1.0,
@@ -158,12 +184,16 @@ fn faces_in_clips_are_those_that_insightface_finds() {
         let mut comparison = Comparison::default();
         let media = folder.join(format!("media/{clip}.mp4"));
         let mut frames = 0;
-        for (frame, seen) in recording.frames.iter().zip(find(&mut *engine, &media)) {
+        for (frame, seen) in recording
+            .frames
+            .iter()
+            .zip(find(&mut *engine, &media, CLIPS))
+        {
             comparison.add(&frame.faces, &seen);
             frames += 1;
         }
         assert_eq!(frames, recording.frames.len(), "{clip}");
-        comparison.check(&format!("{original}/{clip}"));
+        comparison.check(&format!("{original}/{clip}"), &OF_CLIPS);
     }
 }
 
@@ -172,17 +202,23 @@ fn faces_in_pictures_are_those_that_insightface_finds() {
     let Some((folder, mut engine)) = setup() else {
         return;
     };
+    if gst::ElementFactory::find(PICTURES).is_none() {
+        eprintln!("SKIPPED: GStreamer has no {PICTURES}, whose pictures are those of OpenCV");
+        return;
+    }
     let recording: Recording<Found> = recording::read(&folder, "insightface_full", "IMAGES");
     let mut all = Comparison::default();
     for picture in &recording.frames {
         let media = folder.join("media").join(&picture.image);
-        let seen = find(&mut *engine, &media).next().expect("a picture");
+        let seen = find(&mut *engine, &media, PICTURES)
+            .next()
+            .expect("a picture");
         let mut own = Comparison::default();
         own.add(&picture.faces, &seen);
-        own.check(&picture.image);
+        own.check(&picture.image, &OF_PICTURES);
         all.add(&picture.faces, &seen);
     }
-    all.check("insightface_full/IMAGES");
+    all.check("insightface_full/IMAGES", &OF_PICTURES);
 }
 
 #[test]
@@ -190,7 +226,11 @@ fn no_face_is_seen_where_there_is_none() {
     let Some((folder, mut engine)) = setup() else {
         return;
     };
-    let mut frames = find(&mut *engine, &folder.join("media/pyfeat_no_face.mp4"));
+    let mut frames = find(
+        &mut *engine,
+        &folder.join("media/pyfeat_no_face.mp4"),
+        CLIPS,
+    );
     let first = frames.next().expect("a frame");
     assert!(first.is_empty() && frames.all(|faces| faces.is_empty()));
 }

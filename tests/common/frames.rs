@@ -12,11 +12,17 @@ pub struct Decoded {
     pub rgb: Vec<u8>,
 }
 
+/// The decoder whose pictures are those that OpenCV decodes.
+pub const PICTURES: &str = "gdkpixbufdec";
+
+/// The decoder of clips.
+pub const CLIPS: &str = "decodebin";
+
 /// The frames of a clip, or the picture.
-pub fn decode(media: &Path) -> impl Iterator<Item = Decoded> + use<> {
-    let pipeline = gst::parse::launch(
-        "filesrc name=file ! decodebin ! videoconvert ! video/x-raw,format=RGB ! appsink name=out sync=false max-buffers=1",
-    )
+pub fn decode(media: &Path, decoder: &str) -> impl Iterator<Item = Decoded> + use<> {
+    let pipeline = gst::parse::launch(&format!(
+        "filesrc name=file ! {decoder} ! videoconvert ! video/x-raw,format=RGB ! appsink name=out sync=false max-buffers=1"
+    ))
     .expect("a pipeline")
     .downcast::<gst::Pipeline>()
     .expect("of several elements");

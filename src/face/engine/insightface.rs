@@ -15,6 +15,7 @@ mod network;
 mod pack;
 mod pose;
 mod regions;
+mod rewrite;
 mod scrfd;
 
 use std::sync::Arc;

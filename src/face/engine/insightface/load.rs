@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::pack::{self, Opened, Pack};
-use super::{InsightFace, Module};
+use super::{InsightFace, Module, rewrite};
 use crate::face::device::Placement;
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
@@ -41,7 +41,7 @@ impl Pack for Folder {
         pack::open(
             &self.folder,
             |module| self.wanted.contains(&module),
-            |path, bytes| open_network(&runtime, path, bytes, options),
+            |path, bytes| open_network(&runtime, placement, path, bytes, options),
         )
     }
 
@@ -61,10 +61,15 @@ fn session_options(_placement: &Placement, threads: usize) -> SessionOptions {
 /// The one place where a network of a pack becomes a session.
 fn open_network(
     runtime: &OnnxRuntime,
+    placement: &Placement,
     path: &Path,
     bytes: Vec<u8>,
     options: SessionOptions,
 ) -> Result<Box<dyn Model>, ModelError> {
+    let bytes = match placement {
+        Placement::Cpu => rewrite::for_processor(path, bytes),
+        Placement::Cuda(_) => bytes,
+    };
     let model = OnnxModel::from_bytes(runtime, path, &bytes, options)?;
     Ok(Box::new(model))
 }

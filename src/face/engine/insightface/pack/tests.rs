@@ -19,7 +19,8 @@ fn of_faces(side: usize, values: usize) -> OnnxOutline {
 }
 
 fn scrfd() -> OnnxOutline {
-    outline(&[None, Some(3), None, None], &[&[None, None, Some(1)]; 9])
+    let output: &[_] = &[None, None, Some(1)];
+    outline(&[None, Some(3), None, None], &[output; 9])
 }
 
 #[test]

@@ -12,7 +12,7 @@ const ANY: [Option<usize>; 4] = [None, Some(3), None, None];
 /// A box at stride 8: its score, the cell (column and row) of its anchor, and the ways to its sides in cells.
 type Found = (f32, [usize; 2], [f32; 4]);
 
-/// A network of 9 outputs that sees `found` everywhere.
+/// A network of 9 outputs that sees `found` in every input that is large enough.
 fn scrfd(input: [Option<usize>; 4], found: Vec<Found>) -> Fake {
     let output: &[_] = &[None, None, None];
     Fake::new(&input, &[output; 9], move |input| {
@@ -23,7 +23,9 @@ fn scrfd(input: [Option<usize>; 4], found: Vec<Found>) -> Fake {
             .map(|(values, stride)| [1, 2 * (height / stride) * (width / stride), values])
             .map(|shape| ArrayD::zeros(IxDyn(&shape)))
             .collect();
-        for (score, [column, row], ways) in &found {
+        let cells = [width / 8, height / 8];
+        let is_inside = |(_, [column, row], _): &&Found| *column < cells[0] && *row < cells[1];
+        for (score, [column, row], ways) in found.iter().filter(is_inside) {
             let index = 2 * (row * (width / 8) + column);
             outputs[0][[0, index, 0]] = *score;
             for (i, way) in ways.iter().enumerate() {
