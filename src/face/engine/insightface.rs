@@ -6,6 +6,8 @@
 //! networks look at each face: 106 landmarks, 68 landmarks in space with the head's pose, age and gender, an embedding. The
 //! networks behind the detector see all faces of a frame in one run each.
 
+#[cfg(test)]
+mod fake;
 #[cfg(feature = "onnx")]
 mod load;
 mod measures;
@@ -15,6 +17,7 @@ mod pack;
 mod pose;
 mod regions;
 pub mod resilient;
+mod rewrite;
 mod scrfd;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::pack::{self, Opened, Pack};
 use super::resilient::Resilient;
-use super::{InsightFace, Module};
+use super::{InsightFace, Module, rewrite};
 use crate::face::device::{Need, Placement};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
@@ -66,10 +66,15 @@ impl Pack for Folder {
             &self.folder,
             |module| self.wanted.contains(&module),
             |module, path, bytes| {
+                let provider = provider(placement, self.need, module, bytes.len() as u64);
                 let options = SessionOptions {
                     threads: self.threads,
                     memory: Memory::Pieces,
-                    provider: provider(placement, self.need, module, bytes.len() as u64),
+                    provider,
+                };
+                let bytes = match provider {
+                    Provider::Cpu => rewrite::for_processor(path, bytes),
+                    Provider::Cuda(_) => bytes,
                 };
                 let model = OnnxModel::from_bytes(&runtime, path, &bytes, options)?;
                 Ok(Box::new(model))

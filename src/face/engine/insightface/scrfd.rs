@@ -102,10 +102,7 @@ impl Detector {
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
         let size = [image.width(), image.height()];
-        let letterbox = match self.fixed {
-            Some(input) => Letterbox::fixed(size, input),
-            None => Letterbox::trimmed(size, self.limited_side(), self.heads.multiple()),
-        };
+        let letterbox = Letterbox::new(size, self.input_size());
         self.resize(letterbox.input);
         let [width, height] = letterbox.input;
         let crop = Crop {
@@ -135,10 +132,13 @@ impl Detector {
         Ok(faces)
     }
 
-    /// The side, not beyond the widest frame that the network is to see.
-    fn limited_side(&self) -> usize {
-        let most = self.max_width.max(MULTIPLE) / MULTIPLE * MULTIPLE;
-        self.side.min(most)
+    /// Width and height of the input: the whole square, though much of it can be black. What is left out of it would move
+    /// boxes by half a pixel, and by that the age by years.
+    fn input_size(&self) -> [usize; 2] {
+        let limit = self.max_width.max(MULTIPLE) / MULTIPLE * MULTIPLE;
+        let side = self.side.min(limit);
+        let square = [side.next_multiple_of(self.heads.multiple()); 2];
+        self.fixed.unwrap_or(square)
     }
 
     /// Makes room for an input.

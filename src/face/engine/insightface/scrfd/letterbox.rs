@@ -4,11 +4,6 @@
 use crate::face::geometry::{Point, Rect, RotatedRect, Size};
 use crate::face::nms::Detection;
 
-/// Rows or columns of black that are left between the frame and the input's edge, at least, px. The original's input is a
-/// square, most of which can be black; what is further from the frame than this has no part in its faces but for a
-/// fraction of a pixel.
-const MARGIN: usize = 64;
-
 /// A frame at the input's top left, with black to the right or below.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Letterbox {
@@ -24,7 +19,7 @@ pub struct Letterbox {
 
 impl Letterbox {
     /// A frame of `size` in an input of `input`, width before height.
-    pub fn fixed(size: [usize; 2], input: [usize; 2]) -> Self {
+    pub fn new(size: [usize; 2], input: [usize; 2]) -> Self {
         let ratio = size[1] as f64 / size[0] as f64;
         let model_ratio = input[1] as f64 / input[0] as f64;
         let frame = match ratio > model_ratio {
@@ -37,18 +32,6 @@ impl Letterbox {
             frame,
             frame_per_input: [0, 1].map(|axis| size[axis] as f32 / frame[axis] as f32),
             scale: (frame[1] as f64 / size[1] as f64) as f32,
-        }
-    }
-
-    /// A frame of `size` in a square of `side`, of which no more black is kept than matters; sides are multiples of
-    /// `multiple`.
-    pub fn trimmed(size: [usize; 2], side: usize, multiple: usize) -> Self {
-        let whole = Self::fixed(size, [side; 2]);
-        let most = side.next_multiple_of(multiple);
-        let trimmed = |frame: usize| (frame + MARGIN).next_multiple_of(multiple).min(most);
-        Self {
-            input: whole.frame.map(trimmed),
-            ..whole
         }
     }
 
@@ -112,27 +95,9 @@ mod tests {
             ([16384, 2], [640, 640], [640, 1], 0.5),
             ([2, 16384], [640, 640], [1, 640], 640.0 / 16384.0),
         ] {
-            let letterbox = Letterbox::fixed(size, input);
+            let letterbox = Letterbox::new(size, input);
             assert_eq!(letterbox.frame, frame, "{size:?}");
             assert_eq!(letterbox.scale, scale, "{size:?}");
-        }
-    }
-
-    #[test]
-    fn black_is_trimmed_to_a_margin() {
-        for (size, side, multiple, input) in [
-            ([640, 360], 640, 32, [640, 448]),
-            ([360, 640], 640, 32, [448, 640]),
-            ([640, 352], 640, 32, [640, 416]),
-            ([640, 640], 640, 32, [640, 640]),
-            ([640, 600], 640, 32, [640, 640]),
-            ([1920, 1080], 320, 32, [320, 256]),
-            ([640, 360], 640, 128, [640, 512]),
-            ([640, 360], 480, 128, [512, 384]),
-            ([10_000, 1], 32, 32, [32, 32]),
-        ] {
-            let letterbox = Letterbox::trimmed(size, side, multiple);
-            assert_eq!(letterbox.input, input, "{size:?} {side}");
         }
     }
 
@@ -145,7 +110,7 @@ mod tests {
             [958, 1358],
             [320, 240],
         ] {
-            let letterbox = Letterbox::trimmed(size, 640, 32);
+            let letterbox = Letterbox::new(size, [640; 2]);
             let [columns, rows] = letterbox.input.map(|side| side as f32);
             let frame_from_unit = letterbox.region().outer_from_unit();
             for (column, row) in [(0.0, 0.0), (300.0, 10.0), (7.0, 100.0)] {
@@ -161,7 +126,7 @@ mod tests {
     #[test]
     fn what_is_not_the_frame_is_black() {
         for (size, lit) in [([64, 32], [64, 32]), ([32, 64], [32, 64])] {
-            let letterbox = Letterbox::fixed(size, [64; 2]);
+            let letterbox = Letterbox::new(size, [64; 2]);
             let mut tensor = vec![1.0; 3 * 64 * 64];
             letterbox.blacken(&mut tensor, -1.0);
             for (i, value) in tensor.into_iter().enumerate() {
@@ -179,7 +144,7 @@ mod tests {
             score: 0.5,
             key_points: vec![Point::new(1.5, 2.5)],
         };
-        let scaled = Letterbox::fixed([1280, 720], [640; 2]).to_frame(detection);
+        let scaled = Letterbox::new([1280, 720], [640; 2]).to_frame(detection);
         assert_eq!(scaled.bbox, Rect::new(-4.0, 20.0, 60.0, 80.0));
         assert_eq!(scaled.key_points, [Point::new(3.0, 5.0)]);
     }
