@@ -16,18 +16,22 @@ use crate::face::model::{Model, ModelError};
 /// # Errors
 /// When the runtime or the pack is missing, or a file of it damaged; the message names it.
 pub fn load(config: &EngineConfig) -> Result<InsightFace, EngineError> {
+    InsightFace::new(Box::new(folder(config)?), config)
+}
+
+/// The pack that `config` names, or the one that is found.
+pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
     let folder = locate::pack(config.model.as_deref(), config.models_dir.as_deref())?;
-    let pack = Folder {
+    Ok(Folder {
         folder,
         wanted: config.insightface.wanted(),
         onnxruntime: config.onnxruntime.clone(),
         threads: config.threads,
-    };
-    InsightFace::new(Box::new(pack), config)
+    })
 }
 
 /// A folder with a pack, and what its networks are opened with.
-struct Folder {
+pub(super) struct Folder {
     folder: PathBuf,
     wanted: Vec<Module>,
     onnxruntime: Option<PathBuf>,
