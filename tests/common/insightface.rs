@@ -62,12 +62,13 @@ impl Found {
         Some(product / length(theirs))
     }
 
-    /// Difference of the years, and whether the genders agree; `None` where none were recorded.
+    /// Difference of the whole years, which the original reports, and whether the genders agree; `None` where none were
+    /// recorded.
     pub fn attributes(&self, face: &Observation) -> Option<(f32, bool)> {
         let (age, gender) = (self.age?, self.gender?);
         let ours = face.attributes.expect("attributes");
         let agree = ours.gender as u8 == gender;
-        Some(((ours.age - age).abs(), agree))
+        Some(((ours.age.round() - age).abs(), agree))
     }
 }
 

@@ -19,21 +19,25 @@ use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, Session
 /// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the GPU can't be used and
 /// there is no falling back.
 pub fn load(config: &EngineConfig) -> Result<Resilient<InsightFace>, EngineError> {
-    let folder = locate::pack(config.model.as_deref(), config.models_dir.as_deref())?;
-    let need = need(&folder, config)?;
+    let need = folder(config)?.need;
     Resilient::load(&config.placement, need, |placement| {
-        let pack = Folder {
-            folder: folder.clone(),
-            need,
-            wanted: config.insightface.wanted(),
-            onnxruntime: config.onnxruntime.clone(),
-            threads: config.threads,
-        };
         let config = EngineConfig {
             placement: placement.clone(),
             ..config.clone()
         };
-        InsightFace::new(Box::new(pack), &config)
+        InsightFace::new(Box::new(folder(&config)?), &config)
+    })
+}
+
+/// The pack that `config` names, or the one that is found.
+pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
+    let folder = locate::pack(config.model.as_deref(), config.models_dir.as_deref())?;
+    Ok(Folder {
+        need: need(&folder, config)?,
+        folder,
+        wanted: config.insightface.wanted(),
+        onnxruntime: config.onnxruntime.clone(),
+        threads: config.threads,
     })
 }
 
@@ -51,7 +55,7 @@ fn need(folder: &Path, config: &EngineConfig) -> Result<Need, ModelError> {
 }
 
 /// A folder with a pack, and what its networks are opened with.
-struct Folder {
+pub(super) struct Folder {
     folder: PathBuf,
     need: Need,
     wanted: Vec<Module>,

@@ -142,3 +142,68 @@ fn networks_with_other_tensors_are_refused() {
         assert!(matches!(error, ModelError::Run { .. }), "{error}");
     }
 }
+
+/// A picture of soft colours.
+#[cfg(feature = "onnx")]
+fn picture() -> Vec<u8> {
+    let level = |phase: usize| (128.0 + 100.0 * (phase as f32 / 17.0).sin()) as u8;
+    (0..200 * 150)
+        .map(|i| (i % 200, i / 200))
+        .flat_map(|(x, y)| [level(x + y), level(2 * x), level(3 * y + x)])
+        .collect()
+}
+
+#[cfg(feature = "onnx")]
+#[test]
+fn published_networks_say_of_many_faces_what_they_say_of_each() {
+    use std::path::Path;
+
+    use crate::face::device::Placement;
+    use crate::face::engine::EngineConfig;
+    use crate::face::engine::insightface::pack::Pack;
+    use crate::face::engine::insightface::{Settings, load};
+
+    let settings = Settings {
+        embedding: true,
+        ..Settings::default()
+    };
+    let pack = load::folder(&EngineConfig {
+        model: Some(Path::new("insightface").to_owned()),
+        insightface: settings,
+        ..EngineConfig::default()
+    });
+    let opened = match pack.and_then(|pack| pack.open(&Placement::Cpu)) {
+        Ok(opened) => opened,
+        Err(reason @ (ModelError::Missing { .. } | ModelError::Runtime { .. })) => {
+            eprintln!("SKIPPED: {reason}");
+            return;
+        }
+        Err(reason) => panic!("{reason}"),
+    };
+    let pixels = picture();
+    let image = ImageView::rgb(200, 150, &pixels).unwrap();
+    let regions: Vec<_> = (0..5)
+        .map(|i| RotatedRect {
+            center: Point::new(40.0 + 30.0 * i as f32, 70.0),
+            size: Size::new(60.0 + i as f32, 60.0 + i as f32),
+            rotation: i as f32 / 10.0,
+        })
+        .map(Some)
+        .collect();
+    for opened in opened
+        .into_iter()
+        .filter(|own| own.module != Module::Detection)
+    {
+        let module = opened.module;
+        let mut network = FaceNetwork::new(opened).unwrap();
+        let together = network.run(&image, &regions).unwrap();
+        for (region, answer) in regions.chunks(1).zip(&together) {
+            let alone = network.run(&image, region).unwrap();
+            let (alone, answer) = (alone[0].as_ref().unwrap(), answer.as_ref().unwrap());
+            for (a, b) in alone.values.iter().zip(&answer.values) {
+                assert!((a - b).abs() < 1e-4, "{module:?}: {a} {b}");
+            }
+            assert_eq!(alone.frame_from_input, answer.frame_from_input);
+        }
+    }
+}

@@ -112,3 +112,72 @@ fn what_can_not_be_rewritten_stays_as_it_is() {
         assert_eq!(for_processor(path, bytes.clone()), bytes);
     }
 }
+
+/// The published networks that are installed, with the side of an input to try them on; none, said aloud, without.
+#[cfg(feature = "onnx")]
+fn published() -> Vec<(std::path::PathBuf, [usize; 4])> {
+    let folder = match crate::face::locate::pack(Some(Path::new("insightface")), None) {
+        Ok(folder) => folder,
+        Err(reason) => {
+            eprintln!("SKIPPED: {reason}");
+            return Vec::new();
+        }
+    };
+    [
+        ("scrfd_500m_bnkps.onnx", [1, 3, 96, 160]),
+        ("2d106det.onnx", [2, 3, 192, 192]),
+        ("w600k_mbf.onnx", [2, 3, 112, 112]),
+        ("genderage.onnx", [2, 3, 96, 96]),
+    ]
+    .into_iter()
+    .map(|(name, input)| (folder.join(name), input))
+    .filter(|(path, _)| path.exists())
+    .collect()
+}
+
+#[cfg(feature = "onnx")]
+#[test]
+fn rewritten_networks_compute_the_same() {
+    use crate::face::locate;
+    use crate::face::model::Model;
+    use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+    use ndarray::{ArrayD, IxDyn};
+
+    let runtime = match OnnxRuntime::load(&locate::runtime(None)) {
+        Ok(runtime) => runtime,
+        Err(reason) => {
+            eprintln!("SKIPPED: {reason}");
+            return;
+        }
+    };
+    for (path, shape) in published() {
+        let bytes = std::fs::read(&path).unwrap();
+        let rewritten = for_processor(&path, bytes.clone());
+        let is_changed = !path.ends_with("genderage.onnx");
+        assert_eq!(
+            rewritten.len() != bytes.len(),
+            is_changed,
+            "{}",
+            path.display()
+        );
+        let count: usize = shape.iter().product();
+        let pixels = (0..count).map(|i| ((i * 7919) % 256) as f32 / 128.0 - 1.0);
+        let input = ArrayD::from_shape_vec(IxDyn(&shape), pixels.collect()).unwrap();
+        let [theirs, ours] = [bytes, rewritten].map(|bytes| {
+            let options = SessionOptions::default();
+            let mut model = OnnxModel::from_bytes(&runtime, &path, &bytes, options).unwrap();
+            model.run(&[input.view()]).unwrap()
+        });
+        assert_eq!(theirs.len(), ours.len());
+        for (theirs, ours) in theirs.iter().zip(&ours) {
+            assert_eq!(theirs.shape(), ours.shape());
+            let largest = theirs.iter().fold(0.0, |a: f32, b| a.max(b.abs()));
+            let error = (theirs - ours).iter().fold(0.0, |a: f32, b| a.max(b.abs()));
+            assert!(
+                error <= 1e-5 * largest.max(1.0),
+                "{}: {error} of {largest}",
+                path.display()
+            );
+        }
+    }
+}
