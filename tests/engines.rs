@@ -100,6 +100,19 @@ fn assert_sound(kind: EngineKind, engine: &dyn Engine, face: &Observation) {
         numbers.extend(fit.points.as_flattened());
         numbers.extend(fit.projected.iter().flat_map(|p| [p.x, p.y]));
     }
+    if let Some(contour) = &face.contour {
+        assert_ne!(Some(contour.scheme), info.landmarks, "{name}");
+        assert_eq!(contour.points.len(), contour.scheme.count(), "{name}");
+        numbers.extend(contour.points.iter().flat_map(|p| [p.x, p.y]));
+    }
+    if let Some(attributes) = face.attributes {
+        assert!(info.attributes, "{name}");
+        numbers.push(attributes.age);
+    }
+    if let Some(embedding) = &face.embedding {
+        assert_eq!(embedding.len(), info.embedding, "{name}");
+        numbers.extend(embedding.iter());
+    }
     assert!(numbers.iter().all(|n| n.is_finite()), "{name}: {face:?}");
     assert!(bbox.width > 0.0 && bbox.height > 0.0, "{name}: {bbox:?}");
     if let Some(confidence) = face.confidence {

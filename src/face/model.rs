@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between engines and whatever runs their networks.
 
+#[cfg(feature = "onnx")]
+pub mod cuda;
 pub mod file;
 #[cfg(feature = "onnx")]
 pub mod onnx;
 pub(crate) mod onnx_file;
+pub(crate) mod onnx_outline;
 mod onnx_proto;
 pub mod task;
 pub mod tflite;
@@ -130,9 +133,37 @@ pub enum ModelError {
         /// Tensors the file has.
         actual: String,
     },
+    /// A folder with networks that are not those that the engine needs.
+    #[error("the pack {folder} can't be used: {reason}. Run `make setup` to fetch one, or set `model` to the folder of another", folder = folder.display())]
+    Pack {
+        /// Folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The runtime refused or failed a run.
     #[error("model {model} failed to run: {reason}")]
     Run {
+        /// Which network.
+        model: String,
+        /// What the runtime said.
+        reason: String,
+    },
+    /// The GPU did not open or run it.
+    #[error(
+        "model {model} failed on the GPU: {reason}. Set gpu-fallback=true to go on with the processor"
+    )]
+    Gpu {
+        /// Which network.
+        model: String,
+        /// What the runtime said.
+        reason: String,
+    },
+    /// The GPU's memory, or as much of it as was allowed, is full.
+    #[error(
+        "model {model} ran out of GPU memory: {reason}. Raise gpu-max-vram, end other programs that use the GPU, lower det-size, or set gpu-fallback=true"
+    )]
+    OutOfMemory {
         /// Which network.
         model: String,
         /// What the runtime said.
@@ -161,7 +192,11 @@ impl ModelError {
             | Self::Hash { property: own, .. }
             | Self::Format { property: own, .. }
             | Self::Tensors { property: own, .. } => *own = property,
-            Self::Runtime { .. } | Self::Run { .. } => {}
+            Self::Runtime { .. }
+            | Self::Pack { .. }
+            | Self::Run { .. }
+            | Self::Gpu { .. }
+            | Self::OutOfMemory { .. } => {}
         }
         self
     }

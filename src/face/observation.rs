@@ -212,7 +212,7 @@ impl Landmarks {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadPose {
     /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe: centimetres; eos: millimetres of
-    /// the model, at depth 0, which a scaled orthographic camera does not know).
+    /// the model; InsightFace: about the width of a face; both at depth 0, which their cameras do not know).
     pub matrix: [[f32; 4]; 4],
 }
 

@@ -6,11 +6,39 @@
 //! networks look at each face: 106 landmarks, 68 landmarks in space with the head's pose, age and gender, an embedding. The
 //! networks behind the detector see all faces of a frame in one run each.
 
-use crate::face::blendshape::BlendshapeSource;
+#[cfg(test)]
+mod fake;
 #[cfg(feature = "onnx")]
-use crate::face::engine::EngineError;
-use crate::face::engine::{EngineConfig, EngineInfo, EngineKind, Thresholds};
+mod load;
+mod measures;
+mod movable;
+mod network;
+mod pack;
+mod pose;
+mod regions;
+pub mod resilient;
+mod rewrite;
+mod scrfd;
+
+use std::sync::Arc;
+
+use crate::face::blendshape::jaw::Jaw;
+use crate::face::blendshape::{BlendshapeSource, Blendshapes};
+use crate::face::device::Placement;
+use crate::face::engine::{
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
+};
+use crate::face::model::{ModelError, ModelFile};
+use crate::face::nms::Detection;
+use crate::face::observation::{LandmarkScheme, Landmarks, Observation};
 use crate::face::options::choices;
+use measures::Measures;
+use pose::PoseFinder;
+use scrfd::Detector;
+
+#[cfg(feature = "onnx")]
+pub use load::load;
+pub use pack::{Opened, Pack};
 
 /// Least scores: `det_thresh` of `FaceAnalysis.prepare`.
 pub const THRESHOLDS: Thresholds = Thresholds {
@@ -25,8 +53,21 @@ pub const NMS_THRESHOLD: f32 = 0.4;
 /// Side of the detector's input, px.
 pub const DET_SIZE: usize = 640;
 
-/// Widest frame that the detector is given unless told otherwise, px.
+/// Largest side of the detector's input that can be asked for, px: ONNX Runtime takes some 100 bytes for each pixel.
+pub const MAX_DET_SIZE: usize = 4096;
+
+/// Widest frame that the detector is given unless told otherwise, px. Frames are fitted into its input, so that this says
+/// something only where it is below the input's side.
 pub const MAX_WIDTH: usize = 1280;
+
+/// Key points of a face: the eyes, the tip of the nose, the corners of the mouth, of two the one on the image's left first.
+pub const KEY_POINTS: usize = 5;
+
+/// Length of the embedding of InsightFace's published networks.
+pub const EMBEDDING: usize = 512;
+
+/// The blendshapes that follow from landmarks, in ARKit's spelling.
+pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
 choices! {
     /// What a network of a pack does: InsightFace's names of its tasks.
@@ -37,6 +78,17 @@ choices! {
         GenderAge = "genderage": "age and gender",
         Recognition = "recognition": "the embedding",
     }
+}
+
+impl Module {
+    /// Every module.
+    pub const ALL: [Self; 5] = [
+        Self::Detection,
+        Self::Landmark2d106,
+        Self::Landmark3d68,
+        Self::GenderAge,
+        Self::Recognition,
+    ];
 }
 
 /// What this engine alone can be told.
@@ -60,21 +112,223 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// The networks that are to be opened, where the pack has them.
+    fn wanted(&self) -> Vec<Module> {
+        let is_wanted = |module: &Module| match module {
+            Module::Detection => true,
+            Module::Recognition => self.embedding,
+            _ => self.allows(*module),
+        };
+        Module::ALL.into_iter().filter(is_wanted).collect()
+    }
+
+    fn allows(&self, module: Module) -> bool {
+        let allowed = self.allowed_modules.as_ref();
+        allowed.is_none_or(|allowed| allowed.contains(&module))
+    }
+
+    /// # Errors
+    /// [`EngineError::Config`] for settings that contradict one another or can't be used.
+    fn check(&self) -> Result<(), EngineError> {
+        let size = self.det_size;
+        if size == 0 || size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {
+            return Err(EngineError::Config(format!(
+                "det-size {size} is no multiple of {} up to {MAX_DET_SIZE}, as SCRFD needs it",
+                scrfd::MULTIPLE
+            )));
+        }
+        if self.embedding && !self.allows(Module::Recognition) {
+            return Err(EngineError::Config(format!(
+                "the embedding is wanted and {} not allowed: add it to `allowed-modules`, or unset `embedding`",
+                Module::Recognition.nick()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The engine.
+pub struct InsightFace {
+    info: EngineInfo,
+    pack: Box<dyn Pack>,
+    config: EngineConfig,
+    detector: Detector,
+    measures: Measures,
+    pose: PoseFinder,
+    thresholds: Thresholds,
+}
+
 /// What the engine measures with a full pack; the loaded engine says what its own has.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
-    let _ = &config.insightface;
+    let settings = &config.insightface;
+    let landmarks = match [Module::Landmark3d68, Module::Landmark2d106].map(|m| settings.allows(m))
+    {
+        [true, _] => Some(LandmarkScheme::Ibug68),
+        [false, true] => Some(LandmarkScheme::InsightFace106),
+        [false, false] => None,
+    };
+    let embedding = if settings.embedding { EMBEDDING } else { 0 };
+    info(landmarks, settings.allows(Module::GenderAge), embedding)
+}
+
+fn info(landmarks: Option<LandmarkScheme>, attributes: bool, embedding: usize) -> EngineInfo {
+    let channels: &[&str] = if landmarks.is_some() { &CHANNELS } else { &[] };
     EngineInfo {
-        key_points: 5,
+        landmarks,
+        key_points: KEY_POINTS,
+        blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
+        pose: landmarks == Some(LandmarkScheme::Ibug68),
+        attributes,
+        embedding,
         ..EngineInfo::of_boxes(EngineKind::InsightFace)
     }
 }
 
-/// Loads the pack that `config` names, or the one that is there.
-///
-/// # Errors
-/// When the runtime or the pack is missing, or a file of it damaged; the message names it.
-#[cfg(feature = "onnx")]
-pub fn load(_config: &EngineConfig) -> Result<super::scripted::Scripted, EngineError> {
-    Err(EngineError::Config("not loaded yet".to_owned()))
+/// The networks of a pack, ready to run.
+struct Networks {
+    detector: Detector,
+    measures: Measures,
+    files: Vec<ModelFile>,
 }
+
+impl Networks {
+    fn open(
+        pack: &dyn Pack,
+        config: &EngineConfig,
+        placement: &Placement,
+    ) -> Result<Self, ModelError> {
+        let mut detector = None;
+        let mut measures = Measures::default();
+        let mut files = Vec::new();
+        for opened in pack.open(placement)? {
+            files.push(opened.file.clone());
+            match opened.module {
+                Module::Detection => detector = Some(Detector::new(opened, config)?),
+                _ => measures.add(opened)?,
+            }
+        }
+        let Some(detector) = detector else {
+            return Err(pack.unusable("it has no detector"));
+        };
+        if config.insightface.embedding && measures.embedding_len() == 0 {
+            return Err(pack.unusable(
+                "the embedding is wanted and it has no recognition network: unset `embedding`",
+            ));
+        }
+        Ok(Self {
+            detector,
+            measures,
+            files,
+        })
+    }
+}
+
+impl InsightFace {
+    /// The engine that runs the networks of `pack`, where `config` places them.
+    ///
+    /// # Errors
+    /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack that can't.
+    pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
+        config.insightface.check()?;
+        let networks = Networks::open(&*pack, config, &config.placement)?;
+        let measures = &networks.measures;
+        let info = EngineInfo {
+            key_points: networks.detector.key_points(),
+            models: networks.files,
+            ..info(
+                measures.scheme(),
+                measures.has_attributes(),
+                measures.embedding_len(),
+            )
+        };
+        Ok(Self {
+            info,
+            pack,
+            config: config.clone(),
+            detector: networks.detector,
+            measures: networks.measures,
+            pose: PoseFinder::new(),
+            thresholds: THRESHOLDS,
+        })
+    }
+
+    /// Side of the square that frames are fitted into for the detector, px.
+    pub fn det_size(&self) -> usize {
+        self.detector.side()
+    }
+
+    /// Fits frames into another square from the next one on; its side is a multiple of 32. A detector that takes one size
+    /// alone keeps it.
+    pub fn set_det_size(&mut self, side: usize) {
+        self.detector.set_side(side);
+    }
+
+    /// Opens the networks anew, on `placement`, and goes on with those. The detector's size is again that of the
+    /// settings. Nothing has changed where that fails.
+    ///
+    /// # Errors
+    /// As [`InsightFace::new`].
+    pub fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError> {
+        let networks = Networks::open(&*self.pack, &self.config, placement)?;
+        self.detector = networks.detector;
+        self.measures = networks.measures;
+        Ok(())
+    }
+
+    /// Boxes with what the networks measure in them.
+    fn look(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, ModelError> {
+        let least_score = self.thresholds.detection;
+        let found = self.detector.detect(&frame.image, least_score)?;
+        let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
+        self.measures.measure(&frame.image, &mut faces)?;
+        Ok(faces)
+    }
+
+    fn jaw_open(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
+        let jaw = match landmarks.scheme {
+            LandmarkScheme::Ibug68 => Jaw::IBUG_68,
+            _ => Jaw::INSIGHTFACE_106,
+        };
+        let open = jaw.open(&landmarks.points, self.config.jaw_open_scale)?;
+        let names = Arc::clone(&self.info.blendshapes);
+        Some(Blendshapes::new(names, vec![open]).from_source(BlendshapeSource::Derived))
+    }
+}
+
+impl Engine for InsightFace {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        Ok(self.look(frame)?)
+    }
+
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        let Some(landmarks) = &face.landmarks else {
+            return Ok(());
+        };
+        face.pose = self.pose.find(landmarks, context.frame_size);
+        if context.wanted == Wanted::Everything {
+            face.blendshapes = self.jaw_open(landmarks);
+        }
+        Ok(())
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+fn observation(found: Detection) -> Observation {
+    Observation {
+        confidence: Some(found.score),
+        key_points: found.key_points,
+        ..Observation::from_bbox(found.bbox)
+    }
+}
+
+#[cfg(test)]
+mod tests;

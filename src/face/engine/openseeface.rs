@@ -22,6 +22,7 @@ use crate::face::observation::{LandmarkScheme, Observation};
 use crate::face::options::choices;
 use tracking::Tracking;
 
+pub(super) use faces::FACE_POINTS;
 pub use faces::{CalibrationError, Faces};
 #[cfg(feature = "onnx")]
 pub use load::load;

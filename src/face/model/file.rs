@@ -19,13 +19,25 @@ pub const MAX_SIZE: u64 = 64 << 20;
 /// [`ModelError::Missing`] or [`ModelError::Read`] when it can't be read, [`ModelError::Hash`] for a file with a name of
 /// the manifest and other bytes, [`ModelError::Format`] for one of more than [`MAX_SIZE`] bytes.
 pub fn read(path: &Path, format: &'static str) -> Result<(Vec<u8>, ModelFile), ModelError> {
-    let bytes = bytes_of(path, format)?;
+    read_up_to(MAX_SIZE, path, format)
+}
+
+/// As [`read`], for a file of at most `most` bytes.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_up_to(
+    most: u64,
+    path: &Path,
+    format: &'static str,
+) -> Result<(Vec<u8>, ModelFile), ModelError> {
+    let bytes = bytes_of(path, format, most)?;
     let file = ModelFile::of(path, &bytes);
     check_hash(path, &file)?;
     Ok((bytes, file))
 }
 
-fn bytes_of(path: &Path, format: &'static str) -> Result<Vec<u8>, ModelError> {
+fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>, ModelError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => ModelError::Missing {
             path: path.to_path_buf(),
@@ -44,15 +56,15 @@ fn bytes_of(path: &Path, format: &'static str) -> Result<Vec<u8>, ModelError> {
     }
     let mut content = Vec::new();
     let file = File::open(path).map_err(failed)?;
-    file.take(MAX_SIZE + 1)
+    file.take(most + 1)
         .read_to_end(&mut content)
         .map_err(failed)?;
-    if content.len() as u64 > MAX_SIZE {
+    if content.len() as u64 > most {
         return Err(ModelError::Format {
             property: PROPERTY,
             path: path.to_path_buf(),
             format,
-            reason: format!("it is larger than {MAX_SIZE} bytes"),
+            reason: format!("it is larger than {most} bytes"),
         });
     }
     Ok(content)

@@ -32,6 +32,7 @@ use blendshapes::Deriver;
 pub use calibration::CalibrationError;
 use expression::{Detail, Expression, Lesson};
 use fit::{Fit, Places, Points};
+pub use model::POINTS as FACE_POINTS;
 use normalize::normalized;
 use pnp::Camera;
 use search::{MAX_ERROR, Search};
