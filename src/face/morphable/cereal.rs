@@ -141,11 +141,9 @@ impl Matrix<'_> {
 mod tests {
     use super::*;
 
-    /// An archive of `parts`, read with `read`: what is wrong with it.
-    fn error<T>(parts: &[&[u8]], read: impl Fn(&mut Archive) -> Result<T, String>) -> String {
-        let bytes = parts.concat();
-        let result = read(&mut Archive::new(&bytes));
-        result.err().expect("it is broken")
+    /// What `read` says of an archive of `parts`.
+    fn error(parts: &[&[u8]], read: impl Fn(&mut Archive) -> Result<(), String>) -> String {
+        read(&mut Archive::new(&parts.concat())).expect_err("it is broken")
     }
 
     #[test]
@@ -179,31 +177,39 @@ mod tests {
             (2, 1, "takes 8 bytes, and 4 are left"),
             (i32::MAX, i32::MAX, "takes 18446744056529682436 bytes"),
         ] {
-            let error = error(&[&side(rows), &side(columns), &[0; 4]], |a| a.matrix("it"));
+            let error = error(&[&side(rows), &side(columns), &[0; 4]], |a| {
+                a.matrix("it").map(drop)
+            });
             assert!(error.contains(reason), "{rows}×{columns}: {error}");
         }
         for count in [5, 1 << 32, u64::MAX] {
             let parts: [&[u8]; 2] = [&count.to_le_bytes(), b"four"];
-            assert!(error(&parts, |a| a.string("it")).contains("4 are left"));
-            assert!(error(&parts, |a| a.items::<16>("it")).contains("4 are left"));
+            assert!(error(&parts, |a| a.string("it").map(drop)).contains("4 are left"));
+            assert!(error(&parts, |a| a.items::<16>("it").map(drop)).contains("4 are left"));
         }
     }
 
     #[test]
     fn what_is_no_value_is_refused() {
-        assert_eq!(error(&[&[2]], |a| a.flag("it")), "it is 2, neither 0 nor 1");
+        assert_eq!(
+            error(&[&[2]], |a| a.flag("it").map(drop)),
+            "it is 2, neither 0 nor 1"
+        );
         let latin: [&[u8]; 2] = [&1_u64.to_le_bytes(), b"\xe9"];
-        assert_eq!(error(&latin, |a| a.string("it")), "it is not UTF-8 text");
+        assert_eq!(
+            error(&latin, |a| a.string("it").map(drop)),
+            "it is not UTF-8 text"
+        );
         let end = Archive::new(b"rest").end();
         assert_eq!(end, Err("4 bytes follow its end".to_owned()));
         for value in [f32::NAN, f32::INFINITY] {
             let one = 1_i32.to_le_bytes();
             let parts: [&[u8]; 3] = [&one, &one, &value.to_le_bytes()];
-            let error = error(&parts, |a| a.matrix("it")?.values("it"));
+            let error = error(&parts, |a| a.matrix("it")?.values("it").map(drop));
             assert!(error.starts_with("it has a value that is"), "{error}");
         }
         let shape: [&[u8]; 3] = [&2_i32.to_le_bytes(), &1_i32.to_le_bytes(), &[0; 8]];
-        let error = error(&shape, |a| a.matrix("it")?.points("it"));
+        let error = error(&shape, |a| a.matrix("it")?.points("it").map(drop));
         assert_eq!(error, "it is 2×1, not 3·vertices×1");
     }
 }

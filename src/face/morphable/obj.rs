@@ -45,15 +45,11 @@ mod tests {
 
     /// The numbers of the lines that begin with `key`.
     fn read<T: std::str::FromStr>(text: &str, key: &str) -> Vec<Vec<T>> {
-        let lines = text.lines().map(|line| line.split_once(' '));
-        let lines = lines.map(|line| line.expect("a key and numbers"));
-        let numbers = |line: &str| {
-            let words = line.split([' ', '/']);
-            words.map(|word| word.parse().ok().expect("a number"))
-        };
+        let number = |word: &str| word.parse().ok().expect("a number");
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        let lines = lines.filter(|(own, _)| *own == key);
         lines
-            .filter(|(own, _)| *own == key)
-            .map(|(_, line)| numbers(line).collect())
+            .map(|(_, line)| line.split([' ', '/']).map(number).collect())
             .collect()
     }
 
