@@ -27,6 +27,7 @@ mod fit;
 mod identity;
 mod load;
 mod mapping;
+mod mesh;
 mod model;
 pub mod obj;
 mod pose;
