@@ -87,7 +87,10 @@ impl Engine for MediaPipe {
         let mut faces = Vec::with_capacity(rois.len());
         for roi in rois {
             let min_presence = self.thresholds.presence;
-            let face = self.mesh.landmarks.measure(&frame.image, &roi.rect, min_presence)?;
+            let face = self
+                .mesh
+                .landmarks
+                .measure(&frame.image, &roi.rect, min_presence)?;
             faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
         }
         if self.running_mode == RunningMode::Video {

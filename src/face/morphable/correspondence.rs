@@ -67,7 +67,9 @@ impl Outline {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.retain(|vertex| {
             let place = self.place(*vertex, pose);
-            let mut distances = wanted.iter().map(|l| squared_distance(landmarks[*l], place));
+            let mut distances = wanted
+                .iter()
+                .map(|l| squared_distance(landmarks[*l], place));
             distances.any(|distance| distance <= farthest)
         });
         let [x, y, z] = &self.rotated;
@@ -116,11 +118,14 @@ impl Outline {
             i8::from(area > 0.0) - i8::from(area < 0.0)
         };
         self.fronts.clear();
-        self.fronts.extend(model.shape().triangles.iter().map(front));
+        self.fronts
+            .extend(model.shape().triangles.iter().map(front));
         self.at_edge.clear();
         self.at_edge.resize(model.shape().mean.len(), false);
         for edge in &model.topology().edges {
-            let [a, b] = edge.triangles.map(|triangle| self.fronts[triangle as usize]);
+            let [a, b] = edge
+                .triangles
+                .map(|triangle| self.fronts[triangle as usize]);
             if a != b {
                 for vertex in edge.vertices {
                     self.at_edge[vertex as usize] = true;
@@ -146,8 +151,7 @@ fn away_side<'a>(model: &'a FaceModel, pose: &Pose) -> &'a [usize] {
 
 /// The one of `candidates` that is seen nearest to `landmark`.
 fn nearest(landmark: Point, candidates: &[usize], mesh: &Mesh, pose: &Pose) -> Option<usize> {
-    let distance =
-        |vertex: &usize| squared_distance(landmark, pose.project(mesh.vertex(*vertex)));
+    let distance = |vertex: &usize| squared_distance(landmark, pose.project(mesh.vertex(*vertex)));
     let candidates = candidates.iter().copied();
     candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }

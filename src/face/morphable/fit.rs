@@ -198,8 +198,7 @@ impl Fitter {
                 target += &slope[axis] * f64::from(misses[axis]);
             }
         }
-        let solved =
-            non_negative_least_squares(&gram, &target).ok_or(FitFailure::Unsolvable)?;
+        let solved = non_negative_least_squares(&gram, &target).ok_or(FitFailure::Unsolvable)?;
         for (c, v) in std::iter::zip(&mut self.work.coefficients[components..], solved.iter()) {
             *c = *v as f32;
         }

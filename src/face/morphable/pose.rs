@@ -56,7 +56,9 @@ impl Pose {
             origin,
             scale,
         };
-        pose.is_finite().then_some(pose).ok_or(FitFailure::Unsolvable)
+        pose.is_finite()
+            .then_some(pose)
+            .ok_or(FitFailure::Unsolvable)
     }
 
     fn is_finite(&self) -> bool {
@@ -89,7 +91,9 @@ impl Pose {
     /// Degrees by which the face is turned to the image's right, as [`HeadPose::euler_degrees`] has it: the first of
     /// `RenderingParameters::get_yaw_pitch_roll`.
     pub fn yaw(&self) -> f64 {
-        self.rotation[(0, 2)].atan2(self.rotation[(2, 2)]).to_degrees()
+        self.rotation[(0, 2)]
+            .atan2(self.rotation[(2, 2)])
+            .to_degrees()
     }
 
     /// The rotation of a head, at `translation`.

@@ -62,7 +62,9 @@ impl Visibility {
             .sort_unstable_by(|a, b| y[a.0].total_cmp(&y[b.0]));
         self.starts.clear();
         for strip in 0..=STRIPS {
-            let start = self.waiting.partition_point(|(v, _)| strips.of(y[*v]) < strip);
+            let start = self
+                .waiting
+                .partition_point(|(v, _)| strips.of(y[*v]) < strip);
             self.starts.push(start);
         }
     }

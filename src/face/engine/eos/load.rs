@@ -19,9 +19,8 @@ pub fn load(config: &EngineConfig) -> Result<Eos, EngineError> {
         detect_max_width: config.detect_max_width.or(Some(MAX_WIDTH)),
         ..config.clone()
     };
-    let (detector, detector_file) =
-        Detector::load(config.detector_model.as_deref(), &detecting)
-            .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+    let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), &detecting)
+        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
     let (landmarks, landmark_files) =
         mediapipe::load_landmarks(config.landmark_model.as_deref(), config)
             .map_err(|error| error.of(LANDMARK_PROPERTY))?;
