@@ -369,6 +369,7 @@ fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
     match option.name {
         "running-mode" => properties::choice_spec::<super::RunningMode>(option),
         "pnp-points" => properties::choice_spec::<super::PnpPoints>(option),
+        "identity" => properties::choice_spec::<super::Identity>(option),
         "smoothing" => properties::choice_spec::<super::Smoothing>(option),
         "tracker" => properties::choice_spec::<super::Tracker>(option),
         "device" => properties::choice_spec::<super::Device>(option),
