@@ -46,6 +46,7 @@ impl Visibility {
             let waiting = self.starts[*reached.start()]..self.starts[reached.end() + 1];
             let corners = corners.map(|corner| [x[corner], y[corner], z[corner]]);
             for (vertex, is_hidden) in &mut self.waiting[waiting] {
+                if triangle.contains(&(*vertex as u32)) { continue; }
                 *is_hidden = *is_hidden || hides(corners, [x[*vertex], y[*vertex], z[*vertex]]);
             }
         }
