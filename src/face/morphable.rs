@@ -27,6 +27,7 @@ mod fit;
 mod identity;
 mod load;
 mod mapping;
+mod mesh;
 mod model;
 pub mod obj;
 mod pose;
@@ -46,6 +47,9 @@ pub use topology::{Edge, EdgeTopology};
 /// Landmarks that a model is fitted to: iBUG's.
 pub const LANDMARKS: usize = 68;
 
+/// Most bytes of a small text file; the largest of eos' has 3 KB.
+const MAX_TEXT: usize = 1 << 20;
+
 /// Everything that a fit needs to know of faces. All indices in it are within bounds: [`FaceModel::new`] checks them.
 #[derive(Debug, Clone)]
 pub struct FaceModel {
@@ -61,7 +65,7 @@ impl FaceModel {
     ///
     /// # Errors
     /// Says which part does not fit the shape model: an expression with another number of vertices, a vertex or triangle
-    /// that is not there, a landmark beyond [`LANDMARKS`].
+    /// that is not there, a landmark beyond [`LANDMARKS`], an edge that its triangles do not have.
     pub fn new(
         shape: ShapeModel,
         expressions: Vec<Expression>,
@@ -69,6 +73,12 @@ impl FaceModel {
         contours: ModelContours,
         topology: EdgeTopology,
     ) -> Result<Self, String> {
+        shape.check()?;
+        let part = |name: &'static str| move |reason| format!("{name}: {reason}");
+        Expression::check(&expressions, &shape).map_err(part("the expressions"))?;
+        mapping.check(&shape).map_err(part("the landmarks"))?;
+        contours.check(&shape).map_err(part("the contours"))?;
+        topology.check(&shape).map_err(part("the edges"))?;
         Ok(Self {
             shape,
             expressions,
@@ -103,3 +113,6 @@ impl FaceModel {
         &self.topology
     }
 }
+
+#[cfg(test)]
+mod tests;
