@@ -253,10 +253,12 @@ fn what_an_engine_measures_is_known_before_ready() {
 
 #[test]
 fn a_shape_of_each_frames_own_makes_frames_independent() {
-    let element = element("eos");
-    element.set_property_from_str("identity", "per-frame");
-    let measured: gst::Structure = element.property("capabilities");
-    assert_eq!(measured.get("temporal"), Ok(false));
+    for (property, value) in [("identity", "per-frame"), ("running-mode", "image")] {
+        let element = element("eos");
+        element.set_property_from_str(property, value);
+        let measured: gst::Structure = element.property("capabilities");
+        assert_eq!(measured.get("temporal"), Ok(false), "{property}");
+    }
 }
 
 #[test]
