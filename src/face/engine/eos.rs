@@ -37,8 +37,7 @@ pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
 /// Widest frame that the detector sees unless told otherwise, px: a face that is too small for it there has too few pixels
 /// for a fit.
-#[cfg(feature = "onnx")]
-const MAX_WIDTH: usize = 1280;
+pub const MAX_WIDTH: usize = 1280;
 
 choices! {
     /// What a face's shape is fitted to.
