@@ -218,7 +218,7 @@ fn landmarks_and_pose_become_those_of_the_fit() {
     let fit = fit(&face);
     assert_eq!((fit.shape.len(), fit.expression.len()), (1, 1));
     assert_eq!(*fit.expression_names, ["surprise".to_owned()]);
-    assert!(fit.residual < 0.1, "{fit:?}");
+    assert!(fit.residual < 0.3, "{fit:?}");
     assert!((fit.scale - 0.5).abs() < 0.01, "{fit:?}");
     assert!(fit.origin.distance(Point::new(32.0, 24.0)) < 0.1, "{fit:?}");
     assert!(fit.rotation[3] > 0.999, "{fit:?}");
