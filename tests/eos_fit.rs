@@ -60,8 +60,15 @@ impl Face {
 }
 
 fn turn(a: [f32; 4], b: [f32; 4]) -> f32 {
-    let dot: f64 = std::iter::zip(a, b).map(|(a, b)| f64::from(a) * f64::from(b)).sum();
-    let norm = |q: [f32; 4]| q.map(|v| f64::from(v) * f64::from(v)).iter().sum::<f64>().sqrt();
+    let dot: f64 = std::iter::zip(a, b)
+        .map(|(a, b)| f64::from(a) * f64::from(b))
+        .sum();
+    let norm = |q: [f32; 4]| {
+        q.map(|v| f64::from(v) * f64::from(v))
+            .iter()
+            .sum::<f64>()
+            .sqrt()
+    };
     (2.0 * (dot.abs() / norm(a) / norm(b)).min(1.0).acos()).to_degrees() as f32
 }
 
@@ -95,14 +102,33 @@ fn parity() {
                 for (e, v) in std::iter::zip(model.expressions(), &fit.expression) {
                     exp.push((face.blendshapes[&e.name] - v).abs());
                 }
-                let d: Vec<f32> = std::iter::zip(&fit.shape, &face.shape_coeffs).map(|(a,b)| (a-b).abs()).collect();
+                let d: Vec<f32> = std::iter::zip(&fit.shape, &face.shape_coeffs)
+                    .map(|(a, b)| (a - b).abs())
+                    .collect();
                 shp.push(d.iter().copied().fold(0.0, f32::max));
                 if *shp.last().unwrap() > 0.01 {
-                    println!("{clip} {i} px {} rot {} shape {} yaw {}", px.last().unwrap(), rot.last().unwrap(), shp.last().unwrap(), fit.pose.yaw());
+                    println!(
+                        "{clip} {i} px {} rot {} shape {} yaw {}",
+                        px.last().unwrap(),
+                        rot.last().unwrap(),
+                        shp.last().unwrap(),
+                        fit.pose.yaw()
+                    );
                 }
             }
         }
         let max = |v: &[f32]| v.iter().copied().fold(0.0, f32::max);
-        println!("{clip}: {} px {} max {} rot {} max {} exp {} max {} shape {} max {}", px.len(), mean(&px), max(&px), mean(&rot), max(&rot), mean(&exp), max(&exp), mean(&shp), max(&shp));
+        println!(
+            "{clip}: {} px {} max {} rot {} max {} exp {} max {} shape {} max {}",
+            px.len(),
+            mean(&px),
+            max(&px),
+            mean(&rot),
+            max(&rot),
+            mean(&exp),
+            max(&exp),
+            mean(&shp),
+            max(&shp)
+        );
     }
 }
