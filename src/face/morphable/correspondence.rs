@@ -3,7 +3,7 @@
 //! `closest_edge_fitting.hpp` for the other.
 
 use super::mesh::Mesh;
-use super::visibility::Visibility;
+use super::visibility::{View, Visibility};
 use super::{FaceModel, Pose};
 use crate::face::geometry::Point;
 
@@ -14,17 +14,15 @@ const FRONTAL_YAW: f64 = 7.5;
 /// model, and proportional to that: `fit_shape_and_pose`'s argument to `find_occluding_edge_correspondences`.
 const EDGE_DISTANCE: f64 = 180.0;
 
-/// Landmarks and the vertices that they were matched with.
-pub type Matches = Vec<(usize, usize)>;
-
-/// Finds vertices for the landmarks of the outline. It keeps memory to work in, and what it found last.
+/// Finds vertices for the landmarks of the outline. It keeps memory to work in, and what it found last: landmarks, and the
+/// vertices that they were matched with.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// Landmarks of the sides that face the camera, each with the nearest vertex of the model's contour.
-    pub facing: Matches,
+    facing: Vec<(usize, usize)>,
     /// Vertices at the edge of what is seen, each with the nearest landmark of the side that is turned away.
-    pub occluding: Matches,
-    rotated: [Vec<f32>; 3],
+    occluding: Vec<(usize, usize)>,
+    view: View,
     fronts: Vec<i8>,
     at_edge: Vec<bool>,
     candidates: Vec<usize>,
@@ -34,84 +32,76 @@ pub struct Outline {
 impl Outline {
     /// Matches the outline with `mesh` as `pose` shows it.
     pub fn find(&mut self, model: &FaceModel, landmarks: &[Point], mesh: &Mesh, pose: &Pose) {
-        self.find_facing(model, landmarks, mesh, pose);
-        self.find_occluding(model, landmarks, mesh, pose);
+        self.view.show(mesh, pose);
+        self.find_facing(model, landmarks, pose.yaw());
+        let away = if pose.yaw() >= 0.0 {
+            &model.mapping().left_contour
+        } else {
+            &model.mapping().right_contour
+        };
+        self.find_edges(model);
+        self.match_edges(model, landmarks, away, (EDGE_DISTANCE * pose.scale) as f32);
+    }
+
+    /// Landmarks and the vertices that they were matched with. A landmark may be there more than once.
+    pub fn matches(&self) -> impl Iterator<Item = &(usize, usize)> {
+        self.facing.iter().chain(&self.occluding)
+    }
+
+    /// The vertex of each landmark of the outline, in the landmarks' order: of a side that faces the camera the one that it was
+    /// matched with; of another the nearest one of the edges that this side was matched with, or, without any, the nearest of
+    /// the model's contour.
+    pub fn vertices(&self, model: &FaceModel, landmarks: &[Point]) -> Vec<(usize, usize)> {
+        let mut vertices = self.facing.clone();
+        let (mapping, contours) = (model.mapping(), model.contours());
+        let edges: Vec<usize> = self.occluding.iter().map(|(_, vertex)| *vertex).collect();
+        for (side, contour) in [
+            (&mapping.right_contour, &contours.right),
+            (&mapping.left_contour, &contours.left),
+        ] {
+            let candidates = if edges.is_empty() { contour } else { &edges };
+            for landmark in side {
+                if vertices.iter().all(|(matched, _)| matched != landmark) {
+                    let vertex = self.nearest(landmarks[*landmark], candidates);
+                    vertices.extend(vertex.map(|vertex| (*landmark, vertex)));
+                }
+            }
+        }
+        vertices.sort_unstable();
+        vertices
     }
 
     /// `select_contour` and `get_nearest_contour_correspondences`.
-    fn find_facing(&mut self, model: &FaceModel, landmarks: &[Point], mesh: &Mesh, pose: &Pose) {
-        let (yaw, mapping, contours) = (pose.yaw(), model.mapping(), model.contours());
-        let (mut wanted, mut candidates) = (Vec::new(), Vec::new());
+    fn find_facing(&mut self, model: &FaceModel, landmarks: &[Point], yaw: f64) {
+        let (mapping, contours) = (model.mapping(), model.contours());
+        self.candidates.clear();
+        self.facing.clear();
+        let mut sides: [&[usize]; 2] = [&[]; 2];
         if yaw >= -FRONTAL_YAW {
-            wanted.extend_from_slice(&mapping.right_contour);
-            candidates.extend_from_slice(&contours.right);
+            sides[0] = &mapping.right_contour;
+            self.candidates.extend_from_slice(&contours.right);
         }
         if yaw <= FRONTAL_YAW {
-            wanted.extend_from_slice(&mapping.left_contour);
-            candidates.extend_from_slice(&contours.left);
+            sides[1] = &mapping.left_contour;
+            self.candidates.extend_from_slice(&contours.left);
         }
-        self.facing.clear();
-        for landmark in wanted {
-            let vertex = nearest(landmarks[landmark], &candidates, mesh, pose);
-            self.facing.extend(vertex.map(|vertex| (landmark, vertex)));
-        }
-    }
-
-    /// `find_occluding_edge_correspondences`.
-    fn find_occluding(&mut self, model: &FaceModel, landmarks: &[Point], mesh: &Mesh, pose: &Pose) {
-        self.occluding.clear();
-        let wanted = away_side(model, pose);
-        self.rotate(mesh, pose);
-        self.find_edges(model);
-        let farthest = (EDGE_DISTANCE * pose.scale) as f32;
-        let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.retain(|vertex| {
-            let place = self.place(*vertex, pose);
-            let mut distances = wanted
-                .iter()
-                .map(|l| squared_distance(landmarks[*l], place));
-            distances.any(|distance| distance <= farthest)
-        });
-        let [x, y, z] = &self.rotated;
-        let triangles = &model.shape().triangles;
-        self.visibility
-            .keep_visible([x, y, z], triangles, &mut candidates);
-        for vertex in &candidates {
-            let place = self.place(*vertex, pose);
-            let distance = |landmark: &usize| squared_distance(landmarks[*landmark], place);
-            let nearest = wanted
-                .iter()
-                .min_by(|a, b| distance(a).total_cmp(&distance(b)));
-            self.occluding
-                .extend(nearest.map(|landmark| (*landmark, *vertex)));
-        }
-        self.candidates = candidates;
-    }
-
-    fn rotate(&mut self, mesh: &Mesh, pose: &Pose) {
-        let [x, y, z] = [0, 1, 2].map(|axis| mesh.axis(axis));
-        for (axis, rotated) in self.rotated.iter_mut().enumerate() {
-            let [a, b, c] = [0, 1, 2].map(|column| pose.rotation[(axis, column)] as f32);
-            rotated.clear();
-            let vertices = std::iter::zip(x, std::iter::zip(y, z));
-            rotated.extend(vertices.map(|(x, (y, z))| a * x + b * y + c * z));
+        for landmark in sides.into_iter().flatten() {
+            let vertex = self.nearest(landmarks[*landmark], &self.candidates);
+            self.facing.extend(vertex.map(|vertex| (*landmark, vertex)));
         }
     }
 
-    /// Where a vertex is in the image, px.
-    fn place(&self, vertex: usize, pose: &Pose) -> Point {
-        let [x, y, _] = &self.rotated;
-        let scale = pose.scale as f32;
-        Point::new(
-            pose.origin[0] as f32 + scale * x[vertex],
-            pose.origin[1] as f32 - scale * y[vertex],
-        )
+    /// The one of `candidates` that is seen nearest to `landmark`.
+    fn nearest(&self, landmark: Point, candidates: &[usize]) -> Option<usize> {
+        let distance = |vertex: &usize| squared_distance(landmark, self.view.place(*vertex));
+        let candidates = candidates.iter().copied();
+        candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// The vertices of the edges between triangles that face the camera and others: `occluding_boundary_vertices` without
+    /// Takes the vertices of edges between triangles that face the camera and others: `occluding_boundary_vertices` without
     /// its last step.
     fn find_edges(&mut self, model: &FaceModel) {
-        let [x, y, _] = &self.rotated;
+        let [x, y, _] = self.view.axes();
         let front = |triangle: &[u32; 3]| {
             let [a, b, c] = triangle.map(|corner| corner as usize);
             let area = (x[b] - x[a]) * (y[c] - y[a]) - (y[b] - y[a]) * (x[c] - x[a]);
@@ -132,28 +122,38 @@ impl Outline {
                 }
             }
         }
-        let all = self.at_edge.iter().enumerate();
+        let edges = self.at_edge.iter().enumerate();
+        let edges = edges.filter_map(|(vertex, is_at_edge)| is_at_edge.then_some(vertex));
         self.candidates.clear();
-        self.candidates
-            .extend(all.filter_map(|(vertex, is_at_edge)| is_at_edge.then_some(vertex)));
+        self.candidates.extend(edges);
     }
-}
 
-/// Landmarks of the side that is turned away.
-fn away_side<'a>(model: &'a FaceModel, pose: &Pose) -> &'a [usize] {
-    let mapping = model.mapping();
-    if pose.yaw() >= 0.0 {
-        &mapping.left_contour
-    } else {
-        &mapping.right_contour
+    /// `find_occluding_edge_correspondences`, for the vertices found. The original looks at visibility first, of all of them.
+    fn match_edges(
+        &mut self,
+        model: &FaceModel,
+        landmarks: &[Point],
+        away: &[usize],
+        farthest: f32,
+    ) {
+        self.occluding.clear();
+        for vertex in &self.candidates {
+            let place = self.view.place(*vertex);
+            let distances = away
+                .iter()
+                .map(|l| (squared_distance(landmarks[*l], place), *l));
+            let nearest = distances.min_by(|a, b| a.0.total_cmp(&b.0));
+            let near = nearest.filter(|(distance, _)| *distance <= farthest);
+            self.occluding
+                .extend(near.map(|(_, landmark)| (landmark, *vertex)));
+        }
+        let vertices = self.occluding.iter().map(|(_, vertex)| *vertex);
+        let triangles = &model.shape().triangles;
+        let hidden = self.visibility.hidden(&self.view, triangles, vertices);
+        let mut hidden = hidden.iter();
+        self.occluding
+            .retain(|_| !hidden.next().is_some_and(|is_hidden| *is_hidden));
     }
-}
-
-/// The one of `candidates` that is seen nearest to `landmark`.
-fn nearest(landmark: Point, candidates: &[usize], mesh: &Mesh, pose: &Pose) -> Option<usize> {
-    let distance = |vertex: &usize| squared_distance(landmark, pose.project(mesh.vertex(*vertex)));
-    let candidates = candidates.iter().copied();
-    candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
 fn squared_distance(a: Point, b: Point) -> f32 {

@@ -19,6 +19,7 @@ pub struct Sampler {
     blocks: Vec<[Lanes; 3]>,
     /// Mean, components and expressions.
     parts: usize,
+    components: usize,
     vertices: usize,
 }
 
@@ -69,36 +70,49 @@ impl Sampler {
         Self {
             blocks,
             parts,
+            components: shape.components,
             vertices,
         }
     }
 
-    /// The mesh with the first coefficients of the shape and those of the expressions, all of these.
-    pub fn sample(&self, coefficients: &[f32], mesh: &mut Mesh) {
+    /// The mesh of a face.
+    pub fn sample(&self, shape: &[f32], expression: &[f32], mesh: &mut Mesh) {
         mesh.resize(self.vertices.next_multiple_of(LANES));
+        // The mean face is most of a fit's beginning, and components are most of the work.
+        let shape = if shape.iter().all(|c| *c == 0.0) {
+            &[]
+        } else {
+            shape
+        };
         dispatch!(Level::new(), simd => simd.vectorize(
             #[inline(always)]
-            || self.fill(coefficients, mesh)
+            || self.fill(shape, expression, mesh)
         ));
     }
 
     #[inline(always)]
-    fn fill(&self, coefficients: &[f32], mesh: &mut Mesh) {
+    fn fill(&self, shape: &[f32], expression: &[f32], mesh: &mut Mesh) {
         let [x, y, z] = &mut mesh.axes;
         let out = x.chunks_exact_mut(LANES).zip(y.chunks_exact_mut(LANES));
         let out = out.zip(z.chunks_exact_mut(LANES));
         for (block, ((x, y), z)) in self.blocks.chunks_exact(self.parts).zip(out) {
             let mut sum = block[0];
-            for (part, coefficient) in std::iter::zip(&block[1..], coefficients) {
-                for axis in 0..3 {
-                    for lane in 0..LANES {
-                        sum[axis][lane] += part[axis][lane] * coefficient;
-                    }
-                }
-            }
+            add(&mut sum, &block[1..], shape);
+            add(&mut sum, &block[1 + self.components..], expression);
             x.copy_from_slice(&sum[0]);
             y.copy_from_slice(&sum[1]);
             z.copy_from_slice(&sum[2]);
+        }
+    }
+}
+
+#[inline(always)]
+fn add(sum: &mut [Lanes; 3], parts: &[[Lanes; 3]], coefficients: &[f32]) {
+    for (part, coefficient) in std::iter::zip(parts, coefficients) {
+        for axis in 0..3 {
+            for lane in 0..LANES {
+                sum[axis][lane] += part[axis][lane] * coefficient;
+            }
         }
     }
 }

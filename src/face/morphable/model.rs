@@ -119,10 +119,6 @@ impl Expression {
             ));
         }
         for Self { name, offsets } in expressions {
-            // The metadata lists them with commas between, as a text of C.
-            if name.is_empty() || name.contains(|c: char| c == ',' || c.is_control()) {
-                return Err(format!("{name:?} can't be the name of an expression"));
-            }
             let count = offsets.len();
             if count != vertices {
                 return Err(format!(

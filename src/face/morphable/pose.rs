@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The scaled orthographic camera: eos' `orthographic_camera_estimation_linear.hpp`.
 
-use nalgebra::{Matrix3, Rotation3, RowVector3, UnitQuaternion, Vector3};
+use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 
 use crate::face::geometry::Point;
 use crate::face::observation::{FitFailure, HeadPose};
@@ -75,6 +75,13 @@ impl Pose {
         )
     }
 
+    /// How many px a vertex moves rightward and downward in the image with each of its coordinates.
+    pub fn image_from_model(&self) -> [[f32; 3]; 2] {
+        [(0, self.scale), (1, -self.scale)].map(|(axis, scale)| {
+            [0, 1, 2].map(|column| (scale * self.rotation[(axis, column)]) as f32)
+        })
+    }
+
     /// How much farther from the camera than the model's origin `vertex` is, px.
     pub fn depth(&self, vertex: [f32; 3]) -> f32 {
         (-self.scale * (self.rotation * vector(&vertex)).z) as f32
@@ -126,10 +133,5 @@ fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64
     let across = (right - up).try_normalize(f64::EPSILON)?;
     let right = (between + across) * std::f64::consts::FRAC_1_SQRT_2;
     let up = (between - across) * std::f64::consts::FRAC_1_SQRT_2;
-    let row = |vector: Vector3<f64>| RowVector3::from(vector.transpose());
-    Some(Matrix3::from_rows(&[
-        row(right),
-        row(up),
-        row(right.cross(&up)),
-    ]))
+    Some(Matrix3::from_columns(&[right, up, right.cross(&up)]).transpose())
 }

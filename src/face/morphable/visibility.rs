@@ -2,7 +2,11 @@
 //! Which vertices the camera sees: eos' `vertex_visibility.hpp` and `ray_triangle_intersect.hpp`.
 //!
 //! The original tries every triangle for every vertex. Here the vertices in question wait in strips of the image's plane, and
-//! each triangle asks the strips that it reaches into; what is found is the same.
+//! each triangle asks those strips alone that it reaches into; what is found is the same.
+
+use super::Pose;
+use super::mesh::Mesh;
+use crate::face::geometry::Point;
 
 /// Twice the area of a triangle in the image's plane, in squared units of the model, from which on it hides something:
 /// `epsilon` in `ray_triangle_intersect`.
@@ -14,119 +18,181 @@ const LEAST_DISTANCE: f32 = 1e-4;
 /// Strips that the vertices wait in.
 const STRIPS: usize = 128;
 
+/// A mesh as a camera sees it.
+#[derive(Debug, Default)]
+pub struct View {
+    /// x, y and z of the vertices in the camera's axes, around the model's origin, in its unit.
+    axes: [Vec<f32>; 3],
+    origin: Point,
+    scale: f32,
+}
+
+impl View {
+    /// Shows `mesh`.
+    pub fn show(&mut self, mesh: &Mesh, pose: &Pose) {
+        let [x, y, z] = [0, 1, 2].map(|axis| mesh.axis(axis));
+        for (axis, rotated) in self.axes.iter_mut().enumerate() {
+            let [a, b, c] = [0, 1, 2].map(|column| pose.rotation[(axis, column)] as f32);
+            let vertices = std::iter::zip(x, std::iter::zip(y, z));
+            rotated.clear();
+            rotated.extend(vertices.map(|(x, (y, z))| a * x + b * y + c * z));
+        }
+        self.origin = Point::new(pose.origin[0] as f32, pose.origin[1] as f32);
+        self.scale = pose.scale as f32;
+    }
+
+    /// x, y and z of the vertices in the camera's axes.
+    pub fn axes(&self) -> [&[f32]; 3] {
+        let [x, y, z] = &self.axes;
+        [x, y, z]
+    }
+
+    /// Where a vertex is in the image, px.
+    pub fn place(&self, vertex: usize) -> Point {
+        let [x, y, _] = &self.axes;
+        Point::new(
+            self.origin.x + self.scale * x[vertex],
+            self.origin.y - self.scale * y[vertex],
+        )
+    }
+
+    fn vertex(&self, vertex: usize) -> [f32; 3] {
+        [0, 1, 2].map(|axis| self.axes[axis][vertex])
+    }
+}
+
 /// Memory to work in.
 #[derive(Debug, Default)]
 pub struct Visibility {
-    /// Vertices in question, strip by strip from the lowest y on, and whether they are hidden.
-    waiting: Vec<(usize, bool)>,
-    /// Where each strip begins in `waiting`, and the end of the last.
+    /// Vertices in question.
+    probes: Vec<Probe>,
+    /// Whether they are hidden, in the order in which they were given.
+    hidden: Vec<bool>,
+    /// Where each strip's vertices begin in `probes`, and the end of the last.
     starts: Vec<usize>,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    vertex: usize,
+    /// Which of the vertices given.
+    place: usize,
+    position: [f32; 3],
+}
+
 impl Visibility {
-    /// Keeps those of `vertices` that no triangle of the mesh hides from a camera along z. `mesh` has the rotated x, y and z.
-    pub fn keep_visible(
+    /// Whether other triangles hide each of `vertices`. Its own ones do not: they do in the original here and there, by its
+    /// roundings.
+    pub fn hidden(
         &mut self,
-        mesh: [&[f32]; 3],
+        view: &View,
         triangles: &[[u32; 3]],
-        vertices: &mut Vec<usize>,
-    ) {
-        let [x, y, z] = mesh;
-        let Some(strips) = Strips::around(vertices.iter().map(|v| y[*v])) else {
-            return;
-        };
-        self.line_up(&strips, vertices, y);
+        vertices: impl Iterator<Item = usize>,
+    ) -> &[bool] {
+        self.probes.clear();
+        self.probes
+            .extend(vertices.enumerate().map(|(place, vertex)| Probe {
+                vertex,
+                place,
+                position: view.vertex(vertex),
+            }));
+        self.hidden.clear();
+        self.hidden.resize(self.probes.len(), false);
+        let [x, y, z] = view.axes();
+        let [across, along, _] =
+            [0, 1, 2].map(|axis| Range::of(self.probes.iter().map(|p| p.position[axis])));
+        let strips = Strips::new(&along);
+        self.line_up(&strips);
         for triangle in triangles {
             let corners = triangle.map(|corner| corner as usize);
-            let [lowest, highest] = extent(corners.map(|corner| y[corner]));
-            if highest < strips.lowest || lowest > strips.highest {
+            let wide = Range::of(corners.map(|corner| x[corner]));
+            let high = Range::of(corners.map(|corner| y[corner]));
+            if !(wide.meets(&across) && high.meets(&along)) {
                 continue;
             }
-            let reached = strips.of(lowest)..=strips.of(highest);
-            let waiting = self.starts[*reached.start()]..self.starts[reached.end() + 1];
-            let corners = corners.map(|corner| [x[corner], y[corner], z[corner]]);
-            for (vertex, is_hidden) in &mut self.waiting[waiting] {
-                if triangle.contains(&(*vertex as u32)) { continue; }
-                *is_hidden = *is_hidden || hides(corners, [x[*vertex], y[*vertex], z[*vertex]]);
+            let waiting = self.starts[strips.of(high.low)]..self.starts[strips.of(high.high) + 1];
+            if waiting.is_empty() {
+                continue;
+            }
+            let positions = corners.map(|corner| [x[corner], y[corner], z[corner]]);
+            for probe in &self.probes[waiting] {
+                if !corners.contains(&probe.vertex) && hides(positions, probe.position) {
+                    self.hidden[probe.place] = true;
+                }
             }
         }
-        vertices.clear();
-        let visible = self.waiting.iter().filter(|(_, is_hidden)| !is_hidden);
-        vertices.extend(visible.map(|(vertex, _)| vertex));
-        vertices.sort_unstable();
+        &self.hidden
     }
 
-    fn line_up(&mut self, strips: &Strips, vertices: &[usize], y: &[f32]) {
-        self.waiting.clear();
-        self.waiting.extend(vertices.iter().map(|v| (*v, false)));
-        self.waiting
-            .sort_unstable_by(|a, b| y[a.0].total_cmp(&y[b.0]));
+    fn line_up(&mut self, strips: &Strips) {
+        let strip = |probe: &Probe| strips.of(probe.position[1]);
+        self.probes
+            .sort_unstable_by_key(|probe| (strip(probe), probe.place));
         self.starts.clear();
-        for strip in 0..=STRIPS {
-            let start = self
-                .waiting
-                .partition_point(|(v, _)| strips.of(y[*v]) < strip);
-            self.starts.push(start);
-        }
+        let probes = &self.probes;
+        let start = |wanted| probes.partition_point(|probe| strip(probe) < wanted);
+        self.starts.extend((0..=STRIPS).map(start));
+    }
+}
+
+/// From the lowest to the highest of some numbers.
+struct Range {
+    low: f32,
+    high: f32,
+}
+
+impl Range {
+    fn of(numbers: impl IntoIterator<Item = f32>) -> Self {
+        let nothing = Self {
+            low: f32::INFINITY,
+            high: f32::NEG_INFINITY,
+        };
+        numbers.into_iter().fold(nothing, |range, number| Self {
+            low: range.low.min(number),
+            high: range.high.max(number),
+        })
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.low <= other.high && other.low <= self.high
     }
 }
 
 /// Strips of equal height.
 struct Strips {
-    lowest: f32,
-    highest: f32,
+    low: f32,
     per_unit: f32,
 }
 
 impl Strips {
-    /// Strips from the lowest to the highest of `places`; `None` without places.
-    fn around(places: impl Iterator<Item = f32>) -> Option<Self> {
-        let extent = places.fold([f32::INFINITY, f32::NEG_INFINITY], |[low, high], place| {
-            [low.min(place), high.max(place)]
-        });
-        let [lowest, highest] = extent;
-        let per_unit = STRIPS as f32 / (highest - lowest).max(f32::MIN_POSITIVE);
-        (lowest <= highest).then_some(Self {
-            lowest,
-            highest,
-            per_unit,
-        })
+    fn new(range: &Range) -> Self {
+        Self {
+            low: range.low,
+            per_unit: STRIPS as f32 / (range.high - range.low).max(f32::MIN_POSITIVE),
+        }
     }
 
     /// The strip of a place; beyond the ends it is the first or last.
     fn of(&self, place: f32) -> usize {
-        (((place - self.lowest) * self.per_unit) as usize).min(STRIPS - 1)
+        (((place - self.low) * self.per_unit) as usize).min(STRIPS - 1)
     }
 }
 
-fn extent([a, b, c]: [f32; 3]) -> [f32; 2] {
-    [a.min(b).min(c), a.max(b).max(c)]
-}
-
 /// Whether a triangle lies between `probe` and a camera along z: Möller & Trumbore, "Fast, Minimum Storage Ray/Triangle
-/// Intersection", 1997, for a ray along z, in the original's order of operations.
-pub fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
+/// Intersection", 1997, for a ray along z.
+fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
     let minus = |p: [f32; 3], q: [f32; 3]| [p[0] - q[0], p[1] - q[1], p[2] - q[2]];
-    let (ab, ac) = (minus(b, a), minus(c, a));
+    let (ab, ac, from_a) = (minus(b, a), minus(c, a), minus(probe, a));
     let double_area = ac[0] * ab[1] - ac[1] * ab[0];
     if double_area.abs() < LEAST_AREA {
         return false;
     }
     let inverse = 1.0 / double_area;
-    let from_a = minus(probe, a);
     let u = (ac[0] * from_a[1] - ac[1] * from_a[0]) * inverse;
-    if !(0.0..=1.0).contains(&u) {
+    let v = (from_a[0] * ab[1] - from_a[1] * ab[0]) * inverse;
+    if u < 0.0 || v < 0.0 || u + v > 1.0 {
         return false;
     }
-    let normal = [
-        from_a[1] * ab[2] - from_a[2] * ab[1],
-        from_a[2] * ab[0] - from_a[0] * ab[2],
-        from_a[0] * ab[1] - from_a[1] * ab[0],
-    ];
-    let v = normal[2] * inverse;
-    if v < 0.0 || u + v > 1.0 {
-        return false;
-    }
-    let distance = (ac[0] * normal[0] + (ac[1] * normal[1] + ac[2] * normal[2])) * inverse;
-    distance > LEAST_DISTANCE
+    let height = u * ab[2] + v * ac[2] - from_a[2];
+    height > LEAST_DISTANCE
 }
