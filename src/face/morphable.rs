@@ -24,18 +24,24 @@ mod contours;
 mod correspondence;
 mod expression;
 mod fit;
+mod fitted;
 mod identity;
+mod landmarks;
 mod load;
 mod mapping;
+mod mesh;
 mod model;
 pub mod obj;
+mod observed;
 mod pose;
 mod shape;
 mod topology;
+mod turns;
 mod visibility;
 
 pub use contours::ModelContours;
-pub use fit::{Fit, FitSettings, Fitter};
+pub use fit::{FitSettings, Fitter};
+pub use fitted::Fit;
 pub use identity::Past;
 pub use load::load;
 pub use mapping::LandmarkMapping;
@@ -57,6 +63,7 @@ pub struct FaceModel {
     mapping: LandmarkMapping,
     contours: ModelContours,
     topology: EdgeTopology,
+    landmark_vertices: [usize; LANDMARKS],
 }
 
 impl FaceModel {
@@ -79,6 +86,7 @@ impl FaceModel {
         contours.check(&shape).map_err(part("the contours"))?;
         topology.check(&shape).map_err(part("the edges"))?;
         Ok(Self {
+            landmark_vertices: landmarks::landmark_vertices(&shape, &mapping),
             shape,
             expressions,
             mapping,
@@ -100,6 +108,13 @@ impl FaceModel {
     /// Which landmark belongs to which vertex.
     pub fn mapping(&self) -> &LandmarkMapping {
         &self.mapping
+    }
+
+    /// The vertex of each landmark on a fitted mesh, those of the outline aside, which differ from fit to fit: the mapping's,
+    /// where it has one. The inner corners of the mouth, which eos' mapping leaves out, are the vertices of the upper lip next
+    /// to the corners of the mesh's opening; a landmark that is then left takes the vertex of the nearest one in number.
+    pub fn landmark_vertices(&self) -> &[usize; LANDMARKS] {
+        &self.landmark_vertices
     }
 
     /// Vertices of the mean face's outline.
