@@ -70,7 +70,7 @@ fn fit_in(video: &str, frame: usize) -> Result<MorphableFit, Box<dyn Error>> {
         .downcast::<gst_app::AppSink>()
         .map_err(|_| "not an appsink")?;
 
-    pipeline.set_state(gst::State::Playing)?;
+    let started = pipeline.set_state(gst::State::Playing);
     let sample = (0..frame)
         .map_while(|_| sink.pull_sample().ok())
         .nth(frame - 1);
@@ -81,6 +81,7 @@ fn fit_in(video: &str, frame: usize) -> Result<MorphableFit, Box<dyn Error>> {
     if let Some(gst::MessageView::Error(error)) = failure.as_ref().map(|message| message.view()) {
         return Err(error.error().into());
     }
+    started?;
     let sample = sample.ok_or_else(|| format!("{video} has no frame {frame}"))?;
     let report = sample.buffer().and_then(FaceTrackMeta::from_buffer);
     let mut faces = report.into_iter().flat_map(|report| report.faces);
