@@ -64,6 +64,23 @@ pub enum PnpPoints {
     All,
 }
 
+/// Values of the property `identity`: [`crate::face::engine::eos::Identity`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+#[repr(i32)]
+#[enum_type(name = "GstFaceTrackIdentity")]
+pub enum Identity {
+    /// All frames of the face so far.
+    #[default]
+    #[enum_value(
+        name = "all frames of the face so far: its shape comes to rest",
+        nick = "running"
+    )]
+    Running,
+    /// Each frame by itself.
+    #[enum_value(name = "each frame by itself, as eos does", nick = "per-frame")]
+    PerFrame,
+}
+
 /// Values of the property `smoothing`: [`crate::face::options::facetrack::Smoothing`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]

@@ -1,2 +1,79 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Expressions from landmarks: non-negative least squares, as eos' `fit_blendshapes_to_landmarks_nnls`.
+
+use nalgebra::{DMatrix, DVector};
+
+/// Least squares problems that are solved at most: `max_iter` of the original's call.
+const MAX_ROUNDS: usize = 100;
+
+/// How far the squared error must fall with a coefficient before that is let in, relative to the error's own slope at 0:
+/// beyond the rounding of `f64`.
+const LEAST_SLOPE: f64 = 1e-12;
+
+/// The x ≥ 0 that minimises ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b: the active-set method of Lawson & Hanson,
+/// "Solving Least Squares Problems", 1974, that the original's `NNLS` is. `None` where there is no finite solution.
+pub fn non_negative_least_squares(
+    gram: &DMatrix<f64>,
+    target: &DVector<f64>,
+) -> Option<DVector<f64>> {
+    let count = target.len();
+    let least_slope = LEAST_SLOPE * target.amax();
+    let mut solution = DVector::zeros(count);
+    let mut free: Vec<usize> = Vec::with_capacity(count);
+    let mut rounds = 0;
+    loop {
+        let slope = target - gram * &solution;
+        let held = (0..count).filter(|i| !free.contains(i) && slope[*i] > least_slope);
+        let Some(steepest) = held.max_by(|a, b| slope[*a].total_cmp(&slope[*b])) else {
+            break;
+        };
+        free.push(steepest);
+        while rounds < MAX_ROUNDS {
+            rounds += 1;
+            let Some(wanted) = solve_free(gram, target, &free) else {
+                // Adds nothing to the others.
+                free.pop();
+                break;
+            };
+            let Some(step) = feasible_step(&solution, &wanted, &free) else {
+                solution = wanted;
+                break;
+            };
+            solution += (wanted - &solution) * step.length;
+            solution[step.blocked] = 0.0;
+            free.retain(|i| *i != step.blocked);
+        }
+        if rounds >= MAX_ROUNDS || !free.contains(&steepest) {
+            break;
+        }
+    }
+    let is_finite = solution.iter().all(|value: &f64| value.is_finite());
+    is_finite.then(|| solution.map(|value| value.max(0.0)))
+}
+
+/// The least squares solution with all but the `free` coefficients 0.
+fn solve_free(gram: &DMatrix<f64>, target: &DVector<f64>, free: &[usize]) -> Option<DVector<f64>> {
+    let part = gram.select_rows(free).select_columns(free);
+    let solved = part.cholesky()?.solve(&target.select_rows(free));
+    let mut all = DVector::zeros(target.len());
+    for (place, value) in std::iter::zip(free, solved.iter()) {
+        all[*place] = *value;
+    }
+    Some(all)
+}
+
+/// How far a solution may go before a coefficient would be negative.
+struct Step {
+    length: f64,
+    blocked: usize,
+}
+
+/// The step from `solution` towards `wanted`; `None` where nothing is in its way.
+fn feasible_step(solution: &DVector<f64>, wanted: &DVector<f64>, free: &[usize]) -> Option<Step> {
+    let negative = free.iter().copied().filter(|i| wanted[*i] < 0.0);
+    let steps = negative.map(|i| Step {
+        length: solution[i] / (solution[i] - wanted[i]),
+        blocked: i,
+    });
+    steps.min_by(|a, b| a.length.total_cmp(&b.length))
+}
