@@ -21,24 +21,36 @@ get_floats (const GstStructure *structure, const gchar *field, gsize *count)
   return data;
 }
 
-/* The value of a channel in the comma-separated `blendshape-names`; -1 where it was not measured. */
+/* The value of `name` in the field `values`, whose names are in the field `names`, separated by commas; -1 where there is none. */
 static gfloat
-get_blendshape (const GstStructure *face, const gchar *channel)
+get_named (const GstStructure *structure, const gchar *names, const gchar *values,
+    const gchar *name)
 {
-  const gchar *names = gst_structure_get_string (face, "blendshape-names");
+  const gchar *known = gst_structure_get_string (structure, names);
   gsize count;
-  const guint8 *values = get_floats (face, "blendshapes", &count);
+  const guint8 *floats = get_floats (structure, values, &count);
   gfloat found = -1.0f;
 
-  if (names == NULL || values == NULL)
+  if (known == NULL || floats == NULL)
     return found;
-  gchar **list = g_strsplit (names, ",", -1);
+  gchar **list = g_strsplit (known, ",", -1);
   for (gsize i = 0; list[i] != NULL && i < count; i++) {
-    if (strcmp (list[i], channel) == 0)
-      found = GST_READ_FLOAT_LE (values + 4 * i);
+    if (strcmp (list[i], name) == 0)
+      found = GST_READ_FLOAT_LE (floats + 4 * i);
   }
   g_strfreev (list);
   return found;
+}
+
+/* How happy the 3-D face is that the engine eos fitted; -1 without one. */
+static gfloat
+get_happiness (const GstStructure *face)
+{
+  const GValue *fit = gst_structure_get_value (face, "morphable");
+
+  if (fit == NULL || !GST_VALUE_HOLDS_STRUCTURE (fit))
+    return -1.0f;
+  return get_named (gst_value_get_structure (fit), "expression-names", "expression", "happiness");
 }
 
 static void
@@ -47,7 +59,8 @@ print_face (const GstStructure *face, guint frame_width, guint frame_height)
   guint id = 0;
   gdouble x = 0, y = 0, width = 0, height = 0;
   gsize landmarks, key_points;
-  gfloat jaw_open = get_blendshape (face, "jawOpen");
+  gfloat jaw_open = get_named (face, "blendshape-names", "blendshapes", "jawOpen");
+  gfloat happiness = get_happiness (face);
 
   gst_structure_get (face, "id", G_TYPE_UINT, &id, "x", G_TYPE_DOUBLE, &x, "y", G_TYPE_DOUBLE, &y,
       "width", G_TYPE_DOUBLE, &width, "height", G_TYPE_DOUBLE, &height, NULL);
@@ -62,6 +75,8 @@ print_face (const GstStructure *face, guint frame_width, guint frame_height)
     g_print (", %" G_GSIZE_FORMAT " key points", key_points / 2);
   if (jaw_open >= 0)
     g_print (", jawOpen %.3f", jaw_open);
+  if (happiness >= 0)
+    g_print (", happiness %.3f", happiness);
   g_print ("\n");
 }
 

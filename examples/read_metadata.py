@@ -18,6 +18,11 @@ def floats(value) -> list[float]:
     return list(struct.unpack(f"<{len(data) // 4}f", data))
 
 
+def named(structure, names: str, values: str) -> dict[str, float]:
+    """Values by the names that another field has for them, separated by commas."""
+    return dict(zip(structure.get_value(names).split(","), floats(structure.get_value(values))))
+
+
 def show(buffer: Gst.Buffer) -> None:
     meta = buffer.get_custom_meta("FaceTrackMeta")
     if meta is None:
@@ -36,9 +41,12 @@ def show(buffer: Gst.Buffer) -> None:
         if face.has_field("key-points"):
             line += f", {len(floats(face.get_value('key-points'))) // 2} key points"
         if face.has_field("blendshapes"):
-            names = face.get_value("blendshape-names").split(",")
-            blendshapes = dict(zip(names, floats(face.get_value("blendshapes"))))
+            blendshapes = named(face, "blendshape-names", "blendshapes")
             line += f", jawOpen {blendshapes.get('jawOpen', float('nan')):.3f}"
+        fit = face.get_value("morphable")
+        if fit is not None and fit.has_field("expression"):
+            expression = named(fit, "expression-names", "expression")
+            line += f", happiness {expression.get('happiness', float('nan')):.3f}"
         print(line)
 
 

@@ -8,6 +8,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use gst::prelude::*;
+use gstfacetrack::face::observation::MorphableFit;
 use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
 
@@ -74,6 +75,22 @@ fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
         if let Some(open) = face.blendshapes.as_ref().and_then(|b| b.get("jawOpen")) {
             print!(", jawOpen {open:.3}");
         }
+        if let Some(happiness) = face
+            .morphable
+            .as_ref()
+            .and_then(|fit| happiness(fit.as_ref().ok()?))
+        {
+            print!(", happiness {happiness:.3}");
+        }
         println!();
     }
+}
+
+/// How happy a fitted 3-D face is.
+fn happiness(fit: &MorphableFit) -> Option<f32> {
+    let index = fit
+        .expression_names
+        .iter()
+        .position(|name| name == "happiness")?;
+    fit.expression.get(index).copied()
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Blendshape channels in ARKit's spelling. A channel that no network measured is absent, never 0.
 
+pub mod jaw;
+
 use std::sync::Arc;
 
 /// The 52 channels of MediaPipe's blendshape network, in its output order: `_neutral`, then 51 of ARKit's 52

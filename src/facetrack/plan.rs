@@ -387,7 +387,7 @@ mod tests {
     fn defaults_of_eos_are_those_of_the_domain() {
         let plan = plan(&[("engine", text("eos"))], &[]);
         let config = EngineConfig {
-            detect_max_width: Some(1280),
+            detect_max_width: Some(eos::MAX_WIDTH),
             ..EngineConfig::default()
         };
         assert_eq!(plan.setup.config, config);
@@ -420,7 +420,7 @@ mod tests {
             ("mediapipe", 0),
             ("opencv-yunet", YUNET_MAX_WIDTH),
             ("opencv-yunet-pyfeat", YUNET_MAX_WIDTH),
-            ("eos", 1280),
+            ("eos", eos::MAX_WIDTH),
         ] {
             let plan = plan(&[("engine", text(engine))], &[]);
             assert_eq!(plan.setup.config.detect_max_width, Some(width), "{engine}");

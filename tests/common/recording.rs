@@ -85,6 +85,16 @@ impl Face {
     }
 }
 
+/// Angle between two rotations as unit quaternions, degrees.
+pub fn angle(a: [f32; 4], b: [f32; 4]) -> f32 {
+    let distance = |sign: f32| -> f32 {
+        let squares = a.iter().zip(b).map(|(a, b)| (a - sign * b).powi(2));
+        squares.sum::<f32>().sqrt()
+    };
+    let chord = distance(1.0).min(distance(-1.0));
+    4.0 * (chord / 2.0).min(1.0).asin().to_degrees()
+}
+
 /// The mean; 0 of nothing.
 pub fn mean(values: &[f32]) -> f32 {
     values.iter().sum::<f32>() / values.len().max(1) as f32

@@ -87,7 +87,7 @@ pub const FACETRACK: &[OptionSpec] = &[
         RunningMode::CHOICES,
         "Whether frames follow one another",
     )
-    .engines(&["mediapipe", "openseeface", "scripted"]),
+    .engines(&["mediapipe", "openseeface", "eos", "scripted"]),
     OptionSpec::int(
         "max-faces",
         (0, 100, 0),
@@ -213,7 +213,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::choice(
         "identity",
         eos::Identity::CHOICES,
-        "Frames that the shape of a face's model is fitted to",
+        "Frames that the shape of a face's model is fitted to; with running-mode=image always each by itself",
     )
     .engines(EOS),
     OptionSpec::bool(
