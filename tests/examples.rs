@@ -70,6 +70,41 @@ fn rust() {
 }
 
 #[test]
+fn a_face_becomes_an_obj_file() {
+    let Some(files) = Files::find().filter(|files| files.have("eos")) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = folder.path().join("face.obj");
+    let output = output.to_string_lossy();
+    let clip = files.clip.to_string_lossy();
+    let export = |frame: &str| {
+        let arguments = [
+            "run",
+            "--quiet",
+            "--locked",
+            "--example",
+            "face_to_obj",
+            "--",
+        ];
+        let mut tool = files.given_to(Tool::new(env!("CARGO")));
+        for argument in arguments.into_iter().chain([&*clip, &*output, frame]) {
+            tool = tool.arg(argument);
+        }
+        tool.run()
+    };
+    let Finished { success, text } = export("3");
+    assert!(success, "{text}");
+    let face = std::fs::read_to_string(&*output).expect("the file");
+    let count = |key: &str| face.lines().filter(|line| line.starts_with(key)).count();
+    assert_eq!([count("v "), count("vt "), count("f ")], [3448, 3448, 6736]);
+    assert!(!face.contains("NaN") && !face.contains("inf"));
+
+    let Finished { success, text } = export("1000");
+    assert!(!success && text.contains("has no frame 1000"), "{text}");
+}
+
+#[test]
 fn python() {
     let Some(files) = Files::find() else {
         return;

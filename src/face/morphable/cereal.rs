@@ -73,7 +73,7 @@ impl<'a> Archive<'a> {
     pub fn matrix(&mut self, what: &str) -> Result<Matrix<'a>, String> {
         let mut side = || {
             let side = self.i32(what)?;
-            u32::try_from(side).map_err(|_| format!("{what} has a side of {side}"))
+            u32::try_from(side).map_err(|_| format!("a side of {what} is {side}"))
         };
         let (rows, columns) = (side()?, side()?);
         let size = 4 * u128::from(rows) * u128::from(columns);
@@ -103,7 +103,7 @@ impl<'a> Archive<'a> {
 
     fn lacks(&self, wanted: u128, what: &str) -> String {
         let left = self.rest.len();
-        format!("{what} takes {wanted} bytes, and {left} are left")
+        format!("{what} would take {wanted} bytes, and {left} are left")
     }
 }
 
@@ -117,7 +117,7 @@ impl Matrix<'_> {
             let value = f32::from_le_bytes(*bytes);
             match value.is_finite() {
                 true => Ok(value),
-                false => Err(format!("{what} has a value that is {value}")),
+                false => Err(format!("a value of {what} is {value}")),
             }
         });
         values.collect()
@@ -172,10 +172,10 @@ mod tests {
     fn sizes_are_held_against_the_bytes_that_are_there() {
         let side = |side: i32| side.to_le_bytes();
         for (rows, columns, reason) in [
-            (-1, 1, "a side of -1"),
-            (1, i32::MIN, "a side of -2147483648"),
-            (2, 1, "takes 8 bytes, and 4 are left"),
-            (i32::MAX, i32::MAX, "takes 18446744056529682436 bytes"),
+            (-1, 1, "a side of it is -1"),
+            (1, i32::MIN, "a side of it is -2147483648"),
+            (2, 1, "would take 8 bytes, and 4 are left"),
+            (i32::MAX, i32::MAX, "would take 18446744056529682436 bytes"),
         ] {
             let error = error(&[&side(rows), &side(columns), &[0; 4]], |a| {
                 a.matrix("it").map(drop)
@@ -206,7 +206,7 @@ mod tests {
             let one = 1_i32.to_le_bytes();
             let parts: [&[u8]; 3] = [&one, &one, &value.to_le_bytes()];
             let error = error(&parts, |a| a.matrix("it")?.values("it").map(drop));
-            assert!(error.starts_with("it has a value that is"), "{error}");
+            assert!(error.starts_with("a value of it is"), "{error}");
         }
         let shape: [&[u8]; 3] = [&2_i32.to_le_bytes(), &1_i32.to_le_bytes(), &[0; 8]];
         let error = error(&shape, |a| a.matrix("it")?.points("it").map(drop));

@@ -82,7 +82,7 @@ mod tests {
             ("[2]", "[4]", "the left contour has vertex 4 of 4"),
             ("[2]", "[-1]", "-1"),
             ("[2]", "[2.5]", "2.5"),
-            ("[2]", "[1e300]", "1e300"),
+            ("[2]", "[1e300]", "1e+300"),
             ("[2]", "2", "expected a sequence"),
             ("}}", "}", "EOF"),
             ("}}", "}} {}", "trailing characters"),
