@@ -38,8 +38,9 @@ const LEAST_IOU: f32 = 0.5;
 /// Least share of YuNet's faces that are found, and of those found that are fitted.
 const LEAST_RECALL: f32 = 0.99;
 
-/// Degrees by which angles may differ from MediaPipe's, whose canonical face looks elsewhere than eos' mean face.
-const MEDIAPIPE: f32 = 20.0;
+/// Degrees by which angles may differ from MediaPipe's on the mean: its canonical face looks 2° higher than eos' mean face,
+/// and its camera, which sees in perspective, shows a face beside the middle of the image as a turned one.
+const MEDIAPIPE: f32 = 8.0;
 
 fn clip(folder: &Path, name: &str) -> std::path::PathBuf {
     folder.join(format!("media/{name}.mp4"))
@@ -330,7 +331,7 @@ fn a_shape_comes_to_rest_and_the_rest_follows_the_face() {
     }
     let (turns, residuals) = (mean(&turns), mean(&residuals));
     eprintln!("turns {turns:.3}° apart, residuals {residuals:.3} times those of a frame by itself");
-    assert!(turns < 4.0, "{turns}");
+    assert!(turns < 3.0, "{turns}");
     assert!(residuals < 1.1, "{residuals}");
 }
 
