@@ -15,6 +15,9 @@ use gstfacetrack::face::morphable::{self, obj};
 use gstfacetrack::face::observation::{Landmark, MorphableFit};
 use gstfacetrack::meta::FaceTrackMeta;
 
+/// How long a frame is waited for before the bus is asked whether there is an error.
+const PATIENCE: gst::ClockTime = gst::ClockTime::from_mseconds(100);
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match &arguments[..] {
@@ -64,29 +67,42 @@ fn fit_in(video: &str, frame: usize) -> Result<MorphableFit, Box<dyn Error>> {
     )?
     .downcast::<gst::Pipeline>()
     .map_err(|_| "not a pipeline")?;
-    let element = |name| pipeline.by_name(name).ok_or("no such element");
-    element("source")?.set_property("location", video);
-    let sink = element("sink")?
-        .downcast::<gst_app::AppSink>()
-        .map_err(|_| "not an appsink")?;
-
-    let started = pipeline.set_state(gst::State::Playing);
-    let sample = (0..frame)
-        .map_while(|_| sink.pull_sample().ok())
-        .nth(frame - 1);
-    let failure = pipeline
-        .bus()
-        .and_then(|bus| bus.pop_filtered(&[gst::MessageType::Error]));
+    let source = pipeline.by_name("source").ok_or("no source")?;
+    source.set_property("location", video);
+    // Why it does not start is on the bus as well.
+    let _ = pipeline.set_state(gst::State::Playing);
+    let sample = sample_of(&pipeline, frame);
     pipeline.set_state(gst::State::Null)?;
-    if let Some(gst::MessageView::Error(error)) = failure.as_ref().map(|message| message.view()) {
-        return Err(error.error().into());
-    }
-    started?;
-    let sample = sample.ok_or_else(|| format!("{video} has no frame {frame}"))?;
+    let sample = sample?.ok_or_else(|| format!("{video} has no frame {frame}"))?;
     let report = sample.buffer().and_then(FaceTrackMeta::from_buffer);
     let mut faces = report.into_iter().flat_map(|report| report.faces);
     let face = faces
         .next()
         .ok_or_else(|| format!("no face in frame {frame}"))?;
     Ok(face.face.morphable.ok_or("the face has no fit")??)
+}
+
+/// A frame, counted from 1; `None` where there are not so many.
+fn sample_of(
+    pipeline: &gst::Pipeline,
+    frame: usize,
+) -> Result<Option<gst::Sample>, Box<dyn Error>> {
+    let sink = pipeline.by_name("sink").and_downcast::<gst_app::AppSink>();
+    let sink = sink.ok_or("no sink")?;
+    let bus = pipeline.bus().ok_or("no bus")?;
+    let mut seen = 0;
+    loop {
+        if let Some(sample) = sink.try_pull_sample(PATIENCE) {
+            seen += 1;
+            if seen == frame {
+                return Ok(Some(sample));
+            }
+        } else if let Some(message) = bus.pop_filtered(&[gst::MessageType::Error])
+            && let gst::MessageView::Error(error) = message.view()
+        {
+            return Err(error.error().into());
+        } else if sink.is_eos() {
+            return Ok(None);
+        }
+    }
 }

@@ -78,7 +78,7 @@ fn a_face_becomes_an_obj_file() {
     let output = folder.path().join("face.obj");
     let output = output.to_string_lossy();
     let clip = files.clip.to_string_lossy();
-    let export = |frame: &str| {
+    let export = |video: &str, frame: &str| {
         let arguments = [
             "run",
             "--quiet",
@@ -88,20 +88,27 @@ fn a_face_becomes_an_obj_file() {
             "--",
         ];
         let mut tool = files.given_to(Tool::new(env!("CARGO")));
-        for argument in arguments.into_iter().chain([&*clip, &*output, frame]) {
+        for argument in arguments.into_iter().chain([video, &*output, frame]) {
             tool = tool.arg(argument);
         }
         tool.run()
     };
-    let Finished { success, text } = export("3");
+    let Finished { success, text } = export(&clip, "3");
     assert!(success, "{text}");
     let face = std::fs::read_to_string(&*output).expect("the file");
     let count = |key: &str| face.lines().filter(|line| line.starts_with(key)).count();
     assert_eq!([count("v "), count("vt "), count("f ")], [3448, 3448, 6736]);
     assert!(!face.contains("NaN") && !face.contains("inf"));
 
-    let Finished { success, text } = export("1000");
-    assert!(!success && text.contains("has no frame 1000"), "{text}");
+    for (video, frame, reason) in [
+        (&*clip, "1000", "has no frame 1000"),
+        (&*clip, "0", "0 is no frame"),
+        (&*output, "1", "text file"),
+        ("/nowhere.mp4", "1", "not found"),
+    ] {
+        let Finished { success, text } = export(video, frame);
+        assert!(!success && text.contains(reason), "{video}: {text}");
+    }
 }
 
 #[test]
