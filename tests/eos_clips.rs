@@ -131,8 +131,8 @@ struct Differences {
     jaws: Vec<(f32, f32)>,
 }
 
-/// Bars of the means; those of eos-py itself, given the mesh's landmarks, are 0.0126, 0.0208 and 0.0345 of the distance of
-/// the eyes and 2.5°, 4.0° and 5.9° in 25 frames of the clips and in the pictures.
+/// Bars of the means. eos-py itself, given the mesh's landmarks of 25 faces of each clip and of the pictures, is as far
+/// away: by 0.013, 0.021 and 0.035 of the distance of the eyes, and by 2.5°, 4.0° and 5.9°.
 struct Bars {
     landmarks: f32,
     turns: f32,
@@ -191,8 +191,8 @@ fn fits_in_clips_are_near_those_to_dlibs_landmarks() {
         return;
     };
     for (name, landmarks, turns, least_correlation) in [
-        ("pyfeat_single_face", 0.02, 4.0, 0.8),
-        ("pyfeat_WolfgangLanger_Pexels", 0.03, 5.5, 0.8),
+        ("pyfeat_single_face", 0.018, 3.5, 0.95),
+        ("pyfeat_WolfgangLanger_Pexels", 0.028, 5.0, 0.85),
     ] {
         let original = format!("dlib68__{name}");
         let recording: Recording<eos::Found> = recording::read(&folder, "eos63", &original);
@@ -234,8 +234,8 @@ fn fits_in_pictures_are_near_those_to_dlibs_landmarks() {
         differences.add(picture, &reports[0]);
     }
     let bars = Bars {
-        landmarks: 0.05,
-        turns: 8.0,
+        landmarks: 0.035,
+        turns: 6.5,
     };
     differences.check("pictures", 0.95, &bars);
 }
@@ -292,8 +292,8 @@ fn a_shape_comes_to_rest_and_the_rest_follows_the_face() {
     }
     let (turns, residuals) = (mean(&turns), mean(&residuals));
     eprintln!("turns {turns:.3}° apart, residuals {residuals:.3} times those of a frame by itself");
-    assert!(turns < 3.0, "{turns}");
-    assert!(residuals < 1.3, "{residuals}");
+    assert!(turns < 4.0, "{turns}");
+    assert!(residuals < 1.1, "{residuals}");
 }
 
 #[test]
