@@ -26,6 +26,8 @@ mod expression;
 mod fit;
 mod fitted;
 mod identity;
+#[cfg(test)]
+mod invented;
 mod landmarks;
 mod load;
 mod mapping;

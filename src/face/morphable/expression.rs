@@ -77,3 +77,62 @@ fn feasible_step(solution: &DVector<f64>, wanted: &DVector<f64>, free: &[usize])
     });
     steps.min_by(|a, b| a.length.total_cmp(&b.length))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::Noise;
+    use super::*;
+
+    fn solve(columns: usize, matrix: &[f64], wanted: &[f64]) -> Vec<f64> {
+        let matrix = DMatrix::from_row_slice(wanted.len(), columns, matrix);
+        let wanted = DVector::from_column_slice(wanted);
+        let (gram, target) = (matrix.transpose() * &matrix, matrix.transpose() * wanted);
+        let solved = non_negative_least_squares(&gram, &target).unwrap();
+        solved.iter().copied().collect()
+    }
+
+    #[test]
+    fn what_would_be_negative_is_zero() {
+        assert_eq!(solve(2, &[1.0, 0.0, 0.0, 1.0], &[3.0, -2.0]), [3.0, 0.0]);
+        assert_eq!(solve(2, &[1.0, 0.0, 0.0, 1.0], &[-3.0, -2.0]), [0.0, 0.0]);
+        // Without the bound it is (3, −1); on the bound the first alone does less.
+        let solved = solve(2, &[1.0, 1.0, 1.0, 2.0], &[2.0, 1.0]);
+        assert!((solved[0] - 1.5).abs() < 1e-12 && solved[1] == 0.0);
+        // Two alike, and one that does nothing.
+        let solved = solve(3, &[1.0, 1.0, 0.0, 2.0, 2.0, 0.0], &[1.0, 2.0]);
+        assert!((solved[0] + solved[1] - 1.0).abs() < 1e-12 && solved[2] == 0.0);
+        assert_eq!(solve(0, &[], &[1.0, 2.0]), [0.0; 0]);
+    }
+
+    #[test]
+    fn what_is_not_finite_has_no_solution() {
+        let gram = DMatrix::identity(2, 2);
+        for target in [[f64::INFINITY, 1.0], [f64::NAN, 1.0]] {
+            let solved = non_negative_least_squares(&gram, &DVector::from(target.to_vec()));
+            assert!(solved.is_none_or(|x| x.iter().all(|x| x.is_finite())));
+        }
+    }
+
+    /// The conditions of Karush, Kuhn and Tucker: a coefficient is 0 where more of it would be worse, and as good as it can
+    /// be otherwise.
+    #[test]
+    fn no_coefficient_can_be_bettered() {
+        let mut noise = Noise(1);
+        for round in 0..500 {
+            let count = 1 + round % 8;
+            let matrix = DMatrix::from_fn(12, count, |_, _| f64::from(noise.next()));
+            let wanted = DVector::from_fn(12, |_, _| f64::from(noise.next()));
+            let (gram, target) = (matrix.transpose() * &matrix, matrix.transpose() * wanted);
+            let solved = non_negative_least_squares(&gram, &target).unwrap();
+            let slope = target - gram * &solved;
+            for (value, slope) in std::iter::zip(&solved, &slope) {
+                assert!(*value >= 0.0);
+                assert!(*slope < 1e-9, "{round}: {slope}");
+                assert!(
+                    *value == 0.0 || slope.abs() < 1e-9,
+                    "{round}: {value} {slope}"
+                );
+            }
+        }
+    }
+}

@@ -4,14 +4,11 @@
 use std::sync::Arc;
 
 use super::identity::{Known, Past};
-use super::shape::NormalEquations;
+use super::observed::Observed;
 use super::turns::Turns;
 use super::{FaceModel, Fit, landmarks};
 use crate::face::geometry::Point;
 use crate::face::observation::FitFailure;
-
-/// Turns with the shape of a face that is known from the frame before, after one without it.
-const TURNS_OF_A_KNOWN_FACE: usize = 1;
 
 /// How a model is fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,48 +64,46 @@ impl Fitter {
     }
 
     /// The next frame of a face in a video: goes on from `past`, and adds to it. A failure leaves `past` as it was. The first
-    /// frame is fitted by itself.
+    /// frame is fitted by itself,
+    /// as is one whose past is of another model.
     ///
     /// # Errors
     /// As [`Fitter::fit`].
     pub fn follow(&mut self, landmarks: &[Point], past: &mut Past) -> Result<Fit, FitFailure> {
         landmarks::check(landmarks, self.model.mapping())?;
-        match &mut past.0 {
-            Some(known) => self.fit_known(landmarks, known),
-            None => {
-                let (fit, equations) = self.fit_unknown(landmarks)?;
-                past.0 = Some(Known::first(&fit, equations));
-                Ok(fit)
-            }
+        if let Some(known) = past.known_to(&self.model, self.turns.fitted()) {
+            return self.fit_known(landmarks, known);
         }
+        let (fit, observed) = self.fit_unknown(landmarks)?;
+        let equations = self.turns.shape_equations(&observed, &fit.pose);
+        past.0 = Some(Known::first(&fit, equations));
+        Ok(fit)
     }
 
-    /// Also yields what the landmarks say of the shape.
-    fn fit_unknown(&mut self, landmarks: &[Point]) -> Result<(Fit, NormalEquations), FitFailure> {
+    fn fit_unknown(&mut self, landmarks: &[Point]) -> Result<(Fit, Observed), FitFailure> {
         let Self { model, turns, .. } = self;
         let pose = turns.start(model, landmarks)?;
-        let (mut pose, mut equations) = turns.turn(model, landmarks, &pose, None)?;
+        let (mut pose, mut observed) = turns.turn(model, landmarks, &pose)?;
         for _ in 1..self.iterations {
-            (pose, equations) = turns.turn(model, landmarks, &pose, None)?;
+            (pose, observed) = turns.turn(model, landmarks, &pose)?;
         }
         let fit = turns.finish(model, landmarks, pose)?;
-        Ok((fit, equations))
+        Ok((fit, observed))
     }
 
+    /// One turn tells how well the landmarks fit the face so far, a second what they say of its shape.
     fn fit_known(&mut self, landmarks: &[Point], known: &mut Known) -> Result<Fit, FitFailure> {
         let Self { model, turns, .. } = self;
         let pose = turns.start_from(model, landmarks, &known.shape, &known.expression)?;
-        let pose = turns.turn_of_shape(model, landmarks, &pose)?;
+        let pose = turns.turn_without_shape(model, landmarks, &pose)?;
         let residual = f64::from(turns.residual(model, landmarks, &pose)) / pose.scale;
-        let weight = known.weight(residual);
-        let before = known.faded();
-        let (mut pose, mut equations) =
-            turns.turn(model, landmarks, &pose, Some((&before, weight)))?;
-        for _ in 1..TURNS_OF_A_KNOWN_FACE {
-            (pose, equations) = turns.turn(model, landmarks, &pose, Some((&before, weight)))?;
-        }
+        let before = (&known.faded(), known.weight(residual));
+        let (pose, equations) = turns.turn_of_known(model, landmarks, &pose, before)?;
         let fit = turns.finish(model, landmarks, pose)?;
         known.add(&fit, &equations, residual);
         Ok(fit)
     }
 }
+
+#[cfg(test)]
+mod tests;

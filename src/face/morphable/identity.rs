@@ -2,11 +2,12 @@
 //! What is known of one face from the frames before: its shape, which does not change, and its last expression.
 //!
 //! Every frame's landmarks are linear equations in the coefficients of the shape; the sum of many frames' equations is what
-//! eos' `fit_shape_to_landmarks_linear_multi` solves for several pictures of one person. The past keeps that sum. It forgets
+//! eos' `fit_shape_to_landmarks_linear_multi` solves for several pictures of one person. The past keeps that sum, of what the
+//! landmarks say of the shape alone, which is where it differs from the original (`Observed::shape_equations_alone`). It forgets
 //! slowly, so that it can recover from what was wrong, and a frame that does not fit the face so far has little weight in it.
 
-use super::Fit;
 use super::shape::NormalEquations;
+use super::{FaceModel, Fit};
 
 /// Frames that are remembered: the weight of a frame falls to 1/e after as many, and no sum is of more.
 const MEMORY: f64 = 150.0;
@@ -25,6 +26,18 @@ const LEAST_USUAL: f64 = 0.5;
 #[derive(Debug, Clone, Default)]
 pub struct Past(pub(super) Option<Known>);
 
+impl Past {
+    /// What is known, where that is of `model` and of as many components.
+    pub(super) fn known_to(&mut self, model: &FaceModel, components: usize) -> Option<&mut Known> {
+        let shape = [model.shape().components, model.expressions().len()];
+        let is_of = |known: &Known| {
+            [known.shape.len(), known.expression.len()] == shape
+                && known.equations.vector.len() == components
+        };
+        self.0.as_mut().filter(|known| is_of(known))
+    }
+}
+
 /// What is known of a face.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
@@ -32,7 +45,7 @@ pub(super) struct Known {
     pub equations: NormalEquations,
     /// Of the last frame.
     pub shape: Vec<f32>,
-    /// Of the last frame.
+    /// Of the last frame that was of this face.
     pub expression: Vec<f32>,
     /// The usual residual, in units of the model.
     usual: f64,
@@ -80,9 +93,14 @@ impl Known {
         self.equations = self.faded();
         self.equations.add(equations, weight);
         self.shape.clone_from(&fit.shape);
-        self.expression.clone_from(&fit.expression);
+        if weight == 1.0 {
+            self.expression.clone_from(&fit.expression);
+        }
         self.frames += 1.0;
         let residual = residual.min(self.tolerated());
         self.usual += (residual - self.usual) / self.frames.min(USUAL);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,43 @@ fn rim(shape: &ShapeModel) -> BTreeMap<usize, usize> {
     let rim = sides.filter(|(from, to)| !all.contains(&(*to, *from)));
     rim.map(|(from, to)| (from as usize, to as usize)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::head;
+    use super::*;
+
+    #[test]
+    fn the_inner_corners_of_the_mouth_are_on_the_upper_lip_beside_those_of_its_opening() {
+        let model = head();
+        let vertices = model.landmark_vertices();
+        for (landmark, vertex) in &model.mapping().vertices {
+            assert_eq!(vertices[*landmark], *vertex);
+        }
+        let next = rim(model.shape());
+        let [left, right] = MOUTH_CORNERS.map(|corner| vertices[corner]);
+        assert!(next.contains_key(&left) && next.contains_key(&right));
+        let place = |vertex: usize| model.shape().mean[vertex];
+        assert!(
+            place(left)[0] < place(vertices[61])[0] && place(vertices[63])[0] < place(right)[0]
+        );
+        // The opening is a row of eight squares, whose upper side is the upper lip.
+        assert_eq!(right - left, 6);
+        assert!(place(left)[1] > -45.0);
+    }
+
+    #[test]
+    fn a_landmark_without_a_vertex_takes_the_nearest_ones() {
+        let model = head();
+        let mut shape = model.shape().clone();
+        shape.triangles.truncate(1);
+        let mapping = LandmarkMapping {
+            vertices: vec![(8, 3), (30, 5), (62, 7), (66, 9)],
+            ..model.mapping().clone()
+        };
+        let vertices = landmark_vertices(&shape, &mapping);
+        for (landmark, vertex) in [(0, 3), (19, 3), (20, 5), (60, 7), (64, 7), (65, 9), (67, 9)] {
+            assert_eq!(vertices[landmark], vertex, "{landmark}");
+        }
+    }
+}

@@ -116,3 +116,30 @@ fn add(sum: &mut [Lanes; 3], parts: &[[Lanes; 3]], coefficients: &[f32]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::{self, Noise, head};
+    use super::*;
+
+    #[test]
+    fn a_mesh_is_the_mean_and_what_is_added_to_it() {
+        let model = head();
+        let sampler = Sampler::new(&model);
+        let mut noise = Noise(4);
+        let mut mesh = Mesh::default();
+        for (shape, expression) in [
+            (noise.take(10), noise.take(2)),
+            (vec![0.0; 10], noise.take(2)),
+            (noise.take(3), Vec::new()),
+        ] {
+            sampler.sample(&shape, &expression, &mut mesh);
+            let wanted = invented::vertices(&model, &shape, &expression);
+            for (vertex, wanted) in wanted.into_iter().enumerate() {
+                for (got, wanted) in std::iter::zip(mesh.vertex(vertex), wanted) {
+                    assert!((got - wanted).abs() < 1e-4, "{vertex}: {got} {wanted}");
+                }
+            }
+        }
+    }
+}

@@ -48,23 +48,27 @@ impl Observed {
     pub fn new(model: &FaceModel, pairs: &Pairs, pose: &Pose, components: usize) -> Self {
         let (shape, expressions) = (model.shape(), model.expressions());
         let coordinates = 2 * pairs.vertices.len();
-        let mut moves = Vec::with_capacity(coordinates * components);
-        let mut offsets = Vec::with_capacity(coordinates * expressions.len());
+        let mut moves = DMatrix::zeros(components, coordinates);
+        let mut offsets = DMatrix::zeros(expressions.len(), coordinates);
         let mut misses = Vec::with_capacity(coordinates);
-        for (point, vertex) in std::iter::zip(&pairs.points, &pairs.vertices) {
+        for (pair, (point, vertex)) in std::iter::zip(&pairs.points, &pairs.vertices).enumerate() {
             let seen = pose.project(shape.mean[*vertex]);
             misses.extend([point.x - seen.x, point.y - seen.y]);
-            let [x, y, z] = [0, 1, 2].map(|axis| &shape.basis_row(*vertex, axis)[..components]);
-            for [a, b, c] in pose.image_from_model() {
-                let rows = std::iter::zip(x, std::iter::zip(y, z));
-                moves.extend(rows.map(|(x, (y, z))| a * x + b * y + c * z));
-                let each = expressions.iter().map(|e| e.offsets[*vertex]);
-                offsets.extend(each.map(|[x, y, z]| a * x + b * y + c * z));
+            let basis = [0, 1, 2].map(|axis| &shape.basis_row(*vertex, axis)[..components]);
+            for (axis, image_from_model) in pose.image_from_model().into_iter().enumerate() {
+                let mut column = moves.column_mut(2 * pair + axis);
+                combine(image_from_model, basis, column.as_mut_slice());
+                let mut column = offsets.column_mut(2 * pair + axis);
+                for (out, expression) in std::iter::zip(column.iter_mut(), expressions) {
+                    let [a, b, c] = image_from_model;
+                    let [x, y, z] = expression.offsets[*vertex];
+                    *out = a * x + b * y + c * z;
+                }
             }
         }
         Self {
-            shape: DMatrix::from_vec(components, coordinates, moves),
-            expression: DMatrix::from_vec(expressions.len(), coordinates, offsets),
+            shape: moves,
+            expression: offsets,
             misses: DVector::from_vec(misses),
         }
     }
@@ -72,6 +76,35 @@ impl Observed {
     /// What they say of the shape of a face with this expression: `fit_shape_to_landmarks_linear`.
     pub fn shape_equations(&self, expression: &[f32]) -> NormalEquations {
         NormalEquations::of_face(&self.shape, &self.misses_with(&self.expression, expression))
+    }
+
+    /// What they say of the shape whatever pose and expression are: [`Observed::shape_equations`] without all that another
+    /// pose, or another strength of the expressions that there are, would explain as well. `moves` has a column for each
+    /// parameter of the camera.
+    ///
+    /// Equations of many frames can be added then: with pose and expression as they were found for a wrong shape each of them
+    /// would say that it is right. (Golub & Pereyra, "The Differentiation of Pseudo-Inverses and Nonlinear Least Squares
+    /// Problems Whose Variables Separate", 1973.)
+    pub fn shape_equations_alone(
+        &self,
+        expression: &[f32],
+        moves: &DMatrix<f32>,
+    ) -> NormalEquations {
+        let strengths = expression.iter().enumerate();
+        let shown = strengths.filter_map(|(i, strength)| (*strength > 0.0).then_some(i));
+        let shown = self.expression.select_rows(&shown.collect::<Vec<_>>());
+        let camera = moves.ncols();
+        let mut others = moves
+            .clone()
+            .resize_horizontally(camera + shown.nrows(), 0.0);
+        others
+            .columns_mut(camera, shown.nrows())
+            .tr_copy_from(&shown);
+        let others = others.qr().q();
+        let misses = self.misses_with(&self.expression, expression);
+        let misses = &misses - &others * others.tr_mul(&misses);
+        let slopes = &self.shape - (&self.shape * &others) * others.transpose();
+        NormalEquations::of_face(&slopes, &misses)
     }
 
     /// The expression of a face of this shape: `fit_blendshapes_to_landmarks_nnls`.
@@ -89,5 +122,12 @@ impl Observed {
         let mut misses = self.misses.clone();
         misses.gemv_tr(-1.0, slopes, &coefficients, 1.0);
         misses
+    }
+}
+
+/// a·x + b·y + c·z.
+fn combine([a, b, c]: [f32; 3], [x, y, z]: [&[f32]; 3], out: &mut [f32]) {
+    for (out, (x, (y, z))) in std::iter::zip(out, std::iter::zip(x, std::iter::zip(y, z))) {
+        *out = a * x + b * y + c * z;
     }
 }

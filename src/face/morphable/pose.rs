@@ -82,6 +82,14 @@ impl Pose {
         })
     }
 
+    /// How many px `vertex` moves rightward and downward in the image when the camera's parameters change: the origin's two
+    /// coordinates, the logarithm of the scale, and a turn around each of the image's axes, in radians.
+    pub fn derivatives(&self, vertex: [f32; 3]) -> [[f32; 6]; 2] {
+        let seen = self.rotation * vector(&vertex) * self.scale;
+        let [x, y, z] = [0, 1, 2].map(|axis| seen[axis] as f32);
+        [[1.0, 0.0, x, 0.0, z, -y], [0.0, 1.0, -y, z, 0.0, -x]]
+    }
+
     /// How much farther from the camera than the model's origin `vertex` is, px.
     pub fn depth(&self, vertex: [f32; 3]) -> f32 {
         (-self.scale * (self.rotation * vector(&vertex)).z) as f32
@@ -134,4 +142,95 @@ fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64
     let right = (between + across) * std::f64::consts::FRAC_1_SQRT_2;
     let up = (between - across) * std::f64::consts::FRAC_1_SQRT_2;
     Some(Matrix3::from_columns(&[right, up, right.cross(&up)]).transpose())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::{self, Noise};
+    use super::*;
+
+    fn cloud(count: usize) -> Vec<[f32; 3]> {
+        let mut noise = Noise(3);
+        (0..count)
+            .map(|_| [0; 3].map(|_| 60.0 * noise.next()))
+            .collect()
+    }
+
+    #[test]
+    fn a_camera_is_found_by_what_it_shows() {
+        let vertices = cloud(20);
+        for (yaw, pitch, roll, scale) in [
+            (0.0, 0.0, 0.0, 1.0),
+            (30.0, -20.0, 10.0, 2.5),
+            (-90.0, 5.0, 0.0, 0.1),
+            (170.0, 60.0, -120.0, 40.0),
+        ] {
+            let camera = invented::pose(yaw, pitch, roll, scale);
+            let points: Vec<_> = vertices.iter().map(|v| camera.project(*v)).collect();
+            let found = Pose::estimate(&points, &vertices).unwrap();
+            assert!((found.rotation - camera.rotation).norm() < 1e-4);
+            assert!((found.scale / scale - 1.0).abs() < 1e-4);
+            assert!((found.origin[0] - 320.0).abs() < 1e-2);
+            assert!((found.origin[1] - 180.0).abs() < 1e-2);
+            assert!((found.yaw() - f64::from(yaw)).abs() < 1e-2);
+            let angles = found.head([1.0, 2.0, 3.0]).euler_degrees();
+            for (angle, wanted) in [
+                (angles.yaw, yaw),
+                (angles.pitch, pitch),
+                (angles.roll, roll),
+            ] {
+                assert!((angle - wanted).abs() < 0.02, "{angles:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_turned_to_the_images_right_shows_its_right_side_farther_away_on_the_left() {
+        let camera = invented::pose(40.0, 0.0, 0.0, 2.0);
+        let (nose, right_ear) = ([0.0, 0.0, 50.0], [-70.0, 0.0, 0.0]);
+        assert!(camera.project(nose).x > 320.0 + 60.0);
+        assert!(camera.project(right_ear).x < 320.0 - 100.0);
+        assert!(camera.project([0.0, 10.0, 0.0]).y < 180.0);
+        assert!(camera.depth(nose) < 0.0);
+        assert_eq!(camera.quaternion()[0], 0.0);
+        let [_, y, _, w] = camera.quaternion();
+        assert!((y - 20f32.to_radians().sin()).abs() < 1e-6);
+        assert!((w - 20f32.to_radians().cos()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn rows_that_are_not_at_right_angles_are_turned_alike() {
+        let (right, up) = (Vector3::new(3.0, 0.0, 0.0), Vector3::new(0.6, 0.8, 0.0));
+        let rotation = nearest_rotation(right, up).unwrap();
+        let identity = rotation * rotation.transpose();
+        assert!((identity - Matrix3::identity()).norm() < 1e-12);
+        assert!((rotation.determinant() - 1.0).abs() < 1e-12);
+        let angle = |row: usize, to: Vector3<f64>| rotation.row(row).transpose().dot(&to);
+        assert!((angle(0, right.normalize()) - angle(1, up)).abs() < 1e-12);
+        // The nearest one: the polar factor of the matrix with these rows and their cross product.
+        let rows = Matrix3::from_columns(&[right / 3.0, up, (right / 3.0).cross(&up)]).transpose();
+        let svd = rows.svd(true, true);
+        let nearest = svd.u.unwrap() * svd.v_t.unwrap();
+        assert!((rotation - nearest).norm() < 1e-12);
+        assert_eq!(nearest_rotation(right, right), None);
+        assert_eq!(nearest_rotation(right, -right), None);
+        assert_eq!(nearest_rotation(right, Vector3::zeros()), None);
+    }
+
+    #[test]
+    fn pairs_that_do_not_say_are_unsolvable() {
+        let vertices = cloud(10);
+        let points: Vec<_> = (0..10).map(|i| Point::new(i as f32, 7.0)).collect();
+        let flat: Vec<_> = vertices.iter().map(|[x, y, _]| [*x, *y, 0.0]).collect();
+        for (points, vertices) in [
+            (&points[..0], &vertices[..0]),
+            (&points[..3], &vertices[..3]),
+            (&points, &flat),
+            (&[Point::default(); 10], &vertices),
+            (&points, &vertices),
+        ] {
+            let found = Pose::estimate(points, vertices);
+            assert_eq!(found, Err(FitFailure::Unsolvable));
+        }
+    }
 }

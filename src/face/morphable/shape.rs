@@ -59,3 +59,56 @@ impl NormalEquations {
         is_finite.then_some(coefficients)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::Noise;
+    use super::*;
+
+    fn face(seed: u64) -> NormalEquations {
+        let mut noise = Noise(seed);
+        let slopes = DMatrix::from_vec(4, 30, noise.take(120));
+        NormalEquations::of_face(&slopes, &DVector::from_vec(noise.take(30)))
+    }
+
+    #[test]
+    fn coefficients_minimise_error_and_prior_together() {
+        // Two coordinates of variance 3 that move 2 and 1 px with the one coefficient, and a prior of weight 5:
+        // (2·6 + 1·3) / 3 = (5 + (4 + 1) / 3)·coefficient.
+        let slopes = DMatrix::from_row_slice(1, 2, &[2.0, 1.0]);
+        let equations = NormalEquations::of_face(&slopes, &DVector::from_vec(vec![6.0, 3.0]));
+        let [coefficient] = equations.solve(5.0).unwrap()[..] else {
+            panic!("one coefficient");
+        };
+        assert!((coefficient - 0.75).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_same_face_twice_is_that_face() {
+        let once = face(1);
+        let mut twice = once.clone();
+        twice.add(&once, 1.0);
+        twice.fade(0.3);
+        assert!((twice.faces - 0.6).abs() < 1e-12);
+        for (a, b) in std::iter::zip(once.solve(30.0).unwrap(), twice.solve(30.0).unwrap()) {
+            assert!((a - b).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_face_of_no_weight_says_nothing() {
+        let mut equations = face(1);
+        equations.add(&face(2), 0.0);
+        assert_eq!(equations, face(1));
+    }
+
+    #[test]
+    fn what_is_not_finite_has_no_solution() {
+        let mut equations = face(1);
+        equations.vector[2] = f64::NAN;
+        assert_eq!(equations.solve(30.0), None);
+        equations.matrix[(0, 0)] = f64::NAN;
+        assert_eq!(equations.solve(30.0), None);
+        assert_eq!(face(1).solve(f64::NAN), None);
+    }
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A face on its way to a fit: pose, shape and expression, each from the others, in turns.
 
+use nalgebra::DMatrix;
+
 use super::correspondence::Outline;
 use super::mesh::{Mesh, Sampler};
 use super::observed::{Observed, Pairs};
@@ -40,6 +42,11 @@ impl Turns {
         }
     }
 
+    /// Components that are fitted, the first ones.
+    pub fn fitted(&self) -> usize {
+        self.fitted
+    }
+
     /// Starts from a face with these coefficients, which is turned to where the landmarks with a vertex of their own say.
     pub fn start_from(
         &mut self,
@@ -66,9 +73,21 @@ impl Turns {
         Ok(pose)
     }
 
-    /// One turn from `pose` on with the shape as it is: the outline, pose and expression. Yields the pose, and what the
-    /// landmarks say of the shape.
-    pub fn turn_of_shape(
+    /// One turn from `pose` on: the outline, pose, shape and expression. Yields the pose and what it came from.
+    pub fn turn(
+        &mut self,
+        model: &FaceModel,
+        landmarks: &[Point],
+        pose: &Pose,
+    ) -> Result<(Pose, Observed), FitFailure> {
+        let (pose, observed) = self.observe(model, landmarks, pose)?;
+        self.fit_shape(&observed.shape_equations(&self.expression))?;
+        self.fit_expression(&observed)?;
+        Ok((pose, observed))
+    }
+
+    /// The same with the shape as it is.
+    pub fn turn_without_shape(
         &mut self,
         model: &FaceModel,
         landmarks: &[Point],
@@ -79,29 +98,29 @@ impl Turns {
         Ok(pose)
     }
 
-    /// One turn from `pose` on: the outline, pose, shape and expression. The shape comes from what the landmarks say, times
-    /// `weight`, and from what is `known` of it. Yields the pose, and what the landmarks say.
-    pub fn turn(
+    /// The same with the shape that follows from `known` and from `weight` times what the landmarks say, which it also yields.
+    pub fn turn_of_known(
         &mut self,
         model: &FaceModel,
         landmarks: &[Point],
         pose: &Pose,
-        known: Option<(&NormalEquations, f64)>,
+        (known, weight): (&NormalEquations, f64),
     ) -> Result<(Pose, NormalEquations), FitFailure> {
         let (pose, observed) = self.observe(model, landmarks, pose)?;
-        let seen = observed.shape_equations(&self.expression);
-        let solved = match known {
-            None => seen.solve(self.lambda),
-            Some((known, weight)) => {
-                let mut all = known.clone();
-                all.add(&seen, weight);
-                all.solve(self.lambda)
-            }
-        };
-        let solved = solved.ok_or(FitFailure::Unsolvable)?;
-        self.shape[..self.fitted].copy_from_slice(&solved);
+        let seen = self.shape_equations(&observed, &pose);
+        let mut all = known.clone();
+        all.add(&seen, weight);
+        self.fit_shape(&all)?;
         self.fit_expression(&observed)?;
         Ok((pose, seen))
+    }
+
+    /// What landmarks that were seen under `pose` say of the shape, to be added to what those of other frames say.
+    pub fn shape_equations(&self, observed: &Observed, pose: &Pose) -> NormalEquations {
+        let vertices = self.pairs.vertices.iter();
+        let rows = vertices.flat_map(|vertex| pose.derivatives(self.mesh.vertex(*vertex)));
+        let moves = DMatrix::from_row_iterator(2 * self.pairs.vertices.len(), 6, rows.flatten());
+        observed.shape_equations_alone(&self.expression, &moves)
     }
 
     /// Finds the outline and the pose.
@@ -124,6 +143,12 @@ impl Turns {
         let vertices = self.pairs.vertices.iter();
         let vertices: Vec<_> = vertices.map(|vertex| self.mesh.vertex(*vertex)).collect();
         Pose::estimate(&self.pairs.points, &vertices)
+    }
+
+    fn fit_shape(&mut self, equations: &NormalEquations) -> Result<(), FitFailure> {
+        let solved = equations.solve(self.lambda);
+        self.shape[..self.fitted].copy_from_slice(&solved.ok_or(FitFailure::Unsolvable)?);
+        Ok(())
     }
 
     fn fit_expression(&mut self, observed: &Observed) -> Result<(), FitFailure> {

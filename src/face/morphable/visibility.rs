@@ -105,18 +105,21 @@ impl Visibility {
         self.line_up(&strips);
         for triangle in triangles {
             let corners = triangle.map(|corner| corner as usize);
+            // Landmarks of one side of the face are in question: most triangles are beside them.
             let wide = Range::of(corners.map(|corner| x[corner]));
-            let high = Range::of(corners.map(|corner| y[corner]));
-            if !(wide.meets(&across) && high.meets(&along)) {
+            if !wide.meets(&across) {
                 continue;
             }
-            let waiting = self.starts[strips.of(high.low)]..self.starts[strips.of(high.high) + 1];
-            if waiting.is_empty() {
+            let high = Range::of(corners.map(|corner| y[corner]));
+            if !high.meets(&along) {
                 continue;
             }
             let positions = corners.map(|corner| [x[corner], y[corner], z[corner]]);
+            let waiting = self.starts[strips.of(high.low)]..self.starts[strips.of(high.high) + 1];
             for probe in &self.probes[waiting] {
-                if !corners.contains(&probe.vertex) && hides(positions, probe.position) {
+                let is_near = wide.holds(probe.position[0]) && high.holds(probe.position[1]);
+                let is_foreign = is_near && !corners.contains(&probe.vertex);
+                if is_foreign && hides(positions, probe.position) {
                     self.hidden[probe.place] = true;
                 }
             }
@@ -151,6 +154,10 @@ impl Range {
             low: range.low.min(number),
             high: range.high.max(number),
         })
+    }
+
+    fn holds(&self, number: f32) -> bool {
+        self.low <= number && number <= self.high
     }
 
     fn meets(&self, other: &Self) -> bool {
@@ -195,4 +202,73 @@ fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
     }
     let height = u * ab[2] + v * ac[2] - from_a[2];
     height > LEAST_DISTANCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::{Noise, head, pose};
+    use super::super::mesh::Sampler;
+    use super::*;
+
+    #[test]
+    fn a_triangle_hides_what_is_behind_it() {
+        let triangle = [[0.0, 0.0, 1.0], [4.0, 0.0, 1.0], [0.0, 4.0, 5.0]];
+        let [a, b, c] = triangle;
+        for (probe, is_hidden) in [
+            ([1.0, 1.0, 0.0], true),
+            ([1.0, 1.0, 1.9], true),
+            ([1.0, 1.0, 2.1], false),
+            ([0.0, 0.0, 0.0], true),
+            ([0.0, 0.0, 1.0], false),
+            ([2.1, 2.1, 0.0], false),
+            ([-0.1, 1.0, 0.0], false),
+            ([1.0, -0.1, 0.0], false),
+        ] {
+            assert_eq!(hides([a, b, c], probe), is_hidden, "{probe:?}");
+            assert_eq!(hides([b, a, c], probe), is_hidden, "{probe:?} from behind");
+        }
+        let edge_on = [[0.0, 0.0, 1.0], [4.0, 0.0, 1.0], [2.0, 0.0, 5.0]];
+        assert!(!hides(edge_on, [2.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn strips_find_what_every_triangle_tried_finds() {
+        let model = head();
+        let (sampler, mut mesh) = (Sampler::new(&model), Mesh::default());
+        let (mut view, mut visibility) = (View::default(), Visibility::default());
+        let triangles = &model.shape().triangles;
+        let mut noise = Noise(9);
+        let (mut hidden, mut seen) = (0, 0);
+        for round in 0..12 {
+            sampler.sample(&noise.take(10), &[0.5, 0.5], &mut mesh);
+            let [yaw, pitch, roll] = [100.0, 40.0, 180.0].map(|most| most * noise.next());
+            view.show(&mesh, &pose(yaw, pitch, roll, 1.0));
+            let vertices: Vec<_> = (round % 7..model.shape().mean.len()).step_by(7).collect();
+            let found = visibility.hidden(&view, triangles, vertices.iter().copied());
+            assert_eq!(found.len(), vertices.len());
+            for (vertex, is_hidden) in std::iter::zip(vertices, found) {
+                let mut foreign = triangles
+                    .iter()
+                    .map(|triangle| triangle.map(|corner| corner as usize))
+                    .filter(|corners| !corners.contains(&vertex));
+                let position = view.vertex(vertex);
+                let wanted = foreign.any(|c| hides(c.map(|corner| view.vertex(corner)), position));
+                assert_eq!(*is_hidden, wanted, "round {round}, vertex {vertex}");
+                hidden += usize::from(wanted);
+                seen += usize::from(!wanted);
+            }
+        }
+        assert!(hidden > 100 && seen > 100, "{hidden} {seen}");
+        assert!(
+            visibility
+                .hidden(&view, triangles, std::iter::empty())
+                .is_empty()
+        );
+        assert_eq!(
+            visibility
+                .hidden(&view, triangles, std::iter::once(0))
+                .len(),
+            1
+        );
+    }
 }
