@@ -4,12 +4,12 @@
 //! `cargo bench --bench overhead`, pinned to a core. Frames of the sample clip go through `facetrack ! trackjsonsink`, and
 //! after each the two networks that a followed face needs run alone; the difference of the medians is the rest.
 
+mod common;
+
 use std::error::Error;
 use std::time::Instant;
 
-use gst::prelude::*;
 use gstfacetrack::face::locate;
-use gstfacetrack::face::manifest;
 use gstfacetrack::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
 use gstfacetrack::face::model::task::Bundle;
 use gstfacetrack::face::model::{Model, tflite};
@@ -28,7 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("median ms a frame, one face, one thread");
     println!("format  frame         whole  networks    rest  rest %");
     for (format, width, height) in CASES {
-        let (whole, alone) = measure(&mut networks, &frames(format, width, height)?);
+        let caps = format!("format={format},width={width},height={height}");
+        let (whole, alone) = measure(&mut networks, &common::frames(&caps, FRAMES)?);
         let rest = whole - alone;
         println!(
             "{format:<8}{:<12}{whole:>7.2}{alone:>10.2}{rest:>8.2}{:>7.1}%",
@@ -72,27 +73,6 @@ impl Networks {
     }
 }
 
-/// The sample clip's first frames in a format and size.
-fn frames(format: &str, width: i32, height: i32) -> Result<Vec<gst::Sample>, Box<dyn Error>> {
-    let clip = manifest::known("single_face.mp4").ok_or("no sample clip")?;
-    let folder = locate::data_dir().ok_or("no home")?;
-    let clip = folder.join(clip.kind.folder()).join(&clip.name);
-    let pipeline = gst::parse::launch(&format!(
-        "filesrc location={} ! decodebin ! videoconvert ! videoscale \
-         ! video/x-raw,format={format},width={width},height={height} ! appsink name=sink sync=false",
-        clip.display()
-    ))?;
-    let sink = pipeline
-        .downcast_ref::<gst::Bin>()
-        .and_then(|bin| bin.by_name("sink"))
-        .and_downcast::<gst_app::AppSink>()
-        .ok_or("no sink")?;
-    pipeline.set_state(gst::State::Playing)?;
-    let frames: Result<Vec<_>, _> = (0..FRAMES).map(|_| sink.pull_sample()).collect();
-    pipeline.set_state(gst::State::Null)?;
-    Ok(frames?)
-}
-
 /// Median milliseconds of a frame through the elements, and of its networks alone.
 fn measure(networks: &mut Networks, frames: &[gst::Sample]) -> (f64, f64) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -103,7 +83,9 @@ fn measure(networks: &mut Networks, frames: &[gst::Sample]) -> (f64, f64) {
     harness.set_src_caps(frames[0].caps_owned().expect("decoded frames have caps"));
     let (mut whole, mut alone) = (Vec::new(), Vec::new());
     for index in 0..ROUNDS * FRAMES {
-        let mut buffer = frames[index % FRAMES].buffer_owned().expect("a frame");
+        let mut buffer = frames[index % frames.len()]
+            .buffer_owned()
+            .expect("a frame");
         let time = index as u64 * (gst::ClockTime::SECOND / 30);
         buffer.make_mut().set_pts(time);
         whole.push(milliseconds(|| {

@@ -70,6 +70,48 @@ fn rust() {
 }
 
 #[test]
+fn a_face_becomes_an_obj_file() {
+    let Some(files) = Files::find().filter(|files| files.have("eos")) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = folder.path().join("face.obj");
+    let output = output.to_string_lossy();
+    let clip = files.clip.to_string_lossy();
+    let export = |video: &str, frame: &str| {
+        let arguments = [
+            "run",
+            "--quiet",
+            "--locked",
+            "--example",
+            "face_to_obj",
+            "--",
+        ];
+        let mut tool = files.given_to(Tool::new(env!("CARGO")));
+        for argument in arguments.into_iter().chain([video, &*output, frame]) {
+            tool = tool.arg(argument);
+        }
+        tool.run()
+    };
+    let Finished { success, text } = export(&clip, "3");
+    assert!(success, "{text}");
+    let face = std::fs::read_to_string(&*output).expect("the file");
+    let count = |key: &str| face.lines().filter(|line| line.starts_with(key)).count();
+    assert_eq!([count("v "), count("vt "), count("f ")], [3448, 3448, 6736]);
+    assert!(!face.contains("NaN") && !face.contains("inf"));
+
+    for (video, frame, reason) in [
+        (&*clip, "1000", "has no frame 1000"),
+        (&*clip, "0", "0 is no frame"),
+        (&*output, "1", "text file"),
+        ("/nowhere.mp4", "1", "not found"),
+    ] {
+        let Finished { success, text } = export(video, frame);
+        assert!(!success && text.contains(reason), "{video}: {text}");
+    }
+}
+
+#[test]
 fn python() {
     let Some(files) = Files::find() else {
         return;

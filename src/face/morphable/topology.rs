@@ -58,8 +58,8 @@ impl EdgeTopology {
         }
         let edges = triangles.into_iter().zip(vertices);
         let edges = edges.filter_map(|(triangles, vertices)| {
-            let triangles = triangles.from_0()?;
-            Some(match vertices.from_0() {
+            let triangles = triangles.counted_from_0()?;
+            Some(match vertices.counted_from_0() {
                 Some(vertices) => Ok(Edge {
                     triangles,
                     vertices,
@@ -107,7 +107,7 @@ impl Edge {
 
 impl Pair {
     /// The same counted from 0; `None` where one is 0, which stands for nothing.
-    fn from_0(&self) -> Option<[u32; 2]> {
+    fn counted_from_0(&self) -> Option<[u32; 2]> {
         Some([self.value0.checked_sub(1)?, self.value1.checked_sub(1)?])
     }
 }

@@ -229,8 +229,8 @@ fn damaged_files_are_refused_or_read_but_never_panic() {
             }
         }
     }
-    for place in 0..EXPRESSIONS.len() {
-        let damaged = with(EXPRESSIONS, place, &[EXPRESSIONS[place] ^ 0x80]);
+    for (place, byte) in EXPRESSIONS.iter().enumerate() {
+        let damaged = with(EXPRESSIONS, place, &[byte ^ 0x80]);
         refused += usize::from(Expression::all_from_bytes(&damaged).is_err());
     }
     assert!(refused > 1000, "{refused}");

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What benches share.
+
+use std::error::Error;
+
+use gst::prelude::*;
+use gstfacetrack::face::{locate, manifest};
+
+/// The first frames of the sample clip, as many as `most` says, as raw video of `caps`.
+pub fn frames(caps: &str, most: usize) -> Result<Vec<gst::Sample>, Box<dyn Error>> {
+    let clip = manifest::known("single_face.mp4").ok_or("no sample clip")?;
+    let folder = locate::data_dir().ok_or("no home")?;
+    let clip = folder.join(clip.kind.folder()).join(&clip.name);
+    let pipeline = gst::parse::launch(&format!(
+        "filesrc location={} ! decodebin ! videoconvert ! videoscale ! video/x-raw,{caps} \
+         ! appsink name=sink sync=false",
+        clip.display()
+    ))?;
+    let sink = pipeline
+        .downcast_ref::<gst::Bin>()
+        .and_then(|bin| bin.by_name("sink"))
+        .and_downcast::<gst_app::AppSink>()
+        .ok_or("no sink")?;
+    pipeline.set_state(gst::State::Playing)?;
+    let samples = std::iter::from_fn(|| sink.pull_sample().ok());
+    let frames: Vec<_> = samples.take(most).collect();
+    pipeline.set_state(gst::State::Null)?;
+    match frames.is_empty() {
+        true => Err(format!("{}: no frames", clip.display()).into()),
+        false => Ok(frames),
+    }
+}
