@@ -64,8 +64,7 @@ impl Fitter {
     }
 
     /// The next frame of a face in a video: goes on from `past`, and adds to it. A failure leaves `past` as it was. The first
-    /// frame is fitted by itself,
-    /// as is one whose past is of another model.
+    /// frame is fitted by itself, as is one whose past is of another model.
     ///
     /// # Errors
     /// As [`Fitter::fit`].
