@@ -74,9 +74,7 @@ fn a_frame_that_is_not_of_the_face_hardly_moves_its_shape() {
     let mut fitter = fitter();
     let mut frames = frames(&fitter.model().clone(), 60);
     let wanted = follow(&mut fitter, &frames);
-    for strange in 30..33 {
-        frames[strange] = scattered();
-    }
+    frames[30..33].fill(scattered());
     let alone = fitter.fit(&frames[30]).unwrap().shape;
     let disturbed = follow(&mut fitter, &frames);
     let is_far = distance(&alone, &wanted[30]);
