@@ -353,8 +353,9 @@ fn a_fit_that_there_is_not_says_why() {
 
 #[test]
 fn a_fit_with_numbers_that_are_not_finite_is_left_out() {
+    type Spoil = fn(&mut MorphableFit);
     let nan = f32::NAN;
-    let spoilt: [(&str, fn(&mut MorphableFit)); 7] = [
+    let spoilt: [(&str, Spoil); 7] = [
         ("eos", |fit| fit.shape[62] = f32::INFINITY),
         ("eos", |fit| fit.expression[0] = f32::NAN),
         ("eos_fit", |fit| fit.rotation[3] = f32::NAN),

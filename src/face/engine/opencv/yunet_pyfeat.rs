@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
 //!
-//! [`YunetMesh`] finds faces and landmarks; blendshapes and pose follow from those. Where MediaPipe's network sees no face
+//! `YunetMesh` finds faces and landmarks; blendshapes and pose follow from those. Where MediaPipe's network sees no face
 //! it stays one, without landmarks, blendshapes and pose.
 
 use crate::face::blendshape::MEDIAPIPE_CHANNELS;
