@@ -351,6 +351,7 @@ mod tests {
                 ("STEP5_EOS_FIT_EVERY_N", "3"),
                 ("STEP5_EOS_JAWOPEN_SCALE", "1.5"),
                 ("STEP5_EOS_MODELS_DIR", "/models"),
+                ("STEP5_EOS_SFM_MODEL_PATH", "/shapes.bin"),
                 ("STEP5_YUNET_MODEL_PATH", "/yunet.onnx"),
                 ("STEP5_FACEMESH_ONNX_PATH", "/face.task"),
                 // Of other engines.
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(config.detect_max_width, Some(800));
         assert_eq!(config.jaw_open_scale, 1.5);
         assert_eq!(config.models_dir, Some("/models".into()));
-        assert_eq!(config.model, None);
+        assert_eq!(config.model, Some("/shapes.bin".into()));
         assert_eq!(config.detector_model, Some("/yunet.onnx".into()));
         assert_eq!(config.landmark_model, Some("/face.task".into()));
         assert_eq!(plan.live.tuning.inference_interval, 3);

@@ -298,6 +298,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .env(&[
         env_of("opencv-haar", "STEP5_OPENCV_HAAR_CASCADE_PATH"),
         env_of("opencv-yunet", "STEP5_YUNET_MODEL_PATH"),
+        env_of("eos", "STEP5_EOS_SFM_MODEL_PATH"),
     ])
     .engines(&["mediapipe", "opencv-haar", "opencv-yunet", "eos"]),
     OptionSpec::text(
