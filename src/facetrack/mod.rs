@@ -38,7 +38,7 @@ pub enum RunningMode {
     /// Frames follow one another.
     #[default]
     #[enum_value(
-        name = "frames follow one another: faces are followed, and searched for only when one is missing",
+        name = "frames follow one another: faces go on from where they were, and mediapipe and openseeface search only when one is missing",
         nick = "video"
     )]
     Video,
