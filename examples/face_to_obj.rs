@@ -3,7 +3,8 @@
 //! `video.mp4 face.obj 25` for a frame of a video, counted from 1. A later frame has the better shape: it is that of all
 //! frames before.
 //!
-//! Millimetres as the camera sees them: x to the right, y up, z to the viewer, around the model's origin.
+//! Millimetres as the camera sees them: x to the right and y up from the model's origin, z to the viewer from the mean depth
+//! of the landmarks.
 
 use std::env;
 use std::error::Error;
