@@ -20,10 +20,10 @@
  * * `opencv-haar`: boxes of OpenCV's cascade classifier; needs no ONNX Runtime.
  * * `scripted`: faces by script, without a model.
  *
- * None of them needs OpenCV, MediaPipe, eos or Python. #GstFaceTrack:capabilities tells what is measured before the element runs. Models and
- * ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded: what is missing is an
- * error that names the path and the remedy. Options without a value of their own take their default from the
- * environment, read at the same time.
+ * None of them needs OpenCV, MediaPipe, eos or Python. #GstFaceTrack:capabilities tells what is measured before the
+ * element runs. Models and ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded:
+ * what is missing is an error that names the path and the remedy. Options without a value of their own take their
+ * default from the environment, read at the same time.
  *
  * With #GstFaceTrack:post-messages the element posts element messages named `facetrack` with the fields `event`
  * (`face-entered`, `face-left`, `frame`), `pts`, `running-time`, and `id` of the face, or `status`, `faces` and `ids` of
