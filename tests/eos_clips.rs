@@ -21,7 +21,7 @@ use gstfacetrack::face::engine::EngineKind;
 use gstfacetrack::face::geometry::Rect;
 use gstfacetrack::face::morphable;
 use gstfacetrack::face::observation::{
-    FitFailure, Landmark, LandmarkScheme, MorphableFit, Observation,
+    FitFailure, HeadPose, Landmark, LandmarkScheme, MorphableFit, Observation,
 };
 use gstfacetrack::face::report::FrameReport;
 use recording::{Recording, angle, mean, p95};
@@ -37,6 +37,10 @@ const LEAST_IOU: f32 = 0.5;
 
 /// Least share of YuNet's faces that are found, and of those found that are fitted.
 const LEAST_RECALL: f32 = 0.99;
+
+/// Degrees by which angles may differ from MediaPipe's on the mean: its canonical face looks 2° higher than eos' mean face,
+/// and its camera, which sees in perspective, shows a face beside the middle of the image as a turned one.
+const MEDIAPIPE: f32 = 8.0;
 
 fn clip(folder: &Path, name: &str) -> std::path::PathBuf {
     folder.join(format!("media/{name}.mp4"))
@@ -240,6 +244,41 @@ fn fits_in_pictures_are_near_those_to_dlibs_landmarks() {
     differences.check("pictures", 0.95, &bars);
 }
 
+/// The head's pose in the conventions of every engine, against another engine's.
+#[test]
+fn heads_turn_as_mediapipe_sees_them_turn() {
+    let Some(folder) = folder(KIND) else {
+        return;
+    };
+    for name in ["pyfeat_single_face", "pyfeat_WolfgangLanger_Pexels"] {
+        let recording: Recording = recording::read(&folder, "mp0.10.21_tasks_image", name);
+        let reports = track(&clip(&folder, name), RUNNING);
+        let mut differences = [vec![], vec![], vec![]];
+        for (recorded, report) in recording.frames.iter().zip(&reports) {
+            let ours = report.faces.first().and_then(|seen| seen.face.pose);
+            let (Some(ours), [theirs]) = (ours, recorded.faces.as_slice()) else {
+                continue;
+            };
+            let theirs = HeadPose {
+                matrix: theirs.matrix,
+            };
+            let (ours, theirs) = (ours.euler_degrees(), theirs.euler_degrees());
+            differences[0].push(ours.yaw - theirs.yaw);
+            differences[1].push(ours.pitch - theirs.pitch);
+            differences[2].push(ours.roll - theirs.roll);
+        }
+        let apart = differences.each_ref().map(|angles| {
+            let angles: Vec<_> = angles.iter().map(|angle| angle.abs()).collect();
+            mean(&angles)
+        });
+        let shift = differences.map(|angles| mean(&angles));
+        eprintln!(
+            "{name}: yaw, pitch, roll {apart:.2?}° from MediaPipe's, on the whole {shift:.2?}°"
+        );
+        assert!(apart.into_iter().fold(0.0, f32::max) <= MEDIAPIPE, "{name}");
+    }
+}
+
 /// The shapes of each identity, frame by frame.
 fn shapes(reports: &[FrameReport]) -> BTreeMap<u32, Vec<Vec<f32>>> {
     let mut shapes = BTreeMap::<_, Vec<_>>::new();
@@ -292,7 +331,7 @@ fn a_shape_comes_to_rest_and_the_rest_follows_the_face() {
     }
     let (turns, residuals) = (mean(&turns), mean(&residuals));
     eprintln!("turns {turns:.3}° apart, residuals {residuals:.3} times those of a frame by itself");
-    assert!(turns < 4.0, "{turns}");
+    assert!(turns < 3.0, "{turns}");
     assert!(residuals < 1.1, "{residuals}");
 }
 
