@@ -24,7 +24,7 @@ use gstfacetrack::face::observation::{
     FitFailure, HeadPose, Landmark, LandmarkScheme, MorphableFit, Observation,
 };
 use gstfacetrack::face::report::FrameReport;
-use recording::{Recording, angle, mean, p95};
+use recording::{Recording, angle, correlation, mean, p95};
 
 const KIND: EngineKind = EngineKind::Eos;
 
@@ -153,7 +153,12 @@ impl Differences {
             self.landmarks.push(mean(&face.landmark_errors(ours)));
             self.turns.push(face.turn_error(fit));
             let theirs = face.input_landmarks.iter();
-            let theirs: Vec<_> = theirs.map(|[x, y]| landmark(*x, *y)).collect();
+            let theirs = theirs.map(|[x, y]| Landmark {
+                x: *x,
+                y: *y,
+                z: 0.0,
+            });
+            let theirs: Vec<_> = theirs.collect();
             let open = ours.blendshapes.as_ref().and_then(|b| b.get("jawOpen"));
             self.jaws.extend(open.zip(Jaw::IBUG_68.open(&theirs, 1.0)));
         }
@@ -171,22 +176,6 @@ impl Differences {
         assert!(landmarks <= bars.landmarks, "{name}: {landmarks}");
         assert!(turns <= bars.turns, "{name}: {turns}");
     }
-}
-
-fn landmark(x: f32, y: f32) -> Landmark {
-    Landmark { x, y, z: 0.0 }
-}
-
-/// Pearson's.
-fn correlation(pairs: &[(f32, f32)]) -> f32 {
-    let (ours, theirs): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-    let centred = |values: &[f32]| -> Vec<f32> {
-        let middle = mean(values);
-        values.iter().map(|value| value - middle).collect()
-    };
-    let (ours, theirs) = (centred(&ours), centred(&theirs));
-    let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
-    dot(&ours, &theirs) / (dot(&ours, &ours) * dot(&theirs, &theirs)).sqrt()
 }
 
 #[test]
@@ -211,7 +200,8 @@ fn fits_in_clips_are_near_those_to_dlibs_landmarks() {
             differences.add(recorded, report);
         }
         differences.check(name, LEAST_RECALL, &Bars { landmarks, turns });
-        let jaws = correlation(&differences.jaws);
+        let (ours, theirs): (Vec<_>, Vec<_>) = differences.jaws.iter().copied().unzip();
+        let jaws = correlation(&ours, &theirs);
         let apart: Vec<_> = differences
             .jaws
             .iter()

@@ -7,6 +7,8 @@
 //! 0.0001 px away with another fit: rotations change by 0.14° on average and 1.4° at most in the longest clip, coefficients of
 //! the shape by 0.43 at most. What is asserted lies between that and the bars.
 
+#[path = "common/eos.rs"]
+mod eos;
 #[path = "common/recording.rs"]
 mod recording;
 
@@ -14,10 +16,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use eos::Found;
 use gstfacetrack::face::geometry::Point;
 use gstfacetrack::face::morphable::{self, Fit, FitSettings, Fitter, Past};
-use recording::{Recording, mean};
-use serde::Deserialize;
+use recording::{Recording, angle, correlation, mean};
 
 const IMAGES: &str = "dlib68__IMAGES";
 const ONE_FACE: &str = "dlib68__pyfeat_single_face";
@@ -30,37 +32,6 @@ const PROJECTED: f32 = 0.0025;
 const TURN: f32 = 0.25;
 const EXPRESSION: f32 = 0.03;
 const SHAPE_CORRELATION: f32 = 0.99;
-
-/// What eos made of a face.
-#[derive(Deserialize)]
-struct Face {
-    input_landmarks: Vec<[f32; 2]>,
-    /// Where the fitted mesh has the landmarks; those that are not in `lm_used` mean nothing.
-    landmarks: Vec<[f32; 2]>,
-    lm_used: Vec<usize>,
-    quat_xyzw: [f32; 4],
-    shape_coeffs: Vec<f32>,
-    blendshapes: BTreeMap<String, f32>,
-    reproj_px: Reprojection,
-}
-
-#[derive(Deserialize)]
-struct Reprojection {
-    mean: f32,
-}
-
-impl Face {
-    fn points(&self) -> Vec<Point> {
-        let points = self.input_landmarks.iter();
-        points.map(|[x, y]| Point::new(*x, *y)).collect()
-    }
-
-    /// Between the outer eye corners.
-    fn eyes(&self) -> f32 {
-        let points = self.points();
-        points[36].distance(points[45])
-    }
-}
 
 /// The folder of recordings and a fitter, or nothing where either is missing.
 fn setup() -> Option<(PathBuf, Fitter)> {
@@ -80,34 +51,13 @@ fn setup() -> Option<(PathBuf, Fitter)> {
     }
 }
 
-fn faces(folder: &Path, clip: &str) -> Vec<Face> {
-    let recording: Recording<Face> = recording::read(folder, "eos63", clip);
+fn faces(folder: &Path, clip: &str) -> Vec<Found> {
+    let recording: Recording<Found> = recording::read(folder, "eos63", clip);
     recording
         .frames
         .into_iter()
         .flat_map(|frame| frame.faces)
         .collect()
-}
-
-/// The angle between two rotations, degrees.
-fn turn(a: [f32; 4], b: [f32; 4]) -> f32 {
-    let dot = |a: [f32; 4], b: [f32; 4]| -> f64 {
-        std::iter::zip(a, b)
-            .map(|(a, b)| f64::from(a) * f64::from(b))
-            .sum()
-    };
-    let cosine = dot(a, b).abs() / (dot(a, a) * dot(b, b)).sqrt();
-    (2.0 * cosine.min(1.0).acos()).to_degrees() as f32
-}
-
-fn correlation(a: &[f32], b: &[f32]) -> f32 {
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let sum = |of: &dyn Fn(f32, f32) -> f32| -> f32 {
-        std::iter::zip(a, b)
-            .map(|(a, b)| of(a - mean_a, b - mean_b))
-            .sum()
-    };
-    sum(&|a, b| a * b) / (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt()
 }
 
 /// The greatest difference of each expression's strengths in all recordings.
@@ -147,7 +97,7 @@ fn a_fit_is_that_of_the_original() {
                 let place = fit.pose.project(fit.vertices[mapping[landmark]]);
                 projected.push(place.distance(Point::new(x, y)) / face.eyes());
             }
-            turns.push(turn(fit.pose.quaternion(), face.quat_xyzw));
+            turns.push(angle(fit.pose.quaternion(), face.quat_xyzw));
             for (expression, value) in std::iter::zip(model.expressions(), &fit.expression) {
                 let name = &expression.name;
                 expressions.push((face.blendshapes[name] - value).abs() / ranges[name]);
@@ -239,7 +189,7 @@ fn a_face_that_is_followed_keeps_its_shape() {
         return;
     };
     for clip in [ONE_FACE, SPEAKER] {
-        let frames: Vec<_> = faces(&folder, clip).iter().map(Face::points).collect();
+        let frames: Vec<_> = faces(&folder, clip).iter().map(Found::points).collect();
         let alone: Vec<_> = frames
             .iter()
             .map(|points| fitter.fit(points).unwrap())
@@ -297,7 +247,7 @@ fn frames_that_are_not_of_a_face_pass_by() {
     let Some((folder, mut fitter)) = setup() else {
         return;
     };
-    let frames: Vec<_> = faces(&folder, SPEAKER).iter().map(Face::points).collect();
+    let frames: Vec<_> = faces(&folder, SPEAKER).iter().map(Found::points).collect();
     let wanted = follow(&mut fitter, &frames);
     let mut noise = Noise(1);
     let mut disturbed = frames.clone();
@@ -321,7 +271,7 @@ fn frames_that_are_not_of_a_face_pass_by() {
     let began_wrong = follow(&mut fitter, &[&first, &frames[1..]].concat());
     let by_frame = |frame: usize| distance(&began_wrong[frame], &wanted[frame]);
     assert!(by_frame(20) < by_frame(0) / 4.0 && by_frame(200) < by_frame(0) / 20.0);
-    let others: Vec<_> = faces(&folder, ONE_FACE).iter().map(Face::points).collect();
+    let others: Vec<_> = faces(&folder, ONE_FACE).iter().map(Found::points).collect();
     let both = follow(&mut fitter, &[others.as_slice(), &frames].concat());
     let by_frame = |frame: usize| distance(&both[others.len() + frame], &wanted[frame]);
     assert!(by_frame(471) < by_frame(0) / 5.0);

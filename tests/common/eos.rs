@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Faces as eos-py 1.5.0 fitted them to dlib's landmarks, and how far an observation is from them.
+//! Faces as eos-py 1.5.0 fitted them to 68 landmarks, and how far an observation is from them.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeMap;
@@ -25,20 +25,38 @@ pub struct Found {
     pub shape_coeffs: Vec<f32>,
     /// Coefficients of the expressions, by name.
     pub blendshapes: BTreeMap<String, f32>,
+    /// How far the fitted mesh is from the landmarks that have a vertex of their own.
+    pub reproj_px: Distances,
+}
+
+/// Distances, px.
+#[derive(Deserialize)]
+pub struct Distances {
+    pub mean: f32,
 }
 
 impl Found {
-    /// The extent of the landmarks that the model was fitted to.
-    pub fn extent(&self) -> Rect {
+    /// The landmarks that the model was fitted to.
+    pub fn points(&self) -> Vec<Point> {
         let points = self.input_landmarks.iter();
-        Rect::enclosing(points.map(|[x, y]| Point::new(*x, *y))).expect("landmarks")
+        points.map(|[x, y]| Point::new(*x, *y)).collect()
+    }
+
+    /// Their extent.
+    pub fn extent(&self) -> Rect {
+        Rect::enclosing(self.points()).expect("landmarks")
+    }
+
+    /// Between the outer eye corners.
+    pub fn eyes(&self) -> f32 {
+        let points = self.points();
+        points[36].distance(points[45])
     }
 
     /// Distance of each landmark of the fitted mesh, divided by that of the outer eye corners.
     pub fn landmark_errors(&self, face: &Observation) -> Vec<f32> {
         let ours = &face.landmarks.as_ref().expect("landmarks").points;
-        let [[ax, ay], [bx, by]] = [36, 45].map(|i: usize| self.input_landmarks[i]);
-        let eyes = (ax - bx).hypot(ay - by);
+        let eyes = self.eyes();
         let used = self.lm_used.iter();
         used.map(|i| (ours[*i].x - self.landmarks[*i][0]).hypot(ours[*i].y - self.landmarks[*i][1]))
             .map(|distance| distance / eyes)

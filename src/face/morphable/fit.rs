@@ -96,10 +96,10 @@ impl Fitter {
         let pose = turns.start_from(model, landmarks, &known.shape, &known.expression)?;
         let pose = turns.turn_without_shape(model, landmarks, &pose)?;
         let residual = f64::from(turns.residual(model, landmarks, &pose)) / pose.scale;
-        let before = (&known.faded(), known.weight(residual));
+        let before = (known.faded(), known.weight(residual));
         let (pose, equations) = turns.turn_of_known(model, landmarks, &pose, before)?;
         let fit = turns.finish(model, landmarks, pose)?;
-        known.add(&fit, &equations, residual);
+        known.add(&fit, equations, residual);
         Ok(fit)
     }
 }

@@ -9,7 +9,8 @@
 use super::shape::NormalEquations;
 use super::{FaceModel, Fit};
 
-/// Frames that are remembered: the weight of a frame falls to 1/e after as many, and no sum is of more.
+/// Frames that are remembered: the weight of a frame falls to 1/e after as many, and the weights of all add up to hardly
+/// more, however many there were.
 const MEMORY: f64 = 150.0;
 
 /// Frames over which the usual residual is a mean.
@@ -87,13 +88,11 @@ impl Known {
         equations
     }
 
-    /// Adds a frame, whose landmarks were `residual` away from the face before.
-    pub fn add(&mut self, fit: &Fit, equations: &NormalEquations, residual: f64) {
-        let weight = self.weight(residual);
-        self.equations = self.faded();
-        self.equations.add(equations, weight);
+    /// Adds a frame: `equations` are those of all frames with it, and its landmarks were `residual` away from the face before.
+    pub fn add(&mut self, fit: &Fit, equations: NormalEquations, residual: f64) {
+        self.equations = equations;
         self.shape.clone_from(&fit.shape);
-        if weight == 1.0 {
+        if self.weight(residual) == 1.0 {
             self.expression.clone_from(&fit.expression);
         }
         self.frames += 1.0;

@@ -98,21 +98,20 @@ impl Turns {
         Ok(pose)
     }
 
-    /// The same with the shape that follows from `known` and from `weight` times what the landmarks say, which it also yields.
+    /// The same with the shape that follows from `known` and from `weight` times what the landmarks say; it also yields the
+    /// sum of these.
     pub fn turn_of_known(
         &mut self,
         model: &FaceModel,
         landmarks: &[Point],
         pose: &Pose,
-        (known, weight): (&NormalEquations, f64),
+        (mut known, weight): (NormalEquations, f64),
     ) -> Result<(Pose, NormalEquations), FitFailure> {
         let (pose, observed) = self.observe(model, landmarks, pose)?;
-        let seen = self.shape_equations(&observed, &pose);
-        let mut all = known.clone();
-        all.add(&seen, weight);
-        self.fit_shape(&all)?;
+        known.add(&self.shape_equations(&observed, &pose), weight);
+        self.fit_shape(&known)?;
         self.fit_expression(&observed)?;
-        Ok((pose, seen))
+        Ok((pose, known))
     }
 
     /// What landmarks that were seen under `pose` say of the shape, to be added to what those of other frames say.

@@ -61,9 +61,7 @@ impl Reporter {
             false => Err(FitFailure::Unsolvable),
         }
     }
-}
 
-impl Reporter {
     /// Where the camera sees every vertex, at depths that are relative to what those of `landmarks` are relative to; `None`
     /// for a model without landmarks of its own.
     fn mesh(&self, fit: &Fit, landmarks: &Landmarks) -> Option<Arc<[Landmark]>> {

@@ -372,6 +372,7 @@ fn no_landmarks_whatever_make_a_number_that_is_none() {
             assert!(face.morphable.is_some());
             assert!(numbers(&face).iter().all(|n| n.is_finite()), "{size}");
             let next = completed(&mut engine, seen(1.0), 1);
+            assert!(matches!(next.morphable, Some(Ok(_))), "after {size}");
             assert!(numbers(&next).iter().all(|n| n.is_finite()), "{size}");
         }
     }

@@ -105,3 +105,34 @@ fn a_failure_leaves_the_past_as_it_was() {
     }
     assert_eq!(past.0.unwrap().equations, other.0.unwrap().equations);
 }
+
+#[test]
+fn no_past_is_of_more_frames_than_are_remembered() {
+    let mut fitter = fitter();
+    let frames = frames(&fitter.model().clone(), 100);
+    let mut past = Past::default();
+    let mut of_frames = |count: usize| {
+        for frame in frames.iter().cycle().take(count) {
+            fitter.follow(frame, &mut past).unwrap();
+        }
+        past.0.as_ref().unwrap().equations.faces
+    };
+    assert!(of_frames(60) > 40.0);
+    let long = of_frames(1000);
+    assert!(long < MEMORY + 1.0 && long > 0.9 * MEMORY, "{long}");
+}
+
+/// An identity that went over to someone else.
+#[test]
+fn a_face_that_became_another_is_that_one_in_the_end() {
+    let mut fitter = fitter();
+    let model = fitter.model().clone();
+    let other = SHAPE.map(|coefficient| -2.0 * coefficient);
+    let [before, after] = [SHAPE, other]
+        .map(|shape| landmarks(&model, &pose(10.0, 5.0, 0.0, 1.5), &shape, &[0.2, 0.1]));
+    let wanted = follow(&mut fitter, &[after; 60]).remove(59);
+    let frames = [vec![before; 60], vec![after; 600]].concat();
+    let shapes = follow(&mut fitter, &frames);
+    let [last, late] = [59, 659].map(|frame| distance(&shapes[frame], &wanted));
+    assert!(late < last / 10.0, "{last} {late}");
+}
