@@ -112,12 +112,8 @@ impl Expression {
 
     /// Whether there are any, and all are those of `shape`.
     pub(super) fn check(expressions: &[Self], shape: &ShapeModel) -> Result<(), String> {
-        let (count, vertices) = (expressions.len(), shape.mean.len());
-        if !(1..=MAX_EXPRESSIONS).contains(&count) {
-            return Err(format!(
-                "there are {count} expressions; 1 to {MAX_EXPRESSIONS} can be used"
-            ));
-        }
+        check_number(expressions.len())?;
+        let vertices = shape.mean.len();
         for Self { name, offsets } in expressions {
             let count = offsets.len();
             if count != vertices {
@@ -257,8 +253,20 @@ const DEFINITION_SIZE: usize = 8 + 4;
 /// The least bytes of a blendshape: an empty name and an empty matrix.
 const BLENDSHAPE_SIZE: usize = 8 + 8;
 
+/// Whether so many expressions can be used.
+fn check_number(expressions: usize) -> Result<(), String> {
+    match expressions {
+        1..=MAX_EXPRESSIONS => Ok(()),
+        _ => Err(format!(
+            "there are {expressions} expressions; 1 to {MAX_EXPRESSIONS} can be used"
+        )),
+    }
+}
+
 fn blendshapes(archive: &mut Archive) -> Result<Vec<Expression>, String> {
     let count = archive.count(BLENDSHAPE_SIZE, "the list of expressions")?;
+    // Before they are read: empty ones take more memory than bytes of the file.
+    check_number(count)?;
     let expressions = (0..count).map(|_| {
         let name = archive.string("the name of an expression")?;
         let deformation = archive.matrix(name)?;

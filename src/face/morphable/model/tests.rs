@@ -197,6 +197,14 @@ fn what_are_no_expressions_is_refused_with_the_reason() {
         let error = Expression::all_from_bytes(&with(EXPRESSIONS, place, &instead)).unwrap_err();
         assert!(error.contains(reason), "{instead:?} at {place}: {error}");
     }
+    for number in [0, 501] {
+        let empty = [count(number), vec![0; 501 * 16]].concat();
+        let error = Expression::all_from_bytes(&empty).unwrap_err();
+        assert_eq!(
+            error,
+            format!("there are {number} expressions; 1 to 500 can be used")
+        );
+    }
 }
 
 #[test]
