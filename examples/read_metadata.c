@@ -7,6 +7,9 @@
 #include <gst/gst.h>
 #include <string.h>
 
+/* How long a frame is waited for before the bus is asked whether there is an error. */
+#define PATIENCE (100 * GST_MSECOND)
+
 /* Little-endian 32-bit floats of a field; NULL where the field is absent. */
 static const guint8 *
 get_floats (const GstStructure *structure, const gchar *field, gsize *count)
@@ -124,14 +127,20 @@ main (int argc, char **argv)
   g_object_set (source, "location", argv[1], NULL);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
 
-  GstSample *sample;
-  while ((sample = gst_app_sink_pull_sample (GST_APP_SINK (sink))) != NULL) {
-    print_buffer (gst_sample_get_buffer (sample));
-    gst_sample_unref (sample);
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *failure = NULL;
+  while (failure == NULL) {
+    GstSample *sample = gst_app_sink_try_pull_sample (GST_APP_SINK (sink), PATIENCE);
+    if (sample != NULL) {
+      print_buffer (gst_sample_get_buffer (sample));
+      gst_sample_unref (sample);
+      continue;
+    }
+    failure = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
+    if (failure == NULL && gst_app_sink_is_eos (GST_APP_SINK (sink)))
+      break;
   }
 
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *failure = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
   int status = failure == NULL ? 0 : 1;
   if (failure != NULL) {
     gst_message_parse_error (failure, &error, NULL);

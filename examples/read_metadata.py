@@ -50,6 +50,10 @@ def show(buffer: Gst.Buffer) -> None:
         print(line)
 
 
+# How long a frame is waited for before the bus is asked whether there is an error.
+PATIENCE = 100 * Gst.MSECOND
+
+
 def main(video: str) -> int:
     Gst.init(None)
     pipeline = Gst.parse_launch(
@@ -58,9 +62,13 @@ def main(video: str) -> int:
     pipeline.get_by_name("source").set_property("location", video)
     sink = pipeline.get_by_name("sink")
     pipeline.set_state(Gst.State.PLAYING)
-    while sample := sink.pull_sample():
-        show(sample.get_buffer())
-    failure = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
+    bus = pipeline.get_bus()
+    failure = None
+    while not failure:
+        if sample := sink.try_pull_sample(PATIENCE):
+            show(sample.get_buffer())
+        elif not (failure := bus.pop_filtered(Gst.MessageType.ERROR)) and sink.get_property("eos"):
+            break
     pipeline.set_state(Gst.State.NULL)
     if failure:
         print(failure.parse_error().gerror.message, file=sys.stderr)

@@ -17,16 +17,30 @@ const FRAMES: usize = 72;
 /// What the programs that need no crate print of landmarks and blendshapes.
 const MESH: &str = ", 478 landmarks, jawOpen 0.";
 
-fn run(files: &Files, engine: &str, program: &Path, arguments: &[&str]) -> Finished {
+fn run(files: &Files, engine: &str, program: &Path, arguments: &[&str], video: &Path) -> Finished {
     let tool = files.given_to(Tool::new(&program.to_string_lossy()));
     let mut tool = tool.env("STEP5_TRACKING_ENGINE", engine);
     for argument in arguments {
         tool = tool.arg(argument);
     }
-    tool.arg(&files.clip.to_string_lossy()).run()
+    tool.arg(&video.to_string_lossy()).run()
 }
 
-/// The program tracks the clip, and shows what was measured: `mesh` of MediaPipe's engine, the key points of YuNet's, the
+/// A file that is no video ends the program with GStreamer's words.
+#[track_caller]
+fn assert_refuses(files: &Files, program: &Path, arguments: &[&str]) {
+    let text = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(text.path(), "This is no video.\n").expect("it is written");
+    for (video, reason) in [
+        (text.path(), "type of stream"),
+        (Path::new("/nowhere.mp4"), "not found"),
+    ] {
+        let Finished { success, text } = run(files, "mediapipe", program, arguments, video);
+        assert!(!success && text.contains(reason), "{text}");
+    }
+}
+
+/// The program tracks the clip, ends with an error where there is no video, and shows what was measured: `mesh` of MediaPipe's engine, the key points of YuNet's, the
 /// expression of eos'.
 #[track_caller]
 fn assert_tracks(files: &Files, program: &Path, arguments: &[&str], mesh: &str) {
@@ -38,13 +52,14 @@ fn assert_tracks(files: &Files, program: &Path, arguments: &[&str], mesh: &str) 
         if engine == "eos" && !files.have(engine) {
             continue;
         }
-        let Finished { success, text } = run(files, engine, program, arguments);
+        let Finished { success, text } = run(files, engine, program, arguments, &files.clip);
         assert!(success, "{text}");
         let count = |part: &str| text.lines().filter(|line| line.contains(part)).count();
         assert_eq!(count(" tracked"), FRAMES, "{text}");
         assert_eq!(count("  face 1 at "), FRAMES, "{text}");
         assert_eq!(count(measured), FRAMES, "{text}");
     }
+    assert_refuses(files, program, arguments);
 }
 
 #[test]
