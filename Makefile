@@ -45,6 +45,9 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 		--cascade "$$($(SETUP) path haarcascade_frontalface_default.xml)"
 	[ -z "$(OPENSEEFACE)" ] || { eval "$$($(SETUP) env)" && benches/against_openseeface.py \
 		--clip "$$($(SETUP) path single_face.mp4)" --openseeface "$(OPENSEEFACE)"; }
+	[ ! -e "$$($(SETUP) path sfm_shape_3448.bin)" ] || { scripts/system-packages.sh g++ cmake python3-dev && \
+		eval "$$($(SETUP) env)" && benches/against_eos.py --clip "$$($(SETUP) path single_face.mp4)" \
+		--models "$$(dirname "$$($(SETUP) path sfm_shape_3448.bin)")"; }
 	cargo bench --locked --bench overhead
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it

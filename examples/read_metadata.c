@@ -7,6 +7,9 @@
 #include <gst/gst.h>
 #include <string.h>
 
+/* How long a frame is waited for before the bus is asked whether there is an error. */
+#define PATIENCE (100 * GST_MSECOND)
+
 /* Little-endian 32-bit floats of a field; NULL where the field is absent. */
 static const guint8 *
 get_floats (const GstStructure *structure, const gchar *field, gsize *count)
@@ -21,24 +24,36 @@ get_floats (const GstStructure *structure, const gchar *field, gsize *count)
   return data;
 }
 
-/* The value of a channel in the comma-separated `blendshape-names`; -1 where it was not measured. */
+/* The value of `name` in the field `values`, whose names are in the field `names`, separated by commas; -1 where there is none. */
 static gfloat
-get_blendshape (const GstStructure *face, const gchar *channel)
+get_named (const GstStructure *structure, const gchar *names, const gchar *values,
+    const gchar *name)
 {
-  const gchar *names = gst_structure_get_string (face, "blendshape-names");
+  const gchar *known = gst_structure_get_string (structure, names);
   gsize count;
-  const guint8 *values = get_floats (face, "blendshapes", &count);
+  const guint8 *floats = get_floats (structure, values, &count);
   gfloat found = -1.0f;
 
-  if (names == NULL || values == NULL)
+  if (known == NULL || floats == NULL)
     return found;
-  gchar **list = g_strsplit (names, ",", -1);
+  gchar **list = g_strsplit (known, ",", -1);
   for (gsize i = 0; list[i] != NULL && i < count; i++) {
-    if (strcmp (list[i], channel) == 0)
-      found = GST_READ_FLOAT_LE (values + 4 * i);
+    if (strcmp (list[i], name) == 0)
+      found = GST_READ_FLOAT_LE (floats + 4 * i);
   }
   g_strfreev (list);
   return found;
+}
+
+/* How happy the 3-D face is that the engine eos fitted; -1 without one. */
+static gfloat
+get_happiness (const GstStructure *face)
+{
+  const GValue *fit = gst_structure_get_value (face, "morphable");
+
+  if (fit == NULL || !GST_VALUE_HOLDS_STRUCTURE (fit))
+    return -1.0f;
+  return get_named (gst_value_get_structure (fit), "expression-names", "expression", "happiness");
 }
 
 static void
@@ -47,7 +62,8 @@ print_face (const GstStructure *face, guint frame_width, guint frame_height)
   guint id = 0;
   gdouble x = 0, y = 0, width = 0, height = 0;
   gsize landmarks, key_points;
-  gfloat jaw_open = get_blendshape (face, "jawOpen");
+  gfloat jaw_open = get_named (face, "blendshape-names", "blendshapes", "jawOpen");
+  gfloat happiness = get_happiness (face);
 
   gst_structure_get (face, "id", G_TYPE_UINT, &id, "x", G_TYPE_DOUBLE, &x, "y", G_TYPE_DOUBLE, &y,
       "width", G_TYPE_DOUBLE, &width, "height", G_TYPE_DOUBLE, &height, NULL);
@@ -62,6 +78,8 @@ print_face (const GstStructure *face, guint frame_width, guint frame_height)
     g_print (", %" G_GSIZE_FORMAT " key points", key_points / 2);
   if (jaw_open >= 0)
     g_print (", jawOpen %.3f", jaw_open);
+  if (happiness >= 0)
+    g_print (", happiness %.3f", happiness);
   g_print ("\n");
 }
 
@@ -109,14 +127,20 @@ main (int argc, char **argv)
   g_object_set (source, "location", argv[1], NULL);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
 
-  GstSample *sample;
-  while ((sample = gst_app_sink_pull_sample (GST_APP_SINK (sink))) != NULL) {
-    print_buffer (gst_sample_get_buffer (sample));
-    gst_sample_unref (sample);
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *failure = NULL;
+  while (failure == NULL) {
+    GstSample *sample = gst_app_sink_try_pull_sample (GST_APP_SINK (sink), PATIENCE);
+    if (sample != NULL) {
+      print_buffer (gst_sample_get_buffer (sample));
+      gst_sample_unref (sample);
+      continue;
+    }
+    failure = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
+    if (failure == NULL && gst_app_sink_is_eos (GST_APP_SINK (sink)))
+      break;
   }
 
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *failure = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
   int status = failure == NULL ? 0 : 1;
   if (failure != NULL) {
     gst_message_parse_error (failure, &error, NULL);

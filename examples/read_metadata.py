@@ -18,6 +18,11 @@ def floats(value) -> list[float]:
     return list(struct.unpack(f"<{len(data) // 4}f", data))
 
 
+def named(structure, names: str, values: str) -> dict[str, float]:
+    """Values by the names that another field has for them, separated by commas."""
+    return dict(zip(structure.get_value(names).split(","), floats(structure.get_value(values))))
+
+
 def show(buffer: Gst.Buffer) -> None:
     meta = buffer.get_custom_meta("FaceTrackMeta")
     if meta is None:
@@ -36,10 +41,17 @@ def show(buffer: Gst.Buffer) -> None:
         if face.has_field("key-points"):
             line += f", {len(floats(face.get_value('key-points'))) // 2} key points"
         if face.has_field("blendshapes"):
-            names = face.get_value("blendshape-names").split(",")
-            blendshapes = dict(zip(names, floats(face.get_value("blendshapes"))))
+            blendshapes = named(face, "blendshape-names", "blendshapes")
             line += f", jawOpen {blendshapes.get('jawOpen', float('nan')):.3f}"
+        fit = face.get_value("morphable")
+        if fit is not None and fit.has_field("expression"):
+            expression = named(fit, "expression-names", "expression")
+            line += f", happiness {expression.get('happiness', float('nan')):.3f}"
         print(line)
+
+
+# How long a frame is waited for before the bus is asked whether there is an error.
+PATIENCE = 100 * Gst.MSECOND
 
 
 def main(video: str) -> int:
@@ -50,9 +62,13 @@ def main(video: str) -> int:
     pipeline.get_by_name("source").set_property("location", video)
     sink = pipeline.get_by_name("sink")
     pipeline.set_state(Gst.State.PLAYING)
-    while sample := sink.pull_sample():
-        show(sample.get_buffer())
-    failure = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
+    bus = pipeline.get_bus()
+    failure = None
+    while not failure:
+        if sample := sink.try_pull_sample(PATIENCE):
+            show(sample.get_buffer())
+        elif not (failure := bus.pop_filtered(Gst.MessageType.ERROR)) and sink.get_property("eos"):
+            break
     pipeline.set_state(Gst.State.NULL)
     if failure:
         print(failure.parse_error().gerror.message, file=sys.stderr)

@@ -8,8 +8,12 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use gst::prelude::*;
+use gstfacetrack::face::observation::MorphableFit;
 use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
+
+/// How long a frame is waited for before the bus is asked whether there is an error.
+const PATIENCE: gst::ClockTime = gst::ClockTime::from_mseconds(100);
 
 fn main() -> ExitCode {
     match env::args().nth(1).map(|video| run(&video)) {
@@ -39,22 +43,30 @@ fn run(video: &str) -> Result<(), Box<dyn Error>> {
         .downcast::<gst_app::AppSink>()
         .map_err(|_| "not an appsink")?;
 
-    pipeline.set_state(gst::State::Playing)?;
-    while let Ok(sample) = sink.pull_sample() {
-        let Some(buffer) = sample.buffer() else {
-            continue;
-        };
-        if let Some(report) = FaceTrackMeta::from_buffer(buffer) {
-            print(buffer.pts(), &report);
-        }
-    }
-    let failure = pipeline
-        .bus()
-        .and_then(|bus| bus.pop_filtered(&[gst::MessageType::Error]));
+    // Why it does not start is on the bus as well.
+    let _ = pipeline.set_state(gst::State::Playing);
+    let result = print_all(&pipeline, &sink);
     pipeline.set_state(gst::State::Null)?;
-    match failure.as_ref().map(|message| message.view()) {
-        Some(gst::MessageView::Error(error)) => Err(error.error().into()),
-        _ => Ok(()),
+    result
+}
+
+/// Prints what frames carry, until there are no more.
+fn print_all(pipeline: &gst::Pipeline, sink: &gst_app::AppSink) -> Result<(), Box<dyn Error>> {
+    let bus = pipeline.bus().ok_or("no bus")?;
+    loop {
+        if let Some(sample) = sink.try_pull_sample(PATIENCE) {
+            if let Some(buffer) = sample.buffer()
+                && let Some(report) = FaceTrackMeta::from_buffer(buffer)
+            {
+                print(buffer.pts(), &report);
+            }
+        } else if let Some(message) = bus.pop_filtered(&[gst::MessageType::Error])
+            && let gst::MessageView::Error(error) = message.view()
+        {
+            return Err(error.error().into());
+        } else if sink.is_eos() {
+            return Ok(());
+        }
     }
 }
 
@@ -74,6 +86,22 @@ fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
         if let Some(open) = face.blendshapes.as_ref().and_then(|b| b.get("jawOpen")) {
             print!(", jawOpen {open:.3}");
         }
+        if let Some(happiness) = face
+            .morphable
+            .as_ref()
+            .and_then(|fit| happiness(fit.as_ref().ok()?))
+        {
+            print!(", happiness {happiness:.3}");
+        }
         println!();
     }
+}
+
+/// How happy a fitted 3-D face is.
+fn happiness(fit: &MorphableFit) -> Option<f32> {
+    let index = fit
+        .expression_names
+        .iter()
+        .position(|name| name == "happiness")?;
+    fit.expression.get(index).copied()
 }

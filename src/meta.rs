@@ -30,7 +30,7 @@
 //! | `x`, `y`, `width`, `height` | double | box by its top-left corner, not cut to the frame; x by frame width, y by height |
 //! | `origin` | string | `detected`, `tracked`, `held` |
 //! | `confidence` | double | 0…1; absent where the engine has none |
-//! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`; absent without landmarks |
+//! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`, `ibug-68`; absent without landmarks |
 //! | `landmarks` | bytes | x, y, z of each landmark; z by frame width |
 //! | `landmark-confidences` | bytes | a score for each landmark, 0…1; absent where the engine has none |
 //! | `key-points` | bytes | x, y of each key point; absent without |
@@ -40,7 +40,8 @@
 //! | `pose` | bytes | 4×4 matrix camera from head by rows; absent without |
 //! | `gaze` | bytes | x, y, confidence of the right pupil, then of the left; absent without |
 //! | `features` | bytes | OpenSeeFace's features in the order of [`Features::NAMES`]; absent without |
-//! | `fit` | structure `fit` | a 3-D face model fitted to the landmarks; absent without |
+//! | `fit` | structure `fit` | OpenSeeFace's 3-D face model fitted to the landmarks; absent without |
+//! | `morphable` | structure `morphable` | a morphable model fitted to the landmarks, or why it could not be; absent without |
 //!
 //! and a fit, in the conventions of [`ModelFit`]:
 //!
@@ -55,11 +56,33 @@
 //! | `landmarks-3d` | bytes | x, y, z of each landmark in the model's space, then of pupils and eyeballs |
 //! | `projected` | bytes | x, y of the model's points in the picture, as many as were asked for |
 //!
+//! and a morphable model, in the conventions of [`MorphableFit`], either this field alone:
+//!
+//! | field | type | |
+//! |---|---|---|
+//! | `failure` | string | `no-landmarks`, `not-finite`, `degenerate`, `out-of-frame`, `unsolvable` |
+//!
+//! or all of these but the last:
+//!
+//! | field | type | |
+//! |---|---|---|
+//! | `shape` | bytes | coefficients of the shape's components, in standard deviations |
+//! | `expression` | bytes | coefficients of the expressions, from 0 on |
+//! | `expression-names` | string | what the expressions are called, separated by commas |
+//! | `rotation` | bytes | camera from model as a unit quaternion: x, y, z, w |
+//! | `origin` | bytes | x, y of the model's origin in the picture |
+//! | `scale` | double | size of a millimetre of the model; by frame width |
+//! | `residual` | double | mean distance of the landmarks from their vertices; by frame width |
+//! | `contour` | bytes | x, y of the vertices that the outline's landmarks were matched with |
+//! | `mesh` | bytes | x, y, z of every vertex, as those of `landmarks`; absent unless asked for |
+//!
 //! [`Features::NAMES`]: crate::face::observation::Features::NAMES
 //! [`ModelFit`]: crate::face::observation::ModelFit
+//! [`MorphableFit`]: crate::face::observation::MorphableFit
 //!
 //! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats that went in, but points of
-//! the picture within the precision of a 32-bit float.
+//! the picture within the precision of a 32-bit float. A buffer's copies share them, so that a mesh, which is the largest of
+//! all, is written once.
 //!
 //! ```python
 //! meta = buffer.get_custom_meta("FaceTrackMeta").get_structure()
@@ -77,6 +100,7 @@
 mod face;
 mod fields;
 mod fit;
+mod morphable;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Once};

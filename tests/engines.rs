@@ -113,6 +113,12 @@ fn assert_sound(kind: EngineKind, engine: &dyn Engine, face: &Observation) {
         assert_eq!(embedding.len(), info.embedding, "{name}");
         numbers.extend(embedding.iter());
     }
+    if let Some(Ok(fit)) = &face.morphable {
+        numbers.extend([fit.origin.x, fit.origin.y, fit.scale, fit.residual]);
+        numbers.extend(fit.shape.iter().chain(&fit.expression).chain(&fit.rotation));
+        numbers.extend(fit.contour.iter().flat_map(|p| [p.x, p.y]));
+        assert_eq!(fit.expression.len(), fit.expression_names.len(), "{name}");
+    }
     assert!(numbers.iter().all(|n| n.is_finite()), "{name}: {face:?}");
     assert!(bbox.width > 0.0 && bbox.height > 0.0, "{name}: {bbox:?}");
     if let Some(confidence) = face.confidence {

@@ -17,26 +17,49 @@ const FRAMES: usize = 72;
 /// What the programs that need no crate print of landmarks and blendshapes.
 const MESH: &str = ", 478 landmarks, jawOpen 0.";
 
-fn run(files: &Files, engine: &str, program: &Path, arguments: &[&str]) -> Finished {
+fn run(files: &Files, engine: &str, program: &Path, arguments: &[&str], video: &Path) -> Finished {
     let tool = files.given_to(Tool::new(&program.to_string_lossy()));
     let mut tool = tool.env("STEP5_TRACKING_ENGINE", engine);
     for argument in arguments {
         tool = tool.arg(argument);
     }
-    tool.arg(&files.clip.to_string_lossy()).run()
+    tool.arg(&video.to_string_lossy()).run()
 }
 
-/// The program tracks the clip, and shows what was measured: `mesh` of MediaPipe's engine, the key points of YuNet's.
+/// A file that is no video ends the program with GStreamer's words.
+#[track_caller]
+fn assert_refuses(files: &Files, program: &Path, arguments: &[&str]) {
+    let text = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(text.path(), "This is no video.\n").expect("it is written");
+    for (video, reason) in [
+        (text.path(), "type of stream"),
+        (Path::new("/nowhere.mp4"), "not found"),
+    ] {
+        let Finished { success, text } = run(files, "mediapipe", program, arguments, video);
+        assert!(!success && text.contains(reason), "{text}");
+    }
+}
+
+/// The program tracks the clip, ends with an error where there is no video, and shows what was measured: `mesh` of MediaPipe's engine, the key points of YuNet's, the
+/// expression of eos'.
 #[track_caller]
 fn assert_tracks(files: &Files, program: &Path, arguments: &[&str], mesh: &str) {
-    for (engine, measured) in [("mediapipe", mesh), ("opencv-yunet", ", 5 key points")] {
-        let Finished { success, text } = run(files, engine, program, arguments);
+    for (engine, measured) in [
+        ("mediapipe", mesh),
+        ("opencv-yunet", ", 5 key points"),
+        ("eos", ", happiness 0."),
+    ] {
+        if engine == "eos" && !files.have(engine) {
+            continue;
+        }
+        let Finished { success, text } = run(files, engine, program, arguments, &files.clip);
         assert!(success, "{text}");
         let count = |part: &str| text.lines().filter(|line| line.contains(part)).count();
         assert_eq!(count(" tracked"), FRAMES, "{text}");
         assert_eq!(count("  face 1 at "), FRAMES, "{text}");
         assert_eq!(count(measured), FRAMES, "{text}");
     }
+    assert_refuses(files, program, arguments);
 }
 
 #[test]
@@ -59,6 +82,48 @@ fn rust() {
         &run_example,
         ", jawOpen 0.",
     );
+}
+
+#[test]
+fn a_face_becomes_an_obj_file() {
+    let Some(files) = Files::find().filter(|files| files.have("eos")) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = folder.path().join("face.obj");
+    let output = output.to_string_lossy();
+    let clip = files.clip.to_string_lossy();
+    let export = |video: &str, frame: &str| {
+        let arguments = [
+            "run",
+            "--quiet",
+            "--locked",
+            "--example",
+            "face_to_obj",
+            "--",
+        ];
+        let mut tool = files.given_to(Tool::new(env!("CARGO")));
+        for argument in arguments.into_iter().chain([video, &*output, frame]) {
+            tool = tool.arg(argument);
+        }
+        tool.run()
+    };
+    let Finished { success, text } = export(&clip, "3");
+    assert!(success, "{text}");
+    let face = std::fs::read_to_string(&*output).expect("the file");
+    let count = |key: &str| face.lines().filter(|line| line.starts_with(key)).count();
+    assert_eq!([count("v "), count("vt "), count("f ")], [3448, 3448, 6736]);
+    assert!(!face.contains("NaN") && !face.contains("inf"));
+
+    for (video, frame, reason) in [
+        (&*clip, "1000", "has no frame 1000"),
+        (&*clip, "0", "0 is no frame"),
+        (&*output, "1", "text file"),
+        ("/nowhere.mp4", "1", "not found"),
+    ] {
+        let Finished { success, text } = export(video, frame);
+        assert!(!success && text.contains(reason), "{video}: {text}");
+    }
 }
 
 #[test]

@@ -48,7 +48,15 @@ const OPENSEEFACE: Model = Model {
     family: "openseeface",
 };
 
-const MODELS: [Model; 8] = [
+/// The first of the files that make eos' model.
+const SFM: Model = Model {
+    engine: "eos",
+    property: "model",
+    file: "sfm_shape_3448.bin",
+    family: "eos",
+};
+
+const MODELS: [Model; 11] = [
     BUNDLE,
     CASCADE,
     YUNET,
@@ -72,6 +80,17 @@ const MODELS: [Model; 8] = [
         property: "gaze-model",
         file: "mnv3_gaze32_split_opt.onnx",
         ..OPENSEEFACE
+    },
+    SFM,
+    Model {
+        engine: "eos",
+        property: "detector-model",
+        ..YUNET
+    },
+    Model {
+        engine: "eos",
+        property: "landmark-model",
+        ..BUNDLE
     },
 ];
 
@@ -216,6 +235,7 @@ fn what_an_engine_measures_is_known_before_ready() {
             false,
         ),
         ("openseeface", openseeface, 66, 0, 8, derived, true, true),
+        ("eos", Some("ibug-68"), 68, 5, 1, derived, true, false),
     ] {
         let measured: gst::Structure = element(engine).property("capabilities");
         assert_eq!(measured.get("engine"), Ok(engine));
@@ -228,6 +248,16 @@ fn what_an_engine_measures_is_known_before_ready() {
         assert_eq!(measured.get("pose"), Ok(pose), "{engine}");
         assert_eq!(measured.get("gaze"), Ok(more), "{engine}");
         assert_eq!(measured.get("features"), Ok(more), "{engine}");
+    }
+}
+
+#[test]
+fn a_shape_of_each_frames_own_makes_frames_independent() {
+    for (property, value) in [("identity", "per-frame"), ("running-mode", "image")] {
+        let element = element("eos");
+        element.set_property_from_str(property, value);
+        let measured: gst::Structure = element.property("capabilities");
+        assert_eq!(measured.get("temporal"), Ok(false), "{property}");
     }
 }
 
@@ -260,6 +290,7 @@ fn whether_frames_depend_on_one_another_is_known_before_ready() {
         ("opencv-yunet", "video", false),
         ("opencv-yunet-pyfeat", "video", false),
         ("openseeface", "video", true),
+        ("eos", "video", true),
     ] {
         let element = element(engine);
         element.set_property_from_str("running-mode", mode);

@@ -18,8 +18,7 @@ use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::observation::{
     Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Pupil,
 };
-use openseeface::angle;
-use recording::{Recording, mean};
+use recording::{Recording, angle, mean};
 use serde::Deserialize;
 
 /// What `tracker.py` made of a face.

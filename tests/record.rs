@@ -7,11 +7,11 @@ mod faces;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
-use faces::full_face;
+use faces::{full_face, morphable, morphable_face};
 use gstfacetrack::face::blendshape::{BlendshapeSource, Blendshapes};
 use gstfacetrack::face::geometry::Rect;
 use gstfacetrack::face::model::ModelFile;
-use gstfacetrack::face::observation::Observation;
+use gstfacetrack::face::observation::{FitFailure, Landmark, MorphableFit, Observation};
 use gstfacetrack::face::record::{
     BlendshapeProfile, Detail, End, Export, FrameRecord, Metadata, Record, Storage,
 };
@@ -208,6 +208,7 @@ fn verbose_adds_its_keys_after_the_others() {
         added[17..],
         [
             "landmarks",
+            "eos",
             "box",
             "key_points",
             "pose",
@@ -217,6 +218,7 @@ fn verbose_adds_its_keys_after_the_others() {
             "landmark_confidence",
             "eye_openness",
             "fit",
+            "eos_fit",
             "blendshapes_source",
         ]
     );
@@ -266,6 +268,131 @@ fn verbose_adds_its_keys_after_the_others() {
     assert_eq!(fit["landmarks_3d"][481].to_string(), "[0.5,-0.25,0.125]");
     assert_eq!(fit["projected"][2].to_string(), "[640.373,160.5]");
     assert_eq!(detailed["blendshapes_source"], "measured");
+}
+
+#[test]
+fn the_coefficients_follow_the_landmarks_and_the_rest_of_the_fit_is_added() {
+    let face = morphable_face(1, 600.123_4);
+    let frame = dense_frame(std::slice::from_ref(&face), verbose());
+    let object = &frame["tracked_objects"][0];
+    assert_eq!(
+        keys(object)[17..],
+        [
+            "landmarks",
+            "eos",
+            "box",
+            "key_points",
+            "pose",
+            "origin",
+            "eos_fit",
+            "blendshapes_source",
+        ]
+    );
+    assert_eq!(object["landmarks"].as_array().map(Vec::len), Some(68));
+    assert_eq!(object["blendshapes"].to_string(), r#"{"jawOpen":0.25}"#);
+    assert_eq!(object["blendshapes_source"], "derived");
+
+    let fit = morphable(600.123_4);
+    let eos = &object["eos"];
+    assert_eq!(keys(eos), ["shape_coeffs", "expression_coeffs"]);
+    assert_eq!(floats(&eos["shape_coeffs"]), fit.shape);
+    assert_eq!(floats(&eos["expression_coeffs"]), fit.expression);
+    let rest = &object["eos_fit"];
+    assert_eq!(
+        keys(rest),
+        [
+            "expressions",
+            "rotation",
+            "origin",
+            "scale",
+            "residual",
+            "contour"
+        ]
+    );
+    assert_eq!(
+        rest["expressions"].to_string(),
+        r#"["anger","disgust","fear","happiness","sadness","surprise"]"#
+    );
+    assert_eq!(rest["rotation"].to_string(), "[0.5,-0.5,0.5,0.5]");
+    assert_eq!(rest["origin"].to_string(), "[640.373,160.5]");
+    assert_eq!(
+        rest["scale"].as_f64().map(|scale| scale as f32),
+        Some(fit.scale)
+    );
+    assert_eq!(rest["residual"].to_string(), "1.25");
+    assert_eq!(rest["contour"].as_array().map(Vec::len), Some(15));
+    assert_eq!(rest["contour"][1].to_string(), "[605.123,180.25]");
+
+    let plain = dense_frame(&[face], Export::default());
+    assert_eq!(
+        keys(&plain["tracked_objects"][0])[17..],
+        ["blendshapes_source"]
+    );
+}
+
+/// As 32-bit floats again.
+fn floats(list: &Json) -> Vec<f32> {
+    let numbers = list.as_array().expect("a list").iter();
+    numbers
+        .map(|number| number.as_f64().expect("a number") as f32)
+        .collect()
+}
+
+#[test]
+fn a_fit_that_there_is_not_says_why() {
+    for failure in FitFailure::ALL {
+        let mut face = morphable_face(1, 300.0);
+        face.face.morphable = Some(Err(failure));
+        let frame = dense_frame(&[face], verbose());
+        let object = &frame["tracked_objects"][0];
+        assert_eq!(object.get("eos"), None);
+        let why = format!(r#"{{"failure":"{}"}}"#, failure.name());
+        assert_eq!(object["eos_fit"].to_string(), why);
+    }
+}
+
+#[test]
+fn a_fit_with_numbers_that_are_not_finite_is_left_out() {
+    type Spoil = fn(&mut MorphableFit);
+    let nan = f32::NAN;
+    let spoilt: [(&str, Spoil); 7] = [
+        ("eos", |fit| fit.shape[62] = f32::INFINITY),
+        ("eos", |fit| fit.expression[0] = f32::NAN),
+        ("eos_fit", |fit| fit.rotation[3] = f32::NAN),
+        ("eos_fit", |fit| fit.origin.y = f32::NEG_INFINITY),
+        ("eos_fit", |fit| fit.scale = f32::NAN),
+        ("eos_fit", |fit| fit.residual = f32::INFINITY),
+        ("eos_fit", |fit| fit.contour[14].x = f32::NAN),
+    ];
+    for (key, spoil) in spoilt {
+        let mut fit = morphable(300.0);
+        spoil(&mut fit);
+        let mut face = morphable_face(1, 300.0);
+        face.face.morphable = Some(Ok(fit));
+        let frame = dense_frame(&[face], verbose());
+        let object = &frame["tracked_objects"][0];
+        for other in ["eos", "eos_fit"] {
+            assert_eq!(object.get(other).is_some(), other != key, "{other}");
+        }
+    }
+    // The mesh is none of the record's.
+    let mut fit = morphable(300.0);
+    fit.mesh = Some(
+        vec![Landmark {
+            x: nan,
+            y: nan,
+            z: nan,
+        }]
+        .into(),
+    );
+    let mut face = morphable_face(1, 300.0);
+    face.face.morphable = Some(Ok(fit));
+    let frame = dense_frame(&[face], verbose());
+    let text = frame["tracked_objects"][0]["eos_fit"].to_string();
+    assert!(
+        !text.contains("mesh") && text.contains("residual"),
+        "{text}"
+    );
 }
 
 /// Also where a reader knows the seventeen keys alone, and where a profile leaves nothing but the speech.
@@ -361,6 +488,10 @@ fn numbers_that_are_not_finite_never_reach_the_file() {
     if let Some(fit) = &mut face.fit {
         fit.points[1][2] = nan;
     }
+    if let Some(Ok(fit)) = &mut face.morphable {
+        fit.shape[5] = nan;
+        fit.origin.x = nan;
+    }
     face.confidence = Some(nan);
     face.key_points[1].x = f32::INFINITY;
     if let Some(pose) = &mut face.pose {
@@ -435,9 +566,9 @@ fn metadata_that_outgrows_its_place_leaves_the_counts_right() {
 #[test]
 fn jsonl_has_a_header_and_a_trailer() {
     let disk = Disk::new();
-    let mut record = Record::jsonl(disk.clone(), Export::default(), metadata());
+    let mut record = Record::jsonl(disk.clone(), verbose(), metadata());
     record
-        .frame(&tracked(&[full_face(1, 600.123_4)], 0))
+        .frame(&tracked(&[morphable_face(1, 600.123_4)], 0))
         .expect("room");
     assert_eq!(disk.text().lines().count(), 2, "flushed per line");
     record
@@ -452,6 +583,8 @@ fn jsonl_has_a_header_and_a_trailer() {
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0]["metadata"]["total_frames"], Json::Null);
     assert_eq!(lines[1]["frame"], 1);
+    let object = &lines[1]["tracked_objects"][0];
+    assert!(object["eos"].is_object() && object["eos_fit"].is_object());
     assert_eq!(lines[2]["status"], "skipped");
     assert_eq!(lines[3]["trailer"]["total_frames"], 2);
 

@@ -8,10 +8,11 @@ use std::fs;
 
 use common::clip::{Clip, FRAMES};
 use common::engine::engine;
-use common::faces::{face, full_face};
+use common::faces::{face, full_face, morphable_face};
 use common::reports::{report, with_report};
 use gst_check::Harness;
 use gstfacetrack::face::engine::{EngineConfig, EngineKind};
+use gstfacetrack::face::observation::FitFailure;
 use jsonschema::Validator;
 use serde_json::{Value as Json, json};
 
@@ -53,9 +54,11 @@ fn record(format: &str, verbose: bool) -> String {
     let mut harness = Harness::with_element(&element, Some("sink"), None);
     harness.play();
     harness.set_src_caps_str("video/x-raw,format=RGB,width=640,height=360,framerate=30000/1001");
+    let mut unfitted = morphable_face(3, 700.0);
+    unfitted.face.morphable = Some(Err(FitFailure::OutOfFrame));
     let reports = [
         Some(report(vec![])),
-        Some(report(vec![full_face(1, 300.0), face(2, -50.0)])),
+        Some(report(vec![full_face(1, 300.0), face(2, -50.0), unfitted])),
         None,
     ];
     for (i, report) in reports.iter().enumerate() {
@@ -164,6 +167,8 @@ fn what_each_engine_measures_follows_the_schema() {
                 ("eye_openness", info.features),
                 ("landmark_confidence", info.features),
                 ("fit", info.features),
+                ("eos", kind == EngineKind::Eos),
+                ("eos_fit", kind == EngineKind::Eos),
             ] {
                 assert_eq!(face.get(key).is_some(), reported, "{name}: {key}");
             }
@@ -196,6 +201,16 @@ fn the_schema_tells_what_is_wrong() {
         (
             &format!("{tracked}/fit/projected/0"),
             json!([1.0, 2.0, 3.0]),
+        ),
+        (&format!("{tracked}/eos"), json!({"shape_coeffs": [1.0]})),
+        (&format!("{tracked}/eos/shape_coeffs/7"), json!("7")),
+        (&format!("{tracked}/eos/expression_coeffs/5"), json!(-0.5)),
+        (&format!("{tracked}/eos_fit/rotation"), json!([0.0, 1.0])),
+        (&format!("{tracked}/eos_fit/contour/0"), json!([1.0])),
+        (&format!("{tracked}/eos_fit/scale"), Json::Null),
+        (
+            &format!("{tracked}/eos_fit"),
+            json!({"failure": "no mood for it"}),
         ),
         (&format!("{tracked}/blendshapes_source"), json!("made up")),
     ];

@@ -317,6 +317,27 @@ fn what_no_package_has_may_be_missing() {
     assert!(text.contains("1 of the files could not"), "{text}");
 }
 
+/// Where it is fetched, and where it is there already; not of a file that did not come.
+#[test]
+fn what_is_not_for_commerce_says_so() {
+    let sandbox = Sandbox::offline();
+    let manifest = sandbox.path("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let licence = r#""licence": "research alone", "non_commercial": true"#;
+    fs::write(&manifest, text.replace(r#""licence": "CC0-1.0""#, licence)).unwrap();
+    let told = "Not for commercial use, by their licence: model.bin";
+    let text = said(&sandbox.fetch());
+    assert!(text.contains(", research alone"), "{text}");
+    assert!(!text.contains(told), "{text}");
+    sandbox.pip_delivers(GOOD);
+    for _ in 0..2 {
+        let output = sandbox.fetch();
+        assert_fetched(&sandbox, &output);
+        let text = said(&output);
+        assert!(text.contains(told), "{text}");
+    }
+}
+
 #[test]
 fn an_interrupted_download_leaves_nothing_half_written() {
     let sandbox = Sandbox::offline();
@@ -415,6 +436,11 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
         "mnv3_detection_opt.onnx",
         "lm_model0_opt.onnx",
         "mnv3_gaze32_split_opt.onnx",
+        "sfm_shape_3448.bin",
+        "expression_blendshapes_3448.bin",
+        "ibug_to_sfm.txt",
+        "sfm_model_contours.json",
+        "sfm_3448_edge_topology.json",
     ] {
         let finding = format!("✗ model file {model} not found");
         let remedy = format!("→ facetrack-setup fetch {model}");
@@ -424,11 +450,13 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
     }
     for part in [
         "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
+        "· Not for commercial use, by their licence: sfm_shape_3448.bin, expression_blendshapes_3448.bin",
         "✗ mediapipe: ",
         "✗ opencv-haar: ",
         "✗ opencv-yunet: ",
         "✗ opencv-yunet-pyfeat: ",
         "✗ openseeface: ",
+        "✗ eos: ",
         "✓ scripted: ",
     ] {
         assert!(said.contains(part), "{part:?} not in\n{said}");

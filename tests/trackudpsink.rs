@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use common::faces::{fitted_face, full_face};
+use common::faces::{fitted_face, full_face, morphable_face};
 use common::reports::{report, with_malformed_meta, with_report};
 use gst::prelude::*;
 use gst_check::Harness;
@@ -279,7 +279,7 @@ fn faces_of_other_engines_are_told_of_once_in_a_stream() {
     let mut sink = Sink::to(receiver.port());
     for stream in ["one", "two"] {
         for _ in 0..3 {
-            sink.push_faces(vec![full_face(1, 100.0), full_face(2, 300.0)]);
+            sink.push_faces(vec![full_face(1, 100.0), morphable_face(2, 300.0)]);
         }
         let warning = text(&sink.bus, gst::MessageType::Warning);
         assert!(

@@ -248,7 +248,7 @@ impl EngineError {
 choices! {
     /// Whether frames follow one another.
     pub enum RunningMode {
-        Video = "video": "frames follow one another: faces are followed, and searched for only when one is missing",
+        Video = "video": "frames follow one another: faces go on from where they were, and mediapipe and openseeface search only when one is missing",
         Image = "image": "every frame stands alone",
     }
 }

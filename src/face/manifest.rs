@@ -38,6 +38,9 @@ pub struct KnownFile {
     pub size: u64,
     /// Licence of the content, an SPDX identifier where there is one.
     pub licence: String,
+    /// Whether that forbids commercial use: it is told wherever the file is fetched or listed.
+    #[serde(default)]
+    pub non_commercial: bool,
     /// Where it can be had, in the order to try.
     pub sources: Vec<Source>,
     /// Networks in it, with their tensors.
@@ -213,10 +216,18 @@ mod tests {
     }
 
     #[test]
-    fn openseefaces_models_are_not_packaged() {
+    fn models_of_openseeface_and_eos_are_not_packaged() {
         for file in &manifest().files {
-            let packaged = file.family != "openseeface";
+            let packaged = !["openseeface", "eos"].contains(&file.family.as_str());
             assert_eq!(file.is_packaged(), packaged, "{}", file.name);
+        }
+    }
+
+    #[test]
+    fn a_licence_against_commerce_is_marked() {
+        for file in &manifest().files {
+            let forbids = file.licence.contains("non-commercial");
+            assert_eq!(file.non_commercial, forbids, "{}", file.name);
         }
     }
 

@@ -24,18 +24,26 @@ mod contours;
 mod correspondence;
 mod expression;
 mod fit;
+mod fitted;
 mod identity;
+#[cfg(test)]
+mod invented;
+mod landmarks;
 mod load;
 mod mapping;
+mod mesh;
 mod model;
 pub mod obj;
+mod observed;
 mod pose;
 mod shape;
 mod topology;
+mod turns;
 mod visibility;
 
 pub use contours::ModelContours;
-pub use fit::{Fit, FitSettings, Fitter};
+pub use fit::{FitSettings, Fitter};
+pub use fitted::Fit;
 pub use identity::Past;
 pub use load::load;
 pub use mapping::LandmarkMapping;
@@ -46,6 +54,9 @@ pub use topology::{Edge, EdgeTopology};
 /// Landmarks that a model is fitted to: iBUG's.
 pub const LANDMARKS: usize = 68;
 
+/// Most bytes of a small text file; the largest of eos' has 3 KB.
+const MAX_TEXT: usize = 1 << 20;
+
 /// Everything that a fit needs to know of faces. All indices in it are within bounds: [`FaceModel::new`] checks them.
 #[derive(Debug, Clone)]
 pub struct FaceModel {
@@ -54,6 +65,7 @@ pub struct FaceModel {
     mapping: LandmarkMapping,
     contours: ModelContours,
     topology: EdgeTopology,
+    landmark_vertices: [usize; LANDMARKS],
 }
 
 impl FaceModel {
@@ -61,7 +73,7 @@ impl FaceModel {
     ///
     /// # Errors
     /// Says which part does not fit the shape model: an expression with another number of vertices, a vertex or triangle
-    /// that is not there, a landmark beyond [`LANDMARKS`].
+    /// that is not there, a landmark beyond [`LANDMARKS`], an edge that its triangles do not have.
     pub fn new(
         shape: ShapeModel,
         expressions: Vec<Expression>,
@@ -69,7 +81,14 @@ impl FaceModel {
         contours: ModelContours,
         topology: EdgeTopology,
     ) -> Result<Self, String> {
+        shape.check()?;
+        let part = |name: &'static str| move |reason| format!("{name}: {reason}");
+        Expression::check(&expressions, &shape).map_err(part("the expressions"))?;
+        mapping.check(&shape).map_err(part("the landmarks"))?;
+        contours.check(&shape).map_err(part("the contours"))?;
+        topology.check(&shape).map_err(part("the edges"))?;
         Ok(Self {
+            landmark_vertices: landmarks::landmark_vertices(&shape, &mapping),
             shape,
             expressions,
             mapping,
@@ -93,6 +112,13 @@ impl FaceModel {
         &self.mapping
     }
 
+    /// The vertex of each landmark on a fitted mesh, those of the outline aside, which differ from fit to fit: the mapping's,
+    /// where it has one. The inner corners of the mouth, which eos' mapping leaves out, are the vertices of the upper lip next
+    /// to the corners of the mesh's opening; a landmark that is then left takes the vertex of the nearest one in number.
+    pub fn landmark_vertices(&self) -> &[usize; LANDMARKS] {
+        &self.landmark_vertices
+    }
+
     /// Vertices of the mean face's outline.
     pub fn contours(&self) -> &ModelContours {
         &self.contours
@@ -103,3 +129,6 @@ impl FaceModel {
         &self.topology
     }
 }
+
+#[cfg(test)]
+mod tests;

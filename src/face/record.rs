@@ -15,6 +15,7 @@ mod dense;
 mod detail;
 mod jsonl;
 mod metadata;
+mod morphable;
 mod number;
 mod object;
 mod profile;

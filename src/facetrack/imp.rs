@@ -14,13 +14,16 @@
  * * `opencv-yunet-pyfeat`: YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
  * * `openseeface`: what OpenSeeFace measures: 66 landmarks, gaze, head pose and 14 features, and the blendshapes that follow
  *   from them.
+ * * `eos`: a 3-D morphable model fitted to every face as eos does it: shape, expression, pose, 68 landmarks of the fitted
+ *   mesh and, with #GstFaceTrack:mesh, all of its vertices. The model, which is the Surrey Face Model, is not for commercial
+ *   use.
  * * `opencv-haar`: boxes of OpenCV's cascade classifier; needs no ONNX Runtime.
  * * `scripted`: faces by script, without a model.
  *
- * None of them needs OpenCV, MediaPipe or Python. #GstFaceTrack:capabilities tells what is measured before the element runs. Models and
- * ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded: what is missing is an
- * error that names the path and the remedy. Options without a value of their own take their default from the
- * environment, read at the same time.
+ * None of them needs OpenCV, MediaPipe, eos or Python. #GstFaceTrack:capabilities tells what is measured before the
+ * element runs. Models and ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded:
+ * what is missing is an error that names the path and the remedy. Options without a value of their own take their
+ * default from the environment, read at the same time.
  *
  * With #GstFaceTrack:post-messages the element posts element messages named `facetrack` with the fields `event`
  * (`face-entered`, `face-left`, `frame`), `pts`, `running-time`, and `id` of the face, or `status`, `faces` and `ids` of
@@ -32,6 +35,10 @@
  * the file is read from NULL to READY, where there is one, and written at the end of the stream, from PAUSED to READY and
  * when the stream fails. A file that is damaged or can't be written is an error before the first frame; one that can't be
  * written any more is a warning. The action signal #GstFaceTrack::reset-calibration starts anew with the next frame.
+ *
+ * `eos` finds faces as `opencv-yunet-pyfeat` does. A face's shape is shared over its frames unless #GstFaceTrack:identity is
+ * `per-frame`. A face that no model could be fitted to is reported with the reason, and with its landmarks as they were
+ * measured.
  *
  * A discontinuity, a flush, another segment and other caps make it forget the frames before. Buffers with the flag
  * GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
@@ -57,6 +64,11 @@
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=openseeface calibration-file=faces.json ! trackjsonsink location=video.json verbose=true
  * ]|
  * Writes landmarks, gaze, pose and features, and keeps what was learned of the face for the next video.
+ *
+ * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=eos ! trackjsonsink location=video.json verbose=true
+ * ]|
+ * Writes shape and expression of every face as coefficients of the Surrey Face Model.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
@@ -390,6 +402,7 @@ fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
     match option.name {
         "running-mode" => properties::choice_spec::<super::RunningMode>(option),
         "pnp-points" => properties::choice_spec::<super::PnpPoints>(option),
+        "identity" => properties::choice_spec::<super::Identity>(option),
         "smoothing" => properties::choice_spec::<super::Smoothing>(option),
         "tracker" => properties::choice_spec::<super::Tracker>(option),
         "device" => properties::choice_spec::<super::Device>(option),

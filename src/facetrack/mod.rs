@@ -38,7 +38,7 @@ pub enum RunningMode {
     /// Frames follow one another.
     #[default]
     #[enum_value(
-        name = "frames follow one another: faces are followed, and searched for only when one is missing",
+        name = "frames follow one another: faces go on from where they were, and mediapipe and openseeface search only when one is missing",
         nick = "video"
     )]
     Video,
@@ -62,6 +62,23 @@ pub enum PnpPoints {
     /// Those of all landmarks.
     #[enum_value(name = "the points of all landmarks", nick = "all")]
     All,
+}
+
+/// Values of the property `identity`: [`crate::face::engine::eos::Identity`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+#[repr(i32)]
+#[enum_type(name = "GstFaceTrackIdentity")]
+pub enum Identity {
+    /// All frames of the face so far.
+    #[default]
+    #[enum_value(
+        name = "all frames of the face so far: its shape comes to rest",
+        nick = "running"
+    )]
+    Running,
+    /// Each frame by itself.
+    #[enum_value(name = "each frame by itself, as eos does", nick = "per-frame")]
+    PerFrame,
 }
 
 /// Values of the property `smoothing`: [`crate::face::options::facetrack::Smoothing`].

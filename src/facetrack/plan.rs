@@ -102,7 +102,10 @@ impl Plan {
                 max_size: Some(options.get("max-size")).filter(|&size: &usize| size > 0),
             },
             jaw_open_scale: options.get("jaw-open-scale"),
-            eos: eos::Settings::default(),
+            eos: eos::Settings {
+                identity: options.get("identity"),
+                mesh: options.get("mesh"),
+            },
             insightface: insightface::Settings::default(),
             placement: Placement::Cpu,
             openseeface: openseeface::Settings {
@@ -243,6 +246,21 @@ mod tests {
         Value::Text(word.to_owned())
     }
 
+    /// A `value` that `variable` can't have is told, and changes nothing.
+    fn assert_warns(engine: &str, variable: &'static str, value: &str, option: &str) {
+        let chosen = ("STEP5_TRACKING_ENGINE", engine.to_owned());
+        let env = HashMap::from([chosen, (variable, value.to_owned())]);
+        let settings = Settings::new(FACETRACK);
+        let (given, warnings) = Plan::new(&settings, &Environment(env)).expect("an engine");
+        let [warning] = warnings.as_slice() else {
+            panic!("{variable}: {warnings:?}");
+        };
+        assert_eq!((warning.variable, warning.option), (variable, option));
+        let usual = plan(&[("engine", text(engine))], &[]);
+        assert_eq!(given.setup, usual.setup, "{variable}");
+        assert_eq!(given.live, usual.live, "{variable}");
+    }
+
     #[test]
     fn defaults_are_those_of_the_domain() {
         let plan = plan(&[], &[]);
@@ -326,17 +344,7 @@ mod tests {
             ("STEP5_OPENSEEFACE_MODEL_ID", "5", "landmark-model"),
             ("STEP5_OPENSEEFACE_MODEL_ID", "best", "landmark-model"),
         ] {
-            let engine = ("STEP5_TRACKING_ENGINE", "openseeface".to_owned());
-            let env = HashMap::from([engine, (variable, value.to_owned())]);
-            let settings = Settings::new(FACETRACK);
-            let (given, warnings) = Plan::new(&settings, &Environment(env)).expect("an engine");
-            let [warning] = warnings.as_slice() else {
-                panic!("{variable}: {warnings:?}");
-            };
-            assert_eq!((warning.variable, warning.option), (variable, option));
-            let usual = plan(&[("engine", text("openseeface"))], &[]);
-            assert_eq!(given.setup, usual.setup, "{variable}");
-            assert_eq!(given.live, usual.live, "{variable}");
+            assert_warns("openseeface", variable, value, option);
         }
     }
 
@@ -352,6 +360,75 @@ mod tests {
     }
 
     #[test]
+    fn the_environment_reaches_eos() {
+        let plan = plan(
+            &[],
+            &[
+                ("STEP5_TRACKING_ENGINE", "EOS"),
+                ("STEP5_EOS_MAX_FACES", "2"),
+                ("STEP5_EOS_MAX_WIDTH", "800"),
+                ("STEP5_EOS_FIT_EVERY_N", "3"),
+                ("STEP5_EOS_JAWOPEN_SCALE", "1.5"),
+                ("STEP5_EOS_MODELS_DIR", "/models"),
+                ("STEP5_EOS_SFM_MODEL_PATH", "/shapes.bin"),
+                ("STEP5_YUNET_MODEL_PATH", "/yunet.onnx"),
+                ("STEP5_FACEMESH_ONNX_PATH", "/face.task"),
+                // Of other engines.
+                ("STEP5_YUNET_MAX_WIDTH", "320"),
+                ("STEP5_OPENSEEFACE_DETECT_EVERY_N", "7"),
+                ("STEP5_OPENSEEFACE_MODEL_ID", "1"),
+            ],
+        );
+        let config = &plan.setup.config;
+        assert_eq!(plan.setup.kind, EngineKind::Eos);
+        assert_eq!(config.max_faces, Some(2));
+        assert_eq!(config.detect_max_width, Some(800));
+        assert_eq!(config.jaw_open_scale, 1.5);
+        assert_eq!(config.models_dir, Some("/models".into()));
+        assert_eq!(config.model, Some("/shapes.bin".into()));
+        assert_eq!(config.detector_model, Some("/yunet.onnx".into()));
+        assert_eq!(config.landmark_model, Some("/face.task".into()));
+        assert_eq!(plan.live.tuning.inference_interval, 3);
+    }
+
+    #[test]
+    fn what_eos_can_not_understand_warns() {
+        for (variable, value, option) in [
+            ("STEP5_EOS_MAX_FACES", "-1", "max-faces"),
+            ("STEP5_EOS_MAX_WIDTH", "wide", "detect-max-width"),
+            ("STEP5_EOS_FIT_EVERY_N", "0", "inference-interval"),
+            ("STEP5_EOS_JAWOPEN_SCALE", "nan", "jaw-open-scale"),
+        ] {
+            assert_warns("eos", variable, value, option);
+        }
+    }
+
+    #[test]
+    fn defaults_of_eos_are_those_of_the_domain() {
+        let plan = plan(&[("engine", text("eos"))], &[]);
+        let config = EngineConfig {
+            detect_max_width: Some(eos::MAX_WIDTH),
+            ..EngineConfig::default()
+        };
+        assert_eq!(plan.setup.config, config);
+        assert_eq!(plan.live.tuning.smoothing, None);
+    }
+
+    #[test]
+    fn what_eos_alone_can_be_told_reaches_it() {
+        let set = [
+            ("engine", text("eos")),
+            ("identity", text("per-frame")),
+            ("mesh", Value::Bool(true)),
+        ];
+        let told = eos::Settings {
+            identity: eos::Identity::PerFrame,
+            mesh: true,
+        };
+        assert_eq!(plan(&set, &[]).setup.config.eos, told);
+    }
+
+    #[test]
     fn each_engine_has_its_own_defaults() {
         for kind in EngineKind::ALL {
             let plan = plan(&[("engine", text(kind.name()))], &[]);
@@ -363,6 +440,7 @@ mod tests {
             ("mediapipe", 0),
             ("opencv-yunet", YUNET_MAX_WIDTH),
             ("opencv-yunet-pyfeat", YUNET_MAX_WIDTH),
+            ("eos", eos::MAX_WIDTH),
         ] {
             let plan = plan(&[("engine", text(engine))], &[]);
             assert_eq!(plan.setup.config.detect_max_width, Some(width), "{engine}");
@@ -393,7 +471,7 @@ mod tests {
         let error = Plan::new(&settings, &Environment::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown engine \"dlib\", `engine` is one of: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, scripted"
+            "unknown engine \"dlib\", `engine` is one of: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, scripted"
         );
     }
 
@@ -419,6 +497,7 @@ mod tests {
         for (option, word) in [
             ("running-mode", "image"),
             ("pnp-points", "all"),
+            ("identity", "per-frame"),
             ("tracker", "iou"),
             ("device", "cuda"),
         ] {

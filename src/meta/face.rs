@@ -2,12 +2,16 @@
 //! One face as a structure.
 
 use super::MetaError;
-use super::fields::{Fields, Scale, bytes_from_floats, bytes_from_points, malformed, over, times};
+use super::fields::{
+    Fields, Scale, bytes_from_floats, bytes_from_landmarks, bytes_from_points, malformed,
+    names_from, over,
+};
 use super::fit::{fit_from_structure, structure_from_fit};
+use super::morphable::{morphable_from_structure, structure_from_morphable};
 use crate::face::blendshape::{BlendshapeSource, Blendshapes};
 use crate::face::geometry::Rect;
 use crate::face::observation::{
-    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin, Pupil,
+    Features, Gaze, HeadPose, LandmarkScheme, Landmarks, Observation, Origin, Pupil,
 };
 use crate::face::report::TrackedFace;
 
@@ -26,7 +30,7 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
     }
     if let Some(landmarks) = &face.landmarks {
         fields.set("landmark-scheme", landmarks.scheme.name());
-        fields.set("landmarks", landmark_bytes(&landmarks.points, scale));
+        fields.set("landmarks", bytes_from_landmarks(&landmarks.points, scale));
         if !landmarks.confidences.is_empty() {
             let confidences = landmarks.confidences.iter().copied();
             fields.set("landmark-confidences", bytes_from_floats(confidences));
@@ -53,6 +57,9 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
     }
     if let Some(fit) = &face.fit {
         fields.set("fit", structure_from_fit(fit, scale));
+    }
+    if let Some(morphable) = &face.morphable {
+        fields.set("morphable", structure_from_morphable(morphable, scale));
     }
     fields
 }
@@ -84,7 +91,9 @@ pub(super) fn face_from_structure(
         fit: fields.optional("fit", |fields, name| {
             fit_from_structure(fields.structure(name)?, scale)
         })?,
-        morphable: None,
+        morphable: fields.optional("morphable", |fields, name| {
+            morphable_from_structure(fields.structure(name)?, scale)
+        })?,
         features: fields.optional("features", Fields::vector)?.map(Features),
         contour: None,
         attributes: None,
@@ -94,28 +103,12 @@ pub(super) fn face_from_structure(
     Ok(TrackedFace { id, face })
 }
 
-fn landmark_bytes(points: &[Landmark], scale: Scale) -> gst::glib::Bytes {
-    bytes_from_floats(
-        points
-            .iter()
-            .flat_map(|p| [over(p.x, scale.x), over(p.y, scale.y), over(p.z, scale.x)]),
-    )
-}
-
 fn landmarks_from_fields(
     fields: Fields<'_>,
     name: &str,
     scale: Scale,
 ) -> Result<Landmarks, MetaError> {
-    let points: Vec<_> = fields
-        .floats::<3>(name)?
-        .into_iter()
-        .map(|[x, y, z]| Landmark {
-            x: times(x, scale.x),
-            y: times(y, scale.y),
-            z: times(z, scale.x),
-        })
-        .collect();
+    let points: Vec<_> = fields.landmarks(name, scale)?.collect();
     let scheme = fields.named("landmark-scheme", LandmarkScheme::from_name)?;
     let confidences = fields.optional("landmark-confidences", |fields, name| {
         let scores = fields.values(name)?;
@@ -132,18 +125,14 @@ fn landmarks_from_fields(
 
 fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes, MetaError> {
     let values = fields.values(name)?;
-    let names: Vec<String> = fields
-        .text("blendshape-names")?
-        .split_terminator(',')
-        .map(str::to_owned)
-        .collect();
+    let names = names_from(fields.text("blendshape-names")?);
     if names.len() != values.len() {
         return Err(malformed(name));
     }
     let source = fields.optional("blendshape-source", |fields, name| {
         fields.named(name, BlendshapeSource::from_name)
     })?;
-    Ok(Blendshapes::new(names.into(), values).from_source(source.unwrap_or_default()))
+    Ok(Blendshapes::new(names, values).from_source(source.unwrap_or_default()))
 }
 
 fn pose_from_fields(fields: Fields<'_>, name: &str) -> Result<HeadPose, MetaError> {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Typed access to a structure that somebody else may have written.
 
+use std::sync::Arc;
+
 use gst::glib;
 
 use super::MetaError;
 use crate::face::geometry::Point;
+use crate::face::observation::Landmark;
 
 /// Pixels of the analysed frame for each unit of a normalised coordinate.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +104,20 @@ impl<'a> Fields<'a> {
         Ok(points.map(|[x, y]| scale.point(x, y)).collect())
     }
 
+    /// Points with a depth, px.
+    pub(super) fn landmarks(
+        self,
+        name: &str,
+        scale: Scale,
+    ) -> Result<impl Iterator<Item = Landmark>, MetaError> {
+        let points = self.floats::<3>(name)?.into_iter();
+        Ok(points.map(move |[x, y, z]| Landmark {
+            x: times(x, scale.x),
+            y: times(y, scale.y),
+            z: times(z, scale.x),
+        }))
+    }
+
     /// What `read` makes of a field; `None` where there is no such field.
     pub(super) fn optional<T>(
         self,
@@ -131,6 +148,20 @@ pub(super) fn bytes_from_points(points: &[Point], scale: Scale) -> glib::Bytes {
             .iter()
             .flat_map(|p| [over(p.x, scale.x), over(p.y, scale.y)]),
     )
+}
+
+/// Points with a depth as a field holds them: x, y, z of each, normalised.
+pub(super) fn bytes_from_landmarks(points: &[Landmark], scale: Scale) -> glib::Bytes {
+    bytes_from_floats(
+        points
+            .iter()
+            .flat_map(|p| [over(p.x, scale.x), over(p.y, scale.y), over(p.z, scale.x)]),
+    )
+}
+
+/// Names that a field holds, separated by commas.
+pub(super) fn names_from(text: &str) -> Arc<[String]> {
+    text.split_terminator(',').map(str::to_owned).collect()
 }
 
 pub(super) fn over(pixels: f32, scale: f64) -> f32 {

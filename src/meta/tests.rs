@@ -4,8 +4,8 @@ use super::*;
 use crate::face::blendshape::{BlendshapeSource, Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::face::geometry::Point;
 use crate::face::observation::{
-    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Origin,
-    Pupil,
+    Features, FitFailure, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit,
+    MorphableFit, Observation, Origin, Pupil,
 };
 
 const WIDTH: u32 = 1920;
@@ -66,7 +66,7 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
             },
         }),
         fit: Some(fit(seed)),
-        morphable: None,
+        morphable: Some(Ok(morphable(seed))),
         features: Some(Features(std::array::from_fn(|i| 0.1 * i as f32 - seed))),
         ..Observation::from_bbox(Rect::new(0.0, 0.0, 0.0, 0.0))
     };
@@ -93,6 +93,39 @@ fn fit(seed: f32) -> ModelFit {
         projected: (0..5)
             .map(|i| Point::new(i as f32 * 101.3, 7.7 * seed))
             .collect(),
+    }
+}
+
+/// With every vertex of the Surrey Face Model.
+fn morphable(seed: f32) -> MorphableFit {
+    let names = [
+        "anger",
+        "disgust",
+        "fear",
+        "happiness",
+        "sadness",
+        "surprise",
+    ];
+    MorphableFit {
+        shape: (0..63).map(|i| (i as f32 - 30.3) * 0.07 * seed).collect(),
+        expression: (0..6).map(|i| i as f32 * 0.13 * seed).collect(),
+        expression_names: names.map(str::to_owned).into(),
+        rotation: [0.1, -0.7 * seed, 0.01, 0.7],
+        origin: Point::new(-31.7 * seed, 407.3),
+        scale: 1.37 * seed,
+        residual: 2.13 * seed,
+        contour: (0..15)
+            .map(|i| Point::new(i as f32 * 33.3, 500.1 - i as f32 * seed))
+            .collect(),
+        mesh: Some(
+            (0..3448)
+                .map(|i| Landmark {
+                    x: 300.1 + i as f32 * 0.1 * seed,
+                    y: i as f32 * 0.3 - 50.7,
+                    z: 40.3 - i as f32 / 37.0,
+                })
+                .collect(),
+        ),
     }
 }
 
@@ -130,11 +163,7 @@ fn assert_same(actual: &FrameReport, expected: &FrameReport) {
     for (actual, expected) in std::iter::zip(&mut rounded.faces, &expected.faces) {
         let (actual, expected) = (&mut actual.face, &expected.face);
         if let (Some(a), Some(e)) = (&mut actual.landmarks, &expected.landmarks) {
-            for (a, e) in std::iter::zip(&mut a.points, &e.points) {
-                for (a, e) in [(&mut a.x, e.x), (&mut a.y, e.y), (&mut a.z, e.z)] {
-                    snap(a, e);
-                }
-            }
+            snap_landmarks(&mut a.points, &e.points);
         }
         snap_points(&mut actual.key_points, &expected.key_points);
         if let (Some(a), Some(e)) = (&mut actual.gaze, &expected.gaze) {
@@ -145,8 +174,29 @@ fn assert_same(actual: &FrameReport, expected: &FrameReport) {
         if let (Some(a), Some(e)) = (&mut actual.fit, &expected.fit) {
             snap_points(&mut a.projected, &e.projected);
         }
+        if let (Some(Ok(a)), Some(Ok(e))) = (&mut actual.morphable, &expected.morphable) {
+            snap_morphable(a, e);
+        }
     }
     assert_eq!(&rounded, expected);
+}
+
+fn snap_morphable(actual: &mut MorphableFit, expected: &MorphableFit) {
+    snap_points(std::slice::from_mut(&mut actual.origin), &[expected.origin]);
+    snap_points(&mut actual.contour, &expected.contour);
+    if let (Some(a), Some(e)) = (&mut actual.mesh, &expected.mesh) {
+        let mut mesh = a.to_vec();
+        snap_landmarks(&mut mesh, e);
+        *a = mesh.into();
+    }
+}
+
+fn snap_landmarks(actual: &mut [Landmark], expected: &[Landmark]) {
+    for (a, e) in std::iter::zip(actual, expected) {
+        for (a, e) in [(&mut a.x, e.x), (&mut a.y, e.y), (&mut a.z, e.z)] {
+            snap(a, e);
+        }
+    }
 }
 
 fn snap_points(actual: &mut [Point], expected: &[Point]) {
@@ -179,10 +229,32 @@ fn reports_come_back_as_they_went() {
         points: vec![],
         projected: vec![],
     });
+    let mut without_mesh = bare_face();
+    without_mesh.face.morphable = Some(Ok(MorphableFit {
+        mesh: None,
+        ..morphable(0.9)
+    }));
+    let mut of_another_model = bare_face();
+    of_another_model.face.morphable = Some(Ok(MorphableFit {
+        shape: vec![],
+        expression: vec![],
+        expression_names: Arc::new([]),
+        contour: vec![],
+        mesh: Some(Arc::new([])),
+        ..morphable(0.9)
+    }));
+    let unfitted = FitFailure::ALL.map(|failure| {
+        let mut face = bare_face();
+        face.face.morphable = Some(Err(failure));
+        face
+    });
     let cases = [
         report(vec![]),
         report(vec![bare_face()]),
         report(vec![failed_fit]),
+        report(vec![without_mesh]),
+        report(vec![of_another_model]),
+        report(unfitted.into()),
         report(vec![
             full_face(1, 0.7),
             bare_face(),
@@ -232,7 +304,91 @@ fn what_is_no_point_is_lossless() {
             ..face.fit.clone().expect("a fit")
         };
         assert_eq!(in_space(back), in_space(case));
+        let coefficients = |face: &Observation| MorphableFit {
+            origin: Point::default(),
+            contour: vec![],
+            mesh: None,
+            ..morphable_of(face)
+        };
+        assert_eq!(coefficients(back), coefficients(case));
     }
+}
+
+fn morphable_of(face: &Observation) -> MorphableFit {
+    let fit = face.morphable.clone().expect("a fit");
+    fit.expect("no failure")
+}
+
+/// As a reader does it that shows the picture twice as wide and three times as high.
+#[test]
+fn a_fitted_model_is_the_same_part_of_the_picture_at_every_size() {
+    let mut case = report(vec![bare_face()]);
+    let fit = MorphableFit {
+        origin: Point::new(480.0, 270.0),
+        scale: 1.5,
+        residual: 3.0,
+        contour: vec![Point::new(960.0, 540.0)],
+        mesh: Some(Arc::new([Landmark {
+            x: 240.0,
+            y: 135.0,
+            z: -60.0,
+        }])),
+        ..morphable(0.7)
+    };
+    case.faces[0].face.morphable = Some(Ok(fit.clone()));
+    let shown = read_changed(&case, |record| {
+        record.set("width", 2 * WIDTH);
+        record.set("height", 3 * HEIGHT);
+    });
+    let shown = morphable_of(&shown.expect("a report").faces[0].face);
+    let want = MorphableFit {
+        origin: Point::new(960.0, 810.0),
+        scale: 3.0,
+        residual: 6.0,
+        contour: vec![Point::new(1920.0, 1620.0)],
+        mesh: Some(Arc::new([Landmark {
+            x: 480.0,
+            y: 405.0,
+            z: -120.0,
+        }])),
+        ..fit
+    };
+    assert_eq!(shown, want);
+}
+
+/// A mesh is some 40 kB: who copies a buffer shares its bytes.
+#[test]
+fn a_mesh_is_written_once() {
+    let buffer = buffer_with(&report(vec![full_face(1, 0.7)]));
+    let copy = buffer.copy();
+    let [original, copied] = [&buffer, &copy].map(|buffer| {
+        let meta = CustomMeta::from_buffer(buffer, FaceTrackMeta::NAME).expect("attached");
+        let face: gst::Structure = meta.structure().get("face-0").expect("a face");
+        let fit: gst::Structure = face.get("morphable").expect("a fit");
+        let mesh: glib::Bytes = fit.get("mesh").expect("a mesh");
+        (mesh.as_ptr(), mesh.len())
+    });
+    assert_eq!(original, copied);
+    assert_eq!(original.1, 3448 * 3 * 4);
+}
+
+/// Who makes a record may not know; who reads it decides.
+#[test]
+fn numbers_that_are_not_finite_come_back_as_they_went() {
+    let mut face = bare_face();
+    face.face.morphable = Some(Ok(MorphableFit {
+        shape: vec![f32::NAN],
+        origin: Point::new(f32::INFINITY, f32::NAN),
+        scale: f32::NAN,
+        residual: f32::NEG_INFINITY,
+        ..morphable(0.7)
+    }));
+    let buffer = buffer_with(&report(vec![face]));
+    let back = FaceTrackMeta::read(&buffer).expect("a report");
+    let back = morphable_of(&back.faces[0].face);
+    assert!(back.shape[0].is_nan() && back.scale.is_nan() && back.origin.y.is_nan());
+    assert_eq!(back.origin.x, f32::INFINITY);
+    assert_eq!(back.residual, f32::NEG_INFINITY);
 }
 
 /// As one that an older plugin wrote.
@@ -351,6 +507,50 @@ fn malformed_metadata_is_told_and_never_panics() {
     for (field, spoil) in in_face {
         let error = read_spoilt(&whole, |record| in_first_face(record, spoil));
         assert_eq!(error, Some(MetaError::Malformed(field.to_owned())));
+    }
+}
+
+/// What somebody else may have made of a fitted model.
+#[test]
+fn a_malformed_fitted_model_is_told() {
+    let whole = report(vec![full_face(1, 0.7)]);
+    type Spoil = fn(&mut gst::StructureRef);
+    let cases: [(&str, Spoil); 19] = [
+        ("failure", |s| s.set("failure", "tired")),
+        ("failure", |s| s.set("failure", 1i32)),
+        ("shape", |s| s.remove_field("shape")),
+        ("shape", |s| s.set("shape", bytes(63 * 4 - 1))),
+        ("shape", |s| s.set("shape", "round")),
+        ("expression", |s| s.set("expression", bytes(5 * 4))),
+        ("expression", |s| s.set("expression-names", "joy")),
+        ("expression-names", |s| s.remove_field("expression-names")),
+        ("rotation", |s| s.set("rotation", bytes(12))),
+        ("rotation", |s| s.set("rotation", bytes(32))),
+        ("origin", |s| s.set("origin", bytes(4))),
+        ("origin", |s| s.remove_field("origin")),
+        ("scale", |s| s.set("scale", 1i32)),
+        ("scale", |s| s.remove_field("scale")),
+        ("residual", |s| s.remove_field("residual")),
+        ("contour", |s| s.set("contour", bytes(12))),
+        ("contour", |s| s.remove_field("contour")),
+        ("mesh", |s| s.set("mesh", bytes(3448 * 4))),
+        ("mesh", |s| s.set("mesh", None::<glib::Bytes>)),
+    ];
+    for (field, spoil) in cases {
+        let error = read_spoilt(&whole, |record| {
+            in_first_face(record, |face| {
+                let mut fit: gst::Structure = face.get("morphable").expect("a fit");
+                spoil(&mut fit);
+                face.set("morphable", fit);
+            });
+        });
+        assert_eq!(error, Some(MetaError::Malformed(field.to_owned())));
+    }
+    for spoil in [(|s| s.set("morphable", "soft")) as Spoil, |s| {
+        s.set("morphable", None::<gst::Structure>)
+    }] {
+        let error = read_spoilt(&whole, |record| in_first_face(record, spoil));
+        assert_eq!(error, Some(MetaError::Malformed("morphable".to_owned())));
     }
 }
 

@@ -2,10 +2,13 @@
 //! Faces as engines report them.
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use gstfacetrack::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
+use std::sync::Arc;
+
+use gstfacetrack::face::blendshape::{BlendshapeSource, Blendshapes, MEDIAPIPE_CHANNELS};
 use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::observation::{
-    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil,
+    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, MorphableFit,
+    Observation, Pupil,
 };
 use gstfacetrack::face::report::TrackedFace;
 
@@ -64,6 +67,7 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
         points: vec![[0.5, -0.25, 0.125]; 482],
         projected: vec![Point::new(x + 40.25, 160.5); 3],
     });
+    face.morphable = Some(Ok(morphable(x)));
     tracked
 }
 
@@ -95,9 +99,62 @@ pub fn fitted_face(id: u32, x: f32) -> TrackedFace {
             projected: Vec::new(),
         }),
         key_points: Vec::new(),
+        morphable: None,
         ..full_face(id, x).face
     };
     tracked
+}
+
+/// A face as eos' engine reports it, with its mesh.
+pub fn morphable_face(id: u32, x: f32) -> TrackedFace {
+    let mut tracked = face(id, x);
+    let points = (0..68).map(|i| Landmark {
+        x: x + i as f32 * 1.25,
+        y: 120.5 + i as f32 * 1.5,
+        z: 0.25 * i as f32 - 8.0,
+    });
+    let jaw_open = Blendshapes::new(Arc::new(["jawOpen".to_owned()]), vec![0.25]);
+    let full = full_face(id, x).face;
+    tracked.face = Observation {
+        confidence: full.confidence,
+        landmarks: Some(Landmarks::new(LandmarkScheme::Ibug68, points.collect())),
+        key_points: full.key_points[..5].to_vec(),
+        blendshapes: Some(jaw_open.from_source(BlendshapeSource::Derived)),
+        pose: full.pose,
+        morphable: full.morphable,
+        ..tracked.face
+    };
+    tracked
+}
+
+/// A fit of the Surrey Face Model.
+pub fn morphable(x: f32) -> MorphableFit {
+    let names = [
+        "anger",
+        "disgust",
+        "fear",
+        "happiness",
+        "sadness",
+        "surprise",
+    ];
+    let vertices = (0..3448).map(|i| Landmark {
+        x: x + i as f32 / 64.0,
+        y: 120.5 + i as f32 / 32.0,
+        z: 20.0 - i as f32 / 64.0,
+    });
+    MorphableFit {
+        shape: (0..63).map(|i| 1.0 / (i as f32 - 31.5)).collect(),
+        expression: (0..6).map(|i| i as f32 / 7.0).collect(),
+        expression_names: names.map(str::to_owned).into(),
+        rotation: [0.5, -0.5, 0.5, 0.5],
+        origin: Point::new(x + 40.25, 160.5),
+        scale: 0.1 + 0.2,
+        residual: 1.250_4,
+        contour: (0..15)
+            .map(|i| Point::new(x + i as f32 * 5.0, 180.25))
+            .collect(),
+        mesh: Some(vertices.collect()),
+    }
 }
 
 fn pupil(x: f32, confidence: f32) -> Pupil {

@@ -8,6 +8,8 @@ use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::observation::{Features, LandmarkScheme, Observation};
 use serde::Deserialize;
 
+use crate::recording::angle;
+
 /// Landmarks of a face; the pupils follow them in recordings.
 pub const LANDMARKS: usize = 66;
 
@@ -94,14 +96,4 @@ impl Found {
         let ([ax, ay], [bx, by]) = (self.landmarks[a], self.landmarks[b]);
         (ax - bx).hypot(ay - by)
     }
-}
-
-/// Angle between two rotations, degrees.
-pub fn angle(a: [f32; 4], b: [f32; 4]) -> f32 {
-    let distance = |sign: f32| -> f32 {
-        let squares = a.iter().zip(b).map(|(a, b)| (a - sign * b).powi(2));
-        squares.sum::<f32>().sqrt()
-    };
-    let chord = distance(1.0).min(distance(-1.0));
-    4.0 * (chord / 2.0).min(1.0).asin().to_degrees()
 }

@@ -85,6 +85,27 @@ impl Face {
     }
 }
 
+/// Angle between two rotations as unit quaternions, degrees.
+pub fn angle(a: [f32; 4], b: [f32; 4]) -> f32 {
+    let distance = |sign: f32| -> f32 {
+        let squares = a.iter().zip(b).map(|(a, b)| (a - sign * b).powi(2));
+        squares.sum::<f32>().sqrt()
+    };
+    let chord = distance(1.0).min(distance(-1.0));
+    4.0 * (chord / 2.0).min(1.0).asin().to_degrees()
+}
+
+/// Pearson's correlation of the pairs that `a` and `b` make.
+pub fn correlation(a: &[f32], b: &[f32]) -> f32 {
+    let centred = |values: &[f32]| -> Vec<f32> {
+        let middle = mean(values);
+        values.iter().map(|value| value - middle).collect()
+    };
+    let (a, b) = (centred(a), centred(b));
+    let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
+}
+
 /// The mean; 0 of nothing.
 pub fn mean(values: &[f32]) -> f32 {
     values.iter().sum::<f32>() / values.len().max(1) as f32

@@ -62,14 +62,20 @@ impl Files {
         })
     }
 
+    /// Whether the models of a family are there; says so otherwise.
+    pub fn have(&self, family: &str) -> bool {
+        let there = !self.without.iter().any(|missing| missing == family);
+        if !there {
+            eprintln!("SKIPPED: models of {family} are missing");
+        }
+        there
+    }
+
     /// Whether the models of the engine in `command` are there; says so otherwise.
     fn are_enough_for(&self, command: &str) -> bool {
-        let lacks = |family: &&String| command.contains(&format!("engine={family}"));
-        let missing = self.without.iter().find(lacks);
-        if let Some(family) = missing {
-            eprintln!("SKIPPED: models of {family} are missing: {command}");
-        }
-        missing.is_none()
+        let lacking = self.without.iter();
+        let mut wanted = lacking.filter(|family| command.contains(&format!("engine={family}")));
+        wanted.all(|family| self.have(family))
     }
 
     /// `tool`, finding models and runtime.

@@ -10,7 +10,7 @@ use gstfacetrack::face::manifest::{self, KnownFile, Manifest, Source};
 use thiserror::Error;
 
 use crate::store::{self, State, Store, StoreError};
-use crate::{places, size, source};
+use crate::{places, size, source, terms};
 
 /// Why a file is not in place.
 #[derive(Debug, Error)]
@@ -57,6 +57,13 @@ pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
         if !ensure(&store, file, &step)? {
             missing.push(*file);
         }
+    }
+    let there = files
+        .iter()
+        .copied()
+        .filter(|file| !missing.iter().any(|missing| missing.name == file.name));
+    if let Some(terms) = terms::not_for_commerce(there) {
+        println!("{terms}");
     }
     let (needed, spared): (Vec<_>, Vec<_>) = missing
         .into_iter()

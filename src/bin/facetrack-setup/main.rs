@@ -14,6 +14,7 @@ mod report;
 mod size;
 mod source;
 mod store;
+mod terms;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -31,12 +31,13 @@ use detector::Detector;
 use landmarks::Face;
 use roi::associate;
 
+pub use landmarks::LandmarkDetector;
 #[cfg(feature = "onnx")]
 pub use load::load;
 #[cfg(feature = "onnx")]
-pub(super) use load::load_mesh;
-pub(super) use mesh::FaceMesh;
+pub(super) use load::{load_landmarks, load_mesh};
 pub use mesh::MeshParts;
+pub(super) use mesh::{FaceMesh, MeshReader};
 pub(super) use roi::Roi;
 
 /// Faces that are looked for unless told otherwise, as in the pipeline that this engine replaces. (The original's
@@ -86,7 +87,10 @@ impl Engine for MediaPipe {
         let mut faces = Vec::with_capacity(rois.len());
         for roi in rois {
             let min_presence = self.thresholds.presence;
-            let face = self.mesh.look(&frame.image, &roi.rect, min_presence)?;
+            let face = self
+                .mesh
+                .landmarks
+                .measure(&frame.image, &roi.rect, min_presence)?;
             faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
         }
         if self.running_mode == RunningMode::Video {
@@ -105,7 +109,7 @@ impl Engine for MediaPipe {
         if let Some(landmarks) = &face.landmarks {
             face.bbox = landmarks.extent();
         }
-        Ok(self.mesh.complete(face, context)?)
+        Ok(self.mesh.reader.complete(face, context)?)
     }
 
     fn reset(&mut self) {
@@ -126,7 +130,7 @@ impl MediaPipe {
         let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
         let mesh = FaceMesh::new(parts.mesh)?;
         Ok(Self {
-            info: mesh.described(EngineInfo {
+            info: mesh.reader.described(EngineInfo {
                 models: parts.files,
                 ..describe(config)
             }),

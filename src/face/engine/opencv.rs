@@ -3,4 +3,5 @@
 
 pub mod haar;
 pub mod yunet;
+pub(super) mod yunet_mesh;
 pub mod yunet_pyfeat;

@@ -1,2 +1,215 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Binary archives of the library cereal, as eos writes its matrices, vectors and strings into them.
+//! Binary archives of the library cereal, as eos writes its matrices, vectors and strings into them: little-endian, without
+//! names, types or padding.
+
+/// What is left to read of an archive. `what` says in messages what is being read. Nothing is copied or allocated here, and
+/// no size is believed that the archive has no bytes for.
+pub struct Archive<'a> {
+    rest: &'a [u8],
+}
+
+/// A matrix of `f32`, column after column: `eigen_cerealisation.hpp`.
+#[derive(Debug, Clone, Copy)]
+pub struct Matrix<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    values: &'a [[u8; 4]],
+}
+
+impl<'a> Archive<'a> {
+    /// The archive with these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// # Errors
+    /// When there is something after what was read.
+    pub fn end(self) -> Result<(), String> {
+        match self.rest.len() {
+            0 => Ok(()),
+            left => Err(format!("{left} bytes follow its end")),
+        }
+    }
+
+    /// A whole number.
+    pub fn i32(&mut self, what: &str) -> Result<i32, String> {
+        self.array(what).map(i32::from_le_bytes)
+    }
+
+    /// A `bool`.
+    pub fn flag(&mut self, what: &str) -> Result<bool, String> {
+        match self.array(what)? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [other] => Err(format!("{what} is {other}, neither 0 nor 1")),
+        }
+    }
+
+    /// The length of a `std::vector`, a `std::string` or a map, whose items have `least` bytes or more.
+    pub fn count(&mut self, least: usize, what: &str) -> Result<usize, String> {
+        let count = u64::from_le_bytes(self.array(what)?);
+        usize::try_from(count)
+            .ok()
+            .filter(|count| *count <= self.rest.len() / least)
+            .ok_or_else(|| self.lacks(u128::from(count) * least as u128, what))
+    }
+
+    /// A `std::string`.
+    pub fn string(&mut self, what: &str) -> Result<&'a str, String> {
+        let count = self.count(1, what)?;
+        let bytes = self.bytes(count, what)?;
+        str::from_utf8(bytes).map_err(|_| format!("{what} is not UTF-8 text"))
+    }
+
+    /// A `std::vector` of items of `SIZE` bytes, which is not 0.
+    pub fn items<const SIZE: usize>(&mut self, what: &str) -> Result<&'a [[u8; SIZE]], String> {
+        let count = self.count(SIZE, what)?;
+        Ok(self.bytes(count * SIZE, what)?.as_chunks().0)
+    }
+
+    /// An `Eigen::MatrixXf` or `Eigen::VectorXf`.
+    pub fn matrix(&mut self, what: &str) -> Result<Matrix<'a>, String> {
+        let mut side = || {
+            let side = self.i32(what)?;
+            u32::try_from(side).map_err(|_| format!("a side of {what} is {side}"))
+        };
+        let (rows, columns) = (side()?, side()?);
+        let size = 4 * u128::from(rows) * u128::from(columns);
+        let available = usize::try_from(size).map_err(|_| self.lacks(size, what))?;
+        Ok(Matrix {
+            rows: rows as usize,
+            columns: columns as usize,
+            values: self.bytes(available, what)?.as_chunks().0,
+        })
+    }
+
+    fn array<const SIZE: usize>(&mut self, what: &str) -> Result<[u8; SIZE], String> {
+        let Some((head, rest)) = self.rest.split_first_chunk() else {
+            return Err(self.lacks(SIZE as u128, what));
+        };
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    fn bytes(&mut self, count: usize, what: &str) -> Result<&'a [u8], String> {
+        let Some((head, rest)) = self.rest.split_at_checked(count) else {
+            return Err(self.lacks(count as u128, what));
+        };
+        self.rest = rest;
+        Ok(head)
+    }
+
+    fn lacks(&self, wanted: u128, what: &str) -> String {
+        let left = self.rest.len();
+        format!("{what} would take {wanted} bytes, and {left} are left")
+    }
+}
+
+impl Matrix<'_> {
+    /// The values, column after column.
+    ///
+    /// # Errors
+    /// When one is not finite.
+    pub fn values(&self, what: &str) -> Result<Vec<f32>, String> {
+        let values = self.values.iter().map(|bytes| {
+            let value = f32::from_le_bytes(*bytes);
+            match value.is_finite() {
+                true => Ok(value),
+                false => Err(format!("a value of {what} is {value}")),
+            }
+        });
+        values.collect()
+    }
+
+    /// The values of a matrix with one column: points, x, y, z of each.
+    ///
+    /// # Errors
+    /// When it has another form, or a value is not finite.
+    pub fn points(&self, what: &str) -> Result<Vec<[f32; 3]>, String> {
+        let (rows, columns) = (self.rows, self.columns);
+        if rows % 3 != 0 || columns != 1 {
+            return Err(format!("{what} is {rows}×{columns}, not 3·vertices×1"));
+        }
+        let values = self.values(what)?;
+        Ok(values.as_chunks().0.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `read` says of an archive of `parts`.
+    fn error(parts: &[&[u8]], read: impl Fn(&mut Archive) -> Result<(), String>) -> String {
+        read(&mut Archive::new(&parts.concat())).expect_err("it is broken")
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let parts: [&[u8]; 7] = [
+            &7_i32.to_le_bytes(),
+            &[1],
+            &3_u64.to_le_bytes(),
+            b"joy",
+            &2_i32.to_le_bytes(),
+            &1_i32.to_le_bytes(),
+            &[1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat(),
+        ];
+        let bytes = parts.concat();
+        let mut archive = Archive::new(&bytes);
+        assert_eq!(archive.i32("number"), Ok(7));
+        assert_eq!(archive.flag("flag"), Ok(true));
+        assert_eq!(archive.string("name"), Ok("joy"));
+        let matrix = archive.matrix("matrix").unwrap();
+        assert_eq!((matrix.rows, matrix.columns), (2, 1));
+        assert_eq!(matrix.values("matrix"), Ok(vec![1.5, -2.0]));
+        assert_eq!(archive.end(), Ok(()));
+    }
+
+    #[test]
+    fn sizes_are_held_against_the_bytes_that_are_there() {
+        let side = |side: i32| side.to_le_bytes();
+        for (rows, columns, reason) in [
+            (-1, 1, "a side of it is -1"),
+            (1, i32::MIN, "a side of it is -2147483648"),
+            (2, 1, "would take 8 bytes, and 4 are left"),
+            (i32::MAX, i32::MAX, "would take 18446744056529682436 bytes"),
+        ] {
+            let error = error(&[&side(rows), &side(columns), &[0; 4]], |a| {
+                a.matrix("it").map(drop)
+            });
+            assert!(error.contains(reason), "{rows}×{columns}: {error}");
+        }
+        for count in [5, 1 << 32, u64::MAX] {
+            let parts: [&[u8]; 2] = [&count.to_le_bytes(), b"four"];
+            assert!(error(&parts, |a| a.string("it").map(drop)).contains("4 are left"));
+            assert!(error(&parts, |a| a.items::<16>("it").map(drop)).contains("4 are left"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_is_refused() {
+        assert_eq!(
+            error(&[&[2]], |a| a.flag("it").map(drop)),
+            "it is 2, neither 0 nor 1"
+        );
+        let latin: [&[u8]; 2] = [&1_u64.to_le_bytes(), b"\xe9"];
+        assert_eq!(
+            error(&latin, |a| a.string("it").map(drop)),
+            "it is not UTF-8 text"
+        );
+        let end = Archive::new(b"rest").end();
+        assert_eq!(end, Err("4 bytes follow its end".to_owned()));
+        for value in [f32::NAN, f32::INFINITY] {
+            let one = 1_i32.to_le_bytes();
+            let parts: [&[u8]; 3] = [&one, &one, &value.to_le_bytes()];
+            let error = error(&parts, |a| a.matrix("it")?.values("it").map(drop));
+            assert!(error.starts_with("a value of it is"), "{error}");
+        }
+        let shape: [&[u8]; 3] = [&2_i32.to_le_bytes(), &1_i32.to_le_bytes(), &[0; 8]];
+        let error = error(&shape, |a| a.matrix("it")?.points("it").map(drop));
+        assert_eq!(error, "it is 2×1, not 3·vertices×1");
+    }
+}

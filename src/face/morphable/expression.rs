@@ -1,2 +1,141 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Expressions from landmarks: non-negative least squares, as eos' `fit_blendshapes_to_landmarks_nnls`.
+
+use nalgebra::{DMatrix, DVector};
+
+/// Least squares problems that are solved at most: `max_iter` of the original's call.
+const MAX_ROUNDS: usize = 100;
+
+/// How far the squared error must fall with a coefficient before that is let in, relative to the error's own slope at 0:
+/// beyond the rounding of `f64`.
+const LEAST_SLOPE: f64 = 1e-12;
+
+/// The x ≥ 0 that minimises ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b: the active-set method of Lawson & Hanson,
+/// "Solving Least Squares Problems", 1974, that the original's `NNLS` is. `None` where there is no finite solution.
+pub fn non_negative_least_squares(
+    gram: &DMatrix<f64>,
+    target: &DVector<f64>,
+) -> Option<DVector<f64>> {
+    if !gram.iter().chain(target).all(|value| value.is_finite()) {
+        return None;
+    }
+    let count = target.len();
+    let least_slope = LEAST_SLOPE * target.amax();
+    let mut solution = DVector::zeros(count);
+    let mut free: Vec<usize> = Vec::with_capacity(count);
+    let mut rounds = 0;
+    loop {
+        let slope = target - gram * &solution;
+        let held = (0..count).filter(|i| !free.contains(i) && slope[*i] > least_slope);
+        let Some(steepest) = held.max_by(|a, b| slope[*a].total_cmp(&slope[*b])) else {
+            break;
+        };
+        free.push(steepest);
+        while rounds < MAX_ROUNDS {
+            rounds += 1;
+            let Some(wanted) = solve_free(gram, target, &free) else {
+                // Adds nothing to the others.
+                free.pop();
+                break;
+            };
+            let Some(step) = feasible_step(&solution, &wanted, &free) else {
+                solution = wanted;
+                break;
+            };
+            solution += (wanted - &solution) * step.length;
+            solution[step.blocked] = 0.0;
+            free.retain(|i| *i != step.blocked);
+        }
+        if rounds >= MAX_ROUNDS || !free.contains(&steepest) {
+            break;
+        }
+    }
+    let is_finite = solution.iter().all(|value: &f64| value.is_finite());
+    is_finite.then(|| solution.map(|value| value.max(0.0)))
+}
+
+/// The least squares solution with all but the `free` coefficients 0.
+fn solve_free(gram: &DMatrix<f64>, target: &DVector<f64>, free: &[usize]) -> Option<DVector<f64>> {
+    let part = gram.select_rows(free).select_columns(free);
+    let solved = part.cholesky()?.solve(&target.select_rows(free));
+    let mut all = DVector::zeros(target.len());
+    for (place, value) in std::iter::zip(free, solved.iter()) {
+        all[*place] = *value;
+    }
+    Some(all)
+}
+
+/// How far a solution may go before a coefficient would be negative.
+struct Step {
+    length: f64,
+    blocked: usize,
+}
+
+/// The step from `solution` towards `wanted`; `None` where nothing is in its way.
+fn feasible_step(solution: &DVector<f64>, wanted: &DVector<f64>, free: &[usize]) -> Option<Step> {
+    let negative = free.iter().copied().filter(|i| wanted[*i] < 0.0);
+    let steps = negative.map(|i| Step {
+        length: solution[i] / (solution[i] - wanted[i]),
+        blocked: i,
+    });
+    steps.min_by(|a, b| a.length.total_cmp(&b.length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::Noise;
+    use super::*;
+
+    fn solve(columns: usize, matrix: &[f64], wanted: &[f64]) -> Vec<f64> {
+        let matrix = DMatrix::from_row_slice(wanted.len(), columns, matrix);
+        let wanted = DVector::from_column_slice(wanted);
+        let (gram, target) = (matrix.transpose() * &matrix, matrix.transpose() * wanted);
+        let solved = non_negative_least_squares(&gram, &target).unwrap();
+        solved.iter().copied().collect()
+    }
+
+    #[test]
+    fn what_would_be_negative_is_zero() {
+        assert_eq!(solve(2, &[1.0, 0.0, 0.0, 1.0], &[3.0, -2.0]), [3.0, 0.0]);
+        assert_eq!(solve(2, &[1.0, 0.0, 0.0, 1.0], &[-3.0, -2.0]), [0.0, 0.0]);
+        // Without the bound it is (3, −1); on the bound the first alone does less.
+        let solved = solve(2, &[1.0, 1.0, 1.0, 2.0], &[2.0, 1.0]);
+        assert!((solved[0] - 1.5).abs() < 1e-12 && solved[1] == 0.0);
+        // Two alike, and one that does nothing.
+        let solved = solve(3, &[1.0, 1.0, 0.0, 2.0, 2.0, 0.0], &[1.0, 2.0]);
+        assert!((solved[0] + solved[1] - 1.0).abs() < 1e-12 && solved[2] == 0.0);
+        assert_eq!(solve(0, &[], &[1.0, 2.0]), [0.0; 0]);
+    }
+
+    #[test]
+    fn what_is_not_finite_has_no_solution() {
+        let gram = DMatrix::identity(2, 2);
+        for target in [[f64::INFINITY, 1.0], [f64::NAN, 1.0]] {
+            let solved = non_negative_least_squares(&gram, &DVector::from(target.to_vec()));
+            assert_eq!(solved, None);
+        }
+    }
+
+    /// The conditions of Karush, Kuhn and Tucker: a coefficient is 0 where more of it would be worse, and as good as it can
+    /// be otherwise.
+    #[test]
+    fn no_coefficient_can_be_bettered() {
+        let mut noise = Noise(1);
+        for round in 0..500 {
+            let count = 1 + round % 8;
+            let matrix = DMatrix::from_fn(12, count, |_, _| f64::from(noise.next()));
+            let wanted = DVector::from_fn(12, |_, _| f64::from(noise.next()));
+            let (gram, target) = (matrix.transpose() * &matrix, matrix.transpose() * wanted);
+            let solved = non_negative_least_squares(&gram, &target).unwrap();
+            let slope = target - gram * &solved;
+            for (value, slope) in std::iter::zip(&solved, &slope) {
+                assert!(*value >= 0.0);
+                assert!(*slope < 1e-9, "{round}: {slope}");
+                assert!(
+                    *value == 0.0 || slope.abs() < 1e-9,
+                    "{round}: {value} {slope}"
+                );
+            }
+        }
+    }
+}

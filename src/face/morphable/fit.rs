@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
-use super::identity::Past;
-use super::{FaceModel, Pose};
+use super::identity::{Known, Past};
+use super::observed::Observed;
+use super::turns::Turns;
+use super::{FaceModel, Fit, landmarks};
 use crate::face::geometry::Point;
-use crate::face::observation::{FitFailure, Landmarks};
+use crate::face::observation::FitFailure;
 
 /// How a model is fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitSettings {
-    /// Turns: `num_iterations`.
+    /// Turns, 1 at least: `num_iterations`.
     pub iterations: usize,
     /// Components of the shape that are fitted, the first ones; `None` for all: `num_shape_coefficients_to_fit`.
     pub shape_coefficients: Option<usize>,
@@ -33,13 +35,18 @@ impl Default for FitSettings {
 /// Fits one model to faces. It keeps memory from face to face, and nothing else.
 pub struct Fitter {
     model: Arc<FaceModel>,
-    settings: FitSettings,
+    iterations: usize,
+    turns: Turns,
 }
 
 impl Fitter {
     /// Fits `model`.
     pub fn new(model: Arc<FaceModel>, settings: FitSettings) -> Self {
-        Self { model, settings }
+        Self {
+            iterations: settings.iterations.max(1),
+            turns: Turns::new(&model, &settings),
+            model,
+        }
     }
 
     /// What is fitted.
@@ -51,40 +58,51 @@ impl Fitter {
     ///
     /// # Errors
     /// [`FitFailure`] for landmarks that are no face.
-    pub fn fit(&mut self, _landmarks: &[Point]) -> Result<Fit, FitFailure> {
-        let _ = self.settings;
-        Err(FitFailure::Unsolvable)
+    pub fn fit(&mut self, landmarks: &[Point]) -> Result<Fit, FitFailure> {
+        landmarks::check(landmarks, self.model.mapping())?;
+        self.fit_unknown(landmarks).map(|(fit, _)| fit)
     }
 
-    /// The next frame of a face in a video: goes on from `past`, and adds to it. A failure leaves `past` as it was.
+    /// The next frame of a face in a video: goes on from `past`, and adds to it. A failure leaves `past` as it was. The first
+    /// frame is fitted by itself, as is one whose past is of another model.
     ///
     /// # Errors
     /// As [`Fitter::fit`].
-    pub fn follow(&mut self, landmarks: &[Point], _past: &mut Past) -> Result<Fit, FitFailure> {
-        self.fit(landmarks)
+    pub fn follow(&mut self, landmarks: &[Point], past: &mut Past) -> Result<Fit, FitFailure> {
+        landmarks::check(landmarks, self.model.mapping())?;
+        if let Some(known) = past.known_to(&self.model, self.turns.fitted()) {
+            return self.fit_known(landmarks, known);
+        }
+        let (fit, observed) = self.fit_unknown(landmarks)?;
+        let equations = self.turns.shape_equations(&observed, &fit.pose);
+        past.0 = Some(Known::first(&fit, equations));
+        Ok(fit)
+    }
+
+    fn fit_unknown(&mut self, landmarks: &[Point]) -> Result<(Fit, Observed), FitFailure> {
+        let Self { model, turns, .. } = self;
+        let pose = turns.start(model, landmarks)?;
+        let (mut pose, mut observed) = turns.turn(model, landmarks, &pose)?;
+        for _ in 1..self.iterations {
+            (pose, observed) = turns.turn(model, landmarks, &pose)?;
+        }
+        let fit = turns.finish(model, landmarks, pose)?;
+        Ok((fit, observed))
+    }
+
+    /// One turn tells how well the landmarks fit the face so far, a second what they say of its shape.
+    fn fit_known(&mut self, landmarks: &[Point], known: &mut Known) -> Result<Fit, FitFailure> {
+        let Self { model, turns, .. } = self;
+        let pose = turns.start_from(model, landmarks, &known.shape, &known.expression)?;
+        let pose = turns.turn_without_shape(model, landmarks, &pose)?;
+        let residual = f64::from(turns.residual(model, landmarks, &pose)) / pose.scale;
+        let before = (known.faded(), known.weight(residual));
+        let (pose, equations) = turns.turn_of_known(model, landmarks, &pose, before)?;
+        let fit = turns.finish(model, landmarks, pose)?;
+        known.add(&fit, equations, residual);
+        Ok(fit)
     }
 }
 
-/// A fitted face.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
-    /// The camera.
-    pub pose: Pose,
-    /// Coefficients of all components, in standard deviations.
-    pub shape: Vec<f32>,
-    /// Coefficients of the expressions.
-    pub expression: Vec<f32>,
-    /// Mean distance of the landmarks with a vertex of their own from that vertex, px.
-    pub residual: f32,
-    /// The vertices that the outline's landmarks were matched with, with those landmarks, in their order.
-    pub contour: Vec<(usize, usize)>,
-    /// Every vertex, in the model's space and unit.
-    pub vertices: Vec<[f32; 3]>,
-}
-
-impl Fit {
-    /// The 68 landmarks of the fitted mesh, px: [`LandmarkScheme::Ibug68`](crate::face::observation::LandmarkScheme).
-    pub fn landmarks(&self, _model: &FaceModel) -> Landmarks {
-        Landmarks::new(crate::face::observation::LandmarkScheme::Ibug68, Vec::new())
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 use super::{Access, OptionSpec, choices, env, env_number_of, env_of, env_switch};
 use crate::face::device::DeviceChoice;
 use crate::face::engine::openseeface::PnpPoints;
-use crate::face::engine::{EngineKind, RunningMode};
+use crate::face::engine::{EngineKind, RunningMode, eos};
 use crate::face::tracker::TrackerKind;
 
 /// Frames between two profiling lines when the environment asks for them; the number of the pipeline that set the
@@ -35,6 +35,7 @@ const NETWORKS: &[&str] = &[
     "opencv-yunet",
     "opencv-yunet-pyfeat",
     "openseeface",
+    "eos",
 ];
 
 /// Engines that read models.
@@ -44,6 +45,7 @@ const MODELS: &[&str] = &[
     "opencv-yunet",
     "opencv-yunet-pyfeat",
     "openseeface",
+    "eos",
 ];
 
 /// Engines that report landmarks and blendshapes.
@@ -51,17 +53,21 @@ const LANDMARKS: &[&str] = &[
     "mediapipe",
     "opencv-yunet-pyfeat",
     "openseeface",
+    "eos",
     "scripted",
 ];
 
 /// Engines that find faces with YuNet.
-const YUNET: &[&str] = &["opencv-yunet", "opencv-yunet-pyfeat"];
+const YUNET: &[&str] = &["opencv-yunet", "opencv-yunet-pyfeat", "eos"];
 
 /// Engines that find faces with a cascade.
 const HAAR: &[&str] = &["opencv-haar"];
 
 /// OpenSeeFace's tracker.
 const OPENSEEFACE: &[&str] = &["openseeface"];
+
+/// The fit of a morphable model.
+const EOS: &[&str] = &["eos"];
 
 /// Every option of `facetrack`, in the order in which they are shown.
 pub const FACETRACK: &[OptionSpec] = &[
@@ -73,7 +79,7 @@ pub const FACETRACK: &[OptionSpec] = &[
                 .map(|_| ())
                 .map_err(|e| e.to_string())
         },
-        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface or scripted; underscores are as good as hyphens",
+        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos or scripted; underscores are as good as hyphens",
     )
     .env(&[env("STEP5_TRACKING_ENGINE")]),
     OptionSpec::choice(
@@ -81,11 +87,11 @@ pub const FACETRACK: &[OptionSpec] = &[
         RunningMode::CHOICES,
         "Whether frames follow one another",
     )
-    .engines(&["mediapipe", "openseeface", "scripted"]),
+    .engines(&["mediapipe", "openseeface", "eos", "scripted"]),
     OptionSpec::int(
         "max-faces",
         (0, 100, 0),
-        "Greatest number of faces; 0 = the engine's own (mediapipe: 5, opencv-*: all, openseeface: 1)",
+        "Greatest number of faces; 0 = the engine's own (mediapipe: 5, opencv-* and eos: all, openseeface: 1)",
     )
     .unit("faces")
     .env(&[
@@ -94,6 +100,7 @@ pub const FACETRACK: &[OptionSpec] = &[
         env_of("opencv-yunet", "STEP5_OPENCV_MAX_FACES"),
         env_of("opencv-yunet-pyfeat", "STEP5_OPENCV_MAX_FACES"),
         env_of("openseeface", "STEP5_OPENSEEFACE_MAX_FACES"),
+        env_of("eos", "STEP5_EOS_MAX_FACES"),
     ]),
     OptionSpec::float(
         "detection-confidence",
@@ -107,14 +114,15 @@ pub const FACETRACK: &[OptionSpec] = &[
         ("opencv-yunet", 0.7),
         ("opencv-yunet-pyfeat", 0.7),
         ("openseeface", 0.6),
+        ("eos", 0.7),
     ]),
     OptionSpec::float(
         "presence-confidence",
         (0.0, 1.0, 0.5),
-        "Least score of the landmark network for a face to be there; opencv-yunet-pyfeat reports a face below it without landmarks; openseeface's models -1, -2 and -3 want 0.87",
+        "Least score of the landmark network for a face to be there; opencv-yunet-pyfeat and eos report a face below it without landmarks; openseeface's models -1, -2 and -3 want 0.87",
     )
     .access(Access::Playing)
-    .engines(&["mediapipe", "opencv-yunet-pyfeat", "openseeface"])
+    .engines(&["mediapipe", "opencv-yunet-pyfeat", "openseeface", "eos"])
     .engine_defaults(&[("openseeface", 0.6)]),
     OptionSpec::float(
         "tracking-confidence",
@@ -138,9 +146,14 @@ pub const FACETRACK: &[OptionSpec] = &[
     .env(&[
         env_of("opencv-yunet", "STEP5_YUNET_MAX_WIDTH"),
         env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MAX_WIDTH"),
+        env_of("eos", "STEP5_EOS_MAX_WIDTH"),
     ])
     .engines(YUNET)
-    .engine_defaults(&[("opencv-yunet", 640.0), ("opencv-yunet-pyfeat", 640.0)]),
+    .engine_defaults(&[
+        ("opencv-yunet", 640.0),
+        ("opencv-yunet-pyfeat", 640.0),
+        ("eos", 1280.0),
+    ]),
     OptionSpec::float(
         "scale-factor",
         (1.001, 100.0, 1.1),
@@ -197,13 +210,28 @@ pub const FACETRACK: &[OptionSpec] = &[
         "File that keeps what is learned of each face's range of expression: read at the start where it exists, written at the stream's end; the action signal reset-calibration starts anew; unset = none",
     )
     .engines(&["openseeface", "scripted"]),
+    OptionSpec::choice(
+        "identity",
+        eos::Identity::CHOICES,
+        "Frames that the shape of a face's model is fitted to; with running-mode=image always each by itself",
+    )
+    .engines(EOS),
+    OptionSpec::bool(
+        "mesh",
+        false,
+        "Report every vertex of the fitted mesh in the metadata",
+    )
+    .engines(EOS),
     OptionSpec::float(
         "jaw-open-scale",
         (0.0, 1000.0, 1.0),
         "What the blendshape jawOpen is multiplied by where it is derived from landmarks",
     )
-    .env(&[env_of("openseeface", "STEP5_OPENSEEFACE_JAWOPEN_SCALE")])
-    .engines(OPENSEEFACE),
+    .env(&[
+        env_of("openseeface", "STEP5_OPENSEEFACE_JAWOPEN_SCALE"),
+        env_of("eos", "STEP5_EOS_JAWOPEN_SCALE"),
+    ])
+    .engines(&["openseeface", "eos"]),
     OptionSpec::choice(
         "smoothing",
         Smoothing::CHOICES,
@@ -249,7 +277,10 @@ pub const FACETRACK: &[OptionSpec] = &[
         "Frames 1, n+1, 2n+1 … are analysed, faces of the frames between are held; 1 = every frame",
     )
     .unit("frames")
-    .env(&[env_of("openseeface", "STEP5_OPENSEEFACE_DETECT_EVERY_N")])
+    .env(&[
+        env_of("openseeface", "STEP5_OPENSEEFACE_DETECT_EVERY_N"),
+        env_of("eos", "STEP5_EOS_FIT_EVERY_N"),
+    ])
     .access(Access::Playing),
     OptionSpec::int(
         "threads",
@@ -262,13 +293,14 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "model",
         None,
-        "Model file; unset = the engine's published model in models-dir or the usual folders",
+        "Model file; unset = the engine's published model in models-dir or the usual folders; eos: its sfm_shape_3448.bin, beside which the other files of the model are looked for first",
     )
     .env(&[
         env_of("opencv-haar", "STEP5_OPENCV_HAAR_CASCADE_PATH"),
         env_of("opencv-yunet", "STEP5_YUNET_MODEL_PATH"),
+        env_of("eos", "STEP5_EOS_SFM_MODEL_PATH"),
     ])
-    .engines(&["mediapipe", "opencv-haar", "opencv-yunet"]),
+    .engines(&["mediapipe", "opencv-haar", "opencv-yunet", "eos"]),
     OptionSpec::text(
         "detector-model",
         None,
@@ -276,9 +308,10 @@ pub const FACETRACK: &[OptionSpec] = &[
     )
     .env(&[
         env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MODEL_PATH"),
+        env_of("eos", "STEP5_YUNET_MODEL_PATH"),
         env_of("openseeface", "STEP5_OPENSEEFACE_DETECTION_MODEL_PATH"),
     ])
-    .engines(&["opencv-yunet-pyfeat", "openseeface"]),
+    .engines(&["opencv-yunet-pyfeat", "openseeface", "eos"]),
     OptionSpec::text(
         "landmark-model",
         None,
@@ -286,10 +319,11 @@ pub const FACETRACK: &[OptionSpec] = &[
     )
     .env(&[
         env_of("opencv-yunet-pyfeat", "STEP5_FACEMESH_ONNX_PATH"),
+        env_of("eos", "STEP5_FACEMESH_ONNX_PATH"),
         env_of("openseeface", "STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH"),
         env_number_of("openseeface", "STEP5_OPENSEEFACE_MODEL_ID", (-3, 4)),
     ])
-    .engines(&["opencv-yunet-pyfeat", "openseeface"]),
+    .engines(&["opencv-yunet-pyfeat", "openseeface", "eos"]),
     OptionSpec::text(
         "gaze-model",
         None,
@@ -301,7 +335,10 @@ pub const FACETRACK: &[OptionSpec] = &[
         None,
         "Folder to look for models in; unset = FACETRACK_MODELS_DIR, the user's data folder, /usr/share/facetrack/models",
     )
-    .env(&[env_of("openseeface", "STEP5_OPENSEEFACE_MODELS_DIR")])
+    .env(&[
+        env_of("openseeface", "STEP5_OPENSEEFACE_MODELS_DIR"),
+        env_of("eos", "STEP5_EOS_MODELS_DIR"),
+    ])
     .engines(MODELS),
     OptionSpec::text(
         "onnxruntime",

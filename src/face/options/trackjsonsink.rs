@@ -53,7 +53,7 @@ pub const TRACKJSONSINK: &[OptionSpec] = &[
     OptionSpec::bool(
         "verbose",
         false,
-        "Also write landmarks, key points, pose, gaze, features, the fitted model, origin and the box with decimals",
+        "Also write landmarks, key points, pose, gaze, features, fitted models, origin and the box with decimals",
     )
     .env(&[env("STEP5_EXPORT_VERBOSE_FIELDS")]),
     OptionSpec::bool(

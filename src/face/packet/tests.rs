@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::face::geometry::{Point, Rect};
-use crate::face::observation::Landmark;
+use crate::face::observation::{FitFailure, Landmark};
 
 const HEADER: Header = Header {
     time: 1_700_000_000.125,
@@ -166,6 +166,16 @@ fn a_face_of_another_kind_has_no_packet() {
                 LandmarkScheme::MediaPipe478,
                 vec![Landmark::default(); 478],
             )),
+            ..face()
+        },
+        // As eos reports one.
+        Observation {
+            landmarks: Some(Landmarks::new(
+                LandmarkScheme::Ibug68,
+                vec![Landmark::default(); 68],
+            )),
+            fit: None,
+            morphable: Some(Err(FitFailure::Degenerate)),
             ..face()
         },
         Observation {

@@ -4,6 +4,7 @@
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
+use super::morphable::{CoefficientsJson, MorphableJson};
 use super::number::{PointsJson, Thousandths, all_finite};
 use crate::face::geometry::Rect;
 use crate::face::observation::{
@@ -15,6 +16,8 @@ use crate::face::observation::{
 pub(super) struct DetailJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     landmarks: Option<LandmarksJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eos: Option<CoefficientsJson<'a>>,
     #[serde(rename = "box")]
     bbox: [Thousandths; 4],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,14 +35,19 @@ pub(super) struct DetailJson<'a> {
     eye_openness: Option<[Thousandths; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fit: Option<FitJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eos_fit: Option<MorphableJson<'a>>,
 }
 
 impl<'a> DetailJson<'a> {
     pub(super) fn new(face: &'a Observation) -> Self {
         let features = face.features.filter(|features| all_finite(&features.0));
         let landmarks = face.landmarks.as_ref();
+        let morphable = face.morphable.as_ref();
+        let fitted = morphable.and_then(|fit| fit.as_ref().ok());
         Self {
             landmarks: landmarks.and_then(LandmarksJson::new),
+            eos: fitted.and_then(CoefficientsJson::new),
             bbox: rect_json(&face.bbox),
             key_points: Some(&face.key_points)
                 .filter(|points| !points.is_empty())
@@ -51,6 +59,7 @@ impl<'a> DetailJson<'a> {
             landmark_confidence: landmarks.and_then(|l| ScoresJson::new(&l.confidences)),
             eye_openness: features.map(|features| features.eye_openness().map(Thousandths)),
             fit: face.fit.as_ref().and_then(FitJson::new),
+            eos_fit: morphable.and_then(MorphableJson::new),
         }
     }
 }
@@ -154,7 +163,7 @@ impl Serialize for FeaturesJson {
     }
 }
 
-/// The fitted face model.
+/// The fitted face model of OpenSeeFace.
 #[derive(serde::Serialize)]
 struct FitJson<'a> {
     success: bool,

@@ -7,8 +7,8 @@ use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::{self, FileKind, KnownFile};
 
 use super::finding::{Finding, Section};
-use crate::size;
 use crate::store::{self, State};
+use crate::{size, terms};
 
 /// The library that an element would load.
 pub fn runtime() -> Section {
@@ -35,13 +35,14 @@ pub fn runtime() -> Section {
     Section::new("ONNX Runtime", vec![found, cuda_provider(&library)])
 }
 
-/// Every model of the manifest.
+/// Every model of the manifest, and whose licence not everybody can follow.
 pub fn models() -> Section {
-    let findings = manifest::manifest()
+    let models: Vec<_> = manifest::manifest()
         .usable()
         .filter(|file| file.kind == FileKind::Model)
-        .map(model)
         .collect();
+    let terms = terms::not_for_commerce(models.iter().copied()).map(Finding::note);
+    let findings = models.into_iter().map(model).chain(terms).collect();
     Section::new("Models", findings)
 }
 

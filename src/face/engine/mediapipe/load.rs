@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{MediaPipe, MeshParts, Parts};
+use super::{LandmarkDetector, MediaPipe, MeshParts, Parts};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
 use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
@@ -48,6 +48,19 @@ pub fn load_mesh(
     Ok((source.mesh()?, source.bundle.files))
 }
 
+/// The landmark network alone of the bundle `model`, or of the one found by [`locate::model`]; and the files read.
+///
+/// # Errors
+/// As [`load_mesh`].
+pub fn load_landmarks(
+    model: Option<&Path>,
+    config: &EngineConfig,
+) -> Result<(LandmarkDetector, Vec<ModelFile>), ModelError> {
+    let source = Source::open(model, config)?;
+    let detector = LandmarkDetector::new(source.landmarks()?, &source.path)?;
+    Ok((detector, source.bundle.files))
+}
+
 /// A bundle, and what its networks are opened with.
 struct Source {
     path: PathBuf,
@@ -84,14 +97,18 @@ impl Source {
         Ok(Box::new(model))
     }
 
+    fn landmarks(&self) -> Result<Box<dyn Model>, ModelError> {
+        self.network(
+            "face_landmarks_detector.tflite",
+            &self.bundle.face_landmarks_detector,
+            Memory::Planned,
+        )
+    }
+
     fn mesh(&self) -> Result<MeshParts, ModelError> {
         let bundle = &self.bundle;
         Ok(MeshParts {
-            face_landmarks_detector: self.network(
-                "face_landmarks_detector.tflite",
-                &bundle.face_landmarks_detector,
-                Memory::Planned,
-            )?,
+            face_landmarks_detector: self.landmarks()?,
             face_blendshapes: self.network(
                 "face_blendshapes.tflite",
                 &bundle.face_blendshapes,

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is measured of a face, whatever found it: landmarks in its region, and what follows from them.
+//! What is measured of a face, whatever found it: landmarks in its region, and what they tell.
 
 use std::path::PathBuf;
 
 use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
-use super::landmarks::{Face, LandmarkDetector};
+use super::landmarks::LandmarkDetector;
 use crate::face::engine::{Context, EngineInfo, Wanted};
-use crate::face::geometry::RotatedRect;
-use crate::face::image::ImageView;
 use crate::face::model::{Model, ModelError, PROPERTY};
 use crate::face::observation::Observation;
 
@@ -26,7 +24,14 @@ pub struct MeshParts {
 
 /// The networks behind MediaPipe's detector, for any engine that knows where faces are.
 pub struct FaceMesh {
-    landmarks: LandmarkDetector,
+    /// Finds landmarks in a region.
+    pub landmarks: LandmarkDetector,
+    /// Tells what follows from them.
+    pub reader: MeshReader,
+}
+
+/// What follows from landmarks: blendshapes and pose.
+pub struct MeshReader {
     blendshapes: BlendshapeNetwork,
     geometry: Option<FaceGeometry>,
 }
@@ -49,12 +54,16 @@ impl FaceMesh {
                 reason,
             })?;
         Ok(Self {
-            blendshapes: BlendshapeNetwork::new(parts.face_blendshapes, path)?,
+            reader: MeshReader {
+                blendshapes: BlendshapeNetwork::new(parts.face_blendshapes, path)?,
+                geometry,
+            },
             landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
-            geometry,
         })
     }
+}
 
+impl MeshReader {
     /// `info` with what these parts measure.
     pub fn described(&self, info: EngineInfo) -> EngineInfo {
         EngineInfo {
@@ -62,19 +71,6 @@ impl FaceMesh {
             pose: self.geometry.is_some(),
             ..info
         }
-    }
-
-    /// The face in `roi`: see [`LandmarkDetector::measure`].
-    ///
-    /// # Errors
-    /// [`ModelError::Run`].
-    pub fn look(
-        &mut self,
-        image: &ImageView<'_>,
-        roi: &RotatedRect,
-        min_presence: f32,
-    ) -> Result<Option<Face>, ModelError> {
-        self.landmarks.measure(image, roi, min_presence)
     }
 
     /// Adds to `face` what follows from its landmarks, as `context` asks; a face without landmarks is left alone.

@@ -237,7 +237,8 @@ impl Engine for Yunet {
     }
 }
 
-fn observation(detection: Detection) -> Observation {
+/// A face with what YuNet tells of it.
+pub(super) fn observation(detection: Detection) -> Observation {
     Observation {
         confidence: Some(detection.score),
         origin: Origin::Detected,
