@@ -213,10 +213,10 @@ fn listed(paths: &[PathBuf]) -> String {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
 
-    pub fn touch(path: PathBuf) -> PathBuf {
+    pub(super) fn touch(path: PathBuf) -> PathBuf {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, b"x").unwrap();
         path
