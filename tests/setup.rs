@@ -436,6 +436,43 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
 }
 
 #[test]
+fn the_doctor_makes_seven_checks_of_the_gpu() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox
+        .command(&["doctor"])
+        .env("FACETRACK_ONNXRUNTIME", "/nowhere/libonnxruntime.so")
+        .env("TRACKING_DISABLE_GPU", "1")
+        .output()
+        .unwrap();
+    let said = said(&output);
+    for part in [
+        "GPU, for insightface alone",
+        "1/7 NVIDIA device",
+        "2/7 driver 525 or newer",
+        "3/7 compute capability 7.5 or newer",
+        "4/7 free memory",
+        "✗ 5/7 ONNX Runtime with the CUDA provider: ONNX Runtime could not be loaded (tried /nowhere/libonnxruntime.so)",
+        "pip install onnxruntime-gpu",
+        "· 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider",
+        "· 7/7 a session on the GPU: not checked without",
+        "· nothing is amiss without a GPU",
+        "✗ TRACKING_DISABLE_GPU=1, which keeps insightface from the GPU",
+    ] {
+        assert!(said.contains(part), "{part:?} not in\n{said}");
+    }
+    // Without a driver there is a reason, and nothing behind it is asked.
+    if said.contains("✗ 1/7") {
+        for part in [
+            "NVIDIA driver",
+            "→ Install NVIDIA's driver, version 525 or newer",
+            "· 2/7 driver 525 or newer: not checked without NVIDIA device",
+        ] {
+            assert!(said.contains(part), "{part:?} not in\n{said}");
+        }
+    }
+}
+
+#[test]
 fn the_exports_keep_what_the_shell_says() {
     let sandbox = Sandbox::offline();
     let models = sandbox.path("my models");

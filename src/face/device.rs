@@ -6,20 +6,27 @@
 
 use std::path::PathBuf;
 
-use thiserror::Error;
-
-use super::engine::EngineKind;
 use crate::face::options::choices;
 
+mod gate;
 mod libraries;
+mod memory;
+mod negotiate;
 mod nvml;
 mod permit;
 mod probe;
+mod validation;
 
-pub use libraries::{CudaLibraries, LibrarySearch};
+pub use gate::Gate;
+pub use libraries::{
+    CudaLibraries, Library, LibrarySearch, Loader, Needs, PROPERTY as LIBRARIES_PROPERTY,
+};
+pub use memory::{Need, halved_det_size, largest_det_size};
+pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, nvidia_driver};
-pub use permit::{Permit, permit};
+pub use permit::{Claim, Permit, claim, turn};
 pub use probe::MachineProbe;
+pub use validation::{Check, Fault, Outcome, Probe, Unfit, examine, insufficient};
 
 choices! {
     /// The device that was asked for.
@@ -39,12 +46,18 @@ choices! {
     }
 }
 
+/// Most memory that the runtime may take unless told otherwise, bytes: the table in the documentation.
+pub const MAX_VRAM: u64 = 2048 << 20;
+
+/// Least free memory unless told otherwise, bytes: the table in the documentation.
+pub const MIN_FREE_VRAM: u64 = 1536 << 20;
+
 /// Everything that was asked for, explicitly or by the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The property `device`.
-    pub device: DeviceChoice,
-    /// What the environment says about `auto`.
+    /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the environment lets it.
+    pub device: Option<DeviceChoice>,
+    /// What the environment says about `auto` that nobody set.
     pub gate: Gate,
     /// Whether to run on the processor when the GPU is not to be had.
     pub fallback: bool,
@@ -62,18 +75,21 @@ pub struct Request {
     pub tuning: CudaTuning,
 }
 
-/// What the environment says about `device=auto`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gate {
-    /// Nothing against the GPU.
-    Open,
-    /// No GPU, since this variable has this value.
-    Closed {
-        /// Name of the variable.
-        variable: &'static str,
-        /// Its value; empty where it is missing.
-        value: String,
-    },
+impl Default for Request {
+    /// What holds where nobody asked for anything.
+    fn default() -> Self {
+        Self {
+            device: None,
+            gate: Gate::Open,
+            fallback: true,
+            gpu_id: None,
+            max_vram: MAX_VRAM,
+            min_free_vram: MIN_FREE_VRAM,
+            libraries: LibrarySearch::default(),
+            onnxruntime: None,
+            tuning: CudaTuning::default(),
+        }
+    }
 }
 
 /// How networks run on a GPU.
@@ -85,8 +101,6 @@ pub struct CudaTuning {
     pub conv_algorithm_search: ConvAlgorithmSearch,
     /// TF32 on Ampere and newer.
     pub tf32: bool,
-    /// CUDA graphs for networks whose inputs always have one shape.
-    pub cuda_graph: bool,
     /// The same result in every run: fixed convolutions, no TF32.
     pub deterministic: bool,
     /// Give memory back after each run.
@@ -99,7 +113,6 @@ impl Default for CudaTuning {
             warm_up_runs: 3,
             conv_algorithm_search: ConvAlgorithmSearch::Exhaustive,
             tf32: true,
-            cuda_graph: false,
             deterministic: false,
             arena_shrinkage: false,
         }
@@ -171,75 +184,10 @@ pub enum Severity {
     Warning,
 }
 
-/// Why an engine may not run at all. The message names the remedy.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// InsightFace was told to run on the processor without being allowed to fall back on it: row 6 and 7 of the table.
-    #[error(
-        "InsightFace is GPU-only ({because}). Set device=auto gpu-fallback=true to let it run on the processor where there is no GPU"
-    )]
-    GpuOnly {
-        /// What asked for the processor, such as `device=cpu` or a variable with its value.
-        because: String,
-    },
-    /// The GPU is not to be had, and there is no falling back: row 5.
-    #[error(
-        "GPU requested but unavailable: {reason}. {remedy}, or set gpu-fallback=true to run on the processor"
-    )]
-    Unavailable {
-        /// What the validation said.
-        reason: String,
-        /// What mends it.
-        remedy: String,
-    },
-}
-
-/// Why a GPU can't be used: the first check that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfit {
-    /// Number of the check, from 1.
-    pub check: u8,
-    /// The reason in words.
-    pub reason: String,
-    /// What mends it.
-    pub remedy: String,
-}
-
-/// What can be asked of a machine, in the order in which it is asked. Tests answer by script.
-pub trait Probe {
-    /// The NVIDIA driver and its devices: checks 1 to 4 look at the answer.
-    ///
-    /// # Errors
-    /// Why there is nothing to ask.
-    fn driver(&mut self) -> Result<DriverInfo, String>;
-
-    /// Whether ONNX Runtime has the CUDA provider and finds its libraries, which are loaded: check 5.
-    ///
-    /// # Errors
-    /// What is missing, and what mends it.
-    fn runtime(&mut self, request: &Request) -> Result<(), (String, String)>;
-
-    /// Opens a session on the GPU and runs it: check 6.
-    ///
-    /// # Errors
-    /// What the runtime said.
-    fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), String>;
-}
-
-/// Decides where `engine` runs. `probe` is asked only where the GPU is permitted and wanted.
-///
-/// # Errors
-/// [`Refusal`] when it may not run: rows 5 to 7 of the table in the documentation.
-pub fn negotiate(
-    engine: EngineKind,
-    request: &Request,
-    _probe: &mut dyn Probe,
-) -> Result<Decision, Refusal> {
-    let _ = (engine, request);
-    Ok(Decision {
-        placement: Placement::Cpu,
-        reason: String::new(),
-        log: Vec::new(),
-        warning: None,
-    })
+impl Decision {
+    /// The same after the GPU failed while it was used: the engine goes on with the processor.
+    pub fn fell_back(&mut self, reason: &str) {
+        self.placement = Placement::Cpu;
+        self.reason = reason.to_owned();
+    }
 }

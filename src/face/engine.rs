@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between the frame loop and the engines that find faces.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -200,6 +201,20 @@ pub enum Notice {
         /// What the runtime said.
         reason: String,
     },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DetectionSizeReduced { det_size, reason } => write!(
+                f,
+                "too little GPU memory: faces are looked for in frames reduced to {det_size} px: {reason}"
+            ),
+            Self::FellBackToCpu { reason } => {
+                write!(f, "the GPU failed, the processor goes on: {reason}")
+            }
+        }
+    }
 }
 
 /// Why an engine can't go on.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between engines and whatever runs their networks.
 
+#[cfg(feature = "onnx")]
+pub mod cuda;
 pub mod file;
 #[cfg(feature = "onnx")]
 pub mod onnx;
@@ -147,6 +149,26 @@ pub enum ModelError {
         /// What the runtime said.
         reason: String,
     },
+    /// The GPU did not open or run it.
+    #[error(
+        "model {model} failed on the GPU: {reason}. Set gpu-fallback=true to go on with the processor"
+    )]
+    Gpu {
+        /// Which network.
+        model: String,
+        /// What the runtime said.
+        reason: String,
+    },
+    /// The GPU's memory, or as much of it as was allowed, is full.
+    #[error(
+        "model {model} ran out of GPU memory: {reason}. Raise gpu-max-vram, end other programs that use the GPU, lower det-size, or set gpu-fallback=true"
+    )]
+    OutOfMemory {
+        /// Which network.
+        model: String,
+        /// What the runtime said.
+        reason: String,
+    },
 }
 
 /// How to come by a missing model. One that was looked for by its name alone may be none of those that are fetched.
@@ -170,7 +192,11 @@ impl ModelError {
             | Self::Hash { property: own, .. }
             | Self::Format { property: own, .. }
             | Self::Tensors { property: own, .. } => *own = property,
-            Self::Runtime { .. } | Self::Pack { .. } | Self::Run { .. } => {}
+            Self::Runtime { .. }
+            | Self::Pack { .. }
+            | Self::Run { .. }
+            | Self::Gpu { .. }
+            | Self::OutOfMemory { .. } => {}
         }
         self
     }

@@ -29,7 +29,9 @@ pub(super) fn error_message(error: &EngineError) -> gst::ErrorMessage {
         | EngineError::Model(ModelError::Missing { .. } | ModelError::Runtime { .. }) => {
             gst::error_msg!(gst::ResourceError::NotFound, ("{error}"))
         }
-        EngineError::Model(ModelError::Run { .. }) => {
+        EngineError::Model(
+            ModelError::Run { .. } | ModelError::Gpu { .. } | ModelError::OutOfMemory { .. },
+        ) => {
             gst::error_msg!(gst::LibraryError::Failed, ("{error}"))
         }
         EngineError::Model(_) => gst::error_msg!(gst::ResourceError::Read, ("{error}")),

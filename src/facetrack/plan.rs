@@ -145,7 +145,7 @@ impl Plan {
     /// Those of [`device::negotiate`] and of [`engine::load`].
     pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
         let setup = &self.setup;
-        let decision = device::negotiate(setup.kind, &setup.request, &mut MachineProbe)?;
+        let decision = device::negotiate(setup.kind, &setup.request, &mut MachineProbe::default())?;
         let config = EngineConfig {
             placement: decision.placement.clone(),
             ..setup.config.clone()
@@ -193,7 +193,7 @@ impl Live {
 fn request(options: &Resolved) -> Request {
     const MEBIBYTE: u64 = 1 << 20;
     Request {
-        device: options.get("device"),
+        device: Some(options.get("device")),
         gate: Gate::Open,
         fallback: options.get("gpu-fallback"),
         gpu_id: u32::try_from(options.get::<i32>("gpu-id")).ok(),

@@ -68,6 +68,7 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
         fit: Some(fit(seed)),
         morphable: None,
         features: Some(Features(std::array::from_fn(|i| 0.1 * i as f32 - seed))),
+        ..Observation::from_bbox(Rect::new(0.0, 0.0, 0.0, 0.0))
     };
     TrackedFace { id, face }
 }

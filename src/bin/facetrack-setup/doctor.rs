@@ -3,6 +3,7 @@
 
 mod files;
 mod finding;
+mod gpu;
 mod gstreamer;
 mod machine;
 mod selftest;
@@ -21,6 +22,7 @@ pub fn run() -> ExitCode {
         files::runtime,
         files::models,
         machine::hardware,
+        gpu::checks,
         machine::environment,
     ] {
         print!("{}", check());

@@ -2,7 +2,11 @@
 //! What the NVIDIA driver says of itself, through NVML, which is loaded at run time.
 
 use nvml_wrapper::error::NvmlError;
-use nvml_wrapper::{Nvml, cuda_driver_version_major, cuda_driver_version_minor};
+use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
+
+/// Names the devices that CUDA shows a process, and in which order; NVIDIA's CUDA Programming Guide, "CUDA Environment
+/// Variables".
+const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 
 /// An NVIDIA driver and its devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +15,9 @@ pub struct DriverInfo {
     pub version: String,
     /// The newest CUDA that it runs, such as `12.4`.
     pub cuda: String,
-    /// Its devices, by CUDA index.
+    /// How many devices there are, whether or not this process may use them.
+    pub devices: u32,
+    /// Those that this process may use, by CUDA index; none of a driver that is too old to tell of them.
     pub gpus: Vec<Gpu>,
 }
 
@@ -20,6 +26,8 @@ pub struct DriverInfo {
 pub struct Gpu {
     /// Product name.
     pub name: String,
+    /// What it can do, such as (7, 5): major and minor.
+    pub compute_capability: (u32, u32),
     /// All its memory, bytes.
     pub memory: u64,
     /// Memory that nobody uses, bytes.
@@ -40,17 +48,12 @@ pub fn nvidia_driver() -> Result<DriverInfo, String> {
 fn ask() -> Result<DriverInfo, NvmlError> {
     let nvml = Nvml::init()?;
     let cuda = nvml.sys_cuda_driver_version()?;
-    let gpus = (0..nvml.device_count()?)
-        .map(|index| {
-            let device = nvml.device_by_index(index)?;
-            let memory = device.memory_info()?;
-            Ok(Gpu {
-                name: device.name()?,
-                memory: memory.total,
-                free_memory: memory.free,
-            })
-        })
-        .collect::<Result<_, NvmlError>>()?;
+    let devices = nvml.device_count()?;
+    let gpus = match gpus(&nvml, devices) {
+        // Functions that came with later drivers: the version is the reason to give.
+        Err(NvmlError::FailedToLoadSymbol(_)) => Vec::new(),
+        answer => answer?,
+    };
     Ok(DriverInfo {
         version: nvml.sys_driver_version()?,
         cuda: format!(
@@ -58,17 +61,87 @@ fn ask() -> Result<DriverInfo, NvmlError> {
             cuda_driver_version_major(cuda),
             cuda_driver_version_minor(cuda)
         ),
+        devices,
         gpus,
     })
 }
 
+fn gpus(nvml: &Nvml, count: u32) -> Result<Vec<Gpu>, NvmlError> {
+    let devices = (0..count)
+        .map(|index| nvml.device_by_index(index))
+        .collect::<Result<Vec<_>, _>>()?;
+    let uuids = devices
+        .iter()
+        .map(Device::uuid)
+        .collect::<Result<Vec<_>, _>>()?;
+    let variable = std::env::var(VISIBLE_DEVICES).ok();
+    visible(&uuids, variable.as_deref())
+        .into_iter()
+        .map(|index| gpu(&devices[index]))
+        .collect()
+}
+
+fn gpu(device: &Device<'_>) -> Result<Gpu, NvmlError> {
+    let memory = device.memory_info()?;
+    let capability = device.cuda_compute_capability()?;
+    Ok(Gpu {
+        name: device.name()?,
+        compute_capability: (
+            u32::try_from(capability.major).unwrap_or(0),
+            u32::try_from(capability.minor).unwrap_or(0),
+        ),
+        memory: memory.total,
+        free_memory: memory.free,
+    })
+}
+
+/// Which of the devices with these UUIDs CUDA shows a process, in the order in which it counts them: all, or what
+/// `variable` lists by index or by the beginning of a UUID, up to the first entry that means none.
+fn visible(uuids: &[String], variable: Option<&str>) -> Vec<usize> {
+    let Some(list) = variable else {
+        return (0..uuids.len()).collect();
+    };
+    list.split(',')
+        .map_while(|entry| find(uuids, entry.trim()))
+        .collect()
+}
+
+fn find(uuids: &[String], entry: &str) -> Option<usize> {
+    match entry.parse::<usize>() {
+        Ok(index) => Some(index).filter(|index| *index < uuids.len()),
+        Err(_) if entry.is_empty() => None,
+        Err(_) => uuids.iter().position(|uuid| uuid.starts_with(entry)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn a_machine_without_a_driver_gives_a_reason() {
-        match super::nvidia_driver() {
+        match nvidia_driver() {
             Ok(driver) => assert!(!driver.version.is_empty()),
             Err(reason) => assert!(reason.contains("NVIDIA driver"), "{reason}"),
+        }
+    }
+
+    #[test]
+    fn devices_are_counted_as_cuda_counts_them() {
+        let uuids = ["GPU-aa11", "GPU-bb22", "GPU-cc33"].map(str::to_owned);
+        for (variable, expected) in [
+            (None, &[0, 1, 2][..]),
+            (Some("2,0"), &[2, 0]),
+            (Some(" 1 "), &[1]),
+            (Some("GPU-bb"), &[1]),
+            (Some("GPU-cc33,0"), &[2, 0]),
+            (Some(""), &[]),
+            (Some("-1"), &[]),
+            (Some("0,7,1"), &[0]),
+            (Some("0,,1"), &[0]),
+            (Some("NoDevFiles"), &[]),
+        ] {
+            assert_eq!(visible(&uuids, variable), expected, "{variable:?}");
         }
     }
 }

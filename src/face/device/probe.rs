@@ -1,22 +1,133 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Asks the machine: NVML for the driver, ONNX Runtime for the rest.
 
-use super::{Cuda, DriverInfo, Probe, Request, nvidia_driver};
+use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver};
 
 /// This machine.
 #[derive(Debug, Default)]
-pub struct MachineProbe;
+pub struct MachineProbe {
+    /// The newest CUDA that the driver runs, once it was asked.
+    cuda: Option<String>,
+}
 
 impl Probe for MachineProbe {
     fn driver(&mut self) -> Result<DriverInfo, String> {
-        nvidia_driver()
+        let driver = nvidia_driver()?;
+        self.cuda = Some(driver.cuda.clone());
+        Ok(driver)
     }
 
-    fn runtime(&mut self, _request: &Request) -> Result<(), (String, String)> {
-        Err(("not asked yet".to_owned(), "use the processor".to_owned()))
+    fn provider(&mut self, request: &Request) -> Result<String, Fault> {
+        runtime::provider(request)
     }
 
-    fn session(&mut self, _cuda: &Cuda, _request: &Request) -> Result<(), String> {
-        Err("not asked yet".to_owned())
+    fn libraries(&mut self, request: &Request) -> Result<String, Fault> {
+        runtime::libraries(request, self.cuda.as_deref())
+    }
+
+    fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault> {
+        runtime::session(cuda, request)
+    }
+}
+
+#[cfg(feature = "onnx")]
+mod runtime {
+    use std::path::{Path, PathBuf};
+
+    use super::super::{CudaLibraries, Needs, permit};
+    use super::*;
+    use crate::face::locate;
+    use crate::face::model::ModelError;
+    use crate::face::model::cuda::trial;
+    use crate::face::model::onnx::{LibraryLoader, OnnxRuntime};
+
+    /// The provider's library, which ONNX Runtime opens beside its own.
+    const PROVIDER: &str = "libonnxruntime_providers_cuda.so";
+
+    /// What the provider's library is linked with, and what lies beside it as well.
+    const SHARED: &str = "libonnxruntime_providers_shared.so";
+
+    const INSTALL: &str = "Install one for NVIDIA GPUs, such as by `pip install onnxruntime-gpu` into a Python environment, and set onnxruntime to the libonnxruntime.so in its onnxruntime/capi";
+
+    fn load(request: &Request) -> Result<OnnxRuntime, Fault> {
+        let candidates = locate::runtime(request.onnxruntime.as_deref());
+        OnnxRuntime::load(&candidates).map_err(|error| Fault::new(error.to_string(), INSTALL))
+    }
+
+    pub fn provider(request: &Request) -> Result<String, Fault> {
+        let runtime = load(request)?;
+        let path = runtime.path().display().to_string();
+        if !runtime.has_cuda() {
+            let reason = format!("this ONNX Runtime has no CUDA provider: {path}");
+            return Err(Fault::new(reason, INSTALL));
+        }
+        let file = provider_file(&runtime)?;
+        Ok(format!("{path}, {}", file.display()))
+    }
+
+    /// The provider's library.
+    fn provider_file(runtime: &OnnxRuntime) -> Result<PathBuf, Fault> {
+        let folder = runtime.folder().unwrap_or_default();
+        for file in [SHARED, PROVIDER] {
+            if !folder.join(file).exists() {
+                let path = runtime.path().display();
+                return Err(Fault::new(
+                    format!("{file} is not beside this ONNX Runtime: {path}"),
+                    "Put the files of its package that begin with libonnxruntime_providers beside it, or set onnxruntime to the file in the package",
+                ));
+            }
+        }
+        Ok(folder.join(PROVIDER))
+    }
+
+    pub fn libraries(request: &Request, driver: Option<&str>) -> Result<String, Fault> {
+        let provider = provider_file(&load(request)?)?;
+        let needs = Needs::of_provider(&provider).map_err(|reason| Fault::new(reason, INSTALL))?;
+        if let Some(driver) = driver {
+            needs.check_driver(driver)?;
+        }
+        let root = Path::new("/");
+        let found = CudaLibraries::load(needs, &request.libraries, root, &mut LibraryLoader)?;
+        Ok(format!("CUDA {}: {}", needs.cuda, found.summary()))
+    }
+
+    pub fn session(cuda: &Cuda, request: &Request) -> Result<(), Fault> {
+        let runtime = load(request)?;
+        let _permit = permit::turn();
+        trial::run(&runtime, cuda).map_err(|error| {
+            let reason = match error {
+                ModelError::Gpu { reason, .. } | ModelError::OutOfMemory { reason, .. } => reason,
+                other => other.to_string(),
+            };
+            Fault::new(
+                format!("no session runs on cuda:{}: {reason}", cuda.index),
+                "See that the driver is new enough for the CUDA of ONNX Runtime, and that nvidia-smi lists the GPU",
+            )
+        })
+    }
+}
+
+/// A build that runs no networks.
+#[cfg(not(feature = "onnx"))]
+mod runtime {
+    use super::*;
+
+    fn missing<T>() -> Result<T, Fault> {
+        Err(Fault::new(
+            "this build can't run networks",
+            "Build it with the feature `onnx`",
+        ))
+    }
+
+    pub fn provider(_: &Request) -> Result<String, Fault> {
+        missing()
+    }
+
+    pub fn libraries(_: &Request, _: Option<&str>) -> Result<String, Fault> {
+        missing()
+    }
+
+    pub fn session(_: &Cuda, _: &Request) -> Result<(), Fault> {
+        missing()
     }
 }

@@ -11,11 +11,13 @@ mod fake;
 #[cfg(feature = "onnx")]
 mod load;
 mod measures;
+mod movable;
 mod network;
 mod networks;
 pub mod pack;
 mod pose;
 mod regions;
+pub mod resilient;
 pub mod rewrite;
 mod scrfd;
 mod settings;

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Runs networks with ONNX Runtime. The only file that names `ort`.
 
+use std::error::Error;
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use ndarray::{ArrayD, ArrayViewD};
 use once_cell::sync::OnceCell;
 use ort::environment::Environment;
+use ort::ep::{ArbitrarilyConfigurableExecutionProvider, CUDA, ExecutionProvider};
 use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
-use ort::session::{Session, SessionInputValue};
+use ort::session::{NoSelectedOutputs, RunOptions, Session, SessionInputValue};
 use ort::value::{Outlet, TensorElementType, TensorRef};
 
+use super::cuda::{self, Coverage, CudaProvider};
 use super::{Model, ModelError, PROPERTY, TensorSpec};
+use crate::face::device::Loader;
 
 /// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
 static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
@@ -36,6 +42,34 @@ impl OnnxRuntime {
     /// The library that was loaded. Differs from the candidates when another one was loaded before.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folder of the library, where it looks for those of its providers; `None` when it can't be told.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let folder = self.path.parent().filter(|folder| folder.has_root());
+        folder.map(Path::to_path_buf).or_else(|| {
+            let maps = fs::read_to_string("/proc/self/maps").ok()?;
+            cuda::mapped_folder(&maps, &self.path)
+        })
+    }
+
+    /// Whether it was built with the CUDA provider.
+    pub fn has_cuda(&self) -> bool {
+        CUDA::is_available().unwrap_or(false)
+    }
+}
+
+/// Loads libraries into this process, where ONNX Runtime finds them by their names.
+#[derive(Debug, Clone, Copy)]
+pub struct LibraryLoader;
+
+impl Loader for LibraryLoader {
+    fn load(&mut self, library: &Path) -> Result<(), String> {
+        // What the dynamic loader said is the cause of ort's error.
+        ort::util::preload_dylib(library).map_err(|error| {
+            let cause = error.source().map(ToString::to_string);
+            cause.unwrap_or_else(|| error.to_string())
+        })
     }
 }
 
@@ -65,6 +99,8 @@ fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
         .with_telemetry(false)
         .build()
         .map_err(|error| error.to_string())?;
+    // Its own messages go to standard error, which is not ours.
+    environment.set_log_level(LogLevel::Fatal);
     Ok(OnnxRuntime {
         environment,
         path: path.to_path_buf(),
@@ -78,6 +114,18 @@ pub struct SessionOptions {
     pub threads: usize,
     /// Where the values between its operators lie.
     pub memory: Memory,
+    /// What runs it.
+    pub provider: Provider,
+}
+
+/// What runs a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Provider {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// An NVIDIA GPU. Nothing but an error comes of one that can't be used: the processor does not step in.
+    Cuda(CudaProvider),
 }
 
 impl Default for SessionOptions {
@@ -85,6 +133,7 @@ impl Default for SessionOptions {
         Self {
             threads: 1,
             memory: Memory::Planned,
+            provider: Provider::Cpu,
         }
     }
 }
@@ -99,11 +148,13 @@ pub enum Memory {
     Pieces,
 }
 
-/// A network in ONNX Runtime, on the CPU.
-#[derive(Debug)]
+/// A network in ONNX Runtime.
 pub struct OnnxModel {
     name: String,
     session: Session,
+    /// `None` for those that ONNX Runtime has by itself.
+    run_options: Option<RunOptions<NoSelectedOutputs>>,
+    provider: Provider,
     inputs: Vec<TensorSpec>,
     outputs: Vec<TensorSpec>,
 }
@@ -112,7 +163,8 @@ impl OnnxModel {
     /// Prepares the ONNX file `bytes`; `path` is for messages.
     ///
     /// # Errors
-    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of `f32`.
+    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of `f32`;
+    /// [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be opened on the GPU.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
         path: &Path,
@@ -125,14 +177,21 @@ impl OnnxModel {
             format: "ONNX",
             reason,
         };
-        let session = builder(runtime, options)
+        let name = path.display().to_string();
+        let opened = builder(runtime, options)
             .and_then(|mut builder| builder.commit_from_memory(bytes))
-            .map_err(|error| format(error.to_string()))?;
+            .and_then(|session| Ok((session, run_options(options.provider)?)));
+        let (session, run_options) = opened.map_err(|error| match options.provider {
+            Provider::Cpu => format(error.to_string()),
+            Provider::Cuda(_) => cuda::failure(name.clone(), error.to_string()),
+        })?;
         let specs = |outlets: &[Outlet]| -> Result<Vec<TensorSpec>, ModelError> {
             outlets.iter().map(|o| spec(o).map_err(format)).collect()
         };
         Ok(Self {
-            name: path.display().to_string(),
+            name,
+            run_options,
+            provider: options.provider,
             inputs: specs(session.inputs())?,
             outputs: specs(session.outputs())?,
             session,
@@ -144,11 +203,23 @@ impl OnnxModel {
             .iter()
             .map(|view| Ok(TensorRef::from_array_view(view.view())?.into()))
             .collect::<ort::Result<Vec<SessionInputValue<'_>>>>()?;
-        let outputs = self.session.run(inputs.as_slice())?;
+        let outputs = match &self.run_options {
+            None => self.session.run(inputs.as_slice())?,
+            Some(options) => self.session.run_with_options(inputs.as_slice(), options)?,
+        };
         outputs
             .values()
             .map(|value| Ok(value.try_extract_array::<f32>()?.into_owned()))
             .collect()
+    }
+}
+
+impl fmt::Debug for OnnxModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnnxModel")
+            .field("name", &self.name)
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
     }
 }
 
@@ -162,9 +233,12 @@ impl Model for OnnxModel {
     }
 
     fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        self.try_run(inputs).map_err(|error| ModelError::Run {
-            model: self.name.clone(),
-            reason: error.to_string(),
+        self.try_run(inputs).map_err(|error| {
+            let (model, reason) = (self.name.clone(), error.to_string());
+            match self.provider {
+                Provider::Cpu => ModelError::Run { model, reason },
+                Provider::Cuda(_) => cuda::failure(model, reason),
+            }
         })
     }
 }
@@ -172,14 +246,44 @@ impl Model for OnnxModel {
 /// All graph optimisations, no thread that spins while it waits, since other elements of the pipeline need the cores, and
 /// no messages on standard error, since errors are returned.
 fn builder(runtime: &OnnxRuntime, options: SessionOptions) -> ort::Result<SessionBuilder> {
-    Ok(Session::builder(&runtime.environment)?
+    let builder = Session::builder(&runtime.environment)?
         .with_optimization_level(GraphOptimizationLevel::All)?
         .with_log_level(LogLevel::Fatal)?
         .with_intra_threads(options.threads.max(1))?
         .with_intra_op_spinning(false)?
         .with_inter_op_spinning(false)?
-        .with_memory_pattern(options.memory == Memory::Planned)?
-        .with_deterministic_compute(true)?)
+        .with_memory_pattern(options.memory == Memory::Planned)?;
+    match options.provider {
+        Provider::Cpu => Ok(builder.with_deterministic_compute(true)?),
+        Provider::Cuda(provider) => on_cuda(builder, provider),
+    }
+}
+
+/// Without `error_on_failure`, a provider that does not load would be passed over, and the processor would take its place.
+fn on_cuda(builder: SessionBuilder, provider: CudaProvider) -> ort::Result<SessionBuilder> {
+    let mut cuda = CUDA::default();
+    for (key, value) in provider.options() {
+        cuda = cuda.with_arbitrary_config(key, value);
+    }
+    let builder = builder
+        .with_deterministic_compute(provider.tuning.deterministic)?
+        .with_execution_providers([cuda.build().error_on_failure()])?;
+    Ok(match provider.coverage {
+        Coverage::Whole => builder.with_disable_cpu_fallback()?,
+        Coverage::Most => builder,
+    })
+}
+
+/// Those of a run on `provider`.
+fn run_options(provider: Provider) -> ort::Result<Option<RunOptions<NoSelectedOutputs>>> {
+    let Provider::Cuda(provider) = provider else {
+        return Ok(None);
+    };
+    let mut options = RunOptions::new()?;
+    for (key, value) in provider.run_options() {
+        options.set(key, value)?;
+    }
+    Ok(Some(options))
 }
 
 fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {

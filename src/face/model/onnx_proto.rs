@@ -191,6 +191,27 @@ impl TensorProto {
     }
 }
 
+impl ValueInfoProto {
+    /// A tensor of floats of this shape.
+    pub fn floats(name: &str, shape: &[usize]) -> Self {
+        let dim = shape
+            .iter()
+            .map(|length| DimensionProto {
+                extent: Some(Extent::Value(*length as i64)),
+            })
+            .collect();
+        Self {
+            name: name.to_owned(),
+            kind: Some(TypeProto {
+                tensor_type: Some(TensorTypeProto {
+                    elem_type: FLOAT,
+                    shape: Some(ShapeProto { dim }),
+                }),
+            }),
+        }
+    }
+}
+
 impl NodeProto {
     /// The operator `op` of ONNX, which yields `output`.
     pub fn new<S: AsRef<str>>(op: &str, inputs: &[S], output: &str) -> Self {

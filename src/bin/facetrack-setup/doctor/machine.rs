@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The processor, NVIDIA's driver, and what the environment says.
+//! The processor, and what the environment says.
 
 use std::{env, fs, thread};
 
-use gstfacetrack::face::device;
-
 use super::finding::{Finding, Section};
-use crate::size;
 
 /// Variables that change what the plugin does, by prefix.
 const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
 /// The same, whole.
-const NAMES: [&str; 4] = [
+const NAMES: [&str; 6] = [
     "ORT_DYLIB_PATH",
     "CUDA_HOME",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
     "INSIGHTFACE_HOME",
     "GST_DEBUG",
 ];
 
-/// The processor, and the GPU for information: this version runs every engine on the processor.
+/// The processor.
 pub fn hardware() -> Section {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let features = features();
@@ -29,10 +28,10 @@ pub fn hardware() -> Section {
     };
     Section::new(
         "Machine",
-        vec![
-            Finding::note(format!("processor: {}, {cores} cores, {features}", model())),
-            Finding::note(driver()),
-        ],
+        vec![Finding::note(format!(
+            "processor: {}, {cores} cores, {features}",
+            model()
+        ))],
     )
 }
 
@@ -95,25 +94,6 @@ fn features() -> Vec<&'static str> {
 #[cfg(not(target_arch = "x86_64"))]
 fn features() -> Vec<&'static str> {
     Vec::new()
-}
-
-fn driver() -> String {
-    match device::nvidia_driver() {
-        Err(reason) => format!("GPU: {reason} (nothing in this version uses one)"),
-        Ok(driver) => {
-            let gpus: Vec<String> = driver
-                .gpus
-                .iter()
-                .map(|gpu| format!("{} with {}", gpu.name, size::human(gpu.memory)))
-                .collect();
-            format!(
-                "GPU: NVIDIA driver {}, CUDA {}, {} (nothing in this version uses it)",
-                driver.version,
-                driver.cuda,
-                gpus.join(", ")
-            )
-        }
-    }
 }
 
 #[cfg(test)]

@@ -44,15 +44,15 @@ pub struct Opened {
     pub file: ModelFile,
 }
 
-/// Opens the networks in `folder` that `wanted` names, the first of each, with `open`, which is given a file and its
-/// content. Files of other networks are left alone.
+/// Opens the networks in `folder` that `wanted` names, the first of each, with `open`, which is given what a file is, its
+/// path and its content. Files of other networks are left alone.
 ///
 /// # Errors
 /// [`ModelError::Pack`] for a folder without a detector, others for a file that is damaged or can't be opened.
 pub fn open(
     folder: &Path,
     wanted: impl Fn(Module) -> bool,
-    mut open: impl FnMut(&Path, Vec<u8>) -> Result<Box<dyn Model>, ModelError>,
+    mut open: impl FnMut(Module, &Path, Vec<u8>) -> Result<Box<dyn Model>, ModelError>,
 ) -> Result<Vec<Opened>, ModelError> {
     let mut networks: Vec<Opened> = Vec::new();
     for path in files(folder)? {
@@ -66,7 +66,7 @@ pub fn open(
         }
         networks.push(Opened {
             module,
-            model: open(&path, bytes)?,
+            model: open(module, &path, bytes)?,
             range: range(module, &outline.first_nodes),
             path,
             file,
@@ -79,7 +79,7 @@ pub fn open(
 }
 
 /// The ONNX files in a folder, by name.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let unreadable = |source| ModelError::Read {
         path: folder.to_owned(),
         source,

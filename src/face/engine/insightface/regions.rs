@@ -75,7 +75,7 @@ pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
 }
 
 /// [`ALIGNED`] in an image of `side`×`side` pixels.
-fn aligned_points(side: usize) -> [Point; 5] {
+pub fn aligned_points(side: usize) -> [Point; 5] {
     let (unit, margin) = match side.is_multiple_of(ALIGNED_SIDE) {
         true => (ALIGNED_SIDE, 0.0),
         false => (WIDE_SIDE, WIDE_MARGIN),

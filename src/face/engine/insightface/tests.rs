@@ -315,3 +315,22 @@ fn thresholds_are_taken_from_the_next_frame_on() {
     };
     assert!(engine.process(&frame).unwrap().is_empty());
 }
+
+#[test]
+fn a_warm_up_runs_the_networks_on_nothing() {
+    use super::resilient::Movable;
+
+    let pack = FakePack::of(&Module::ALL);
+    let config = EngineConfig {
+        insightface: Settings {
+            embedding: true,
+            ..Settings::default()
+        },
+        ..EngineConfig::default()
+    };
+    let mut engine = InsightFace::new(Box::new(pack.clone()), &config).unwrap();
+    let runs = pack.detector_runs.lock().unwrap()[0].clone();
+    let before = runs.lock().unwrap().len();
+    engine.warm_up().unwrap();
+    assert_eq!(runs.lock().unwrap().len(), before + 1);
+}

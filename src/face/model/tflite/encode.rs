@@ -24,7 +24,7 @@ pub(super) fn encode(graph: &Graph) -> Vec<u8> {
     constants.dedup();
     let io = |list: &[(Value, String)]| {
         list.iter()
-            .map(|(value, name)| value_info(name, graph.shape(*value)))
+            .map(|(value, name)| ValueInfoProto::floats(name, graph.shape(*value)))
             .collect()
     };
     let proto = ModelProto {
@@ -92,22 +92,4 @@ fn tensor(name: &str, info: &Info) -> Option<TensorProto> {
         Data::Float(values) => TensorProto::floats(name, &info.shape, values),
         Data::Int(values) => TensorProto::ints(name, &info.shape, values),
     })
-}
-
-fn value_info(name: &str, shape: &[usize]) -> ValueInfoProto {
-    let dim = shape
-        .iter()
-        .map(|n| DimensionProto {
-            extent: Some(Extent::Value(*n as i64)),
-        })
-        .collect();
-    ValueInfoProto {
-        name: name.into(),
-        kind: Some(TypeProto {
-            tensor_type: Some(TensorTypeProto {
-                elem_type: FLOAT,
-                shape: Some(ShapeProto { dim }),
-            }),
-        }),
-    }
 }

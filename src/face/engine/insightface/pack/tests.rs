@@ -101,7 +101,7 @@ fn opened(
     folder: &Path,
     wanted: impl Fn(Module) -> bool,
 ) -> Result<Vec<(Module, String)>, ModelError> {
-    let networks = open(folder, wanted, |path, bytes| {
+    let networks = open(folder, wanted, |_, path, bytes| {
         assert_eq!(std::fs::read(path).unwrap(), bytes);
         Ok(Box::new(Fake::new(&[], &[], |_| Vec::new())))
     })?;
