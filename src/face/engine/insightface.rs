@@ -13,12 +13,14 @@ mod load;
 mod measures;
 mod movable;
 mod network;
-mod pack;
+mod networks;
+pub mod pack;
 mod pose;
 mod regions;
 pub mod resilient;
-mod rewrite;
+pub mod rewrite;
 mod scrfd;
+mod settings;
 
 use std::sync::Arc;
 
@@ -28,17 +30,18 @@ use crate::face::device::Placement;
 use crate::face::engine::{
     Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
 };
-use crate::face::model::{ModelError, ModelFile};
+use crate::face::model::ModelError;
 use crate::face::nms::Detection;
 use crate::face::observation::{LandmarkScheme, Landmarks, Observation};
-use crate::face::options::choices;
 use measures::Measures;
+use networks::Networks;
 use pose::PoseFinder;
 use scrfd::Detector;
 
 #[cfg(feature = "onnx")]
 pub use load::load;
 pub use pack::{Opened, Pack};
+pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings};
 
 /// Least scores: `det_thresh` of `FaceAnalysis.prepare`.
 pub const THRESHOLDS: Thresholds = Thresholds {
@@ -49,12 +52,6 @@ pub const THRESHOLDS: Thresholds = Thresholds {
 
 /// Greatest IoU of two detected faces: `nms_thresh` of `SCRFD`.
 pub const NMS_THRESHOLD: f32 = 0.4;
-
-/// Side of the detector's input, px.
-pub const DET_SIZE: usize = 640;
-
-/// Largest side of the detector's input that can be asked for, px: ONNX Runtime takes some 100 bytes for each pixel.
-pub const MAX_DET_SIZE: usize = 4096;
 
 /// Widest frame that the detector is given unless told otherwise, px. Frames are fitted into its input, so that this says
 /// something only where it is below the input's side.
@@ -68,85 +65,6 @@ pub const EMBEDDING: usize = 512;
 
 /// The blendshapes that follow from landmarks, in ARKit's spelling.
 pub const CHANNELS: [&str; 1] = ["jawOpen"];
-
-choices! {
-    /// What a network of a pack does: InsightFace's names of its tasks.
-    pub enum Module {
-        Detection = "detection": "finds faces",
-        Landmark2d106 = "landmark_2d_106": "106 landmarks",
-        Landmark3d68 = "landmark_3d_68": "68 landmarks in space, and the head's pose",
-        GenderAge = "genderage": "age and gender",
-        Recognition = "recognition": "the embedding",
-    }
-}
-
-impl Module {
-    /// Every module.
-    pub const ALL: [Self; 5] = [
-        Self::Detection,
-        Self::Landmark2d106,
-        Self::Landmark3d68,
-        Self::GenderAge,
-        Self::Recognition,
-    ];
-}
-
-/// What this engine alone can be told.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// Modules that run, where the pack has them; `None` for all. The detector always runs.
-    pub allowed_modules: Option<Vec<Module>>,
-    /// Side of the detector's input, px: a multiple of 32.
-    pub det_size: usize,
-    /// Whether to measure the embedding, which identifies people.
-    pub embedding: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            allowed_modules: None,
-            det_size: DET_SIZE,
-            embedding: false,
-        }
-    }
-}
-
-impl Settings {
-    /// The networks that are to be opened, where the pack has them.
-    fn wanted(&self) -> Vec<Module> {
-        let is_wanted = |module: &Module| match module {
-            Module::Detection => true,
-            Module::Recognition => self.embedding,
-            _ => self.allows(*module),
-        };
-        Module::ALL.into_iter().filter(is_wanted).collect()
-    }
-
-    fn allows(&self, module: Module) -> bool {
-        let allowed = self.allowed_modules.as_ref();
-        allowed.is_none_or(|allowed| allowed.contains(&module))
-    }
-
-    /// # Errors
-    /// [`EngineError::Config`] for settings that contradict one another or can't be used.
-    fn check(&self) -> Result<(), EngineError> {
-        let size = self.det_size;
-        if size == 0 || size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {
-            return Err(EngineError::Config(format!(
-                "det-size {size} is no multiple of {} up to {MAX_DET_SIZE}, as SCRFD needs it",
-                scrfd::MULTIPLE
-            )));
-        }
-        if self.embedding && !self.allows(Module::Recognition) {
-            return Err(EngineError::Config(format!(
-                "the embedding is wanted and {} not allowed: add it to `allowed-modules`, or unset `embedding`",
-                Module::Recognition.nick()
-            )));
-        }
-        Ok(())
-    }
-}
 
 /// The engine.
 pub struct InsightFace {
@@ -183,45 +101,6 @@ fn info(landmarks: Option<LandmarkScheme>, attributes: bool, embedding: usize) -
         attributes,
         embedding,
         ..EngineInfo::of_boxes(EngineKind::InsightFace)
-    }
-}
-
-/// The networks of a pack, ready to run.
-struct Networks {
-    detector: Detector,
-    measures: Measures,
-    files: Vec<ModelFile>,
-}
-
-impl Networks {
-    fn open(
-        pack: &dyn Pack,
-        config: &EngineConfig,
-        placement: &Placement,
-    ) -> Result<Self, ModelError> {
-        let mut detector = None;
-        let mut measures = Measures::default();
-        let mut files = Vec::new();
-        for opened in pack.open(placement)? {
-            files.push(opened.file.clone());
-            match opened.module {
-                Module::Detection => detector = Some(Detector::new(opened, config)?),
-                _ => measures.add(opened)?,
-            }
-        }
-        let Some(detector) = detector else {
-            return Err(pack.unusable("it has no detector"));
-        };
-        if config.insightface.embedding && measures.embedding_len() == 0 {
-            return Err(pack.unusable(
-                "the embedding is wanted and it has no recognition network: unset `embedding`",
-            ));
-        }
-        Ok(Self {
-            detector,
-            measures,
-            files,
-        })
     }
 }
 

@@ -126,7 +126,7 @@ fn recognise(outline: &OnnxOutline) -> Option<Module> {
 }
 
 /// Width and height of the input of a network of faces, px.
-pub fn side(input: &TensorSpec) -> Option<usize> {
+pub(super) fn side(input: &TensorSpec) -> Option<usize> {
     match input.shape[..] {
         [_, Some(3), Some(height), Some(width)] if height == width => Some(width),
         _ => None,
@@ -134,7 +134,7 @@ pub fn side(input: &TensorSpec) -> Option<usize> {
 }
 
 /// Values that a network of faces yields for each.
-pub fn values(output: &TensorSpec) -> Option<usize> {
+pub(super) fn values(output: &TensorSpec) -> Option<usize> {
     match output.shape[..] {
         [_, values] => values,
         _ => None,

@@ -156,7 +156,7 @@ mod tests {
         for (aligned, (x, y)) in [
             ((0.0, 0.0), (164.3095, 62.4128)),
             ((112.0, 0.0), (405.1887, 51.5173)),
-            ((0.0, 112.0), (175.2051, 303.2920)),
+            ((0.0, 112.0), (175.2051, 303.292)),
         ] {
             let found = frame_from_aligned.apply(Point::new(aligned.0, aligned.1));
             assert!(found.distance(Point::new(x, y)) < 1e-2, "{found:?}");

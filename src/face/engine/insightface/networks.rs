@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The networks of a pack, ready to run.
+
+use super::Module;
+use super::measures::Measures;
+use super::pack::Pack;
+use super::scrfd::Detector;
+use crate::face::device::Placement;
+use crate::face::engine::EngineConfig;
+use crate::face::model::{ModelError, ModelFile};
+
+/// The networks of a pack, ready to run.
+pub struct Networks {
+    /// Finds faces.
+    pub detector: Detector,
+    /// What looks at each face.
+    pub measures: Measures,
+    /// The files, in the order in which they were read.
+    pub files: Vec<ModelFile>,
+}
+
+impl Networks {
+    /// Opens the networks of `pack` on `placement`.
+    ///
+    /// # Errors
+    /// When one can't be opened or is another one, when there is no detector, and when what was asked for is not there.
+    pub fn open(
+        pack: &dyn Pack,
+        config: &EngineConfig,
+        placement: &Placement,
+    ) -> Result<Self, ModelError> {
+        let mut detector = None;
+        let mut measures = Measures::default();
+        let mut files = Vec::new();
+        for opened in pack.open(placement)? {
+            files.push(opened.file.clone());
+            match opened.module {
+                Module::Detection => detector = Some(Detector::new(opened, config)?),
+                _ => measures.add(opened)?,
+            }
+        }
+        let Some(detector) = detector else {
+            return Err(pack.unusable("it has no detector"));
+        };
+        if config.insightface.embedding && measures.embedding_len() == 0 {
+            return Err(pack.unusable(
+                "the embedding is wanted and it has no recognition network: unset `embedding`",
+            ));
+        }
+        Ok(Self {
+            detector,
+            measures,
+            files,
+        })
+    }
+}

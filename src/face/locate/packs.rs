@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where packs of InsightFace's networks are looked for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{SYSTEM_MODELS_DIR, Surroundings, existing, listed};
+use crate::face::model::{ModelError, PROPERTY};
+
+/// The variable with the folder in which InsightFace itself keeps its own, `models/` among them.
+pub const INSIGHTFACE_HOME_VARIABLE: &str = "INSIGHTFACE_HOME";
+
+/// The packs that InsightFace publishes: its default, then the others, better ones first.
+const PACKS: [&str; 5] = [
+    "buffalo_l",
+    "antelopev2",
+    "buffalo_m",
+    "buffalo_s",
+    "buffalo_sc",
+];
+
+/// The folder of a collection of models that holds packs, and networks outside of packs.
+const PACK_FAMILY: &str = "insightface";
+
+impl Surroundings {
+    /// As [`super::pack`].
+    pub(super) fn pack(
+        &self,
+        explicit: Option<&Path>,
+        models_dir: Option<&Path>,
+    ) -> Result<PathBuf, ModelError> {
+        let folders = self.pack_folders(models_dir);
+        let (names, found) = match explicit {
+            Some(path) if path.components().count() > 1 || path.is_absolute() => {
+                return existing(path, |path| path.is_dir());
+            }
+            Some(name) => (name.to_owned(), pack_in(&folders, name)),
+            None => (
+                PACKS.join(", ").into(),
+                [&PACKS[..], &[PACK_FAMILY]]
+                    .concat()
+                    .iter()
+                    .find_map(|name| pack_in(&folders, name.as_ref())),
+            ),
+        };
+        found.ok_or_else(|| ModelError::Missing {
+            path: names,
+            looked: listed(&folders),
+            property: PROPERTY,
+        })
+    }
+
+    /// Where packs lie.
+    fn pack_folders(&self, models_dir: Option<&Path>) -> Vec<PathBuf> {
+        let own_home = self.home.as_ref().map(|home| home.join(".insightface"));
+        let in_models = |home: PathBuf| home.join("models");
+        [
+            models_dir.map(Path::to_path_buf),
+            self.insightface_home.clone().map(in_models),
+            self.models_dir.clone(),
+            self.data_dir().map(in_models),
+            own_home.map(in_models),
+            Some(SYSTEM_MODELS_DIR.into()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// The pack `name` in the first of `folders` that has one. An archive may have unpacked into a folder of its own name.
+fn pack_in(folders: &[PathBuf], name: &Path) -> Option<PathBuf> {
+    let places = folders.iter().flat_map(|folder| {
+        let [flat, family] = [folder.join(name), folder.join(PACK_FAMILY).join(name)];
+        let [flat_twice, family_twice] = [flat.join(name), family.join(name)];
+        [flat, flat_twice, family, family_twice]
+    });
+    places.into_iter().find(|place| has_networks(place))
+}
+
+/// Whether a folder has ONNX files.
+fn has_networks(folder: &Path) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.path().extension().is_some_and(|end| end == "onnx"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::touch;
+    use super::*;
+
+    #[test]
+    fn packs_are_searched_in_order_and_the_originals_default_first() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        let around = Surroundings {
+            models_dir: Some(at("variable")),
+            data_home: Some(at("data")),
+            home: Some(at("home")),
+            insightface_home: Some(at("original")),
+            ..Default::default()
+        };
+        let property = at("property");
+        let find = |name: Option<&str>| around.pack(name.map(Path::new), Some(&property)).ok();
+        let named = || find(Some("buffalo_s"));
+        assert_eq!((find(None), named()), (None, None));
+        // Each file put in place takes precedence over those before it; the second column says for whom.
+        for (place, is_named) in [
+            ("variable/insightface/det.onnx", false),
+            ("property/insightface/det.onnx", false),
+            ("home/.insightface/models/buffalo_s/det.onnx", true),
+            ("data/facetrack/models/insightface/buffalo_s/det.onnx", true),
+            ("data/facetrack/models/buffalo_s/det.onnx", true),
+            ("variable/insightface/buffalo_s/buffalo_s/det.onnx", true),
+            ("variable/insightface/buffalo_s/det.onnx", true),
+            ("variable/buffalo_s/buffalo_s/det.onnx", true),
+            ("variable/buffalo_s/det.onnx", true),
+            ("original/models/buffalo_s/det.onnx", true),
+            ("property/insightface/buffalo_s/det.onnx", true),
+            ("property/buffalo_s/det.onnx", true),
+            (
+                "home/.insightface/models/antelopev2/antelopev2/det.onnx",
+                false,
+            ),
+            ("home/.insightface/models/buffalo_l/det.onnx", false),
+        ] {
+            let file = touch(at(place));
+            let folder = file.parent().map(Path::to_path_buf);
+            assert_eq!(find(None), folder, "{place}");
+            assert_eq!(named() == folder, is_named, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_path_to_a_pack_ends_the_search() {
+        let root = tempfile::tempdir().unwrap();
+        let around = Surroundings::default();
+        let folder = root.path().join("own");
+        let find = |path: &Path| around.pack(Some(path), None);
+        let error = find(&folder).unwrap_err().to_string();
+        assert!(
+            error.contains("own") && error.contains("`model`"),
+            "{error}"
+        );
+        let file = touch(folder.join("det.onnx"));
+        assert_eq!(find(&folder).unwrap(), folder);
+        assert!(find(&file).is_err(), "a file is no pack");
+        let error = find(Path::new("buffalo_l")).unwrap_err().to_string();
+        assert!(
+            error.contains("buffalo_l") && error.contains("/usr/share"),
+            "{error}"
+        );
+    }
+}
