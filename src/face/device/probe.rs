@@ -131,3 +131,58 @@ mod runtime {
         missing()
     }
 }
+
+#[cfg(all(test, feature = "onnx"))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::face::device::{CudaLibraries, LibrarySearch, Needs};
+    use crate::face::locate;
+    use crate::face::model::onnx::{LibraryLoader, OnnxRuntime};
+
+    #[test]
+    fn a_runtime_without_cuda_says_so() {
+        let Ok(runtime) = OnnxRuntime::load(&locate::runtime(None)) else {
+            eprintln!("SKIPPED: no ONNX Runtime on this machine");
+            return;
+        };
+        if runtime.has_cuda() {
+            eprintln!("SKIPPED: this ONNX Runtime has the CUDA provider");
+            return;
+        }
+        let mut machine = MachineProbe::default();
+        let fault = machine.provider(&Request::default()).unwrap_err();
+        let path = runtime.path().display().to_string();
+        for part in ["this ONNX Runtime has no CUDA provider: ", &path] {
+            assert!(fault.reason.contains(part), "{fault:?}");
+        }
+        assert!(fault.remedy.contains("onnxruntime-gpu"), "{fault:?}");
+        let fault = machine.libraries(&Request::default()).unwrap_err();
+        assert!(
+            fault.reason.contains("is not beside this ONNX Runtime"),
+            "{fault:?}"
+        );
+    }
+
+    #[test]
+    fn libraries_that_are_garbage_are_a_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let needs = Needs { cuda: 99 };
+        let files: Vec<String> = needs.libraries().into_iter().map(|own| own.file).collect();
+        for file in &files {
+            fs::write(folder.path().join(file), [b'x'; 4096]).unwrap();
+        }
+        let search = LibrarySearch {
+            folders: vec![folder.path().to_owned()],
+            homes: Vec::new(),
+        };
+        let root = folder.path();
+        let fault = CudaLibraries::load(needs, &search, root, &mut LibraryLoader).unwrap_err();
+        let garbage = folder.path().join("libcublas.so.99");
+        let told = format!("{} does not load: ", garbage.display());
+        for part in [told.as_str(), "invalid ELF header"] {
+            assert!(fault.reason.contains(part), "{part} not in {fault:?}");
+        }
+    }
+}
