@@ -41,6 +41,15 @@ struct Installed {
 }
 
 impl Installed {
+    /// A folder with the model's files alone.
+    fn folder_of_model(&self) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in &self.files {
+            link(file, folder.path());
+        }
+        folder
+    }
+
     fn find() -> Option<Self> {
         let found = Self::look();
         if let Err(missing) = &found {
@@ -137,11 +146,7 @@ fn the_other_files_are_found_beside_the_model() {
     let Some(installed) = Installed::find() else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    installed
-        .files
-        .iter()
-        .for_each(|file| link(file, folder.path()));
+    let folder = installed.folder_of_model();
     let model = format!("model={}", folder.path().join(FILES[0]).display());
     let Finished { success, text } = installed
         .launch(&installed.networks, &Clip::draw())
@@ -158,11 +163,7 @@ fn the_environment_is_as_good_as_properties() {
     let Some(installed) = Installed::find() else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    installed
-        .files
-        .iter()
-        .for_each(|file| link(file, folder.path()));
+    let folder = installed.folder_of_model();
     let Finished { success, text } = installed
         .launch(&installed.networks, &Clip::draw())
         .env("STEP5_TRACKING_ENGINE", "eos")
