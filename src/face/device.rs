@@ -105,6 +105,14 @@ pub struct CudaTuning {
     pub deterministic: bool,
     /// Give memory back after each run.
     pub arena_shrinkage: bool,
+    /// Inputs and outputs through page-locked memory that is bound once.
+    pub pinned_io: bool,
+    /// The detector's run captured once as a CUDA graph and replayed, where its input has one size.
+    pub cuda_graph: bool,
+    /// TensorRT before CUDA, on the same GPU.
+    pub tensorrt: bool,
+    /// The networks that a pack has in half precision as well, in that.
+    pub fp16: bool,
 }
 
 impl Default for CudaTuning {
@@ -115,6 +123,10 @@ impl Default for CudaTuning {
             tf32: true,
             deterministic: false,
             arena_shrinkage: false,
+            pinned_io: false,
+            cuda_graph: false,
+            tensorrt: false,
+            fp16: false,
         }
     }
 }
