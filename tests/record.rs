@@ -6,6 +6,7 @@ mod faces;
 
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use faces::{full_face, morphable, morphable_face};
 use gstfacetrack::face::blendshape::{BlendshapeSource, Blendshapes};
@@ -82,6 +83,9 @@ fn source() -> Arc<ReportSource> {
     Arc::new(ReportSource {
         engine: "mediapipe".into(),
         device: "cpu".into(),
+        execution_provider: "CPUExecutionProvider".into(),
+        device_reason: "there is no GPU".into(),
+        load_time: Duration::from_micros(12_500),
         generator: "gst-plugin-facetrack 0.1.0".into(),
         models: vec![ModelFile {
             name: "face_landmarker.task".into(),

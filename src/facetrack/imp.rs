@@ -82,7 +82,6 @@
  */
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use gst::glib;
 use gst::glib::subclass::Signal;
@@ -203,15 +202,13 @@ impl FaceTrack {
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
-        let start = Instant::now();
         let Loaded {
             analyzer,
             decision,
             calibration,
         } = contained(|| load(&plan)).map_err(|panic| panic_message(&panic))??;
-        let load_time = start.elapsed();
         self.log_device(&decision);
-        self.post(messages::ready(&decision, analyzer.source(), load_time));
+        self.post(messages::ready(analyzer.source()));
         *lock(&self.active) = Some(Active {
             decision,
             profile: analyzer.profile().clone(),

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use crate::face::analyzer::{Analyzer, Tuning};
 use crate::face::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Placement, Request};
@@ -147,6 +148,7 @@ impl Plan {
     /// # Errors
     /// Those of [`device::negotiate`] and of [`engine::load`].
     pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
+        let start = Instant::now();
         let setup = &self.setup;
         let decision = device::negotiate(setup.kind, &setup.request, &mut MachineProbe::default())?;
         let config = EngineConfig {
@@ -157,6 +159,9 @@ impl Plan {
         let source = ReportSource {
             engine: engine.info().name.to_owned(),
             device: decision.placement.device(),
+            execution_provider: decision.placement.execution_provider().to_owned(),
+            device_reason: decision.reason.clone(),
+            load_time: start.elapsed(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             models: engine.info().models.clone(),
         };

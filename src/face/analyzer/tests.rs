@@ -25,7 +25,7 @@ impl Bench {
             engine: "scripted".to_owned(),
             device: "cpu".to_owned(),
             generator: "test".to_owned(),
-            models: Vec::new(),
+            ..ReportSource::default()
         };
         Self {
             analyzer: Analyzer::new(Box::new(engine), TrackerConfig::default(), tuning, source),
