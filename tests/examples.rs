@@ -41,15 +41,16 @@ fn assert_refuses(files: &Files, program: &Path, arguments: &[&str]) {
 }
 
 /// The program tracks the clip, ends with an error where there is no video, and shows what was measured: `mesh` of MediaPipe's engine, the key points of YuNet's, the
-/// expression of eos'.
+/// expression of eos', the age of InsightFace's.
 #[track_caller]
 fn assert_tracks(files: &Files, program: &Path, arguments: &[&str], mesh: &str) {
     for (engine, measured) in [
         ("mediapipe", mesh),
         ("opencv-yunet", ", 5 key points"),
         ("eos", ", happiness 0."),
+        ("insightface", " years"),
     ] {
-        if engine == "eos" && !files.have(engine) {
+        if ["eos", "insightface"].contains(&engine) && !files.have(engine) {
             continue;
         }
         let Finished { success, text } = run(files, engine, program, arguments, &files.clip);

@@ -19,9 +19,10 @@ const TIMEOUT: &str = "120";
 /// What a launch line reads besides the plugin.
 pub struct Files {
     pub clip: PathBuf,
-    models: Vec<PathBuf>,
+    /// Where each lies, and where it belongs in a folder of models.
+    models: Vec<(PathBuf, PathBuf)>,
     runtime: PathBuf,
-    /// Families of models that are not there, as they may where no package has them.
+    /// Families of models that are not there, as they may where no package has them or nobody asked for them.
     without: Vec<String>,
 }
 
@@ -45,8 +46,10 @@ impl Files {
         let known = manifest::manifest().usable();
         for file in known.filter(|file| file.kind == FileKind::Model) {
             match locate::model(&file.name, &file.family, None, None) {
-                Ok(path) => models.push(path),
-                Err(_) if !file.is_packaged() => without.push(file.family.clone()),
+                Ok(path) => models.push((path, file.place())),
+                Err(_) if file.on_request || !file.is_packaged() => {
+                    without.push(file.family.clone())
+                }
                 Err(error) => return Err(error.to_string()),
             }
         }
@@ -80,8 +83,8 @@ impl Files {
 
     /// `tool`, finding models and runtime.
     pub fn given_to(&self, tool: Tool) -> Tool {
-        for model in &self.models {
-            link(model, &tool.models_dir());
+        for (model, place) in &self.models {
+            link(model, &tool.models_dir().join(place));
         }
         tool.env("FACETRACK_ONNXRUNTIME", &self.runtime.to_string_lossy())
     }
@@ -112,9 +115,10 @@ pub fn run(command: &str) -> Option<Finished> {
     Some(tool.arg(&script).run())
 }
 
-fn link(file: &Path, folder: &Path) {
-    let name = file.file_name().expect("a file has a name");
-    symlink(file, folder.join(name)).expect("a link to the file");
+fn link(file: &Path, place: &Path) {
+    let folder = place.parent().expect("it is in a folder");
+    std::fs::create_dir_all(folder).expect("a folder for the link");
+    symlink(file, place).expect("a link to the file");
 }
 
 /// A file of the repository.
