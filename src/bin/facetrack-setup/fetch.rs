@@ -139,14 +139,14 @@ fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<S
     })
 }
 
-/// What it means that `files` are not there, which their makers' servers alone have.
+/// What it means that `files` are not there, which no package has.
 fn without(files: &[&KnownFile]) -> String {
     let lost: Vec<_> = files
         .iter()
         .map(|file| format!("\n  - {}: {}", file.name, file.purpose))
         .collect();
     format!(
-        "Not there, since their makers' servers alone have them:{}\nEverything else works without them.",
+        "Not there, since no package has them and no server gave them:{}\nEverything else works without them.",
         lost.concat()
     )
 }
