@@ -70,8 +70,8 @@ pub(super) fn ready(
         .build()
 }
 
-/// The property `stats`: a structure of each stage, times in ms.
-pub(super) fn stats(profile: &Profile) -> gst::Structure {
+/// The property `stats`: a structure of each stage, times in ms; and memory of the GPU, MiB, where there is any.
+pub(super) fn stats(profile: &Profile, vram: Option<u64>) -> gst::Structure {
     profile
         .summary()
         .iter()
@@ -84,6 +84,7 @@ pub(super) fn stats(profile: &Profile) -> gst::Structure {
                 .build();
             stats.field(stage.stage.name(), figures)
         })
+        .field_if_some("vram", vram)
         .build()
 }
 
