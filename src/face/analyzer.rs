@@ -184,12 +184,12 @@ impl Analyzer {
 
     /// Reports say where the engine runs from then on.
     fn heed_notices(&mut self) {
-        let notices = self.engine.take_notices();
-        let left_gpu = |notice: &Notice| matches!(notice, Notice::FellBackToCpu { .. });
-        if notices.iter().any(left_gpu) {
-            Arc::make_mut(&mut self.source).device = Placement::Cpu.device();
+        for notice in self.engine.take_notices() {
+            if let Notice::FellBackToCpu { .. } = notice {
+                Arc::make_mut(&mut self.source).place(&Placement::Cpu, notice.to_string());
+            }
+            self.notices.push(notice);
         }
-        self.notices.extend(notices);
     }
 
     /// Counts the frame, and tells whether it is to be analysed.

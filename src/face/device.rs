@@ -195,11 +195,3 @@ pub enum Severity {
     /// Something else than was asked for.
     Warning,
 }
-
-impl Decision {
-    /// The same after the GPU failed while it was used: the engine goes on with the processor.
-    pub fn fell_back(&mut self, reason: &str) {
-        self.placement = Placement::Cpu;
-        self.reason = reason.to_owned();
-    }
-}

@@ -95,7 +95,6 @@
  */
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use gst::glib;
 use gst::glib::subclass::Signal;
@@ -116,6 +115,7 @@ use crate::face::engine::{EngineInfo, EngineKind, Notice};
 use crate::face::options::facetrack::FACETRACK;
 use crate::face::options::{OptionSpec, Settings, Value};
 use crate::face::profile::Profile;
+use crate::face::report::ReportSource;
 use crate::meta::FaceTrackMeta;
 use crate::{properties, video};
 
@@ -133,20 +133,10 @@ struct Active {
     env: Environment,
     setup: Setup,
     info: EngineInfo,
-    decision: Decision,
+    source: Arc<ReportSource>,
     /// `None` on the processor.
     vram: Option<Arc<OwnMemory>>,
     profile: Arc<Profile>,
-}
-
-impl Active {
-    /// What a notice changes: where the engine runs.
-    fn heed(&mut self, notice: &Notice) {
-        if let Notice::FellBackToCpu { .. } = notice {
-            self.decision.fell_back(&notice.to_string());
-            self.vram = None;
-        }
-    }
 }
 
 /// The element.
@@ -232,30 +222,29 @@ impl FaceTrack {
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
-        let start = Instant::now();
         let Loaded {
             mut analyzer,
             decision,
             calibration,
         } = contained(|| load(&plan)).map_err(|panic| panic_message(&panic))??;
-        let load_time = start.elapsed();
         self.log_device(&decision);
-        let mut active = Active {
+        for notice in analyzer.take_notices() {
+            self.warn_of(&notice);
+        }
+        let source = analyzer.source().clone();
+        let ready = messages::ready(&source);
+        *lock(&self.active) = Some(Active {
             env: env.clone(),
             setup: plan.setup.clone(),
             info: analyzer.info().clone(),
-            vram: OwnMemory::at(&decision.placement).map(Arc::new),
-            decision,
+            vram: OwnMemory::of(&decision.placement)
+                .filter(|_| source.device == decision.placement.device())
+                .map(Arc::new),
+            source,
             profile: analyzer.profile().clone(),
-        };
-        for notice in analyzer.take_notices() {
-            active.heed(&notice);
-            self.warn_of(&notice);
-        }
-        let source = analyzer.source();
-        self.post(messages::ready(&active.decision, source, load_time));
-        *lock(&self.active) = Some(active);
+        });
         *lock(&self.state) = Some(State::new(settings, env, plan, analyzer, calibration));
+        self.post(ready);
         Ok(())
     }
 
@@ -277,12 +266,17 @@ impl FaceTrack {
         }
     }
 
-    /// What a user has to know of the engine while it runs.
-    fn tell(&self, notices: Vec<Notice>) {
+    /// Tells what happened to the engine while it ran, and shows where it runs now: as `source` of the report says.
+    fn tell(&self, notices: Vec<Notice>, source: &Arc<ReportSource>) {
+        if notices.is_empty() {
+            return;
+        }
+        if let Some(active) = lock(&self.active).as_mut() {
+            let stayed = active.source.device == source.device;
+            active.vram = active.vram.take().filter(|_| stayed);
+            active.source = source.clone();
+        }
         for notice in notices {
-            if let Some(active) = lock(&self.active).as_mut() {
-                active.heed(&notice);
-            }
             self.warn_of(&notice);
         }
     }
@@ -377,7 +371,7 @@ impl FaceTrack {
         *guard = None;
         drop(guard);
         self.warn_of_loss(saved);
-        self.tell(std::mem::take(&mut outcome.notices));
+        self.tell(std::mem::take(&mut outcome.notices), &outcome.report.source);
         self.post_error_message(failure);
         Ok(outcome)
     }
@@ -415,12 +409,11 @@ impl FaceTrack {
     }
 
     fn device_value(&self, name: &str) -> Option<glib::Value> {
-        let active = lock(&self.active);
-        let decision = &active.as_ref()?.decision;
+        let source = lock(&self.active).as_ref()?.source.clone();
         match name {
-            "active-device" => Some(decision.placement.device().to_value()),
-            "active-execution-provider" => Some(decision.placement.execution_provider().to_value()),
-            "device-reason" => Some(decision.reason.to_value()),
+            "active-device" => Some(source.device.to_value()),
+            "active-execution-provider" => Some(source.execution_provider.to_value()),
+            "device-reason" => Some(source.device_reason.to_value()),
             _ => None,
         }
     }
@@ -598,7 +591,7 @@ impl BaseTransformImpl for FaceTrack {
         buffer: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let outcome = self.analyze(buffer)?;
-        self.tell(outcome.notices);
+        self.tell(outcome.notices, &outcome.report.source);
         FaceTrackMeta::attach(buffer, &outcome.report).map_err(|error| {
             gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
             gst::FlowError::Error

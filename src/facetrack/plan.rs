@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use crate::face::analyzer::{Analyzer, Tuning};
 use crate::face::device::{
@@ -157,6 +158,7 @@ impl Plan {
     /// # Errors
     /// Those of [`device::negotiate`] and of [`engine::load`].
     pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
+        let start = Instant::now();
         let setup = &self.setup;
         let decision = device::negotiate(setup.kind, &setup.request, &mut MachineProbe::default())?;
         let config = EngineConfig {
@@ -164,12 +166,14 @@ impl Plan {
             ..setup.config.clone()
         };
         let engine = engine::load(setup.kind, &config)?;
-        let source = ReportSource {
+        let mut source = ReportSource {
             engine: engine.info().name.to_owned(),
-            device: decision.placement.device(),
+            load_time: start.elapsed(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             models: engine.info().models.clone(),
+            ..ReportSource::default()
         };
+        source.place(&decision.placement, decision.reason.as_str());
         let analyzer = Analyzer::new(engine, setup.tracker, self.live.tuning, source);
         Ok((analyzer, decision))
     }

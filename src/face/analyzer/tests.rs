@@ -25,7 +25,7 @@ impl Bench {
             engine: "scripted".to_owned(),
             device: "cpu".to_owned(),
             generator: "test".to_owned(),
-            models: Vec::new(),
+            ..ReportSource::default()
         };
         Self {
             analyzer: Analyzer::new(Box::new(engine), TrackerConfig::default(), tuning, source),
@@ -200,6 +200,10 @@ fn reports_say_where_the_engine_runs_from_the_frame_on_in_which_it_left_the_gpu(
     let devices: Vec<_> = reports.iter().map(|r| r.source.device.as_str()).collect();
     assert_eq!(devices, ["cuda:0", "cuda:0", "cpu", "cpu"]);
     assert_eq!(ids(&reports), [[1], [1], [1], [1]], "no frame is lost");
+    let source = &reports[2].source;
+    assert_eq!(source.execution_provider, "CPUExecutionProvider");
+    let reason = "the GPU failed, the processor goes on: the script says fall-back at=3";
+    assert_eq!(source.device_reason, reason);
     let notices = bench.analyzer.take_notices();
     assert!(
         matches!(

@@ -100,7 +100,7 @@ pub struct OwnMemory {
 
 impl OwnMemory {
     /// On the GPU of `placement`; `None` on the processor, and where the driver does not tell.
-    pub fn at(placement: &Placement) -> Option<Self> {
+    pub fn of(placement: &Placement) -> Option<Self> {
         let Placement::Cuda(cuda) = placement else {
             return None;
         };
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn nobody_has_memory_of_a_gpu_on_the_processor() {
-        assert!(OwnMemory::at(&Placement::Cpu).is_none());
+        assert!(OwnMemory::of(&Placement::Cpu).is_none());
     }
 
     #[test]
