@@ -139,6 +139,30 @@ struct Active {
     profile: Arc<Profile>,
 }
 
+impl Active {
+    /// `analyzer` was loaded by `plan`, where `decision` says if it did not fall back since.
+    fn of(env: &Environment, plan: &Plan, decision: &Decision, analyzer: &Analyzer) -> Self {
+        let source = analyzer.source().clone();
+        let stayed = source.device == decision.placement.device();
+        let vram = OwnMemory::of(&decision.placement).filter(|_| stayed);
+        Self {
+            env: env.clone(),
+            setup: plan.setup.clone(),
+            info: analyzer.info().clone(),
+            source,
+            vram: vram.map(Arc::new),
+            profile: analyzer.profile().clone(),
+        }
+    }
+
+    /// Reports come from `source` now.
+    fn follow(&mut self, source: &Arc<ReportSource>) {
+        let stayed = self.source.device == source.device;
+        self.vram = self.vram.take().filter(|_| stayed);
+        self.source = source.clone();
+    }
+}
+
 /// The element.
 ///
 /// Lock order: `state`, then `settings` or `active`, never both of these. `settings` and `active` are held for a copy
@@ -219,6 +243,8 @@ impl FaceTrack {
             return Ok(());
         }
         self.settle_reset();
+        // What is loaded gives the GPU's memory back before something else asks for it.
+        *lock(&self.state) = None;
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
@@ -231,18 +257,8 @@ impl FaceTrack {
         for notice in analyzer.take_notices() {
             self.warn_of(&notice);
         }
-        let source = analyzer.source().clone();
-        let ready = messages::ready(&source);
-        *lock(&self.active) = Some(Active {
-            env: env.clone(),
-            setup: plan.setup.clone(),
-            info: analyzer.info().clone(),
-            vram: OwnMemory::of(&decision.placement)
-                .filter(|_| source.device == decision.placement.device())
-                .map(Arc::new),
-            source,
-            profile: analyzer.profile().clone(),
-        });
+        let ready = messages::ready(analyzer.source());
+        *lock(&self.active) = Some(Active::of(&env, &plan, &decision, &analyzer));
         *lock(&self.state) = Some(State::new(settings, env, plan, analyzer, calibration));
         self.post(ready);
         Ok(())
@@ -272,9 +288,7 @@ impl FaceTrack {
             return;
         }
         if let Some(active) = lock(&self.active).as_mut() {
-            let stayed = active.source.device == source.device;
-            active.vram = active.vram.take().filter(|_| stayed);
-            active.source = source.clone();
+            active.follow(source);
         }
         for notice in notices {
             self.warn_of(&notice);
