@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::device::Placement;
 use super::model::ModelFile;
 use super::observation::Observation;
 
@@ -90,4 +91,13 @@ pub struct ReportSource {
     pub generator: String,
     /// Models read.
     pub models: Vec<ModelFile>,
+}
+
+impl ReportSource {
+    /// The engine runs at `placement`, for this reason.
+    pub fn place(&mut self, placement: &Placement, reason: impl Into<String>) {
+        self.device = placement.device();
+        self.execution_provider = placement.execution_provider().to_owned();
+        self.device_reason = reason.into();
+    }
 }

@@ -60,8 +60,8 @@ pub(super) fn ready(source: &ReportSource) -> gst::Structure {
         .build()
 }
 
-/// The property `stats`: a structure of each stage, times in ms.
-pub(super) fn stats(profile: &Profile) -> gst::Structure {
+/// The property `stats`: a structure of each stage, times in ms; and memory of the GPU, MiB, where there is any.
+pub(super) fn stats(profile: &Profile, vram: Option<u64>) -> gst::Structure {
     profile
         .summary()
         .iter()
@@ -74,6 +74,7 @@ pub(super) fn stats(profile: &Profile) -> gst::Structure {
                 .build();
             stats.field(stage.stage.name(), figures)
         })
+        .field_if_some("vram", vram)
         .build()
 }
 
