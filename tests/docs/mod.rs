@@ -19,10 +19,11 @@ const TIMEOUT: &str = "120";
 /// What a launch line reads besides the plugin.
 pub struct Files {
     pub clip: PathBuf,
-    /// Where each lies, and where it belongs in a folder of models.
-    models: Vec<(PathBuf, PathBuf)>,
+    models: Vec<PathBuf>,
+    /// The folder of InsightFace's networks, which nothing fetches unasked.
+    pack: Option<PathBuf>,
     runtime: PathBuf,
-    /// Families of models that are not there, as they may where no package has them or nobody asked for them.
+    /// Families of models that are not there, as they may where no package has them.
     without: Vec<String>,
 }
 
@@ -44,12 +45,10 @@ impl Files {
         }
         let (mut models, mut without) = (Vec::new(), Vec::new());
         let known = manifest::manifest().usable();
-        for file in known.filter(|file| file.kind == FileKind::Model) {
+        for file in known.filter(|file| file.kind == FileKind::Model && !file.is_pack) {
             match locate::model(&file.name, &file.family, None, None) {
-                Ok(path) => models.push((path, file.place())),
-                Err(_) if file.on_request || !file.is_packaged() => {
-                    without.push(file.family.clone())
-                }
+                Ok(path) => models.push(path),
+                Err(_) if !file.is_packaged() => without.push(file.family.clone()),
                 Err(error) => return Err(error.to_string()),
             }
         }
@@ -60,6 +59,7 @@ impl Files {
         Ok(Self {
             clip,
             models,
+            pack: locate::pack(None, None).ok(),
             runtime,
             without,
         })
@@ -74,8 +74,22 @@ impl Files {
         there
     }
 
+    /// Whether InsightFace's network of age and gender is there; says so otherwise.
+    pub fn have_ages(&self) -> bool {
+        let there = self.pack.as_ref().map(|pack| pack.join("genderage.onnx"));
+        let there = there.is_some_and(|file| file.is_file());
+        if !there {
+            eprintln!("SKIPPED: genderage.onnx of insightface is missing");
+        }
+        there
+    }
+
     /// Whether the models of the engine in `command` are there; says so otherwise.
     fn are_enough_for(&self, command: &str) -> bool {
+        if command.contains("engine=insightface") && self.pack.is_none() {
+            eprintln!("SKIPPED: a pack of insightface is missing");
+            return false;
+        }
         let lacking = self.without.iter();
         let mut wanted = lacking.filter(|family| command.contains(&format!("engine={family}")));
         wanted.all(|family| self.have(family))
@@ -83,8 +97,12 @@ impl Files {
 
     /// `tool`, finding models and runtime.
     pub fn given_to(&self, tool: Tool) -> Tool {
-        for (model, place) in &self.models {
-            link(model, &tool.models_dir().join(place));
+        for model in &self.models {
+            link(model, &tool.models_dir());
+        }
+        if let Some(pack) = &self.pack {
+            let place = tool.models_dir().join("insightface");
+            symlink(pack, place).expect("a link to the pack");
         }
         tool.env("FACETRACK_ONNXRUNTIME", &self.runtime.to_string_lossy())
     }
@@ -115,10 +133,9 @@ pub fn run(command: &str) -> Option<Finished> {
     Some(tool.arg(&script).run())
 }
 
-fn link(file: &Path, place: &Path) {
-    let folder = place.parent().expect("it is in a folder");
-    std::fs::create_dir_all(folder).expect("a folder for the link");
-    symlink(file, place).expect("a link to the file");
+fn link(file: &Path, folder: &Path) {
+    let name = file.file_name().expect("a file has a name");
+    symlink(file, folder.join(name)).expect("a link to the file");
 }
 
 /// A file of the repository.
