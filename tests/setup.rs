@@ -16,6 +16,16 @@ const GOOD: &str = "the right bytes";
 /// Of [`GOOD`].
 const SHA256: &str = "a3580425cdf75097ce23009719cdfc5122bb108be11c1eee8aeca7dc8a027204";
 
+/// A zip archive with `content` as one of its members.
+fn archive(path: &Path, content: &str) {
+    let mut archive = zip::ZipWriter::new(fs::File::create(path).unwrap());
+    archive
+        .start_file("parcel/data/other-name.bin", SimpleFileOptions::default())
+        .unwrap();
+    archive.write_all(content.as_bytes()).unwrap();
+    archive.finish().unwrap();
+}
+
 /// A home with its own data folder, manifest and programs.
 struct Sandbox {
     folder: TempDir,
@@ -95,16 +105,18 @@ impl Sandbox {
     /// pip delivers a wheel with `content` in it.
     fn pip_delivers(&self, content: &str) {
         let wheel = self.path("parcel-1.0-py3-none-any.whl");
-        let mut archive = zip::ZipWriter::new(fs::File::create(&wheel).unwrap());
-        archive
-            .start_file("parcel/data/other-name.bin", SimpleFileOptions::default())
-            .unwrap();
-        archive.write_all(content.as_bytes()).unwrap();
-        archive.finish().unwrap();
+        archive(&wheel, content);
         self.pip(&format!(
             "/bin/mkdir -p \"$dest\"; /bin/cp {} \"$dest\"",
             wheel.display()
         ));
+    }
+
+    /// curl delivers the same as an archive.
+    fn curl_delivers_archive(&self, content: &str) {
+        let path = self.path("delivered.zip");
+        archive(&path, content);
+        self.curl(&format!("/bin/cp {} \"$out\"", path.display()));
     }
 
     fn curl_delivers(&self, content: &str) {
@@ -322,6 +334,24 @@ fn offline_says_what_was_tried_and_what_to_do_by_hand() {
         assert!(said.contains(part), "{part:?} not in\n{said}");
     }
     assert!(!sandbox.model().exists());
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_file_is_taken_out_of_its_makers_archive() {
+    let sandbox = Sandbox::offline();
+    let archive = |member: &str| serde_json::json!([{"url": "https://maker.invalid/pack.zip", "member": member}]);
+    let from_archive = |member: &str| {
+        sandbox.changes_manifest(|files| files[0]["sources"] = archive(member));
+        sandbox.fetch()
+    };
+    sandbox.curl_delivers_archive(GOOD);
+    let said_of_missing = said(&from_archive("none.bin"));
+    let told = "none.bin in https://maker.invalid/pack.zip: ";
+    assert!(said_of_missing.contains(told), "{said_of_missing}");
+    assert!(!sandbox.model().exists());
+    let output = from_archive("parcel/data/other-name.bin");
+    assert_fetched(&sandbox, &output);
     assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
 }
 

@@ -98,6 +98,13 @@ pub enum Source {
         /// Path in it, without a leading slash.
         member: String,
     },
+    /// A member of a zip archive.
+    Archive {
+        /// Address of the archive.
+        url: String,
+        /// Path in it.
+        member: String,
+    },
     /// A download as it is.
     Url {
         /// Address.
@@ -110,7 +117,7 @@ impl fmt::Display for Source {
         match self {
             Self::Package { package, .. } => write!(f, "Python package {package}"),
             Self::Debian { debian, .. } => write!(f, "Debian package {debian}"),
-            Self::Url { url } => f.write_str(url),
+            Self::Archive { url, .. } | Self::Url { url } => f.write_str(url),
         }
     }
 }
@@ -236,6 +243,13 @@ mod tests {
                 }
                 Source::Debian { debian, member } => {
                     assert!(!debian.is_empty());
+                    assert!(!member.starts_with('/'), "{member}");
+                }
+                Source::Archive { url, member } => {
+                    assert!(
+                        url.starts_with("https://") && url.ends_with(".zip"),
+                        "{url}"
+                    );
                     assert!(!member.starts_with('/'), "{member}");
                 }
                 Source::Url { url } => assert!(url.starts_with("https://"), "{url}"),

@@ -37,6 +37,12 @@ pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathB
             copy_up_to(file.size, &tree.join(member), &into)
                 .map_err(|reason| format!("{member} in {debian}: {reason}"))?;
         }
+        Source::Archive { url, member } => {
+            let archive = scratch.join("archive.zip");
+            download(url, &archive)?;
+            extract(&archive, member, file.size, &into)
+                .map_err(|reason| format!("{member} in {url}: {reason}"))?;
+        }
         Source::Url { url } => download(url, &into)?,
     }
     Ok(into)
