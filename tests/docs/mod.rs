@@ -20,6 +20,8 @@ const TIMEOUT: &str = "120";
 pub struct Files {
     pub clip: PathBuf,
     models: Vec<PathBuf>,
+    /// The folder of InsightFace's networks, which nothing fetches unasked.
+    pack: Option<PathBuf>,
     runtime: PathBuf,
     /// Families of models that are not there, as they may where no package has them.
     without: Vec<String>,
@@ -57,6 +59,7 @@ impl Files {
         Ok(Self {
             clip,
             models,
+            pack: locate::pack(None, None).ok(),
             runtime,
             without,
         })
@@ -73,6 +76,10 @@ impl Files {
 
     /// Whether the models of the engine in `command` are there; says so otherwise.
     fn are_enough_for(&self, command: &str) -> bool {
+        if command.contains("engine=insightface") && self.pack.is_none() {
+            eprintln!("SKIPPED: a pack of insightface is missing");
+            return false;
+        }
         let lacking = self.without.iter();
         let mut wanted = lacking.filter(|family| command.contains(&format!("engine={family}")));
         wanted.all(|family| self.have(family))
@@ -82,6 +89,10 @@ impl Files {
     pub fn given_to(&self, tool: Tool) -> Tool {
         for model in &self.models {
             link(model, &tool.models_dir());
+        }
+        if let Some(pack) = &self.pack {
+            let place = tool.models_dir().join("insightface");
+            symlink(pack, place).expect("a link to the pack");
         }
         tool.env("FACETRACK_ONNXRUNTIME", &self.runtime.to_string_lossy())
     }
