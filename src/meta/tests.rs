@@ -83,7 +83,6 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
                 .map(|i| (i as f32 - 255.3) / 3344.0 * seed)
                 .collect(),
         ),
-        ..Observation::from_bbox(Rect::new(0.0, 0.0, 0.0, 0.0))
     };
     TrackedFace { id, face }
 }

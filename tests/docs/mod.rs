@@ -45,7 +45,7 @@ impl Files {
         }
         let (mut models, mut without) = (Vec::new(), Vec::new());
         let known = manifest::manifest().usable();
-        for file in known.filter(|file| file.kind == FileKind::Model) {
+        for file in known.filter(|file| file.kind == FileKind::Model && !file.is_pack) {
             match locate::model(&file.name, &file.family, None, None) {
                 Ok(path) => models.push(path),
                 Err(_) if !file.is_packaged() => without.push(file.family.clone()),
@@ -70,6 +70,16 @@ impl Files {
         let there = !self.without.iter().any(|missing| missing == family);
         if !there {
             eprintln!("SKIPPED: models of {family} are missing");
+        }
+        there
+    }
+
+    /// Whether InsightFace's network of age and gender is there; says so otherwise.
+    pub fn have_ages(&self) -> bool {
+        let there = self.pack.as_ref().map(|pack| pack.join("genderage.onnx"));
+        let there = there.is_some_and(|file| file.is_file());
+        if !there {
+            eprintln!("SKIPPED: genderage.onnx of insightface is missing");
         }
         there
     }

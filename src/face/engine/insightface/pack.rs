@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Module;
 use crate::face::device::Placement;
+use crate::face::manifest;
 use crate::face::model::onnx_outline::OnnxOutline;
 use crate::face::model::{Model, ModelError, ModelFile, PROPERTY, TensorSpec, file};
 use crate::face::sample::ValueRange;
@@ -57,7 +58,7 @@ pub fn open(
     let mut networks: Vec<Opened> = Vec::new();
     for path in files(folder)? {
         let (bytes, file) = file::read_up_to(MAX_BYTES, &path, "ONNX")?;
-        let outline = OnnxOutline::read(&path, &bytes)?;
+        let outline = OnnxOutline::read(&path, &bytes).map_err(|error| of_pack(folder, error))?;
         let Some(module) = recognise(&outline).filter(|module| wanted(*module)) else {
             continue;
         };
@@ -66,7 +67,7 @@ pub fn open(
         }
         networks.push(Opened {
             module,
-            model: open(module, &path, bytes)?,
+            model: open(module, &path, bytes).map_err(|error| of_pack(folder, error))?,
             range: range(module, &outline.first_nodes),
             path,
             file,
@@ -102,6 +103,22 @@ pub fn unusable(folder: &Path, reason: &str) -> ModelError {
         folder: folder.to_owned(),
         reason: reason.to_owned(),
     }
+}
+
+/// A file that is damaged came with its pack, unless it is one of those that are fetched alone.
+fn of_pack(folder: &Path, error: ModelError) -> ModelError {
+    match error {
+        ModelError::Format { path, reason, .. } if !is_known(&path) => unusable(
+            folder,
+            &format!("{} is not a valid ONNX file: {reason}", path.display()),
+        ),
+        error => error,
+    }
+}
+
+fn is_known(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    manifest::known(&name).is_some()
 }
 
 /// What a network does; `None` for one that this engine has no use for.
