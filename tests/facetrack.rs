@@ -575,6 +575,8 @@ fn read_only_properties_tell_what_is_going_on() {
     assert_eq!(capabilities.get("landmark-scheme"), Ok("mediapipe-478"));
     assert_eq!(capabilities.get("landmarks"), Ok(478u32));
     assert_eq!(capabilities.get("pose"), Ok(true));
+    assert_eq!(capabilities.get("attributes"), Ok(false));
+    assert_eq!(capabilities.get("embedding"), Ok(0u32));
     let channels: gst::Array = capabilities.get("blendshapes").expect("channels");
     assert_eq!(channels.len(), 52);
     assert_eq!(channels[0].get(), Ok("_neutral"));

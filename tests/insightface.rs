@@ -69,8 +69,8 @@ fn folders_that_are_no_packs_are_errors_that_name_them_and_the_remedy() {
     fs::write(page.join("det_10g.onnx"), "404: Not Found").unwrap();
     for (pack, parts) in [
         (nothing.as_path(), &["nothing", "not found"][..]),
-        (&empty, &["empty", "detector", "make setup"]),
-        (&page, &["det_10g.onnx", "make setup"]),
+        (&empty, &["empty", "detector", "fetch insightface"]),
+        (&page, &["det_10g.onnx", "fetch insightface"]),
         (Path::new("buffalo_xxl"), &["buffalo_xxl", "models"]),
     ] {
         let Some(error) = error_of(pack, Settings::default()) else {

@@ -106,16 +106,15 @@ fn lines_follow_the_schema() {
     }
 }
 
-/// What an engine measures of a drawn face, as the sink writes it.
-fn measured(kind: EngineKind) -> Json {
+/// What `facetrack` measures of a drawn face, as the sink writes it.
+fn measured(settings: &str) -> Json {
     common::init();
     let clip = Clip::draw();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
     let pipeline = gst::parse::launch(&format!(
-        "{} ! facetrack engine={} ! trackjsonsink location={} verbose=true",
+        "{} ! facetrack {settings} ! trackjsonsink location={} verbose=true",
         clip.source(),
-        kind.name(),
         path.display()
     ))
     .expect("a pipeline");
@@ -130,9 +129,9 @@ fn what_each_engine_measures_follows_the_schema() {
             continue;
         };
         let info = engine.info();
-        let record = measured(kind);
-        assert_valid("dense", &record);
         let name = kind.name();
+        let record = measured(&format!("engine={name}"));
+        assert_valid("dense", &record);
         assert_eq!(record["metadata"]["tracking_engine"], name);
         let models = record["metadata"]["models"].as_object().expect("a list");
         assert_eq!(models.len(), info.models.len(), "{name}");
@@ -189,6 +188,23 @@ fn what_each_engine_measures_follows_the_schema() {
             }
         }
     }
+}
+
+#[test]
+fn an_embedding_that_was_asked_for_is_written() {
+    let kind = EngineKind::InsightFace;
+    if engine(kind, &EngineConfig::default()).is_none() {
+        return;
+    }
+    let record = measured("engine=insightface embedding=true");
+    assert_valid("dense", &record);
+    let face = &record["frames"][0]["tracked_objects"][0];
+    let embedding = face["embedding"].as_array().expect("numbers");
+    let squares = embedding
+        .iter()
+        .map(|v| v.as_f64().expect("a number").powi(2));
+    assert!((squares.sum::<f64>() - 1.0).abs() < 1e-5);
+    assert_eq!(embedding.len(), 512);
 }
 
 #[test]

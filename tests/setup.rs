@@ -606,7 +606,7 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
         "· Not for commercial use, by their licence: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
          scrfd_500m_bnkps.onnx, 2d106det.onnx, w600k_mbf.onnx, genderage.onnx",
         "· scrfd_500m_bnkps.onnx is not there: it is fetched only where it is asked for (facetrack-setup fetch insightface)",
-        "· no pack of InsightFace's networks found",
+        "· no pack of InsightFace's networks: buffalo_l, ",
         "· insightface: no pack",
         "✗ mediapipe: ",
         "✗ opencv-haar: ",

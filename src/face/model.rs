@@ -143,7 +143,7 @@ pub enum ModelError {
     },
     /// No folder with networks of InsightFace's.
     #[error(
-        "no pack of InsightFace's networks found: no folder {names} with .onnx files (looked in {looked}). {GET_A_PACK}, or set `model` to the folder of a pack or `models-dir` to one with packs in it"
+        "no pack of InsightFace's networks: {names} not found, or without .onnx files (looked in {looked}). {GET_A_PACK}, or set `model` to the folder of a pack or `models-dir` to one with packs in it"
     )]
     NoPack {
         /// Packs looked for.

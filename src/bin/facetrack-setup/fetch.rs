@@ -53,7 +53,7 @@ pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
     let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
     let store = Store::open(&root)?;
     println!("Files under {}:", root.display());
-    let aside = set_aside(&store, manifest, &mut files)?;
+    let aside = packs::set_aside(&store, manifest, &mut files)?;
     let mut missing = Vec::new();
     for (index, file) in files.iter().enumerate() {
         let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
@@ -81,32 +81,6 @@ pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
         0 => Ok(()),
         missing => Err(FetchError::Unavailable(missing)),
     }
-}
-
-/// Renames packs that are damaged, and lets everything that was in them be fetched once more. Yields the folders.
-fn set_aside<'a>(
-    store: &Store,
-    manifest: &'a Manifest,
-    files: &mut Vec<&'a KnownFile>,
-) -> Result<Vec<PathBuf>, FetchError> {
-    let mut folders = Vec::new();
-    for file in files.clone() {
-        let Some(aside) = packs::set_aside(store, manifest, file)? else {
-            continue;
-        };
-        println!(
-            "{} is damaged: its folder is now {}",
-            store.place(file).display(),
-            aside.folder.display()
-        );
-        let lost = aside.files.into_iter();
-        let lost: Vec<_> = lost
-            .filter(|lost| !files.iter().any(|file| file.name == lost.name))
-            .collect();
-        files.extend(lost);
-        folders.push(aside.folder);
-    }
-    Ok(folders)
 }
 
 /// Whether it is a failure that `file` is not to be had. Of everything, and of a family, what no package has may be

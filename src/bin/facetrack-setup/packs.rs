@@ -10,45 +10,55 @@ use gstfacetrack::face::manifest::{KnownFile, Manifest};
 
 use crate::store::{self, State, Store, StoreError};
 
-/// A folder that was renamed, since a file in it was damaged.
-pub struct Aside<'a> {
-    /// Its new name.
-    pub folder: PathBuf,
-    /// What lay in it.
-    pub files: Vec<&'a KnownFile>,
-}
-
-/// Renames the folder of the pack that `file` belongs to, if the file in it is damaged. A folder with anything that this
-/// tool did not put there stays as it is.
+/// Renames the folders of packs of which one of `files` is damaged, and adds to `files` everything else that was in them.
+/// Yields the new folders. A folder with anything that this tool did not put there stays as it is.
 ///
 /// # Errors
-/// Where it can't be read or renamed.
+/// Where one can't be read or renamed.
 pub fn set_aside<'a>(
     store: &Store,
     manifest: &'a Manifest,
+    files: &mut Vec<&'a KnownFile>,
+) -> Result<Vec<PathBuf>, StoreError> {
+    let mut folders = Vec::new();
+    for file in files.clone() {
+        let path = store.place(file);
+        let Some(folder) = path.parent().filter(|_| file.is_pack) else {
+            continue;
+        };
+        if !matches!(store::state(&path, file)?, State::Wrong(_)) {
+            continue;
+        }
+        let Some(content) = own_content(folder, manifest, file)? else {
+            continue;
+        };
+        let aside = folder.with_file_name(corrupt(&file.family));
+        fs::rename(folder, &aside).map_err(StoreError::at(folder))?;
+        println!(
+            "{} is damaged: its folder is now {}",
+            path.display(),
+            aside.display()
+        );
+        folders.push(aside);
+        for lost in content {
+            if !files.iter().any(|file| file.name == lost.name) {
+                files.push(lost);
+            }
+        }
+    }
+    Ok(folders)
+}
+
+/// What lies in the folder of the pack that `file` belongs to; `None` where something else does as well.
+fn own_content<'a>(
+    folder: &Path,
+    manifest: &'a Manifest,
     file: &KnownFile,
-) -> Result<Option<Aside<'a>>, StoreError> {
-    let path = store.place(file);
-    let Some(folder) = path.parent().filter(|_| file.is_pack) else {
-        return Ok(None);
-    };
-    if !matches!(store::state(&path, file)?, State::Wrong(_)) {
-        return Ok(None);
-    }
+) -> Result<Option<Vec<&'a KnownFile>>, StoreError> {
     let names = names_in(folder).map_err(StoreError::at(folder))?;
-    let files: Vec<_> = manifest
-        .family(&file.family)
-        .filter(|known| names.contains(&known.name))
-        .collect();
-    if files.len() < names.len() {
-        return Ok(None);
-    }
-    let aside = folder.with_file_name(corrupt(&file.family));
-    fs::rename(folder, &aside).map_err(StoreError::at(folder))?;
-    Ok(Some(Aside {
-        folder: aside,
-        files,
-    }))
+    let family = manifest.family(&file.family);
+    let content: Vec<_> = family.filter(|known| names.contains(&known.name)).collect();
+    Ok((content.len() == names.len()).then_some(content))
 }
 
 fn names_in(folder: &Path) -> io::Result<Vec<String>> {
