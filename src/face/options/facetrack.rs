@@ -475,19 +475,19 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::bool(
         "tf32",
         true,
-        "Multiply with 10 bits of mantissa on Ampere and newer, which is faster",
+        "Multiply with 10 bits of mantissa on Ampere and newer, which is faster; TensorRT decides by itself",
     )
     .engines(INSIGHTFACE),
     OptionSpec::bool(
         "deterministic",
         false,
-        "The same result in every run on the GPU: fixed convolutions, no TF32, slower",
+        "The same result in every run on the GPU: fixed convolutions, no TF32, slower; not with tensorrt",
     )
     .engines(INSIGHTFACE),
     OptionSpec::bool(
         "arena-shrinkage",
         false,
-        "Give GPU memory back after each run, slower",
+        "Give GPU memory back after each run, slower; not what a CUDA graph knows",
     )
     .engines(INSIGHTFACE),
     OptionSpec::bool(
@@ -499,19 +499,19 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::bool(
         "cuda-graph",
         false,
-        "Record the detector's run as a CUDA graph and replay it",
+        "Record the detector's run as a CUDA graph and replay it; not with tensorrt",
     )
     .engines(INSIGHTFACE),
     OptionSpec::bool(
         "tensorrt",
         false,
-        "Run networks with TensorRT on the same GPU: slow to start",
+        "Run networks with TensorRT on the same GPU, which builds its engines at each start: slow to start",
     )
     .engines(INSIGHTFACE),
     OptionSpec::bool(
         "fp16",
         false,
-        "On the GPU run the networks that the pack has in half precision as well in that",
+        "On the GPU run the networks that the pack has in half precision as well in that; with tensorrt, whatever is faster in it",
     )
     .engines(INSIGHTFACE),
     OptionSpec::choice(

@@ -450,7 +450,7 @@ impl OptionSpec {
                 .map(Some)
                 .ok_or_else(|| {
                     let range = self.expected();
-                    format!("not {range}, a multiple of {step}, or that twice, as in 640,640")
+                    format!("not {range} that is a multiple of {step}, or the two sides of a square, as in 640,640")
                 }),
         }
     }
