@@ -181,7 +181,7 @@ impl KnownFile {
     pub fn is_packaged(&self) -> bool {
         self.sources
             .iter()
-            .any(|source| !matches!(source, Source::Url { .. }))
+            .any(|source| matches!(source, Source::Package { .. } | Source::Debian { .. }))
     }
 
     /// Where it belongs in a folder of such files.
