@@ -4,8 +4,6 @@
 //! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor, whatever properties and
 //! environment say, and nothing is probed for it.
 
-use std::path::PathBuf;
-
 use crate::face::options::choices;
 
 mod gate;
@@ -15,6 +13,7 @@ mod negotiate;
 mod nvml;
 mod permit;
 mod probe;
+mod request;
 mod validation;
 
 pub use gate::Gate;
@@ -26,6 +25,7 @@ pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
 pub use permit::{Claim, Permit, claim, turn};
 pub use probe::MachineProbe;
+pub use request::{MAX_VRAM, MIN_FREE_VRAM, Request};
 pub use validation::{Check, Fault, Outcome, Probe, Unfit, examine, insufficient};
 
 choices! {
@@ -43,52 +43,6 @@ choices! {
         Exhaustive = "exhaustive": "tries all of them at the first run: slow to start, fastest then",
         Heuristic = "heuristic": "guesses",
         Default = "default": "takes the one that always works",
-    }
-}
-
-/// Most memory that the runtime may take unless told otherwise, bytes: the table in the documentation.
-pub const MAX_VRAM: u64 = 2048 << 20;
-
-/// Least free memory unless told otherwise, bytes: the table in the documentation.
-pub const MIN_FREE_VRAM: u64 = 1536 << 20;
-
-/// Everything that was asked for, explicitly or by the environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the environment lets it.
-    pub device: Option<DeviceChoice>,
-    /// What the environment says about `auto` that nobody set.
-    pub gate: Gate,
-    /// Whether to run on the processor when the GPU is not to be had.
-    pub fallback: bool,
-    /// CUDA device; `None` for the one with the most free memory.
-    pub gpu_id: Option<u32>,
-    /// Most memory that the runtime may take, bytes.
-    pub max_vram: u64,
-    /// A GPU with less free memory counts as not available, bytes.
-    pub min_free_vram: u64,
-    /// Where CUDA's libraries are looked for.
-    pub libraries: LibrarySearch,
-    /// ONNX Runtime's library; `None` to look for it.
-    pub onnxruntime: Option<PathBuf>,
-    /// How networks run on the GPU.
-    pub tuning: CudaTuning,
-}
-
-impl Default for Request {
-    /// What holds where nobody asked for anything.
-    fn default() -> Self {
-        Self {
-            device: None,
-            gate: Gate::Open,
-            fallback: true,
-            gpu_id: None,
-            max_vram: MAX_VRAM,
-            min_free_vram: MIN_FREE_VRAM,
-            libraries: LibrarySearch::default(),
-            onnxruntime: None,
-            tuning: CudaTuning::default(),
-        }
     }
 }
 

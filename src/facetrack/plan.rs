@@ -6,10 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::face::analyzer::{Analyzer, Tuning};
-use crate::face::device::{
-    self, CudaTuning, Decision, Gate, LIBRARIES_PROPERTY, LibrarySearch, MachineProbe, Placement,
-    Request,
-};
+use crate::face::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Placement, Request};
 use crate::face::engine::opencv::haar::Search;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use crate::face::engine::{eos, insightface, openseeface};
@@ -89,7 +86,7 @@ impl Plan {
         let (options, _) = settings.resolve(None, &env);
         let kind: EngineKind = options.get::<String>("engine").parse()?;
         let (options, warnings) = settings.resolve(Some(kind.name()), &env);
-        let request = request(settings, &options, &env);
+        let request = Request::of(settings, &options, &env);
         Ok((Self::of(kind, &options, request)?, warnings))
     }
 
@@ -216,50 +213,6 @@ fn insightface_settings(options: &Resolved) -> Result<insightface::Settings, Eng
         det_size: options.get("det-size"),
         embedding: options.get("embedding"),
     })
-}
-
-fn request(
-    settings: &Settings,
-    options: &Resolved,
-    env: &dyn Fn(&str) -> Option<String>,
-) -> Request {
-    const MEBIBYTE: u64 = 1 << 20;
-    // A GPU that was named by the property is none that the environment forbids by its number.
-    let names_gpu = settings.explicit::<i32>("gpu-id").is_some();
-    let gate_env = |variable: &str| match variable == Gate::GPU_NUMBER && names_gpu {
-        true => None,
-        false => env(variable),
-    };
-    Request {
-        device: settings.explicit("device"),
-        gate: Gate::of(&gate_env),
-        fallback: options.get("gpu-fallback"),
-        gpu_id: u32::try_from(options.get::<i32>("gpu-id")).ok(),
-        max_vram: u64::from(options.get::<u32>("gpu-max-vram")) * MEBIBYTE,
-        min_free_vram: u64::from(options.get::<u32>("gpu-min-free-vram")) * MEBIBYTE,
-        libraries: LibrarySearch::of(
-            settings
-                .explicit::<String>(LIBRARIES_PROPERTY)
-                .map(PathBuf::from),
-            env,
-        ),
-        onnxruntime: options.get("onnxruntime"),
-        tuning: cuda_tuning(options),
-    }
-}
-
-fn cuda_tuning(options: &Resolved) -> CudaTuning {
-    CudaTuning {
-        warm_up_runs: options.get("warm-up-runs"),
-        conv_algorithm_search: options.get("cudnn-conv-algo-search"),
-        tf32: options.get("tf32"),
-        deterministic: options.get("deterministic"),
-        arena_shrinkage: options.get("arena-shrinkage"),
-        pinned_io: options.get("pinned-io"),
-        cuda_graph: options.get("cuda-graph"),
-        tensorrt: options.get("tensorrt"),
-        fp16: options.get("fp16"),
-    }
 }
 
 fn smoothing(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Option<OneEuro> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
-use crate::face::device::{ConvAlgorithmSearch, DeviceChoice};
+use crate::face::device::{ConvAlgorithmSearch, CudaTuning, DeviceChoice};
 use crate::face::engine::RunningMode;
 use crate::face::engine::insightface::Module;
 use crate::face::engine::opencv::yunet::{

@@ -3,21 +3,21 @@
 
 use std::env;
 
-use gstfacetrack::face::device::{
-    Check, Gate, LibrarySearch, MachineProbe, Outcome, Request, examine,
-};
+use gstfacetrack::face::device::{Check, Gate, MachineProbe, Outcome, Request, examine};
+use gstfacetrack::face::engine::EngineKind;
+use gstfacetrack::face::options::Settings;
+use gstfacetrack::face::options::facetrack::FACETRACK;
 
 use super::finding::{Finding, Section};
 
 /// What would be found by the engine that may use a GPU, with the environment as it is.
 pub fn checks() -> Section {
     let lookup = |name: &str| env::var(name).ok();
-    let request = Request {
-        libraries: LibrarySearch::of(None, &lookup),
-        ..Request::default()
-    };
+    let settings = Settings::new(FACETRACK);
+    let (options, _) = settings.resolve(Some(EngineKind::InsightFace.name()), &lookup);
+    let request = Request::of(&settings, &options, &lookup);
     let examined = examine(&request, &mut MachineProbe::default());
-    section(&examined, &Gate::of(&lookup))
+    section(&examined, &request.gate)
 }
 
 fn section(examined: &[(Check, Outcome)], gate: &Gate) -> Section {
