@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use super::pack::{self, Opened, Pack};
 use super::resilient::Resilient;
-use super::{InsightFace, Module, rewrite};
+use super::{InsightFace, Module, network, rewrite, scrfd};
 use crate::face::device::{Need, Placement};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
 use crate::face::model::ModelError;
-use crate::face::model::cuda::CudaProvider;
-use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::face::model::cuda::{CudaProvider, Extents, InputExtents};
+use crate::face::model::onnx::{
+    Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions, Transfer,
+};
 
 /// Loads the pack that `config` names, or the one that [`locate::pack`] finds, where `config` places it.
 ///
@@ -74,6 +76,7 @@ impl Pack for Folder {
                 let options = SessionOptions {
                     threads: self.threads,
                     memory: Memory::Pieces,
+                    transfer: transfer(provider, module),
                     provider,
                 };
                 let bytes = match provider {
@@ -101,7 +104,46 @@ fn provider(placement: &Placement, need: Need, module: Module, bytes: u64) -> Pr
         Module::Detection => need.share_of_detector(cuda.max_vram),
         _ => need.share_of_other(cuda.max_vram, bytes),
     };
-    Provider::Cuda(CudaProvider::new(cuda, share))
+    Provider::Cuda(CudaProvider::new(cuda, share, input(need, module)))
+}
+
+/// What the input of a network may measure where its file leaves that open.
+fn input(need: Need, module: Module) -> InputExtents {
+    match module {
+        Module::Detection => InputExtents {
+            images: Extents::fixed(1),
+            side: Extents {
+                least: scrfd::MULTIPLE,
+                usual: need.det_size,
+                most: need
+                    .det_size
+                    .max(scrfd::TRIAL)
+                    .next_multiple_of(scrfd::TRIAL),
+            },
+        },
+        _ => InputExtents {
+            images: Extents {
+                least: 1,
+                usual: 1,
+                most: network::MOST,
+            },
+            ..InputExtents::default()
+        },
+    }
+}
+
+/// How a network's inputs and outputs come and go. The detector alone sees images of one size in one number, frame by
+/// frame, as a CUDA graph needs it; an engine of TensorRT is one launch as it is.
+fn transfer(provider: Provider, module: Module) -> Transfer {
+    let Provider::Cuda(CudaProvider { tuning, .. }) = provider else {
+        return Transfer::Copied;
+    };
+    let is_graph = tuning.cuda_graph && module == Module::Detection;
+    match (is_graph, tuning.tensorrt, tuning.pinned_io) {
+        (true, false, _) => Transfer::Resident,
+        (true, true, _) | (false, _, true) => Transfer::Bound,
+        (false, _, false) => Transfer::Copied,
+    }
 }
 
 #[cfg(test)]
