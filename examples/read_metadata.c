@@ -60,7 +60,7 @@ static void
 print_face (const GstStructure *face, guint frame_width, guint frame_height)
 {
   guint id = 0;
-  gdouble x = 0, y = 0, width = 0, height = 0;
+  gdouble x = 0, y = 0, width = 0, height = 0, age = 0;
   gsize landmarks, key_points;
   gfloat jaw_open = get_named (face, "blendshape-names", "blendshapes", "jawOpen");
   gfloat happiness = get_happiness (face);
@@ -78,6 +78,8 @@ print_face (const GstStructure *face, guint frame_width, guint frame_height)
     g_print (", %" G_GSIZE_FORMAT " key points", key_points / 2);
   if (jaw_open >= 0)
     g_print (", jawOpen %.3f", jaw_open);
+  if (gst_structure_get_double (face, "age", &age))
+    g_print (", %s, %.0f years", gst_structure_get_string (face, "gender"), age);
   if (happiness >= 0)
     g_print (", happiness %.3f", happiness);
   g_print ("\n");

@@ -43,6 +43,8 @@ def show(buffer: Gst.Buffer) -> None:
         if face.has_field("blendshapes"):
             blendshapes = named(face, "blendshape-names", "blendshapes")
             line += f", jawOpen {blendshapes.get('jawOpen', float('nan')):.3f}"
+        if face.has_field("age"):
+            line += f", {face.get_value('gender')}, {face.get_value('age'):.0f} years"
         fit = face.get_value("morphable")
         if fit is not None and fit.has_field("expression"):
             expression = named(fit, "expression-names", "expression")

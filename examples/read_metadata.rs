@@ -8,7 +8,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use gst::prelude::*;
-use gstfacetrack::face::observation::MorphableFit;
+use gstfacetrack::face::observation::{Attributes, MorphableFit};
 use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
 
@@ -85,6 +85,9 @@ fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
         }
         if let Some(open) = face.blendshapes.as_ref().and_then(|b| b.get("jawOpen")) {
             print!(", jawOpen {open:.3}");
+        }
+        if let Some(Attributes { age, gender }) = face.attributes {
+            print!(", {}, {age:.0} years", gender.name());
         }
         if let Some(happiness) = face
             .morphable

@@ -18,6 +18,8 @@
 //! | `width`, `height` | uint | size of the analysed frame, px |
 //! | `status` | string | `tracked`, `no-face`, `skipped`, `gap`, `error` |
 //! | `engine`, `device`, `generator` | string | what made the record |
+//! | `execution-provider`, `device-reason` | string | ONNX Runtime's name of what runs the networks, and why there |
+//! | `load-time` | uint64 | how long the engine took to load, ns |
 //! | `models` | string | a line for each model file: SHA-256 in hex, two blanks, file name |
 //! | `faces` | uint | number of faces |
 //! | `face-0`, `face-1`, … | structure `face` | one for each |
@@ -30,14 +32,18 @@
 //! | `x`, `y`, `width`, `height` | double | box by its top-left corner, not cut to the frame; x by frame width, y by height |
 //! | `origin` | string | `detected`, `tracked`, `held` |
 //! | `confidence` | double | 0…1; absent where the engine has none |
-//! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`, `ibug-68`; absent without landmarks |
+//! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`, `ibug-68`, `insightface-106`; absent without landmarks |
 //! | `landmarks` | bytes | x, y, z of each landmark; z by frame width |
 //! | `landmark-confidences` | bytes | a score for each landmark, 0…1; absent where the engine has none |
+//! | `contour-scheme`, `contour`, `contour-confidences` | | as those of `landmarks`: InsightFace's 106 points, where `landmarks` are others; absent without |
 //! | `key-points` | bytes | x, y of each key point; absent without |
 //! | `blendshape-names` | string | channels, separated by commas; absent without blendshapes |
 //! | `blendshapes` | bytes | a value for each name |
 //! | `blendshape-source` | string | `measured` by a network, or `derived` from other figures; absent = measured |
 //! | `pose` | bytes | 4×4 matrix camera from head by rows; absent without |
+//! | `age` | double | years, as a network guesses; absent without |
+//! | `gender` | string | `female`, `male`, as it guesses; there with `age` |
+//! | `embedding` | bytes | the face as a point of unit length, by which people are told apart; absent unless asked for |
 //! | `gaze` | bytes | x, y, confidence of the right pupil, then of the left; absent without |
 //! | `features` | bytes | OpenSeeFace's features in the order of [`Features::NAMES`]; absent without |
 //! | `fit` | structure `fit` | OpenSeeFace's 3-D face model fitted to the landmarks; absent without |
@@ -104,6 +110,7 @@ mod morphable;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use gst::glib;
 use gst::meta::CustomMeta;
@@ -200,6 +207,9 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     record.set("status", report.status.name());
     record.set("engine", source.engine.as_str());
     record.set("device", source.device.as_str());
+    record.set("execution-provider", source.execution_provider.as_str());
+    record.set("device-reason", source.device_reason.as_str());
+    record.set("load-time", nanoseconds(source.load_time));
     record.set("generator", source.generator.as_str());
     record.set("models", models_text(&source.models));
     record.set("faces", report.faces.len() as u32);
@@ -220,9 +230,18 @@ fn report_from_structure(record: Fields<'_>) -> Result<FrameReport, MetaError> {
     let faces = (0..record.uint("faces")? as usize)
         .map(|i| face_from_structure(record.structure(&face_field(i))?, scale))
         .collect::<Result<_, _>>()?;
+    let optional_text = |name| {
+        record
+            .optional(name, Fields::text)
+            .map(Option::unwrap_or_default)
+    };
+    let load_time = record.optional("load-time", Fields::uint64)?;
     let source = ReportSource {
         engine: record.text("engine")?.to_owned(),
         device: record.text("device")?.to_owned(),
+        execution_provider: optional_text("execution-provider")?.to_owned(),
+        device_reason: optional_text("device-reason")?.to_owned(),
+        load_time: load_time.map(Duration::from_nanos).unwrap_or_default(),
         generator: record.text("generator")?.to_owned(),
         models: models_from_text(record.text("models")?)
             .ok_or_else(|| MetaError::Malformed("models".to_owned()))?,
@@ -234,6 +253,10 @@ fn report_from_structure(record: Fields<'_>) -> Result<FrameReport, MetaError> {
         faces,
         source: Arc::new(source),
     })
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn face_field(index: usize) -> String {

@@ -41,15 +41,21 @@ fn assert_refuses(files: &Files, program: &Path, arguments: &[&str]) {
 }
 
 /// The program tracks the clip, ends with an error where there is no video, and shows what was measured: `mesh` of MediaPipe's engine, the key points of YuNet's, the
-/// expression of eos'.
+/// expression of eos', the age of InsightFace's.
 #[track_caller]
 fn assert_tracks(files: &Files, program: &Path, arguments: &[&str], mesh: &str) {
     for (engine, measured) in [
         ("mediapipe", mesh),
         ("opencv-yunet", ", 5 key points"),
         ("eos", ", happiness 0."),
+        ("insightface", " years"),
     ] {
-        if engine == "eos" && !files.have(engine) {
+        let has_models = match engine {
+            "eos" => files.have(engine),
+            "insightface" => files.have_ages(),
+            _ => true,
+        };
+        if !has_models {
             continue;
         }
         let Finished { success, text } = run(files, engine, program, arguments, &files.clip);

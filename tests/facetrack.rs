@@ -4,6 +4,7 @@
 
 mod common;
 
+use gst::glib;
 use gst::prelude::*;
 use gst_check::Harness;
 use gstfacetrack::face::engine::EngineKind;
@@ -616,5 +617,81 @@ fn loading_is_told() {
     assert!(reason.contains("GPU mode is reserved"), "{reason}");
     assert!(ready.get::<f64>("load-time").expect("a time") >= 0.0);
     assert!(ready.get::<gst::Structure>("models").is_ok());
+    element.set_state(gst::State::Null).expect("NULL");
+}
+
+/// The warnings posted so far; there is no error.
+fn warnings(bus: &gst::Bus) -> Vec<glib::Error> {
+    std::iter::from_fn(|| bus.pop())
+        .filter_map(|message| match message.view() {
+            gst::MessageView::Warning(warning) => Some(warning.error()),
+            gst::MessageView::Error(error) => panic!("{error:?}"),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn what_happens_to_the_gpu_is_told_and_no_frame_is_lost() {
+    let mut stream = Stream::new("script=\"face; reduce at=2; fall-back at=4\"");
+    let element = stream.harness.element().expect("the element");
+    let reason = || element.property::<String>("device-reason");
+    let mut told = Vec::new();
+    let before = reason();
+    for frame in 1..=5 {
+        let report = stream.next();
+        assert_eq!(ids(&report), [1], "frame {frame}");
+        assert_eq!(report.source.device_reason, reason(), "frame {frame}");
+        assert_eq!(reason() == before, frame < 4, "frame {frame}");
+        let warnings = warnings(&stream.bus);
+        told.extend(warnings.into_iter().map(|warning| (frame, warning)));
+    }
+    let [(2, reduced), (4, fell_back)] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert!(reduced.matches(gst::ResourceError::NoSpaceLeft));
+    assert_eq!(
+        reduced.message(),
+        "too little GPU memory: faces are looked for in frames reduced to 320 px: the script says reduce at=2"
+    );
+    assert!(fell_back.matches(gst::ResourceError::Failed));
+    assert_eq!(
+        fell_back.message(),
+        "the GPU failed, the processor goes on: the script says fall-back at=4"
+    );
+    assert_eq!(fell_back.message(), reason());
+    assert_eq!(element.property::<String>("active-device"), "cpu");
+}
+
+#[test]
+fn what_happens_to_the_gpu_before_a_failure_is_told_first() {
+    let mut stream = Stream::new("script=\"face; fall-back at=2; fail at=2\"");
+    stream.next();
+    assert_eq!(stream.next().status, FrameStatus::Error);
+    let kinds = [gst::MessageType::Warning, gst::MessageType::Error];
+    let first = stream.bus.pop_filtered(&kinds).expect("a message");
+    assert_eq!(first.type_(), gst::MessageType::Warning);
+    assert!(stream.error().is_some());
+}
+
+#[test]
+fn what_happens_to_the_gpu_while_loading_is_told_before_ready() {
+    let element = element("script=\"reduce at=0; fall-back at=0\"");
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    element.set_state(gst::State::Paused).expect("PAUSED");
+    let told: Vec<_> = std::iter::from_fn(|| bus.pop())
+        .filter(|message| message.type_() != gst::MessageType::StateChanged)
+        .collect();
+    let [reduced, left, ready] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    for warning in [reduced, left] {
+        assert_eq!(warning.type_(), gst::MessageType::Warning);
+    }
+    let ready = ready.structure().expect("a message of the element");
+    let fell_back = "the GPU failed, the processor goes on: the script says fall-back at=0";
+    assert_eq!(ready.get("reason"), Ok(fell_back));
+    assert_eq!(element.property::<String>("device-reason"), fell_back);
     element.set_state(gst::State::Null).expect("NULL");
 }

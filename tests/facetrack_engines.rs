@@ -236,6 +236,16 @@ fn what_an_engine_measures_is_known_before_ready() {
         ),
         ("openseeface", openseeface, 66, 0, 8, derived, true, true),
         ("eos", Some("ibug-68"), 68, 5, 1, derived, true, false),
+        (
+            "insightface",
+            Some("ibug-68"),
+            68,
+            5,
+            1,
+            derived,
+            true,
+            false,
+        ),
     ] {
         let measured: gst::Structure = element(engine).property("capabilities");
         assert_eq!(measured.get("engine"), Ok(engine));
@@ -258,6 +268,23 @@ fn a_shape_of_each_frames_own_makes_frames_independent() {
         element.set_property_from_str(property, value);
         let measured: gst::Structure = element.property("capabilities");
         assert_eq!(measured.get("temporal"), Ok(false), "{property}");
+    }
+}
+
+#[test]
+fn what_is_not_wanted_of_a_pack_is_not_promised() {
+    for (properties, attributes, embedding) in [
+        (&[][..], true, 0u32),
+        (&[("embedding", "true")], true, 512),
+        (&[("allowed-modules", "landmark_2d_106")], false, 0),
+    ] {
+        let element = element("insightface");
+        for (name, value) in properties {
+            element.set_property_from_str(name, value);
+        }
+        let measured: gst::Structure = element.property("capabilities");
+        assert_eq!(measured.get("attributes"), Ok(attributes), "{properties:?}");
+        assert_eq!(measured.get("embedding"), Ok(embedding), "{properties:?}");
     }
 }
 
@@ -291,6 +318,7 @@ fn whether_frames_depend_on_one_another_is_known_before_ready() {
         ("opencv-yunet-pyfeat", "video", false),
         ("openseeface", "video", true),
         ("eos", "video", true),
+        ("insightface", "video", false),
     ] {
         let element = element(engine);
         element.set_property_from_str("running-mode", mode);

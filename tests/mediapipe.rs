@@ -176,7 +176,7 @@ fn analyzer(scene: &Scene) -> Option<Analyzer> {
         engine: kind.name().to_owned(),
         device: "cpu".to_owned(),
         generator: "test".to_owned(),
-        models: Vec::new(),
+        ..ReportSource::default()
     };
     let engine = engine(kind, &config)?;
     Some(Analyzer::new(

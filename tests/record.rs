@@ -6,8 +6,9 @@ mod faces;
 
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use faces::{full_face, morphable, morphable_face};
+use faces::{full_face, morphable, morphable_face, recognised_face};
 use gstfacetrack::face::blendshape::{BlendshapeSource, Blendshapes};
 use gstfacetrack::face::geometry::Rect;
 use gstfacetrack::face::model::ModelFile;
@@ -82,6 +83,9 @@ fn source() -> Arc<ReportSource> {
     Arc::new(ReportSource {
         engine: "mediapipe".into(),
         device: "cpu".into(),
+        execution_provider: "CPUExecutionProvider".into(),
+        device_reason: "there is no GPU".into(),
+        load_time: Duration::from_micros(12_500),
         generator: "gst-plugin-facetrack 0.1.0".into(),
         models: vec![ModelFile {
             name: "face_landmarker.task".into(),
@@ -171,7 +175,8 @@ fn dense_is_the_specified_sample() {
             r#"{"metadata":{"video_path":"clip.mp4","total_frames":2,"fps":25.0,"tracking_engine":"mediapipe","#,
             r#""width":640,"height":360,"schema":"facetrack-1","generator":"gst-plugin-facetrack 0.1.0","device":"cpu","#,
             r#""models":{"face_landmarker.task":"6464646464646464646464646464646464646464646464646464646464646464"},"#,
-            r#""options":{},"padded_frames":0}"#
+            r#""options":{},"padded_frames":0,"execution_provider":"CPUExecutionProvider","#,
+            r#""device_reason":"there is no GPU","load_time_ms":12.5}"#
         )
     );
     assert_eq!(tail.trim_start(), r#","frames":["#);
@@ -212,6 +217,10 @@ fn verbose_adds_its_keys_after_the_others() {
             "box",
             "key_points",
             "pose",
+            "age",
+            "gender",
+            "embedding",
+            "landmarks_106",
             "gaze",
             "features",
             "origin",
@@ -232,6 +241,15 @@ fn verbose_adds_its_keys_after_the_others() {
         detailed["pose"]["matrix"][1].to_string(),
         "[0.0,1.0,0.0,-1.25]"
     );
+    assert_eq!(detailed["age"].to_string(), "30.25");
+    assert_eq!(detailed["gender"], "female");
+    let embedding = full_face(1, 0.0).face.embedding.expect("measured");
+    assert_eq!(floats(&detailed["embedding"]), *embedding);
+    assert_eq!(
+        detailed["landmarks_106"].as_array().map(Vec::len),
+        Some(106)
+    );
+    assert_eq!(detailed["landmarks_106"][1].to_string(), "[600.873,199.75]");
     assert_eq!(detailed["origin"], "detected");
     assert_eq!(detailed["confidence"].to_string(), "0.988");
     assert_eq!(
@@ -268,6 +286,53 @@ fn verbose_adds_its_keys_after_the_others() {
     assert_eq!(fit["landmarks_3d"][481].to_string(), "[0.5,-0.25,0.125]");
     assert_eq!(fit["projected"][2].to_string(), "[640.373,160.5]");
     assert_eq!(detailed["blendshapes_source"], "measured");
+}
+
+/// With or without points in space.
+#[test]
+fn the_106_points_have_one_name_wherever_they_are() {
+    let face = recognised_face(1, 600.123_4);
+    let frame = dense_frame(std::slice::from_ref(&face), verbose());
+    let object = &frame["tracked_objects"][0];
+    assert_eq!(
+        keys(object)[17..],
+        [
+            "landmarks",
+            "box",
+            "key_points",
+            "age",
+            "gender",
+            "embedding",
+            "landmarks_106",
+            "origin",
+        ]
+    );
+    assert_eq!(object["landmarks"][105].to_string(), "[678.873,147.75,0.0]");
+    assert_eq!(object["landmarks_106"][105].to_string(), "[678.873,147.75]");
+
+    let mut beside = morphable_face(1, 600.123_4);
+    beside.face.contour = face.face.landmarks;
+    let frame = dense_frame(&[beside], verbose());
+    let beside = &frame["tracked_objects"][0];
+    assert_eq!(beside["landmarks"].as_array().map(Vec::len), Some(68));
+    assert_eq!(beside["landmarks_106"], object["landmarks_106"]);
+    for absent in ["age", "gender", "embedding"] {
+        assert!(beside.get(absent).is_none(), "{absent}");
+    }
+}
+
+/// It identifies people: who did not ask for details does not get it.
+#[test]
+fn plain_and_reduced_records_say_nothing_of_looks() {
+    let face = recognised_face(1, 600.0);
+    let plain = dense_frame(std::slice::from_ref(&face), Export::default());
+    assert_eq!(keys(&plain["tracked_objects"][0]).len(), 17);
+    let disk = Disk::new();
+    let mut record = Record::reduced(disk.clone(), metadata());
+    record.frame(&tracked(&[face], 0)).expect("room");
+    record.close(End::Complete).expect("room");
+    let object = &disk.json()["frames_analysis"][0]["tracked_objects"][0];
+    assert_eq!(keys(object).len(), 8);
 }
 
 #[test]
@@ -492,6 +557,13 @@ fn numbers_that_are_not_finite_never_reach_the_file() {
         fit.shape[5] = nan;
         fit.origin.x = nan;
     }
+    if let Some(contour) = &mut face.contour {
+        contour.points[105].y = nan;
+    }
+    if let Some(attributes) = &mut face.attributes {
+        attributes.age = f32::INFINITY;
+    }
+    face.embedding = Some(Arc::new([0.5, nan]));
     face.confidence = Some(nan);
     face.key_points[1].x = f32::INFINITY;
     if let Some(pose) = &mut face.pose {
@@ -548,6 +620,7 @@ fn what_is_known_only_later_is_in_the_finished_head() {
     assert_eq!(head["total_frames"], 12);
     assert_eq!(head["padded_frames"], 12);
     assert_eq!(head["tracking_engine"], "mediapipe");
+    assert_eq!(head["device_reason"], "there is no GPU");
     assert_eq!(disk.json()["frames"][11]["pts"], Json::Null);
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 
 use common::clip::{Clip, FRAMES};
 use common::engine::engine;
-use common::faces::{face, full_face, morphable_face};
+use common::faces::{face, full_face, morphable_face, recognised_face};
 use common::reports::{report, with_report};
 use gst_check::Harness;
 use gstfacetrack::face::engine::{EngineConfig, EngineKind};
@@ -58,7 +58,12 @@ fn record(format: &str, verbose: bool) -> String {
     unfitted.face.morphable = Some(Err(FitFailure::OutOfFrame));
     let reports = [
         Some(report(vec![])),
-        Some(report(vec![full_face(1, 300.0), face(2, -50.0), unfitted])),
+        Some(report(vec![
+            full_face(1, 300.0),
+            face(2, -50.0),
+            unfitted,
+            recognised_face(4, 1000.0),
+        ])),
         None,
     ];
     for (i, report) in reports.iter().enumerate() {
@@ -131,6 +136,11 @@ fn what_each_engine_measures_follows_the_schema() {
         assert_eq!(record["metadata"]["tracking_engine"], name);
         let models = record["metadata"]["models"].as_object().expect("a list");
         assert_eq!(models.len(), info.models.len(), "{name}");
+        assert_eq!(record["metadata"]["device"], "cpu", "{name}");
+        let provider = &record["metadata"]["execution_provider"];
+        assert_eq!(provider, "CPUExecutionProvider", "{name}");
+        assert_ne!(record["metadata"]["device_reason"], "", "{name}");
+        assert!(record["metadata"]["load_time_ms"].is_number(), "{name}");
         let frames = record["frames"].as_array().expect("frames");
         assert_eq!(frames.len(), FRAMES, "{name}");
         for frame in frames {
@@ -169,6 +179,11 @@ fn what_each_engine_measures_follows_the_schema() {
                 ("fit", info.features),
                 ("eos", kind == EngineKind::Eos),
                 ("eos_fit", kind == EngineKind::Eos),
+                ("age", info.attributes),
+                ("gender", info.attributes),
+                ("landmarks_106", kind == EngineKind::InsightFace),
+                // Nobody asked for it.
+                ("embedding", false),
             ] {
                 assert_eq!(face.get(key).is_some(), reported, "{name}: {key}");
             }
@@ -192,6 +207,17 @@ fn the_schema_tells_what_is_wrong() {
         (&format!("{tracked}/blendshapes"), json!({})),
         (&format!("{tracked}/landmarks/7"), json!([1.0, 2.0])),
         (&format!("{tracked}/pose/matrix"), json!([1.0, 0.0])),
+        ("/metadata/load_time_ms", json!("soon")),
+        ("/metadata/device_reason", Json::Null),
+        (&format!("{tracked}/age"), json!("30")),
+        (&format!("{tracked}/gender"), json!("unsure")),
+        (&format!("{tracked}/embedding"), json!([])),
+        (&format!("{tracked}/embedding/511"), Json::Null),
+        (&format!("{tracked}/landmarks_106"), json!([[1.0, 2.0]])),
+        (
+            &format!("{tracked}/landmarks_106/7"),
+            json!([1.0, 2.0, 3.0]),
+        ),
         (&format!("{tracked}/gaze/left"), json!([1.0, 0.0])),
         (&format!("{tracked}/features/mouth_open"), Json::Null),
         (&format!("{tracked}/landmark_confidence/7"), json!("high")),

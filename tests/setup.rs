@@ -122,6 +122,53 @@ impl Sandbox {
         command
     }
 
+    /// The manifest has two files for research alone, of which `model.bin` alone is in a package, and which are used as a
+    /// pack.
+    fn lists_a_pack(&self) {
+        self.changes_manifest(|files| {
+            let model = &mut files[0];
+            model["licence"] = "research alone".into();
+            for mark in ["non_commercial", "on_request", "is_pack"] {
+                model[mark] = true.into();
+            }
+            let mut unpackaged = model.clone();
+            unpackaged["name"] = "unpackaged.bin".into();
+            unpackaged["purpose"] = "what it is for".into();
+            unpackaged["sources"].as_array_mut().unwrap().drain(..2);
+            files.push(unpackaged);
+        });
+    }
+
+    fn changes_manifest(&self, change: impl FnOnce(&mut Vec<serde_json::Value>)) {
+        let path = self.path("manifest.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        change(json["files"].as_array_mut().unwrap());
+        fs::write(path, json.to_string()).unwrap();
+    }
+
+    /// What is in the folder of the models, and what in its sub-folders.
+    fn models(&self) -> Vec<String> {
+        let root = self.path("data/facetrack/models");
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&root).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            let inside = fs::read_dir(&path).into_iter().flatten();
+            let inside = inside.map(|entry| entry.unwrap().path());
+            names.extend(inside.chain((!path.is_dir()).then_some(path)));
+        }
+        let relative = |path: &PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
+        let mut names: Vec<_> = names.iter().map(relative).collect();
+        names.sort();
+        names
+    }
+
+    fn fetch_named(&self, name: &str) -> Output {
+        let manifest = self.path("manifest.json");
+        let arguments = ["fetch", "--manifest", manifest.to_str().unwrap(), name];
+        self.command(&arguments).output().unwrap()
+    }
+
     fn fetch(&self) -> Output {
         self.fetch_with(&[])
     }
@@ -282,15 +329,13 @@ fn offline_says_what_was_tried_and_what_to_do_by_hand() {
 #[test]
 fn what_no_package_has_may_be_missing() {
     let sandbox = Sandbox::offline();
-    let manifest = sandbox.path("manifest.json");
-    let text = fs::read_to_string(&manifest).unwrap();
-    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let mut unpackaged = json["files"][0].clone();
-    unpackaged["name"] = "unpackaged.bin".into();
-    unpackaged["purpose"] = "what it is for".into();
-    unpackaged["sources"].as_array_mut().unwrap().drain(..2);
-    json["files"].as_array_mut().unwrap().push(unpackaged);
-    fs::write(&manifest, json.to_string()).unwrap();
+    sandbox.changes_manifest(|files| {
+        let mut unpackaged = files[0].clone();
+        unpackaged["name"] = "unpackaged.bin".into();
+        unpackaged["purpose"] = "what it is for".into();
+        unpackaged["sources"].as_array_mut().unwrap().drain(..2);
+        files.push(unpackaged);
+    });
 
     sandbox.pip_delivers(GOOD);
     let output = sandbox.fetch();
@@ -304,9 +349,7 @@ fn what_no_package_has_may_be_missing() {
         assert!(text.contains(part), "{part:?} not in\n{text}");
     }
 
-    let manifest = manifest.to_str().unwrap();
-    let named = ["fetch", "--manifest", manifest, "unpackaged.bin"];
-    let output = sandbox.command(&named).output().unwrap();
+    let output = sandbox.fetch_named("unpackaged.bin");
     assert!(!output.status.success(), "{}", said(&output));
 
     fs::remove_file(sandbox.model()).unwrap();
@@ -336,6 +379,116 @@ fn what_is_not_for_commerce_says_so() {
         let text = said(&output);
         assert!(text.contains(told), "{text}");
     }
+}
+
+#[test]
+fn what_has_to_be_asked_for_is_not_fetched_unasked() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    sandbox.pip_delivers(GOOD);
+    sandbox.curl_delivers(GOOD);
+    let output = sandbox.fetch();
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sandbox.models(), Vec::<String>::new(), "{text}");
+    for name in ["model.bin", "unpackaged.bin"] {
+        let told = format!("- {name} (research alone): facetrack-setup fetch family");
+        assert!(text.contains(&told), "{told:?} not in\n{text}");
+    }
+
+    let output = sandbox.fetch_named("family");
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(
+        sandbox.models(),
+        ["family/model.bin", "family/unpackaged.bin"]
+    );
+    for part in [
+        ", research alone",
+        "Not for commercial use, by their licence: model.bin, unpackaged.bin",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+    let text = said(&sandbox.fetch());
+    assert!(!text.contains("model.bin"), "{text}");
+}
+
+#[test]
+fn of_a_family_what_no_package_has_may_be_missing() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    let output = sandbox.fetch_named("family");
+    assert!(!output.status.success(), "{}", said(&output));
+    sandbox.pip_delivers(GOOD);
+    let output = sandbox.fetch_named("family");
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sandbox.models(), ["family/model.bin"]);
+    assert!(text.contains("- unpackaged.bin: what it is for"), "{text}");
+
+    sandbox.changes_manifest(|files| drop(files.remove(0)));
+    let output = sandbox.fetch_named("family");
+    assert!(!output.status.success(), "no package has any of it");
+}
+
+/// The name of a renamed folder without the time.
+fn timeless(name: &str) -> String {
+    let Some((family, rest)) = name.split_once(".corrupt_") else {
+        return name.to_owned();
+    };
+    let digits = rest.chars().take_while(char::is_ascii_digit).count();
+    assert!(digits >= 10, "seconds since 1970: {name}");
+    format!("{family}.corrupt_{}", &rest[digits..])
+}
+
+#[test]
+fn a_damaged_pack_is_set_aside_and_fetched_once_more() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    sandbox.pip_delivers(GOOD);
+    sandbox.curl_delivers(GOOD);
+    assert!(sandbox.fetch_named("family").status.success());
+    fs::write(
+        sandbox.path("data/facetrack/models/family/model.bin"),
+        "the ri",
+    )
+    .unwrap();
+    // What is not damaged needs no network.
+    sandbox.curl("exit 6");
+    let output = sandbox.fetch_named("model.bin");
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("family/model.bin is damaged"), "{text}");
+    let models: Vec<_> = sandbox.models().iter().map(|name| timeless(name)).collect();
+    assert_eq!(
+        models,
+        [
+            "family.corrupt_/model.bin",
+            "family.corrupt_/unpackaged.bin",
+            "family/model.bin",
+            "family/unpackaged.bin",
+        ]
+    );
+    for name in ["model.bin", "unpackaged.bin"] {
+        let path = sandbox.path("data/facetrack/models/family").join(name);
+        assert_eq!(fs::read_to_string(path).unwrap(), GOOD, "{name}");
+    }
+    let text = said(&sandbox.fetch_named("family"));
+    assert_eq!(text.matches(": in place").count(), 2, "{text}");
+}
+
+#[test]
+fn a_damaged_pack_with_files_of_the_users_stays_where_it_is() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    sandbox.pip_delivers(GOOD);
+    let pack = sandbox.path("data/facetrack/models/family");
+    fs::create_dir_all(pack.join("own")).unwrap();
+    fs::write(pack.join("model.bin"), "the ri").unwrap();
+    let output = sandbox.fetch_named("model.bin");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(sandbox.models(), ["family/model.bin", "family/own"]);
+    assert_eq!(fs::read_to_string(pack.join("model.bin")).unwrap(), GOOD);
 }
 
 #[test]
@@ -450,7 +603,11 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
     }
     for part in [
         "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
-        "· Not for commercial use, by their licence: sfm_shape_3448.bin, expression_blendshapes_3448.bin",
+        "· Not for commercial use, by their licence: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
+         scrfd_500m_bnkps.onnx, 2d106det.onnx, w600k_mbf.onnx, genderage.onnx",
+        "· scrfd_500m_bnkps.onnx is not there: it is fetched only where it is asked for (facetrack-setup fetch insightface)",
+        "· no pack of InsightFace's networks found",
+        "· insightface: no pack",
         "✗ mediapipe: ",
         "✗ opencv-haar: ",
         "✗ opencv-yunet: ",

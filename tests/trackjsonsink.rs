@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use common::faces::{face, full_face};
 use common::reports::{report, with_report};
@@ -777,4 +778,25 @@ fn memory_does_not_grow_with_the_stream() {
     assert_eq!(text.lines().count(), 100_002);
     let head = text.lines().next().expect("a head");
     assert!(head.contains(r#""total_frames":100000"#), "{head}");
+}
+
+/// As when the GPU fails in mid-stream.
+#[test]
+fn the_head_tells_where_the_engine_ran_last() {
+    let mut sink = Sink::new();
+    for (n, device) in [(0, "cuda:0"), (1, "cuda:0"), (2, "cpu")] {
+        let mut report = report(vec![]);
+        let source = Arc::make_mut(&mut report.source);
+        source.device = device.into();
+        source.device_reason = format!("{device}, for it is so");
+        sink.push(with_report(bare(n), &report));
+    }
+    let record = sink.finish();
+    let head = &record["metadata"];
+    assert_eq!(head["device"], "cpu");
+    assert_eq!(head["device_reason"], "cpu, for it is so");
+    assert_eq!(
+        (&head["width"], &head["height"]),
+        (&1280.into(), &720.into())
+    );
 }

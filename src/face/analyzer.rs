@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::blendshape::Blendshapes;
-use super::engine::{Context, Engine, EngineError, EngineInfo, Frame, Thresholds, Wanted};
+use super::device::Placement;
+use super::engine::{Context, Engine, EngineError, EngineInfo, Frame, Notice, Thresholds, Wanted};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
@@ -52,6 +53,7 @@ pub struct Analyzer {
     /// Frames since the last one that was analysed; `None` when the next one must be.
     since_inference: Option<u32>,
     left: Vec<u32>,
+    notices: Vec<Notice>,
 }
 
 /// What is remembered of a face.
@@ -72,7 +74,7 @@ impl Analyzer {
         source: ReportSource,
     ) -> Self {
         engine.set_thresholds(tuning.thresholds);
-        Self {
+        let mut analyzer = Self {
             engine,
             tracker: Tracker::new(tracker),
             tuning,
@@ -82,7 +84,10 @@ impl Analyzer {
             last_faces: Vec::new(),
             since_inference: None,
             left: Vec::new(),
-        }
+            notices: Vec::new(),
+        };
+        analyzer.heed_notices();
+        analyzer
     }
 
     /// What the engine is and measures.
@@ -172,6 +177,21 @@ impl Analyzer {
         std::mem::take(&mut self.left)
     }
 
+    /// What the engine had to tell since the last call: [`Engine::take_notices`].
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Reports say where the engine runs from then on.
+    fn heed_notices(&mut self) {
+        for notice in self.engine.take_notices() {
+            if let Notice::FellBackToCpu { .. } = notice {
+                Arc::make_mut(&mut self.source).place(&Placement::Cpu, notice.to_string());
+            }
+            self.notices.push(notice);
+        }
+    }
+
     /// Counts the frame, and tells whether it is to be analysed.
     fn is_due(&mut self) -> bool {
         let since = self.since_inference.map_or(0, |since| since + 1);
@@ -182,7 +202,9 @@ impl Analyzer {
 
     fn infer(&mut self, frame: &Frame<'_>) -> Result<Vec<TrackedFace>, EngineError> {
         let profile = self.profile.clone();
-        let faces = profile.time(Stage::Process, || self.engine.process(frame))?;
+        let faces = profile.time(Stage::Process, || self.engine.process(frame));
+        self.heed_notices();
+        let faces = faces?;
         let ids = profile.time(Stage::Track, || self.tracker.assign(&faces));
         self.forget_ended();
         let mut faces: Vec<_> = std::iter::zip(ids, faces)

@@ -23,7 +23,7 @@ pub use libraries::{
 };
 pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
-pub use nvml::{DriverInfo, Gpu, nvidia_driver};
+pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
 pub use permit::{Claim, Permit, claim, turn};
 pub use probe::MachineProbe;
 pub use validation::{Check, Fault, Outcome, Probe, Unfit, examine, insufficient};
@@ -209,12 +209,4 @@ pub enum Severity {
     Info,
     /// Something else than was asked for.
     Warning,
-}
-
-impl Decision {
-    /// The same after the GPU failed while it was used: the engine goes on with the processor.
-    pub fn fell_back(&mut self, reason: &str) {
-        self.placement = Placement::Cpu;
-        self.reason = reason.to_owned();
-    }
 }

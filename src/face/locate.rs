@@ -68,7 +68,7 @@ pub fn best_model(
 /// a folder `insightface` with networks in it.
 ///
 /// # Errors
-/// [`ModelError::Missing`], with the folders looked in.
+/// [`ModelError::NoPack`], with the folders looked in.
 pub fn pack(explicit: Option<&Path>, models_dir: Option<&Path>) -> Result<PathBuf, ModelError> {
     Surroundings::current().pack(explicit, models_dir)
 }
@@ -118,7 +118,7 @@ impl Surroundings {
         models_dir: Option<&Path>,
     ) -> Result<PathBuf, ModelError> {
         if let Some(path) = explicit {
-            return existing(path, |path| path.exists());
+            return existing(path);
         }
         self.best_model(&[file], family, models_dir)
     }
@@ -170,8 +170,8 @@ impl Surroundings {
 }
 
 /// The path that a property names, if it is there.
-fn existing(path: &Path, is_there: impl Fn(&Path) -> bool) -> Result<PathBuf, ModelError> {
-    match is_there(path) {
+fn existing(path: &Path) -> Result<PathBuf, ModelError> {
+    match path.exists() {
         true => Ok(path.to_owned()),
         false => Err(ModelError::Missing {
             path: path.to_owned(),

@@ -4,6 +4,7 @@
 
 use std::env::consts::ARCH;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -41,6 +42,12 @@ pub struct KnownFile {
     /// Whether that forbids commercial use: it is told wherever the file is fetched or listed.
     #[serde(default)]
     pub non_commercial: bool,
+    /// Whether it is fetched only where it is asked for, by its own name or by that of its family.
+    #[serde(default)]
+    pub on_request: bool,
+    /// Whether it is kept in a folder called as its family, which is used as a whole.
+    #[serde(default)]
+    pub is_pack: bool,
     /// Where it can be had, in the order to try.
     pub sources: Vec<Source>,
     /// Networks in it, with their tensors.
@@ -151,6 +158,11 @@ impl Manifest {
         self.files.iter().filter(|file| file.fits(ARCH))
     }
 
+    /// The entries of a family, for this machine's processor.
+    pub fn family(&self, name: &str) -> impl Iterator<Item = &KnownFile> {
+        self.usable().filter(move |file| file.family == name)
+    }
+
     /// The entry of a file name, for this machine's processor.
     pub fn known(&self, name: &str) -> Option<&KnownFile> {
         self.usable().find(|file| file.name == name)
@@ -163,6 +175,22 @@ impl KnownFile {
         self.sources
             .iter()
             .any(|source| !matches!(source, Source::Url { .. }))
+    }
+
+    /// Where it belongs in a folder of such files.
+    pub fn place(&self) -> PathBuf {
+        match self.is_pack {
+            true => [&self.family, &self.name].iter().collect(),
+            false => (&self.name).into(),
+        }
+    }
+
+    /// The command that fetches it.
+    pub fn command(&self) -> String {
+        match self.on_request {
+            true => format!("facetrack-setup fetch {}", self.family),
+            false => "make setup".to_owned(),
+        }
     }
 
     fn fits(&self, architecture: &str) -> bool {
@@ -219,8 +247,30 @@ mod tests {
     fn models_of_openseeface_and_eos_are_not_packaged() {
         for file in &manifest().files {
             let packaged = !["openseeface", "eos"].contains(&file.family.as_str());
+            let packaged = packaged && file.name != "genderage.onnx";
             assert_eq!(file.is_packaged(), packaged, "{}", file.name);
         }
+    }
+
+    #[test]
+    fn insightfaces_networks_are_a_pack_that_has_to_be_asked_for() {
+        for file in &manifest().files {
+            let is_insightface = file.family == "insightface";
+            assert_eq!(file.on_request, is_insightface, "{}", file.name);
+            assert_eq!(file.is_pack, is_insightface, "{}", file.name);
+        }
+        let place = |name| known(name).unwrap().place();
+        assert_eq!(
+            place("genderage.onnx"),
+            PathBuf::from("insightface/genderage.onnx")
+        );
+        assert_eq!(place("ibug_to_sfm.txt"), PathBuf::from("ibug_to_sfm.txt"));
+        let command = |name| known(name).unwrap().command();
+        assert_eq!(
+            command("genderage.onnx"),
+            "facetrack-setup fetch insightface"
+        );
+        assert_eq!(command("ibug_to_sfm.txt"), "make setup");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
 
-use crate::face::manifest::manifest;
+use crate::face::manifest::{KnownFile, known, manifest};
 
 /// A network that is ready to run. All tensors are `f32`; those that a file has in half precision are converted.
 pub trait Model: Send {
@@ -98,7 +98,7 @@ pub enum ModelError {
         property: &'static str,
     },
     /// The bytes are not those of the known model.
-    #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version. Run `make setup` to fetch the published one, or set `{property}` to a file of another name", path = path.display())]
+    #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version. Run `{command}` to fetch the published one, or set `{property}` to a file of another name", path = path.display(), command = command(path))]
     Hash {
         /// File.
         path: PathBuf,
@@ -110,7 +110,7 @@ pub enum ModelError {
         property: &'static str,
     },
     /// The file is not a model of its format, or is cut short.
-    #[error("model file {path} is not a valid {format} file: {reason}. Run `make setup` to fetch the published one, or set `{property}` to another file", path = path.display())]
+    #[error("model file {path} is not a valid {format} file: {reason}. Run `{command}` to fetch the published one, or set `{property}` to another file", path = path.display(), command = command(path))]
     Format {
         /// File.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum ModelError {
         property: &'static str,
     },
     /// The model is of another kind than the engine needs.
-    #[error("model file {path} has other tensors than {expected}: {actual}. Run `make setup` to fetch the engine's own, or set `{property}` to another file", path = path.display())]
+    #[error("model file {path} has other tensors than {expected}: {actual}. Run `{command}` to fetch the engine's own, or set `{property}` to another file", path = path.display(), command = command(path))]
     Tensors {
         /// File.
         path: PathBuf,
@@ -134,12 +134,22 @@ pub enum ModelError {
         actual: String,
     },
     /// A folder with networks that are not those that the engine needs.
-    #[error("the pack {folder} can't be used: {reason}. Run `make setup` to fetch one, or set `model` to the folder of another", folder = folder.display())]
+    #[error("the pack {folder} can't be used: {reason}. {GET_A_PACK}, or set `model` to the folder of another", folder = folder.display())]
     Pack {
         /// Folder.
         folder: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// No folder with networks of InsightFace's.
+    #[error(
+        "no pack of InsightFace's networks found: no folder {names} with .onnx files (looked in {looked}). {GET_A_PACK}, or set `model` to the folder of a pack or `models-dir` to one with packs in it"
+    )]
+    NoPack {
+        /// Packs looked for.
+        names: String,
+        /// Folders looked in.
+        looked: String,
     },
     /// The runtime refused or failed a run.
     #[error("model {model} failed to run: {reason}")]
@@ -171,14 +181,24 @@ pub enum ModelError {
     },
 }
 
+/// How to come by networks of InsightFace's. Their licence does not let everybody use them, so that nothing fetches them
+/// unasked.
+const GET_A_PACK: &str = "Run `facetrack-setup fetch insightface` to fetch small networks, or unzip one of InsightFace's packs into ~/.insightface/models/<its name>, as models/README.md says (all of them are for non-commercial research only)";
+
+/// What fetches the file that a path names.
+fn command(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    known(&name).map_or_else(|| "make setup".to_owned(), KnownFile::command)
+}
+
 /// How to come by a missing model. One that was looked for by its name alone may be none of those that are fetched.
-fn remedy(path: &Path) -> &'static str {
+fn remedy(path: &Path) -> String {
     let names = path.to_string_lossy();
     let mut fetched = manifest().files.iter().map(|file| &file.name);
     let is_searched = path.parent() == Some(Path::new(""));
     match is_searched && !fetched.any(|name| names.contains(name)) {
-        true => "`make setup` does not fetch it: get it as models/README.md says",
-        false => "Run `make setup` to fetch it",
+        true => "`make setup` does not fetch it: get it as models/README.md says".to_owned(),
+        false => format!("Run `{}` to fetch it", command(path)),
     }
 }
 
@@ -194,6 +214,7 @@ impl ModelError {
             | Self::Tensors { property: own, .. } => *own = property,
             Self::Runtime { .. }
             | Self::Pack { .. }
+            | Self::NoPack { .. }
             | Self::Run { .. }
             | Self::Gpu { .. }
             | Self::OutOfMemory { .. } => {}

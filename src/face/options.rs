@@ -15,7 +15,7 @@ mod value;
 
 pub use spec::{
     Access, Choice, EnvDefault, EnvRule, EnvWarning, Kind, OptionSpec, env, env_number_of, env_of,
-    env_switch, kebab, parse_switch,
+    env_square_of, env_switch, kebab, parse_switch,
 };
 pub(crate) use value::choices;
 pub use value::{FromValue, Value};
@@ -60,6 +60,15 @@ impl Settings {
         self.values[index]
             .clone()
             .or_else(|| self.table[index].default_with(engine))
+    }
+
+    /// What was set explicitly; `None` where nothing was.
+    ///
+    /// # Panics
+    /// When the table has no option of that name.
+    pub fn explicit<T: FromValue>(&self, name: &str) -> Option<T> {
+        let index = index_of(self.table, name);
+        T::from_value(Some(self.values[index].as_ref()?))
     }
 
     /// The value of every option: what was set, else what `env` says to `engine`, else the built-in default. Variables

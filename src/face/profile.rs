@@ -82,8 +82,9 @@ impl Profile {
         self.lock()[Stage::Total as usize].count
     }
 
-    /// One line for the log: mean times over all frames so far, frames without faces included.
-    pub fn line(&self, engine: &str) -> String {
+    /// One line for the log: mean times over all frames so far, frames without faces included, and memory of the GPU, MiB,
+    /// where there is any.
+    pub fn line(&self, engine: &str, vram: Option<u64>) -> String {
         let frames = self.frames();
         let stages: Vec<_> = self
             .summary()
@@ -93,8 +94,9 @@ impl Profile {
                 format!("{}={per_frame:.2}ms/frame", stage.stage.name())
             })
             .collect();
+        let vram = vram.map_or_else(String::new, |mebibytes| format!(", VRAM={mebibytes}MB"));
         format!(
-            "[PROFILING] {engine} after {frames} frames: {}",
+            "[PROFILING] {engine} after {frames} frames: {}{vram}",
             stages.join(", ")
         )
     }
@@ -199,7 +201,7 @@ mod tests {
         for _ in 0..3 {
             profile.time(Stage::Total, || profile.time(Stage::Process, || ()));
         }
-        let line = profile.line("scripted");
+        let line = profile.line("scripted", None);
         assert!(
             line.starts_with("[PROFILING] scripted after 3 frames: process=0."),
             "{line}"
@@ -207,6 +209,11 @@ mod tests {
         assert!(
             line.ends_with("ms/frame") && line.contains(", total="),
             "{line}"
+        );
+        assert_eq!(
+            profile.line("scripted", Some(812)),
+            line + ", VRAM=812MB",
+            "the same with a GPU"
         );
     }
 }

@@ -49,7 +49,8 @@ pub enum Detail {
     /// What the record's readers need.
     #[default]
     Plain,
-    /// Also landmarks, key points, pose, gaze, features, the fitted model, origin and the box with decimals.
+    /// Also landmarks, key points, pose, age and gender, the embedding, gaze, features, the fitted model, origin and the box
+    /// with decimals.
     Verbose,
 }
 

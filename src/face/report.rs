@@ -2,7 +2,9 @@
 //! What is known of one frame after engine, tracker and smoothing: the content of the metadata and of the JSON.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::device::Placement;
 use super::model::ModelFile;
 use super::observation::Observation;
 
@@ -73,14 +75,29 @@ pub struct TrackedFace {
 }
 
 /// What made a report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportSource {
     /// Engine name.
     pub engine: String,
     /// `cpu` or `cuda:<index>`.
     pub device: String,
+    /// ONNX Runtime's name of what runs the networks.
+    pub execution_provider: String,
+    /// Why on that device.
+    pub device_reason: String,
+    /// How long it took to load.
+    pub load_time: Duration,
     /// Name and version of the plugin.
     pub generator: String,
     /// Models read.
     pub models: Vec<ModelFile>,
+}
+
+impl ReportSource {
+    /// The engine runs at `placement`, for this reason.
+    pub fn place(&mut self, placement: &Placement, reason: impl Into<String>) {
+        self.device = placement.device();
+        self.execution_provider = placement.execution_provider().to_owned();
+        self.device_reason = reason.into();
+    }
 }

@@ -26,7 +26,9 @@ pub(super) fn error_message(error: &EngineError) -> gst::ErrorMessage {
         }
         EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{error}")),
         EngineError::Device(_)
-        | EngineError::Model(ModelError::Missing { .. } | ModelError::Runtime { .. }) => {
+        | EngineError::Model(
+            ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. },
+        ) => {
             gst::error_msg!(gst::ResourceError::NotFound, ("{error}"))
         }
         EngineError::Model(

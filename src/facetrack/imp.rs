@@ -17,6 +17,9 @@
  * * `eos`: a 3-D morphable model fitted to every face as eos does it: shape, expression, pose, 68 landmarks of the fitted
  *   mesh and, with #GstFaceTrack:mesh, all of its vertices. The model, which is the Surrey Face Model, is not for commercial
  *   use.
+ * * `insightface`: what the networks of an InsightFace pack measure: boxes, 5 key points, 106 landmarks, 68 landmarks in
+ *   space and pose, age and gender, and with #GstFaceTrack:embedding what identifies people. It is the one engine that may
+ *   use an NVIDIA GPU. InsightFace's packs are for non-commercial research.
  * * `opencv-haar`: boxes of OpenCV's cascade classifier; needs no ONNX Runtime.
  * * `scripted`: faces by script, without a model.
  *
@@ -39,6 +42,11 @@
  * `eos` finds faces as `opencv-yunet-pyfeat` does. A face's shape is shared over its frames unless #GstFaceTrack:identity is
  * `per-frame`. A face that no model could be fitted to is reported with the reason, and with its landmarks as they were
  * measured.
+ *
+ * `insightface` wants a GPU. Where there is none that can be used it runs on the processor, with a warning that says what is
+ * missing; without #GstFaceTrack:gpu-fallback that is an error. #GstFaceTrack:active-device and
+ * #GstFaceTrack:device-reason tell where it runs and why. A GPU that fails while it is used is left in the same way, and no
+ * frame is lost.
  *
  * A discontinuity, a flush, another segment and other caps make it forget the frames before. Buffers with the flag
  * GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
@@ -71,6 +79,11 @@
  * Writes shape and expression of every face as coefficients of the Surrey Face Model.
  *
  * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=insightface allowed-modules=landmark_2d_106,genderage ! trackjsonsink location=video.json verbose=true
+ * ]|
+ * Writes landmarks, age and gender, measured on a GPU where there is one.
+ *
+ * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
  * ]|
  * Writes who is where, by OpenCV's cascade.
@@ -82,7 +95,6 @@
  */
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use gst::glib;
 use gst::glib::subclass::Signal;
@@ -95,14 +107,15 @@ use gst_base::subclass::prelude::*;
 use super::calibration::{CalibrationError, CalibrationFile};
 use super::failure::{calibration_message, contained, error_message, panic_message};
 use super::messages;
-use super::plan::{Environment, Plan};
+use super::plan::{Environment, Plan, Setup};
 use super::state::{Outcome, State};
 use crate::face::analyzer::Analyzer;
-use crate::face::device::{Decision, Severity};
-use crate::face::engine::EngineKind;
+use crate::face::device::{Decision, OwnMemory, Severity};
+use crate::face::engine::{EngineInfo, EngineKind, Notice};
 use crate::face::options::facetrack::FACETRACK;
 use crate::face::options::{OptionSpec, Settings, Value};
 use crate::face::profile::Profile;
+use crate::face::report::ReportSource;
 use crate::meta::FaceTrackMeta;
 use crate::{properties, video};
 
@@ -114,10 +127,40 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// What the read-only properties show.
+/// What is loaded, for the read-only properties, and for what is loaded next before NULL.
 struct Active {
-    decision: Decision,
+    /// The environment when the element left NULL.
+    env: Environment,
+    setup: Setup,
+    info: EngineInfo,
+    source: Arc<ReportSource>,
+    /// `None` on the processor.
+    vram: Option<Arc<OwnMemory>>,
     profile: Arc<Profile>,
+}
+
+impl Active {
+    /// `analyzer` was loaded by `plan`, where `decision` says if it did not fall back since.
+    fn of(env: &Environment, plan: &Plan, decision: &Decision, analyzer: &Analyzer) -> Self {
+        let source = analyzer.source().clone();
+        let stayed = source.device == decision.placement.device();
+        let vram = OwnMemory::of(&decision.placement).filter(|_| stayed);
+        Self {
+            env: env.clone(),
+            setup: plan.setup.clone(),
+            info: analyzer.info().clone(),
+            source,
+            vram: vram.map(Arc::new),
+            profile: analyzer.profile().clone(),
+        }
+    }
+
+    /// Reports come from `source` now.
+    fn follow(&mut self, source: &Arc<ReportSource>) {
+        let stayed = self.source.device == source.device;
+        self.vram = self.vram.take().filter(|_| stayed);
+        self.source = source.clone();
+    }
 }
 
 /// The element.
@@ -200,23 +243,24 @@ impl FaceTrack {
             return Ok(());
         }
         self.settle_reset();
+        // What is loaded gives the GPU's memory back before something else asks for it.
+        *lock(&self.state) = None;
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
-        let start = Instant::now();
         let Loaded {
-            analyzer,
+            mut analyzer,
             decision,
             calibration,
         } = contained(|| load(&plan)).map_err(|panic| panic_message(&panic))??;
-        let load_time = start.elapsed();
         self.log_device(&decision);
-        self.post(messages::ready(&decision, analyzer.source(), load_time));
-        *lock(&self.active) = Some(Active {
-            decision,
-            profile: analyzer.profile().clone(),
-        });
+        for notice in analyzer.take_notices() {
+            self.warn_of(&notice);
+        }
+        let ready = messages::ready(analyzer.source());
+        *lock(&self.active) = Some(Active::of(&env, &plan, &decision, &analyzer));
         *lock(&self.state) = Some(State::new(settings, env, plan, analyzer, calibration));
+        self.post(ready);
         Ok(())
     }
 
@@ -236,6 +280,37 @@ impl FaceTrack {
         if let Some(warning) = &decision.warning {
             gst::element_imp_warning!(self, gst::ResourceError::NotFound, ("{warning}"));
         }
+    }
+
+    /// Tells what happened to the engine while it ran, and shows where it runs now: as `source` of the report says.
+    fn tell(&self, notices: Vec<Notice>, source: &Arc<ReportSource>) {
+        if notices.is_empty() {
+            return;
+        }
+        if let Some(active) = lock(&self.active).as_mut() {
+            active.follow(source);
+        }
+        for notice in notices {
+            self.warn_of(&notice);
+        }
+    }
+
+    fn warn_of(&self, notice: &Notice) {
+        gst::warning!(CAT, imp = self, "{notice}");
+        match notice {
+            Notice::DetectionSizeReduced { .. } => {
+                gst::element_imp_warning!(self, gst::ResourceError::NoSpaceLeft, ("{notice}"));
+            }
+            Notice::FellBackToCpu { .. } => {
+                gst::element_imp_warning!(self, gst::ResourceError::Failed, ("{notice}"));
+            }
+        }
+    }
+
+    /// The process's memory of the GPU, MiB.
+    fn vram(&self) -> Option<u64> {
+        let vram = lock(&self.active).as_ref()?.vram.clone();
+        vram?.mebibytes()
     }
 
     fn post(&self, structure: gst::Structure) {
@@ -296,7 +371,7 @@ impl FaceTrack {
         let result = contained(|| state.analyze(buffer));
         let failure = match result {
             Ok(Ok(outcome)) => {
-                if let Some(line) = state.profile_line() {
+                if let Some(line) = state.profile_line(|| self.vram()) {
                     gst::info!(CAT, imp = self, "{line}");
                 }
                 return Ok(outcome);
@@ -304,34 +379,55 @@ impl FaceTrack {
             Ok(Err(error)) => error_message(&error),
             Err(panic) => panic_message(&panic),
         };
-        let outcome = state.failed();
+        let mut outcome = state.failed();
         // Of an engine that panics again there is nothing to be had.
         let saved = contained(|| self.save_calibration_of(state)).unwrap_or(Ok(()));
         *guard = None;
         drop(guard);
         self.warn_of_loss(saved);
+        self.tell(std::mem::take(&mut outcome.notices), &outcome.report.source);
         self.post_error_message(failure);
         Ok(outcome)
     }
 
-    fn plan(&self) -> Option<Plan> {
+    /// What is read once, on the way from NULL to READY.
+    fn env(&self) -> Environment {
+        let active = lock(&self.active);
+        let env = active.as_ref().map(|active| active.env.clone());
+        env.unwrap_or_else(Environment::of_process)
+    }
+
+    /// What the engine that is set measures: what was loaded tells by itself.
+    fn info(&self) -> Option<EngineInfo> {
+        let env = self.env();
         let settings = lock(&self.settings).clone();
-        let (plan, _) = Plan::new(&settings, &Environment::of_process()).ok()?;
-        Some(plan)
+        let (plan, _) = Plan::new(&settings, &env).ok()?;
+        let active = lock(&self.active);
+        match active.as_ref() {
+            Some(active) if active.setup == plan.setup => Some(active.info.clone()),
+            _ => plan.describe().ok(),
+        }
+    }
+
+    fn stats(&self) -> Option<gst::Structure> {
+        let profile = lock(&self.active).as_ref()?.profile.clone();
+        Some(messages::stats(&profile, self.vram()))
     }
 
     fn report_value(&self, name: &str) -> Option<glib::Value> {
-        if name == "capabilities" {
-            let info = self.plan()?.describe().ok()?;
-            return Some(messages::capabilities(&info).to_value());
-        }
-        let active = lock(&self.active);
-        let Active { decision, profile } = active.as_ref()?;
         match name {
-            "stats" => Some(messages::stats(profile).to_value()),
-            "active-device" => Some(decision.placement.device().to_value()),
-            "active-execution-provider" => Some(decision.placement.execution_provider().to_value()),
-            "device-reason" => Some(decision.reason.to_value()),
+            "capabilities" => Some(messages::capabilities(&self.info()?).to_value()),
+            "stats" => Some(self.stats()?.to_value()),
+            _ => self.device_value(name),
+        }
+    }
+
+    fn device_value(&self, name: &str) -> Option<glib::Value> {
+        let source = lock(&self.active).as_ref()?.source.clone();
+        match name {
+            "active-device" => Some(source.device.to_value()),
+            "active-execution-provider" => Some(source.execution_provider.to_value()),
+            "device-reason" => Some(source.device_reason.to_value()),
             _ => None,
         }
     }
@@ -406,6 +502,7 @@ fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
         "smoothing" => properties::choice_spec::<super::Smoothing>(option),
         "tracker" => properties::choice_spec::<super::Tracker>(option),
         "device" => properties::choice_spec::<super::Device>(option),
+        "cudnn-conv-algo-search" => properties::choice_spec::<super::ConvAlgorithmSearch>(option),
         "post-messages" => properties::choice_spec::<super::PostMessages>(option),
         name => unreachable!("no enum for the option `{name}`"),
     }
@@ -465,10 +562,7 @@ impl BaseTransformImpl for FaceTrack {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let env = lock(&self.state)
-            .as_ref()
-            .map_or_else(Environment::of_process, |state| state.env().clone());
-        self.prepare(env)?;
+        self.prepare(self.env())?;
         if let Some(state) = lock(&self.state).as_mut() {
             state.restart();
         }
@@ -511,6 +605,7 @@ impl BaseTransformImpl for FaceTrack {
         buffer: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let outcome = self.analyze(buffer)?;
+        self.tell(outcome.notices, &outcome.report.source);
         FaceTrackMeta::attach(buffer, &outcome.report).map_err(|error| {
             gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
             gst::FlowError::Error

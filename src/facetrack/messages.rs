@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Structures that the element shows: messages on the bus and structured properties.
 
-use std::time::Duration;
-
-use crate::face::device::Decision;
 use crate::face::engine::EngineInfo;
 use crate::face::profile::Profile;
 use crate::face::report::{FrameReport, ReportSource};
@@ -46,11 +43,7 @@ pub(super) fn frame(report: &FrameReport, moment: Moment) -> gst::Structure {
 }
 
 /// The engine is loaded.
-pub(super) fn ready(
-    decision: &Decision,
-    source: &ReportSource,
-    load_time: Duration,
-) -> gst::Structure {
+pub(super) fn ready(source: &ReportSource) -> gst::Structure {
     let models = source
         .models
         .iter()
@@ -60,18 +53,15 @@ pub(super) fn ready(
     gst::Structure::builder("facetrack-ready")
         .field("engine", source.engine.as_str())
         .field("device", source.device.as_str())
-        .field(
-            "execution-provider",
-            decision.placement.execution_provider(),
-        )
-        .field("reason", decision.reason.as_str())
-        .field("load-time", load_time.as_secs_f64() * 1e3)
+        .field("execution-provider", source.execution_provider.as_str())
+        .field("reason", source.device_reason.as_str())
+        .field("load-time", source.load_time.as_secs_f64() * 1e3)
         .field("models", models.build())
         .build()
 }
 
-/// The property `stats`: a structure of each stage, times in ms.
-pub(super) fn stats(profile: &Profile) -> gst::Structure {
+/// The property `stats`: a structure of each stage, times in ms; and memory of the GPU, MiB, where there is any.
+pub(super) fn stats(profile: &Profile, vram: Option<u64>) -> gst::Structure {
     profile
         .summary()
         .iter()
@@ -84,6 +74,7 @@ pub(super) fn stats(profile: &Profile) -> gst::Structure {
                 .build();
             stats.field(stage.stage.name(), figures)
         })
+        .field_if_some("vram", vram)
         .build()
 }
 
@@ -109,6 +100,8 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         .field("pose", info.pose)
         .field("gaze", info.gaze)
         .field("features", info.features)
+        .field("attributes", info.attributes)
+        .field("embedding", info.embedding as u32)
         .field("temporal", info.temporal)
         .build()
 }

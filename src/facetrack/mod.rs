@@ -138,6 +138,26 @@ pub enum Device {
     Cuda,
 }
 
+/// Values of the property `cudnn-conv-algo-search`: [`crate::face::device::ConvAlgorithmSearch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+#[repr(i32)]
+#[enum_type(name = "GstFaceTrackConvAlgorithmSearch")]
+pub enum ConvAlgorithmSearch {
+    /// By trying all.
+    #[default]
+    #[enum_value(
+        name = "tries all of them at the first run: slow to start, fastest then",
+        nick = "exhaustive"
+    )]
+    Exhaustive,
+    /// By guessing.
+    #[enum_value(name = "guesses", nick = "heuristic")]
+    Heuristic,
+    /// Not at all.
+    #[enum_value(name = "takes the one that always works", nick = "default")]
+    Default,
+}
+
 /// Values of the property `post-messages`: [`crate::face::options::facetrack::PostMessages`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]

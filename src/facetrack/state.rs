@@ -8,7 +8,7 @@ use super::clock::FrameClock;
 use super::messages::{self, Moment};
 use super::plan::{Environment, Live, Plan, Setup};
 use crate::face::analyzer::Analyzer;
-use crate::face::engine::{EngineError, Frame};
+use crate::face::engine::{EngineError, Frame, Notice};
 use crate::face::options::Settings;
 use crate::face::options::facetrack::PostMessages;
 use crate::face::report::{FrameReport, FrameStatus};
@@ -38,6 +38,8 @@ pub(super) struct Outcome {
     pub report: FrameReport,
     /// To post.
     pub messages: Vec<gst::Structure>,
+    /// To warn of.
+    pub notices: Vec<Notice>,
 }
 
 impl State {
@@ -61,11 +63,6 @@ impl State {
             moment: Moment::default(),
             last_id: 0,
         }
-    }
-
-    /// The environment at the time of loading.
-    pub fn env(&self) -> &Environment {
-        &self.env
     }
 
     /// Whether `plan` can be followed with what is loaded.
@@ -134,13 +131,13 @@ impl State {
         self.departures()
     }
 
-    /// A line for the log, where one is due.
-    pub fn profile_line(&self) -> Option<String> {
+    /// A line for the log, where one is due; `vram` tells the memory of the GPU, MiB.
+    pub fn profile_line(&self, vram: impl FnOnce() -> Option<u64>) -> Option<String> {
         let interval = self.live.profile_interval;
         let profile = self.analyzer.profile();
         let frames = profile.frames();
         let due = interval > 0 && frames > 0 && frames.is_multiple_of(interval);
-        due.then(|| profile.line(self.analyzer.info().name))
+        due.then(|| profile.line(self.analyzer.info().name, vram()))
     }
 
     /// Analyses a buffer, unless there is nothing in it.
@@ -159,8 +156,7 @@ impl State {
             return Ok(self.without_analysis(FrameStatus::Skipped));
         }
         let report = self.report(buffer)?;
-        let messages = self.messages(&report);
-        Ok(Outcome { report, messages })
+        Ok(self.outcome(report))
     }
 
     /// For a frame whose analysis failed.
@@ -193,8 +189,15 @@ impl State {
             faces: Vec::new(),
             source: self.analyzer.source().clone(),
         };
-        let messages = self.messages(&report);
-        Outcome { report, messages }
+        self.outcome(report)
+    }
+
+    fn outcome(&mut self, report: FrameReport) -> Outcome {
+        Outcome {
+            messages: self.messages(&report),
+            notices: self.analyzer.take_notices(),
+            report,
+        }
     }
 
     fn messages(&mut self, report: &FrameReport) -> Vec<gst::Structure> {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! One face as a structure.
 
+use std::sync::Arc;
+
 use super::MetaError;
 use super::fields::{
     Fields, Scale, bytes_from_floats, bytes_from_landmarks, bytes_from_points, malformed,
@@ -11,7 +13,8 @@ use super::morphable::{morphable_from_structure, structure_from_morphable};
 use crate::face::blendshape::{BlendshapeSource, Blendshapes};
 use crate::face::geometry::Rect;
 use crate::face::observation::{
-    Features, Gaze, HeadPose, LandmarkScheme, Landmarks, Observation, Origin, Pupil,
+    Attributes, Features, Gaze, Gender, HeadPose, LandmarkScheme, Landmarks, Observation, Origin,
+    Pupil,
 };
 use crate::face::report::TrackedFace;
 
@@ -29,12 +32,10 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
         fields.set("confidence", f64::from(confidence));
     }
     if let Some(landmarks) = &face.landmarks {
-        fields.set("landmark-scheme", landmarks.scheme.name());
-        fields.set("landmarks", bytes_from_landmarks(&landmarks.points, scale));
-        if !landmarks.confidences.is_empty() {
-            let confidences = landmarks.confidences.iter().copied();
-            fields.set("landmark-confidences", bytes_from_floats(confidences));
-        }
+        LANDMARKS.write(&mut fields, landmarks, scale);
+    }
+    if let Some(contour) = &face.contour {
+        CONTOUR.write(&mut fields, contour, scale);
     }
     if !face.key_points.is_empty() {
         fields.set("key-points", bytes_from_points(&face.key_points, scale));
@@ -48,6 +49,14 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
     if let Some(pose) = &face.pose {
         let values = pose.matrix.as_flattened().iter().copied();
         fields.set("pose", bytes_from_floats(values));
+    }
+    if let Some(Attributes { age, gender }) = face.attributes {
+        fields.set("age", f64::from(age));
+        fields.set("gender", gender.name());
+    }
+    if let Some(embedding) = &face.embedding {
+        let values = embedding.iter().copied();
+        fields.set("embedding", bytes_from_floats(values));
     }
     if let Some(gaze) = &face.gaze {
         fields.set("gaze", gaze_bytes(gaze, scale));
@@ -79,9 +88,7 @@ pub(super) fn face_from_structure(
             .optional("confidence", Fields::double)?
             .map(|confidence| confidence as f32),
         origin: fields.named("origin", Origin::from_name)?,
-        landmarks: fields.optional("landmarks", |fields, name| {
-            landmarks_from_fields(fields, name, scale)
-        })?,
+        landmarks: LANDMARKS.read(fields, scale)?,
         key_points: fields
             .optional("key-points", |fields, name| fields.points(name, scale))?
             .unwrap_or_default(),
@@ -95,31 +102,64 @@ pub(super) fn face_from_structure(
             morphable_from_structure(fields.structure(name)?, scale)
         })?,
         features: fields.optional("features", Fields::vector)?.map(Features),
-        contour: None,
-        attributes: None,
-        embedding: None,
+        contour: CONTOUR.read(fields, scale)?,
+        attributes: fields.optional("age", attributes_from_fields)?,
+        embedding: fields.optional("embedding", Fields::values)?.map(Arc::from),
     };
     let id = fields.positive("id")?;
     Ok(TrackedFace { id, face })
 }
 
-fn landmarks_from_fields(
-    fields: Fields<'_>,
-    name: &str,
-    scale: Scale,
-) -> Result<Landmarks, MetaError> {
-    let points: Vec<_> = fields.landmarks(name, scale)?.collect();
-    let scheme = fields.named("landmark-scheme", LandmarkScheme::from_name)?;
-    let confidences = fields.optional("landmark-confidences", |fields, name| {
-        let scores = fields.values(name)?;
-        match scores.len() == points.len() {
-            true => Ok(scores),
-            false => Err(malformed(name)),
+/// The fields that landmarks are in.
+struct LandmarkFields {
+    scheme: &'static str,
+    points: &'static str,
+    confidences: &'static str,
+}
+
+const LANDMARKS: LandmarkFields = LandmarkFields {
+    scheme: "landmark-scheme",
+    points: "landmarks",
+    confidences: "landmark-confidences",
+};
+
+const CONTOUR: LandmarkFields = LandmarkFields {
+    scheme: "contour-scheme",
+    points: "contour",
+    confidences: "contour-confidences",
+};
+
+impl LandmarkFields {
+    fn write(&self, fields: &mut gst::StructureRef, landmarks: &Landmarks, scale: Scale) {
+        fields.set(self.scheme, landmarks.scheme.name());
+        fields.set(self.points, bytes_from_landmarks(&landmarks.points, scale));
+        if !landmarks.confidences.is_empty() {
+            let confidences = landmarks.confidences.iter().copied();
+            fields.set(self.confidences, bytes_from_floats(confidences));
         }
-    })?;
-    Ok(Landmarks {
-        confidences: confidences.unwrap_or_default(),
-        ..Landmarks::new(scheme, points)
+    }
+
+    fn read(&self, fields: Fields<'_>, scale: Scale) -> Result<Option<Landmarks>, MetaError> {
+        fields.optional(self.points, |fields, name| {
+            let points: Vec<_> = fields.landmarks(name, scale)?.collect();
+            let scheme = fields.named(self.scheme, LandmarkScheme::from_name)?;
+            let confidences = fields.optional(self.confidences, Fields::values)?;
+            let confidences = confidences.unwrap_or_default();
+            if !confidences.is_empty() && confidences.len() != points.len() {
+                return Err(malformed(self.confidences));
+            }
+            Ok(Landmarks {
+                confidences,
+                ..Landmarks::new(scheme, points)
+            })
+        })
+    }
+}
+
+fn attributes_from_fields(fields: Fields<'_>, name: &str) -> Result<Attributes, MetaError> {
+    Ok(Attributes {
+        age: fields.double(name)? as f32,
+        gender: fields.named("gender", Gender::from_name)?,
     })
 }
 

@@ -39,6 +39,10 @@ impl<'a> Fields<'a> {
         self.0.get(name).map_err(|_| malformed(name))
     }
 
+    pub(super) fn uint64(self, name: &str) -> Result<u64, MetaError> {
+        self.0.get(name).map_err(|_| malformed(name))
+    }
+
     pub(super) fn positive(self, name: &str) -> Result<u32, MetaError> {
         match self.uint(name)? {
             0 => Err(malformed(name)),

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 
+use std::time::Duration;
+
 use super::*;
 use crate::face::blendshape::{BlendshapeSource, Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::face::geometry::Point;
 use crate::face::observation::{
-    Features, FitFailure, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit,
-    MorphableFit, Observation, Origin, Pupil,
+    Attributes, Features, FitFailure, Gaze, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks,
+    ModelFit, MorphableFit, Observation, Origin, Pupil,
 };
 
 const WIDTH: u32 = 1920;
@@ -14,7 +16,10 @@ const HEIGHT: u32 = 1080;
 fn source() -> Arc<ReportSource> {
     Arc::new(ReportSource {
         engine: "mediapipe".into(),
-        device: "cpu".into(),
+        device: "cuda:1".into(),
+        execution_provider: "CUDAExecutionProvider".into(),
+        device_reason: "GPU mode ENABLED".into(),
+        load_time: Duration::from_nanos(1_234_567_891),
         generator: "gst-plugin-facetrack 0.1.0".into(),
         models: vec![
             ModelFile {
@@ -68,7 +73,16 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
         fit: Some(fit(seed)),
         morphable: Some(Ok(morphable(seed))),
         features: Some(Features(std::array::from_fn(|i| 0.1 * i as f32 - seed))),
-        ..Observation::from_bbox(Rect::new(0.0, 0.0, 0.0, 0.0))
+        contour: Some(contour(seed)),
+        attributes: Some(Attributes {
+            age: 31.7 * seed,
+            gender: Gender::Male,
+        }),
+        embedding: Some(
+            (0..512)
+                .map(|i| (i as f32 - 255.3) / 3344.0 * seed)
+                .collect(),
+        ),
     };
     TrackedFace { id, face }
 }
@@ -77,6 +91,21 @@ fn blendshapes(seed: f32) -> Blendshapes {
     let names = MEDIAPIPE_CHANNELS.iter().map(|name| name.to_string());
     let values = (0..52).map(|i| i as f32 * 0.017 * seed);
     Blendshapes::new(names.collect(), values.collect())
+}
+
+/// InsightFace's, with scores that its network does not have.
+fn contour(seed: f32) -> Landmarks {
+    Landmarks {
+        scheme: LandmarkScheme::InsightFace106,
+        points: (0..106)
+            .map(|i| Landmark {
+                x: 90.7 + i as f32 * 4.1 * seed,
+                y: 410.3 - i as f32 * 2.3,
+                z: 0.0,
+            })
+            .collect(),
+        confidences: (0..106).map(|i| i as f32 / 107.3).collect(),
+    }
 }
 
 fn fit(seed: f32) -> ModelFit {
@@ -162,8 +191,13 @@ fn assert_same(actual: &FrameReport, expected: &FrameReport) {
     let mut rounded = actual.clone();
     for (actual, expected) in std::iter::zip(&mut rounded.faces, &expected.faces) {
         let (actual, expected) = (&mut actual.face, &expected.face);
-        if let (Some(a), Some(e)) = (&mut actual.landmarks, &expected.landmarks) {
-            snap_landmarks(&mut a.points, &e.points);
+        for (a, e) in [
+            (&mut actual.landmarks, &expected.landmarks),
+            (&mut actual.contour, &expected.contour),
+        ] {
+            if let (Some(a), Some(e)) = (a, e) {
+                snap_landmarks(&mut a.points, &e.points);
+            }
         }
         snap_points(&mut actual.key_points, &expected.key_points);
         if let (Some(a), Some(e)) = (&mut actual.gaze, &expected.gaze) {
@@ -243,6 +277,16 @@ fn reports_come_back_as_they_went() {
         mesh: Some(Arc::new([])),
         ..morphable(0.9)
     }));
+    let mut of_one_look = bare_face();
+    of_one_look.face.contour = Some(Landmarks {
+        confidences: vec![],
+        ..contour(0.9)
+    });
+    of_one_look.face.attributes = Some(Attributes {
+        age: 0.0,
+        gender: Gender::Female,
+    });
+    of_one_look.face.embedding = Some(Arc::new([]));
     let unfitted = FitFailure::ALL.map(|failure| {
         let mut face = bare_face();
         face.face.morphable = Some(Err(failure));
@@ -255,6 +299,7 @@ fn reports_come_back_as_they_went() {
         report(vec![without_mesh]),
         report(vec![of_another_model]),
         report(unfitted.into()),
+        report(vec![of_one_look]),
         report(vec![
             full_face(1, 0.7),
             bare_face(),
@@ -289,11 +334,14 @@ fn what_is_no_point_is_lossless() {
         assert_eq!(back.blendshapes, case.blendshapes);
         assert_eq!(back.pose, case.pose);
         assert_eq!(back.features, case.features);
+        assert_eq!(back.attributes, case.attributes);
+        assert_eq!(back.embedding, case.embedding);
         let confidences = |face: &Observation| {
             let gaze = face.gaze.expect("both eyes");
             let landmarks = face.landmarks.clone().expect("landmarks");
             (
                 landmarks.confidences,
+                face.contour.clone().expect("a contour").confidences,
                 gaze.right.confidence,
                 gaze.left.confidence,
             )
@@ -354,6 +402,52 @@ fn a_fitted_model_is_the_same_part_of_the_picture_at_every_size() {
         ..fit
     };
     assert_eq!(shown, want);
+}
+
+/// The contour goes with the picture; what a face looks like does not hang on its size.
+#[test]
+fn a_contour_is_the_same_part_of_the_picture_at_every_size() {
+    let mut case = report(vec![full_face(1, 0.7)]);
+    let at = |x, y| {
+        let points = vec![Landmark { x, y, z: 0.0 }];
+        Some(Landmarks::new(LandmarkScheme::InsightFace106, points))
+    };
+    case.faces[0].face.contour = at(480.0, 270.0);
+    let shown = read_changed(&case, |record| {
+        record.set("width", 2 * WIDTH);
+        record.set("height", 3 * HEIGHT);
+    });
+    let shown = &shown.expect("a report").faces[0].face;
+    let measured = &case.faces[0].face;
+    assert_eq!(shown.contour, at(960.0, 810.0));
+    assert_eq!(shown.attributes, measured.attributes);
+    assert_eq!(shown.embedding, measured.embedding);
+}
+
+/// Who was not measured has no field that could be taken for a measurement.
+#[test]
+fn what_was_not_measured_is_absent() {
+    let buffer = buffer_with(&report(vec![bare_face()]));
+    let meta = CustomMeta::from_buffer(&buffer, FaceTrackMeta::NAME).expect("attached");
+    let face: gst::Structure = meta.structure().get("face-0").expect("a face");
+    let fields: Vec<_> = face.fields().map(|field| field.to_string()).collect();
+    assert_eq!(fields, ["id", "x", "y", "width", "height", "origin"]);
+}
+
+/// As one that an older plugin wrote.
+#[test]
+fn a_source_that_tells_less_is_read() {
+    let told = report(vec![]);
+    let back = read_changed(&told, |record| {
+        record.remove_fields(["execution-provider", "device-reason", "load-time"]);
+    });
+    let known = ReportSource {
+        execution_provider: String::new(),
+        device_reason: String::new(),
+        load_time: Duration::ZERO,
+        ..ReportSource::clone(&told.source)
+    };
+    assert_eq!(*back.expect("a report").source, known);
 }
 
 /// A mesh is some 40 kB: who copies a buffer shares its bytes.
@@ -457,7 +551,9 @@ fn malformed_metadata_is_told_and_never_panics() {
     let whole = report(vec![full_face(1, 0.7)]);
     assert_eq!(read_spoilt(&whole, |_| ()), None);
     type Spoil = fn(&mut gst::StructureRef);
-    let cases: [(&str, Spoil); 8] = [
+    let cases: [(&str, Spoil); 10] = [
+        ("load-time", |s| s.set("load-time", 1.5f64)),
+        ("device-reason", |s| s.set("device-reason", 7i32)),
         ("version", |s| s.remove_field("version")),
         ("width", |s| s.set("width", 0u32)),
         ("height", |s| s.set("height", "tall")),
@@ -475,7 +571,7 @@ fn malformed_metadata_is_told_and_never_panics() {
     assert_eq!(newer, Some(MetaError::Version(2)));
     assert!(MetaError::Version(2).to_string().contains("update"));
 
-    let in_face: [(&str, Spoil); 17] = [
+    let in_face: [(&str, Spoil); 27] = [
         ("id", |s| s.set("id", 0u32)),
         ("x", |s| s.set("x", "left")),
         ("origin", |s| s.set("origin", "elsewhere")),
@@ -494,6 +590,18 @@ fn malformed_metadata_is_told_and_never_panics() {
         ("gaze", |s| s.set("gaze", bytes(12))),
         ("gaze", |s| s.set("gaze", 1.5f64)),
         ("features", |s| s.set("features", bytes(52))),
+        ("contour", |s| s.set("contour", bytes(16))),
+        ("contour", |s| s.set("contour", None::<glib::Bytes>)),
+        ("contour-scheme", |s| s.remove_field("contour-scheme")),
+        ("contour-scheme", |s| s.set("contour-scheme", "dlib-68")),
+        ("contour-confidences", |s| {
+            s.set("contour-confidences", bytes(8));
+        }),
+        ("age", |s| s.set("age", "young")),
+        ("gender", |s| s.set("gender", "unsure")),
+        ("gender", |s| s.remove_field("gender")),
+        ("embedding", |s| s.set("embedding", bytes(2047))),
+        ("embedding", |s| s.set("embedding", 1.5f64)),
         ("fit", |s| s.set("fit", "tight")),
         ("success", |s| {
             s.set("fit", gst::Structure::new_empty("fit"))

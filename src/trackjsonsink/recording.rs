@@ -242,8 +242,11 @@ impl Recording {
         self.last_analysis = Some(report.status);
         let metadata = self.record.metadata_mut();
         if metadata.source.is_none() {
-            metadata.source = Some(report.source.clone());
             (metadata.width, metadata.height) = (report.width, report.height);
+        }
+        // An engine may come to run elsewhere.
+        if metadata.source.as_ref() != Some(&report.source) {
+            metadata.source = Some(report.source.clone());
         }
     }
 

@@ -16,7 +16,9 @@ pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Box<dyn Engine>
     match load(kind, config) {
         Ok(engine) => Some(engine),
         Err(EngineError::Model(
-            reason @ (ModelError::Missing { .. } | ModelError::Runtime { .. }),
+            reason @ (ModelError::Missing { .. }
+            | ModelError::NoPack { .. }
+            | ModelError::Runtime { .. }),
         )) => {
             eprintln!("SKIPPED: {}: {reason}", kind.name());
             None

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use gstfacetrack::face::blendshape::{BlendshapeSource, Blendshapes, MEDIAPIPE_CHANNELS};
 use gstfacetrack::face::geometry::{Point, Rect};
 use gstfacetrack::face::observation::{
-    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, MorphableFit,
-    Observation, Pupil,
+    Attributes, Features, Gaze, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit,
+    MorphableFit, Observation, Pupil,
 };
 use gstfacetrack::face::report::TrackedFace;
 
@@ -68,7 +68,37 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
         projected: vec![Point::new(x + 40.25, 160.5); 3],
     });
     face.morphable = Some(Ok(morphable(x)));
+    face.contour = Some(contour(x));
+    face.attributes = Some(Attributes {
+        age: 30.25,
+        gender: Gender::Female,
+    });
+    face.embedding = Some((0..512).map(|i| (i as f32 - 255.5) / 3344.5).collect());
     tracked
+}
+
+/// A face as InsightFace's engine reports it, with a pack that has no points in space, and with its embedding.
+pub fn recognised_face(id: u32, x: f32) -> TrackedFace {
+    let mut tracked = face(id, x);
+    let full = full_face(id, x).face;
+    tracked.face = Observation {
+        confidence: full.confidence,
+        landmarks: full.contour,
+        key_points: full.key_points[..5].to_vec(),
+        attributes: full.attributes,
+        embedding: full.embedding,
+        ..tracked.face
+    };
+    tracked
+}
+
+fn contour(x: f32) -> Landmarks {
+    let points = (0..106).map(|i| Landmark {
+        x: x + i as f32 * 0.75,
+        y: 200.25 - i as f32 * 0.5,
+        z: 0.0,
+    });
+    Landmarks::new(LandmarkScheme::InsightFace106, points.collect())
 }
 
 /// A face as OpenSeeFace's engine reports it.
@@ -100,6 +130,9 @@ pub fn fitted_face(id: u32, x: f32) -> TrackedFace {
         }),
         key_points: Vec::new(),
         morphable: None,
+        contour: None,
+        attributes: None,
+        embedding: None,
         ..full_face(id, x).face
     };
     tracked

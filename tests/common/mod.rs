@@ -6,6 +6,7 @@ pub mod clip;
 pub mod drawn;
 pub mod engine;
 pub mod faces;
+pub mod pack;
 pub mod player;
 pub mod reports;
 pub mod tool;

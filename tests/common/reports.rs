@@ -2,6 +2,7 @@
 //! Reports, and buffers with reports on them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gstfacetrack::face::model::ModelFile;
 use gstfacetrack::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
@@ -19,7 +20,10 @@ pub fn report(faces: Vec<TrackedFace>) -> FrameReport {
         faces,
         source: Arc::new(ReportSource {
             engine: "handmade".into(),
-            device: "cpu".into(),
+            device: "cuda:1".into(),
+            execution_provider: "CUDAExecutionProvider".into(),
+            device_reason: "made by hand".into(),
+            load_time: Duration::from_micros(12_500),
             generator: "a test".into(),
             models: vec![ModelFile {
                 name: "face.task".into(),

@@ -4,6 +4,17 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+/// How variables begin that the plugin listens to.
+const LISTENED_TO: [&str; 7] = [
+    "STEP5_",
+    "TRACKING_",
+    "FACETRACK_",
+    "INSIGHTFACE_",
+    "CUDA_",
+    "ORT_",
+    "GST_",
+];
+
 /// Runs a GStreamer tool that finds the plugin as users' tools do, with nothing of this process's environment that the
 /// plugin listens to.
 pub struct Tool {
@@ -19,10 +30,7 @@ impl Tool {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
-            if ["STEP5_", "FACETRACK_", "ORT_", "GST_"]
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-            {
+            if LISTENED_TO.iter().any(|prefix| name.starts_with(prefix)) {
                 command.env_remove(&*name);
             }
         }

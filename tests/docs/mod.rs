@@ -20,6 +20,8 @@ const TIMEOUT: &str = "120";
 pub struct Files {
     pub clip: PathBuf,
     models: Vec<PathBuf>,
+    /// The folder of InsightFace's networks, which nothing fetches unasked.
+    pack: Option<PathBuf>,
     runtime: PathBuf,
     /// Families of models that are not there, as they may where no package has them.
     without: Vec<String>,
@@ -43,7 +45,7 @@ impl Files {
         }
         let (mut models, mut without) = (Vec::new(), Vec::new());
         let known = manifest::manifest().usable();
-        for file in known.filter(|file| file.kind == FileKind::Model) {
+        for file in known.filter(|file| file.kind == FileKind::Model && !file.is_pack) {
             match locate::model(&file.name, &file.family, None, None) {
                 Ok(path) => models.push(path),
                 Err(_) if !file.is_packaged() => without.push(file.family.clone()),
@@ -57,6 +59,7 @@ impl Files {
         Ok(Self {
             clip,
             models,
+            pack: locate::pack(None, None).ok(),
             runtime,
             without,
         })
@@ -71,8 +74,22 @@ impl Files {
         there
     }
 
+    /// Whether InsightFace's network of age and gender is there; says so otherwise.
+    pub fn have_ages(&self) -> bool {
+        let there = self.pack.as_ref().map(|pack| pack.join("genderage.onnx"));
+        let there = there.is_some_and(|file| file.is_file());
+        if !there {
+            eprintln!("SKIPPED: genderage.onnx of insightface is missing");
+        }
+        there
+    }
+
     /// Whether the models of the engine in `command` are there; says so otherwise.
     fn are_enough_for(&self, command: &str) -> bool {
+        if command.contains("engine=insightface") && self.pack.is_none() {
+            eprintln!("SKIPPED: a pack of insightface is missing");
+            return false;
+        }
         let lacking = self.without.iter();
         let mut wanted = lacking.filter(|family| command.contains(&format!("engine={family}")));
         wanted.all(|family| self.have(family))
@@ -82,6 +99,10 @@ impl Files {
     pub fn given_to(&self, tool: Tool) -> Tool {
         for model in &self.models {
             link(model, &tool.models_dir());
+        }
+        if let Some(pack) = &self.pack {
+            let place = tool.models_dir().join("insightface");
+            symlink(pack, place).expect("a link to the pack");
         }
         tool.env("FACETRACK_ONNXRUNTIME", &self.runtime.to_string_lossy())
     }

@@ -10,7 +10,7 @@ use gstfacetrack::face::manifest::{self, KnownFile, Manifest, Source};
 use thiserror::Error;
 
 use crate::store::{self, State, Store, StoreError};
-use crate::{places, size, source, terms};
+use crate::{packs, places, size, source, terms};
 
 /// Why a file is not in place.
 #[derive(Debug, Error)]
@@ -42,19 +42,22 @@ pub enum FetchError {
     Unavailable(usize),
 }
 
-/// Fetches the files called `names`, or all that this machine's processor can use.
+/// Fetches the files called `names`, which may be names of families, or all that this machine's processor can use and
+/// that do not have to be asked for.
 ///
 /// # Errors
-/// When one of them can't be had; the others are fetched all the same. Of all, those that no package has may be missing.
+/// When one of them can't be had; the others are fetched all the same. Those that no package has may be missing, unless
+/// they were asked for.
 pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
-    let files = chosen(manifest, names)?;
+    let mut files = chosen(manifest, names)?;
     let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
     let store = Store::open(&root)?;
     println!("Files under {}:", root.display());
+    let aside = set_aside(&store, manifest, &mut files)?;
     let mut missing = Vec::new();
     for (index, file) in files.iter().enumerate() {
         let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
-        if !ensure(&store, file, &step)? {
+        if !ensure(&store, file, &aside, &step)? {
             missing.push(*file);
         }
     }
@@ -65,9 +68,12 @@ pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
     if let Some(terms) = terms::not_for_commerce(there) {
         println!("{terms}");
     }
+    if let Some(unasked) = unasked(&store, manifest, &files) {
+        println!("{unasked}");
+    }
     let (needed, spared): (Vec<_>, Vec<_>) = missing
         .into_iter()
-        .partition(|file| file.is_packaged() || !names.is_empty());
+        .partition(|file| is_needed(manifest, file, names));
     if !spared.is_empty() {
         println!("{}", without(&spared));
     }
@@ -77,14 +83,70 @@ pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
     }
 }
 
-/// What it means that `files` are not there, which their makers' servers alone have.
+/// Renames packs that are damaged, and lets everything that was in them be fetched once more. Yields the folders.
+fn set_aside<'a>(
+    store: &Store,
+    manifest: &'a Manifest,
+    files: &mut Vec<&'a KnownFile>,
+) -> Result<Vec<PathBuf>, FetchError> {
+    let mut folders = Vec::new();
+    for file in files.clone() {
+        let Some(aside) = packs::set_aside(store, manifest, file)? else {
+            continue;
+        };
+        println!(
+            "{} is damaged: its folder is now {}",
+            store.place(file).display(),
+            aside.folder.display()
+        );
+        let lost = aside.files.into_iter();
+        let lost: Vec<_> = lost
+            .filter(|lost| !files.iter().any(|file| file.name == lost.name))
+            .collect();
+        files.extend(lost);
+        folders.push(aside.folder);
+    }
+    Ok(folders)
+}
+
+/// Whether it is a failure that `file` is not to be had. Of everything, and of a family, what no package has may be
+/// missing, unless a package has nothing of the family.
+fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[&String]) -> bool {
+    let is_asked_for = |name: &str| names.iter().any(|asked| *asked == name);
+    let is_kept_by_maker = || !manifest.family(&file.family).any(KnownFile::is_packaged);
+    file.is_packaged()
+        || is_asked_for(&file.name)
+        || (is_asked_for(&file.family) && is_kept_by_maker())
+}
+
+/// What was left out, since it has to be asked for; `None` where nothing was, or all of it is there.
+fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<String> {
+    let left_out = |file: &&KnownFile| {
+        file.on_request
+            && !files.iter().any(|fetched| fetched.family == file.family)
+            && !store.place(file).exists()
+    };
+    let lines: Vec<_> = manifest
+        .usable()
+        .filter(left_out)
+        .map(|file| format!("\n  - {} ({}): {}", file.name, file.licence, file.command()))
+        .collect();
+    (!lines.is_empty()).then(|| {
+        format!(
+            "Left out, since not everybody may use them, until they are asked for:{}",
+            lines.concat()
+        )
+    })
+}
+
+/// What it means that `files` are not there, which no package has.
 fn without(files: &[&KnownFile]) -> String {
     let lost: Vec<_> = files
         .iter()
         .map(|file| format!("\n  - {}: {}", file.name, file.purpose))
         .collect();
     format!(
-        "Not there, since their makers' servers alone have them:{}\nEverything else works without them.",
+        "Not there, since no package has them and no server gave them:{}\nEverything else works without them.",
         lost.concat()
     )
 }
@@ -119,9 +181,17 @@ pub fn manifest(file: Option<&PathBuf>) -> Result<Cow<'static, Manifest>, FetchE
 
 fn chosen<'a>(manifest: &'a Manifest, names: &[&String]) -> Result<Vec<&'a KnownFile>, FetchError> {
     if names.is_empty() {
-        return Ok(manifest.usable().collect());
+        return Ok(manifest.usable().filter(|file| !file.on_request).collect());
     }
-    names.iter().map(|name| known(manifest, name)).collect()
+    let mut files = Vec::new();
+    for name in names {
+        let family: Vec<_> = manifest.family(name).collect();
+        match family.is_empty() {
+            true => files.push(known(manifest, name)?),
+            false => files.extend(family),
+        }
+    }
+    Ok(files)
 }
 
 fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile, FetchError> {
@@ -135,14 +205,19 @@ fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile, FetchE
 }
 
 /// Brings `file` to its place unless it is there; yields whether it is there in the end.
-fn ensure(store: &Store, file: &KnownFile, step: &str) -> Result<bool, StoreError> {
+fn ensure(
+    store: &Store,
+    file: &KnownFile,
+    aside: &[PathBuf],
+    step: &str,
+) -> Result<bool, StoreError> {
     let path = store.place(file);
     if store::state(&path, file)? == State::Right {
         println!("{step}: in place ({})", size::human(file.size));
         return Ok(true);
     }
     println!("{step}: {}, {}", size::human(file.size), file.licence);
-    let fetched = bring(store, file)?;
+    let fetched = bring(store, file, aside)?;
     match &fetched {
         Ok(()) => println!("{step}: done, {}", path.display()),
         Err(tried) => eprintln!("{}", unavailable(file, &path, tried)),
@@ -151,9 +226,13 @@ fn ensure(store: &Store, file: &KnownFile, step: &str) -> Result<bool, StoreErro
 }
 
 /// Tries the origins in order until one has the right bytes; yields what each of them said if none had.
-fn bring(store: &Store, file: &KnownFile) -> Result<Result<(), Vec<String>>, StoreError> {
+fn bring(
+    store: &Store,
+    file: &KnownFile,
+    aside: &[PathBuf],
+) -> Result<Result<(), Vec<String>>, StoreError> {
     let mut tried = Vec::new();
-    for origin in origins(file) {
+    for origin in origins(file, aside) {
         println!("    from {origin} …");
         match attempt(store, file, &origin)? {
             Ok(()) => return Ok(Ok(())),
@@ -190,7 +269,7 @@ fn attempt(
 
 /// Where a file may come from.
 enum Origin<'a> {
-    /// The user's own collection.
+    /// The user's own collection, or a pack of which another file is damaged.
     Collection(PathBuf),
     /// The manifest's sources.
     Source(&'a Source),
@@ -205,11 +284,11 @@ impl fmt::Display for Origin<'_> {
     }
 }
 
-fn origins(file: &KnownFile) -> Vec<Origin<'_>> {
-    let own = places::folder(locate::MODELS_DIR_VARIABLE)
-        .and_then(|folder| places::in_folder(&folder, file))
-        .map(Origin::Collection);
-    own.into_iter()
+fn origins<'a>(file: &'a KnownFile, aside: &[PathBuf]) -> Vec<Origin<'a>> {
+    let collection = places::folder(locate::MODELS_DIR_VARIABLE);
+    let own = aside.iter().chain(&collection);
+    own.filter_map(|folder| places::in_folder(folder, file))
+        .map(Origin::Collection)
         .chain(file.sources.iter().map(Origin::Source))
         .collect()
 }

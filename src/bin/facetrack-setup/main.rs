@@ -6,6 +6,7 @@ mod apt;
 mod doctor;
 mod env;
 mod fetch;
+mod packs;
 mod pip;
 mod places;
 mod plot;
@@ -44,7 +45,7 @@ fn command() -> Command {
                 .about("Fetch models, ONNX Runtime and the sample clip; what is in place is only checked")
                 .arg(
                     Arg::new("file")
-                        .help("File names of models/manifest.json; all without")
+                        .help("File names or families of models/manifest.json, such as insightface; without, all that do not have to be asked for")
                         .num_args(0..),
                 )
                 .arg(

@@ -33,7 +33,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         |source| Self { path, source }
     }
@@ -85,8 +85,8 @@ impl Store {
     /// Where it can't be written; the old file is still there then.
     pub fn install(&self, candidate: &Path, file: &KnownFile) -> Result<PathBuf, StoreError> {
         let path = self.place(file);
-        let folder = self.root.join(file.kind.folder());
-        fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
+        let folder = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
         File::open(candidate)
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(candidate, &path))
@@ -97,7 +97,7 @@ impl Store {
 
 /// Where `file` belongs under the data folder `root`.
 pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
-    root.join(file.kind.folder()).join(&file.name)
+    root.join(file.kind.folder()).join(file.place())
 }
 
 /// How the file at `path` compares with its entry.
@@ -217,5 +217,19 @@ mod tests {
         assert_eq!(path, root.path().join("models/face_landmarker.task"));
         assert_eq!(fs::read(path).unwrap(), b"new");
         assert!(!candidate.exists());
+    }
+
+    #[test]
+    fn files_of_a_pack_lie_in_its_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        let scratch = store.scratch().unwrap();
+        let candidate = scratch.path().join("download");
+        fs::write(&candidate, "new").unwrap();
+        let file = manifest::known("2d106det.onnx").unwrap();
+        let path = store.install(&candidate, file).unwrap();
+        let pack = root.path().join("models/insightface");
+        assert_eq!(path, pack.join("2d106det.onnx"));
+        assert!(path.is_file());
     }
 }

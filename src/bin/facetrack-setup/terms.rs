@@ -26,8 +26,8 @@ mod tests {
     #[test]
     fn the_surrey_face_model_is_not_for_commerce() {
         let told = not_for_commerce(&manifest::manifest().files);
-        let files = "sfm_shape_3448.bin, expression_blendshapes_3448.bin";
-        assert!(told.is_some_and(|text| text.ends_with(files)));
+        let files = "sfm_shape_3448.bin, expression_blendshapes_3448.bin, ";
+        assert!(told.is_some_and(|text| text.contains(files)));
         assert_eq!(not_for_commerce(manifest::known("ibug_to_sfm.txt")), None);
     }
 }

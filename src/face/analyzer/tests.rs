@@ -25,7 +25,7 @@ impl Bench {
             engine: "scripted".to_owned(),
             device: "cpu".to_owned(),
             generator: "test".to_owned(),
-            models: Vec::new(),
+            ..ReportSource::default()
         };
         Self {
             analyzer: Analyzer::new(Box::new(engine), TrackerConfig::default(), tuning, source),
@@ -190,4 +190,39 @@ fn every_frame_is_counted() {
     bench.reports(4);
     let summary = bench.analyzer.profile().summary();
     assert!(summary.iter().all(|stage| stage.count == 4), "{summary:?}");
+}
+
+#[test]
+fn reports_say_where_the_engine_runs_from_the_frame_on_in_which_it_left_the_gpu() {
+    let mut bench = Bench::new("face; reduce at=2; fall-back at=3", Tuning::default());
+    Arc::make_mut(&mut bench.analyzer.source).device = "cuda:0".to_owned();
+    let reports = bench.reports(4);
+    let devices: Vec<_> = reports.iter().map(|r| r.source.device.as_str()).collect();
+    assert_eq!(devices, ["cuda:0", "cuda:0", "cpu", "cpu"]);
+    assert_eq!(ids(&reports), [[1], [1], [1], [1]], "no frame is lost");
+    let source = &reports[2].source;
+    assert_eq!(source.execution_provider, "CPUExecutionProvider");
+    let reason = "the GPU failed, the processor goes on: the script says fall-back at=3";
+    assert_eq!(source.device_reason, reason);
+    let notices = bench.analyzer.take_notices();
+    assert!(
+        matches!(
+            notices.as_slice(),
+            [
+                Notice::DetectionSizeReduced { .. },
+                Notice::FellBackToCpu { .. }
+            ]
+        ),
+        "{notices:?}"
+    );
+    assert_eq!(bench.analyzer.take_notices(), [], "each is told once");
+}
+
+#[test]
+fn what_an_engine_tells_while_it_is_loaded_or_fails_is_told() {
+    let mut bench = Bench::new("reduce at=0", Tuning::default());
+    assert_eq!(bench.analyzer.take_notices().len(), 1);
+    bench = Bench::new("fall-back at=1; fail at=1", Tuning::default());
+    assert!(bench.next().is_err());
+    assert_eq!(bench.analyzer.take_notices().len(), 1);
 }

@@ -13,6 +13,13 @@ const ENABLE: &str = "STEP5_ENABLE_GPU";
 /// The engines that may use a GPU, by commas.
 const ENGINES: &str = "STEP5_GPU_ENGINES";
 
+/// The number of the GPU, of which [`PROCESSOR`] is none.
+const NUMBER: &str = "STEP5_INSIGHTFACE_CTX_ID";
+
+/// What InsightFace has for a number of the GPU where it runs on the processor: `ctx_id` of `prepare` in its classes of models,
+/// such as `scrfd.py`.
+const PROCESSOR: &str = "-1";
+
 /// Stands for every engine in [`ENGINES`].
 const ALL: &str = "all";
 
@@ -32,15 +39,21 @@ pub enum Gate {
 
 impl Gate {
     /// The variables that this looks at.
-    pub const VARIABLES: [&'static str; 3] = [DISABLE, ENABLE, ENGINES];
+    pub const VARIABLES: [&'static str; 4] = [DISABLE, NUMBER, ENABLE, ENGINES];
 
-    /// What the variables that `lookup` knows say: `TRACKING_DISABLE_GPU` closes it where it is true;
-    /// `STEP5_ENABLE_GPU` and `STEP5_GPU_ENGINES` leave it open where neither is set, and otherwise only when the one is
+    /// The one of them that gives the default of `gpu-id` as well, and means nothing where that was set.
+    pub const GPU_NUMBER: &'static str = NUMBER;
+
+    /// What the variables that `lookup` knows say: `TRACKING_DISABLE_GPU` closes it where it is true, and
+    /// `STEP5_INSIGHTFACE_CTX_ID` where it is -1; `STEP5_ENABLE_GPU` and `STEP5_GPU_ENGINES` leave it open where neither is set, and otherwise only when the one is
     /// true and the other lists `insightface` or `all`. An empty variable is as good as none.
     pub fn of(lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name| lookup(name).filter(|value| !value.trim().is_empty());
         if let Some(value) = value(DISABLE).filter(|value| parse_switch(value) == Some(true)) {
             return Self::closed(DISABLE, Some(value));
+        }
+        if let Some(value) = value(NUMBER).filter(|value| value.trim() == PROCESSOR) {
+            return Self::closed(NUMBER, Some(value));
         }
         let (enable, engines) = (value(ENABLE), value(ENGINES));
         if enable.is_none() && engines.is_none() {
@@ -91,6 +104,9 @@ mod tests {
             &[(DISABLE, "")],
             &[(DISABLE, "perhaps")],
             &[(ENABLE, ""), (ENGINES, " ")],
+            &[(NUMBER, "0")],
+            &[(NUMBER, "-2")],
+            &[(NUMBER, "1"), (ENABLE, "1"), (ENGINES, "all")],
             &[(ENABLE, "1"), (ENGINES, "insightface")],
             &[(ENABLE, "true"), (ENGINES, "ALL")],
             &[(ENABLE, " 1 "), (ENGINES, "mediapipe, InsightFace")],
@@ -113,6 +129,12 @@ mod tests {
                 &[(DISABLE, "y"), (ENABLE, "1"), (ENGINES, "all")],
                 DISABLE,
                 "y",
+            ),
+            (&[(NUMBER, "-1")], NUMBER, "-1"),
+            (
+                &[(NUMBER, "-1"), (ENABLE, "1"), (ENGINES, "all")],
+                NUMBER,
+                "-1",
             ),
             (&[(ENABLE, "0")], ENABLE, "0"),
             (&[(ENABLE, "0"), (ENGINES, "all")], ENABLE, "0"),

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What the NVIDIA driver says of itself, through NVML, which is loaded at run time.
 
+use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
+
+use super::Placement;
 
 /// Names the devices that CUDA shows a process, and in which order; NVIDIA's CUDA Programming Guide, "CUDA Environment
 /// Variables".
@@ -67,6 +71,12 @@ fn ask() -> Result<DriverInfo, NvmlError> {
 }
 
 fn gpus(nvml: &Nvml, count: u32) -> Result<Vec<Gpu>, NvmlError> {
+    let usable = usable(nvml, count)?;
+    usable.iter().map(gpu).collect()
+}
+
+/// The devices that this process may use, by CUDA index.
+fn usable(nvml: &Nvml, count: u32) -> Result<Vec<Device<'_>>, NvmlError> {
     let devices = (0..count)
         .map(|index| nvml.device_by_index(index))
         .collect::<Result<Vec<_>, _>>()?;
@@ -75,10 +85,50 @@ fn gpus(nvml: &Nvml, count: u32) -> Result<Vec<Gpu>, NvmlError> {
         .map(Device::uuid)
         .collect::<Result<Vec<_>, _>>()?;
     let variable = std::env::var(VISIBLE_DEVICES).ok();
-    visible(&uuids, variable.as_deref())
-        .into_iter()
-        .map(|index| gpu(&devices[index]))
+    let shown = visible(&uuids, variable.as_deref()).into_iter();
+    shown
+        .map(|index| nvml.device_by_index(index as u32))
         .collect()
+}
+
+/// What this process has of a GPU's memory, as the driver counts it.
+#[derive(Debug)]
+pub struct OwnMemory {
+    nvml: Nvml,
+    uuid: String,
+}
+
+impl OwnMemory {
+    /// On the GPU of `placement`; `None` on the processor, and where the driver does not tell.
+    pub fn of(placement: &Placement) -> Option<Self> {
+        let Placement::Cuda(cuda) = placement else {
+            return None;
+        };
+        let nvml = Nvml::init().ok()?;
+        let uuid = usable(&nvml, nvml.device_count().ok()?)
+            .ok()?
+            .get(cuda.index as usize)?
+            .uuid()
+            .ok()?;
+        Some(Self { nvml, uuid })
+    }
+
+    /// How much it is now, MiB; `None` where the driver does not know this process, as in most containers.
+    pub fn mebibytes(&self) -> Option<u64> {
+        let device = self.nvml.device_by_uuid(self.uuid.as_str()).ok()?;
+        let processes = device.running_compute_processes().ok()?;
+        Some(memory_of(std::process::id(), &processes)? >> 20)
+    }
+}
+
+/// Memory of the process `pid`, bytes; `None` where nothing is known of it.
+fn memory_of(pid: u32, processes: &[ProcessInfo]) -> Option<u64> {
+    let own = processes.iter().filter(|process| process.pid == pid);
+    own.filter_map(|process| match process.used_gpu_memory {
+        UsedGpuMemory::Used(bytes) => Some(bytes),
+        UsedGpuMemory::Unavailable => None,
+    })
+    .reduce(u64::saturating_add)
 }
 
 fn gpu(device: &Device<'_>) -> Result<Gpu, NvmlError> {
@@ -124,6 +174,31 @@ mod tests {
             Ok(driver) => assert!(!driver.version.is_empty()),
             Err(reason) => assert!(reason.contains("NVIDIA driver"), "{reason}"),
         }
+    }
+
+    #[test]
+    fn memory_is_that_of_the_process_alone() {
+        let process = |pid, used_gpu_memory| ProcessInfo {
+            pid,
+            used_gpu_memory,
+            gpu_instance_id: None,
+            compute_instance_id: None,
+        };
+        let processes = [
+            process(7, UsedGpuMemory::Used(100)),
+            process(8, UsedGpuMemory::Unavailable),
+            process(9, UsedGpuMemory::Used(20)),
+            // Another part of the same GPU.
+            process(9, UsedGpuMemory::Used(3)),
+        ];
+        for (pid, memory) in [(7, Some(100)), (8, None), (9, Some(23)), (10, None)] {
+            assert_eq!(memory_of(pid, &processes), memory, "{pid}");
+        }
+    }
+
+    #[test]
+    fn nobody_has_memory_of_a_gpu_on_the_processor() {
+        assert!(OwnMemory::of(&Placement::Cpu).is_none());
     }
 
     #[test]

@@ -43,7 +43,8 @@ use scrfd::Detector;
 #[cfg(feature = "onnx")]
 pub use load::load;
 pub use pack::{Opened, Pack};
-pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings};
+pub use scrfd::MULTIPLE as DET_SIZE_STEP;
+pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings, modules};
 
 /// Least scores: `det_thresh` of `FaceAnalysis.prepare`.
 pub const THRESHOLDS: Thresholds = Thresholds {

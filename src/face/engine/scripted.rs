@@ -9,13 +9,16 @@
 //!   frames `from` to `to`;
 //! - `landmarks`: faces carry landmarks, blendshapes and a pose;
 //! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
-//! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics.
+//! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics;
+//! - `reduce at=N`, `fall-back at=N`: in frame N, or while it is loaded with N=0, the engine tells what one tells that has
+//!   too little memory of a GPU, or can't use it any more.
 
 use std::f32::consts::TAU;
 use std::str::FromStr;
 
 use super::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode, Wanted,
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Notice, RunningMode,
+    Wanted,
 };
 use crate::face::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::face::geometry::{Point, Rect};
@@ -30,6 +33,9 @@ const DEFAULT_SCRIPT: &str = "face x=0.3 dx=0.005";
 /// The score of every face.
 const CONFIDENCE: f32 = 0.9;
 
+/// The detector's input that memory is said to be enough for, px.
+const REDUCED: usize = 320;
+
 /// Frames in which `jawOpen` goes from 0 to 1 and back.
 const JAW_PERIOD: u64 = 50;
 
@@ -41,6 +47,8 @@ pub struct Script {
     learns: bool,
     fail_at: Option<u64>,
     panic_at: Option<u64>,
+    reduce_at: Option<u64>,
+    fall_back_at: Option<u64>,
 }
 
 /// What faces carry.
@@ -134,13 +142,27 @@ impl Script {
             "learns" => self.learns = true,
             "fail" => self.fail_at = Some(read_at(verb, &pairs)?),
             "panic" => self.panic_at = Some(read_at(verb, &pairs)?),
+            "reduce" => self.reduce_at = Some(read_at(verb, &pairs)?),
+            "fall-back" => self.fall_back_at = Some(read_at(verb, &pairs)?),
             _ => {
                 return Err(format!(
-                    "unknown clause {verb:?}, there are: face, landmarks, learns, fail, panic"
+                    "unknown clause {verb:?}, there are: face, landmarks, learns, fail, panic, reduce, fall-back"
                 ));
             }
         }
         Ok(())
+    }
+
+    /// What is told in frame `number`.
+    fn notices(&self, number: u64) -> impl Iterator<Item = Notice> + use<> {
+        let reduced = (self.reduce_at == Some(number)).then(|| Notice::DetectionSizeReduced {
+            det_size: REDUCED,
+            reason: format!("the script says reduce at={number}"),
+        });
+        let fell_back = (self.fall_back_at == Some(number)).then(|| Notice::FellBackToCpu {
+            reason: format!("the script says fall-back at={number}"),
+        });
+        reduced.into_iter().chain(fell_back)
     }
 }
 
@@ -206,6 +228,7 @@ pub struct Scripted {
     number: u64,
     origin: Origin,
     learned: Option<Learned>,
+    notices: Vec<Notice>,
 }
 
 impl Scripted {
@@ -218,6 +241,7 @@ impl Scripted {
         Ok(Self {
             info: script.info(config.running_mode),
             learned: script.learns.then(Learned::default),
+            notices: script.notices(0).collect(),
             script,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
             number: 0,
@@ -257,6 +281,7 @@ impl Engine for Scripted {
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         self.number += 1;
         let at = Some(self.number);
+        self.notices.extend(self.script.notices(self.number));
         assert!(self.script.panic_at != at, "the script says panic");
         if self.script.fail_at == at {
             return Err(ModelError::Run {
@@ -297,6 +322,10 @@ impl Engine for Scripted {
 
     fn reset(&mut self) {
         self.origin = Origin::Detected;
+    }
+
+    fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
     }
 
     fn calibration(&self) -> Option<String> {

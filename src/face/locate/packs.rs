@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{SYSTEM_MODELS_DIR, Surroundings, existing, listed};
-use crate::face::model::{ModelError, PROPERTY};
+use super::{SYSTEM_MODELS_DIR, Surroundings, listed};
+use crate::face::model::ModelError;
 
 /// The variable with the folder in which InsightFace itself keeps its own, `models/` among them.
 pub const INSIGHTFACE_HOME_VARIABLE: &str = "INSIGHTFACE_HOME";
@@ -32,21 +32,20 @@ impl Surroundings {
         let folders = self.pack_folders(models_dir);
         let (names, found) = match explicit {
             Some(path) if path.components().count() > 1 || path.is_absolute() => {
-                return existing(path, |path| path.is_dir());
+                return existing(path);
             }
-            Some(name) => (name.to_owned(), pack_in(&folders, name)),
+            Some(name) => (name.display().to_string(), pack_in(&folders, name)),
             None => (
-                PACKS.join(", ").into(),
+                [&PACKS[..], &[PACK_FAMILY]].concat().join(", "),
                 [&PACKS[..], &[PACK_FAMILY]]
                     .concat()
                     .iter()
                     .find_map(|name| pack_in(&folders, name.as_ref())),
             ),
         };
-        found.ok_or_else(|| ModelError::Missing {
-            path: names,
+        found.ok_or_else(|| ModelError::NoPack {
+            names,
             looked: listed(&folders),
-            property: PROPERTY,
         })
     }
 
@@ -65,6 +64,17 @@ impl Surroundings {
         .into_iter()
         .flatten()
         .collect()
+    }
+}
+
+/// The folder that a property names, if it is there.
+fn existing(path: &Path) -> Result<PathBuf, ModelError> {
+    match path.is_dir() {
+        true => Ok(path.to_owned()),
+        false => Err(ModelError::NoPack {
+            names: path.display().to_string(),
+            looked: "no other place".to_owned(),
+        }),
     }
 }
 
@@ -150,5 +160,30 @@ mod tests {
             error.contains("buffalo_l") && error.contains("/usr/share"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_missing_pack_says_how_to_come_by_one() {
+        let around = Surroundings {
+            home: Some("/nowhere/home".into()),
+            ..Default::default()
+        };
+        for explicit in [None, Some("buffalo_l"), Some("/nowhere/pack")] {
+            let error = around.pack(explicit.map(Path::new), None).unwrap_err();
+            assert!(matches!(error, ModelError::NoPack { .. }), "{error}");
+            let error = error.to_string();
+            for part in [
+                explicit.unwrap_or(
+                    "buffalo_l, antelopev2, buffalo_m, buffalo_s, buffalo_sc, insightface",
+                ),
+                "`facetrack-setup fetch insightface`",
+                "~/.insightface/models",
+                "non-commercial",
+                "`model`",
+            ] {
+                assert!(error.contains(part), "{part} is not in: {error}");
+            }
+            assert!(!error.contains("make setup"), "{error}");
+        }
     }
 }

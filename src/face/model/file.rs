@@ -37,7 +37,7 @@ pub fn read_up_to(
     Ok((bytes, file))
 }
 
-/// The content of the file at `path`, which has at most `most` bytes, as it is.
+/// The content of the file at `path`, which has at most `most` bytes, whatever its hash.
 ///
 /// # Errors
 /// Those of [`read`] but [`ModelError::Hash`].

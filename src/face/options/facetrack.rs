@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The options of the element `facetrack`.
 
-use super::{Access, OptionSpec, choices, env, env_number_of, env_of, env_switch};
-use crate::face::device::DeviceChoice;
+use super::{Access, OptionSpec, choices, env, env_number_of, env_of, env_square_of, env_switch};
+use crate::face::device::{ConvAlgorithmSearch, DeviceChoice, LIBRARIES_PROPERTY};
 use crate::face::engine::openseeface::PnpPoints;
-use crate::face::engine::{EngineKind, RunningMode, eos};
+use crate::face::engine::{EngineKind, RunningMode, eos, insightface};
 use crate::face::tracker::TrackerKind;
 
 /// Frames between two profiling lines when the environment asks for them; the number of the pipeline that set the
@@ -36,6 +36,7 @@ const NETWORKS: &[&str] = &[
     "opencv-yunet-pyfeat",
     "openseeface",
     "eos",
+    "insightface",
 ];
 
 /// Engines that read models.
@@ -46,6 +47,7 @@ const MODELS: &[&str] = &[
     "opencv-yunet-pyfeat",
     "openseeface",
     "eos",
+    "insightface",
 ];
 
 /// Engines that report landmarks and blendshapes.
@@ -54,11 +56,12 @@ const LANDMARKS: &[&str] = &[
     "opencv-yunet-pyfeat",
     "openseeface",
     "eos",
+    "insightface",
     "scripted",
 ];
 
-/// Engines that find faces with YuNet.
-const YUNET: &[&str] = &["opencv-yunet", "opencv-yunet-pyfeat", "eos"];
+/// Engines whose detector finds faces at every place, so that one face may be found several times.
+const DENSE: &[&str] = &["opencv-yunet", "opencv-yunet-pyfeat", "eos", "insightface"];
 
 /// Engines that find faces with a cascade.
 const HAAR: &[&str] = &["opencv-haar"];
@@ -68,6 +71,9 @@ const OPENSEEFACE: &[&str] = &["openseeface"];
 
 /// The fit of a morphable model.
 const EOS: &[&str] = &["eos"];
+
+/// InsightFace's packs, which alone may run on a GPU.
+const INSIGHTFACE: &[&str] = &["insightface"];
 
 /// Every option of `facetrack`, in the order in which they are shown.
 pub const FACETRACK: &[OptionSpec] = &[
@@ -79,7 +85,7 @@ pub const FACETRACK: &[OptionSpec] = &[
                 .map(|_| ())
                 .map_err(|e| e.to_string())
         },
-        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos or scripted; underscores are as good as hyphens",
+        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface or scripted; underscores are as good as hyphens",
     )
     .env(&[env("STEP5_TRACKING_ENGINE")]),
     OptionSpec::choice(
@@ -91,7 +97,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::int(
         "max-faces",
         (0, 100, 0),
-        "Greatest number of faces; 0 = the engine's own (mediapipe: 5, opencv-* and eos: all, openseeface: 1)",
+        "Greatest number of faces; 0 = the engine's own (mediapipe: 5, opencv-*, eos and insightface: all, openseeface: 1)",
     )
     .unit("faces")
     .env(&[
@@ -101,6 +107,7 @@ pub const FACETRACK: &[OptionSpec] = &[
         env_of("opencv-yunet-pyfeat", "STEP5_OPENCV_MAX_FACES"),
         env_of("openseeface", "STEP5_OPENSEEFACE_MAX_FACES"),
         env_of("eos", "STEP5_EOS_MAX_FACES"),
+        env_of("insightface", "STEP5_INSIGHTFACE_MAX_FACES"),
     ]),
     OptionSpec::float(
         "detection-confidence",
@@ -136,7 +143,8 @@ pub const FACETRACK: &[OptionSpec] = &[
         (0.0, 1.0, 0.3),
         "Greatest overlap (IoU) of two detected faces",
     )
-    .engines(YUNET),
+    .engines(DENSE)
+    .engine_defaults(&[("insightface", 0.4)]),
     OptionSpec::int(
         "detect-max-width",
         (0, 16384, 0),
@@ -147,13 +155,45 @@ pub const FACETRACK: &[OptionSpec] = &[
         env_of("opencv-yunet", "STEP5_YUNET_MAX_WIDTH"),
         env_of("opencv-yunet-pyfeat", "STEP5_YUNET_MAX_WIDTH"),
         env_of("eos", "STEP5_EOS_MAX_WIDTH"),
+        env_of("insightface", "STEP5_INSIGHTFACE_MAX_WIDTH"),
     ])
-    .engines(YUNET)
+    .engines(DENSE)
     .engine_defaults(&[
         ("opencv-yunet", 640.0),
         ("opencv-yunet-pyfeat", 640.0),
         ("eos", 1280.0),
+        ("insightface", 1280.0),
     ]),
+    OptionSpec::int(
+        "det-size",
+        (
+            insightface::DET_SIZE_STEP as i32,
+            insightface::MAX_DET_SIZE as i32,
+            insightface::DET_SIZE as i32,
+        ),
+        "Side of the square that frames are fitted into for the detector, a multiple of 32: more finds smaller faces and takes longer; too little GPU memory lowers it",
+    )
+    .unit("px")
+    .env(&[env_square_of(
+        "insightface",
+        "STEP5_INSIGHTFACE_DET_SIZE",
+        insightface::DET_SIZE_STEP,
+    )])
+    .engines(INSIGHTFACE),
+    OptionSpec::checked_text(
+        "allowed-modules",
+        None,
+        |list| insightface::modules(list).map(|_| ()),
+        "Networks of the pack that run, by commas or spaces: detection, which always does, landmark_2d_106, landmark_3d_68, genderage, and recognition, which needs embedding=true as well; unset = all",
+    )
+    .env(&[env_of("insightface", "STEP5_INSIGHTFACE_ALLOWED_MODULES")])
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "embedding",
+        false,
+        "Measure each face's embedding, which identifies people: where it is stored or sent, the law may protect it as biometric data",
+    )
+    .engines(INSIGHTFACE),
     OptionSpec::float(
         "scale-factor",
         (1.001, 100.0, 1.1),
@@ -230,8 +270,9 @@ pub const FACETRACK: &[OptionSpec] = &[
     .env(&[
         env_of("openseeface", "STEP5_OPENSEEFACE_JAWOPEN_SCALE"),
         env_of("eos", "STEP5_EOS_JAWOPEN_SCALE"),
+        env_of("insightface", "STEP5_INSIGHTFACE_JAWOPEN_SCALE"),
     ])
-    .engines(&["openseeface", "eos"]),
+    .engines(&["openseeface", "eos", "insightface"]),
     OptionSpec::choice(
         "smoothing",
         Smoothing::CHOICES,
@@ -280,6 +321,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .env(&[
         env_of("openseeface", "STEP5_OPENSEEFACE_DETECT_EVERY_N"),
         env_of("eos", "STEP5_EOS_FIT_EVERY_N"),
+        env_of("insightface", "STEP5_INSIGHTFACE_DETECT_EVERY_N"),
     ])
     .access(Access::Playing),
     OptionSpec::int(
@@ -293,14 +335,21 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "model",
         None,
-        "Model file; unset = the engine's published model in models-dir or the usual folders; eos: its sfm_shape_3448.bin, beside which the other files of the model are looked for first",
+        "Model file; unset = the engine's published model in models-dir or the usual folders; eos: its sfm_shape_3448.bin, beside which the other files of the model are looked for first; insightface: the folder of a pack, or its name, such as buffalo_l",
     )
     .env(&[
         env_of("opencv-haar", "STEP5_OPENCV_HAAR_CASCADE_PATH"),
         env_of("opencv-yunet", "STEP5_YUNET_MODEL_PATH"),
         env_of("eos", "STEP5_EOS_SFM_MODEL_PATH"),
+        env_of("insightface", "STEP5_INSIGHTFACE_MODEL_NAME"),
     ])
-    .engines(&["mediapipe", "opencv-haar", "opencv-yunet", "eos"]),
+    .engines(&[
+        "mediapipe",
+        "opencv-haar",
+        "opencv-yunet",
+        "eos",
+        "insightface",
+    ]),
     OptionSpec::text(
         "detector-model",
         None,
@@ -333,7 +382,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "models-dir",
         None,
-        "Folder to look for models in; unset = FACETRACK_MODELS_DIR, the user's data folder, /usr/share/facetrack/models",
+        "Folder to look for models in; unset = FACETRACK_MODELS_DIR, the user's data folder, /usr/share/facetrack/models; for insightface's packs also INSIGHTFACE_HOME/models and ~/.insightface/models",
     )
     .env(&[
         env_of("openseeface", "STEP5_OPENSEEFACE_MODELS_DIR"),
@@ -372,32 +421,99 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::choice(
         "device",
         DeviceChoice::CHOICES,
-        "Where networks run; engines without GPU support run on the processor whatever is set",
+        "Where networks run: insightface on a GPU, and without one on the processor if gpu-fallback lets it; other engines on the processor whatever is set. Where it is not set, TRACKING_DISABLE_GPU, STEP5_ENABLE_GPU and STEP5_GPU_ENGINES may forbid the GPU",
     ),
     OptionSpec::int(
         "gpu-id",
         (-1, 63, -1),
-        "CUDA device; -1 = the one with the most free memory",
-    ),
+        "CUDA device; -1 = the one with the most free memory, but -1 in the environment is the processor, as InsightFace has it",
+    )
+    .env(&[env_of("insightface", "STEP5_INSIGHTFACE_CTX_ID")])
+    .engines(INSIGHTFACE),
     OptionSpec::bool(
         "gpu-fallback",
         true,
         "Run on the processor when the GPU was wanted but is not to be had",
     )
-    .env(&[env("STEP5_GPU_FALLBACK_AUTO")]),
+    .env(&[env("STEP5_GPU_FALLBACK_AUTO")])
+    .engines(INSIGHTFACE),
     OptionSpec::int(
         "gpu-max-vram",
         (1, 1_048_576, 2048),
         "Greatest GPU memory that the runtime may take",
     )
     .unit("MiB")
-    .env(&[env("STEP5_GPU_MAX_VRAM_MB")]),
+    .env(&[env("STEP5_GPU_MAX_VRAM_MB")])
+    .engines(INSIGHTFACE),
     OptionSpec::int(
         "gpu-min-free-vram",
         (0, 1_048_576, 1536),
         "A GPU with less free memory counts as not available",
     )
-    .unit("MiB"),
+    .unit("MiB")
+    .engines(INSIGHTFACE),
+    OptionSpec::text(
+        LIBRARIES_PROPERTY,
+        None,
+        "Folder with CUDA's libraries, or of a Python environment with NVIDIA's packages: looked in before those of the variable, by colons, the toolkits of STEP5_CUDA_HOME and CUDA_HOME, the loader's path and /usr/local/cuda*",
+    )
+    .env(&[env_of("insightface", "STEP5_CUDA_LIB_PATH")])
+    .engines(INSIGHTFACE),
+    OptionSpec::int(
+        "warm-up-runs",
+        (0, 1000, 3),
+        "Runs on the GPU before the first frame, so that it does not wait for what the first run sets up",
+    )
+    .unit("runs")
+    .engines(INSIGHTFACE),
+    OptionSpec::choice(
+        "cudnn-conv-algo-search",
+        ConvAlgorithmSearch::CHOICES,
+        "How cuDNN chooses among its convolutions",
+    )
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "tf32",
+        true,
+        "Multiply with 10 bits of mantissa on Ampere and newer, which is faster",
+    )
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "deterministic",
+        false,
+        "The same result in every run on the GPU: fixed convolutions, no TF32, slower",
+    )
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "arena-shrinkage",
+        false,
+        "Give GPU memory back after each run, slower",
+    )
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "pinned-io",
+        false,
+        "Copy to and from the GPU through page-locked memory that is bound once",
+    )
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "cuda-graph",
+        false,
+        "Record the detector's run as a CUDA graph and replay it",
+    )
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "tensorrt",
+        false,
+        "Run networks with TensorRT on the same GPU: slow to start",
+    )
+    .engines(INSIGHTFACE),
+    OptionSpec::bool(
+        "fp16",
+        false,
+        "On the GPU run the networks that the pack has in half precision as well in that",
+    )
+    .engines(INSIGHTFACE),
     OptionSpec::choice(
         "post-messages",
         PostMessages::CHOICES,
@@ -417,7 +533,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .access(Access::Playing),
     OptionSpec::structure(
         "stats",
-        "Time of each stage: count, and mean, p50, p95 in ms",
+        "Time of each stage: count, and mean, p50, p95 in ms; on a GPU also vram, the process's memory there in MiB",
     ),
     OptionSpec::text("active-device", None, "Device in use: cpu, or cuda:<index>; empty before READY")
         .access(Access::ReadOnly),
@@ -431,6 +547,6 @@ pub const FACETRACK: &[OptionSpec] = &[
         .access(Access::ReadOnly),
     OptionSpec::structure(
         "capabilities",
-        "What the chosen engine measures: landmark scheme and count, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, and whether frames depend on one another",
+        "What the chosen engine measures: landmark scheme and count, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the engine's original models until they are loaded, of those that are there then",
     ),
 ];

@@ -124,6 +124,11 @@ pub enum EnvRule {
         /// Greatest.
         max: i32,
     },
+    /// It holds the side of a square, or both of its sides: `640`, `640,640`, `640x640`.
+    Square {
+        /// Sides are multiples of this.
+        step: usize,
+    },
 }
 
 /// A variable that holds the value for every engine.
@@ -154,6 +159,19 @@ pub const fn env_number_of(
         variable,
         engine: Some(engine),
         rule: EnvRule::Number { min, max },
+    }
+}
+
+/// A variable that holds a side, a multiple of `step`, or both sides of a square for one engine.
+pub const fn env_square_of(
+    engine: &'static str,
+    variable: &'static str,
+    step: usize,
+) -> EnvDefault {
+    EnvDefault {
+        variable,
+        engine: Some(engine),
+        rule: EnvRule::Square { step },
     }
 }
 
@@ -426,6 +444,14 @@ impl OptionSpec {
                 }
                 _ => Err(format!("not an integer from {min} to {max}")),
             },
+            EnvRule::Square { step } => side(text)
+                .filter(|side| side.is_multiple_of(step))
+                .and_then(|side| self.parse(&side.to_string()).ok())
+                .map(Some)
+                .ok_or_else(|| {
+                    let range = self.expected();
+                    format!("not {range} that is a multiple of {step}, or the two sides of a square, as in 640,640")
+                }),
         }
     }
 }
@@ -437,6 +463,20 @@ pub fn parse_switch(text: &str) -> Option<bool> {
         "0" | "false" | "no" | "n" | "off" | "none" => Some(false),
         _ => None,
     }
+}
+
+/// The side of a square of which `text` tells one side or both.
+fn side(text: &str) -> Option<usize> {
+    let mut sides = text
+        .split([',', 'x', 'X'])
+        .map(|side| side.trim().parse().ok());
+    let first = sides.next()??;
+    let is_square = match (sides.next(), sides.next()) {
+        (None, _) => true,
+        (Some(second), None) => second == Some(first),
+        (Some(_), Some(_)) => false,
+    };
+    is_square.then_some(first)
 }
 
 /// A name from outside in the project's spelling: lower case, hyphens for underscores.

@@ -11,8 +11,8 @@ use super::object::{DenseObject, placed};
 use super::{End, Export, FrameRecord, Layout, Metadata, Totals};
 
 /// Blanks kept behind the metadata for the counts and the models that are known only later. Our choice: several times
-/// what three models with their hashes need.
-const SLACK: usize = 2048;
+/// what five models with their hashes and the reason for a device need.
+const SLACK: usize = 4096;
 
 const CLOSING: &[u8] = b"\n]}\n";
 

@@ -8,7 +8,7 @@ use super::morphable::{CoefficientsJson, MorphableJson};
 use super::number::{PointsJson, Thousandths, all_finite};
 use crate::face::geometry::Rect;
 use crate::face::observation::{
-    Features, Gaze, HeadPose, Landmark, Landmarks, ModelFit, Observation, Pupil,
+    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil,
 };
 
 /// Everything that is known of a face and not in [`DenseObject`](super::object::DenseObject).
@@ -24,6 +24,14 @@ pub(super) struct DetailJson<'a> {
     key_points: Option<PointsJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pose: Option<PoseJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age: Option<Thousandths>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gender: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedding: Option<&'a [f32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landmarks_106: Option<PlaneJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gaze: Option<GazeJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,6 +51,7 @@ impl<'a> DetailJson<'a> {
     pub(super) fn new(face: &'a Observation) -> Self {
         let features = face.features.filter(|features| all_finite(&features.0));
         let landmarks = face.landmarks.as_ref();
+        let attributes = face.attributes.filter(|looks| looks.age.is_finite());
         let morphable = face.morphable.as_ref();
         let fitted = morphable.and_then(|fit| fit.as_ref().ok());
         Self {
@@ -53,6 +62,10 @@ impl<'a> DetailJson<'a> {
                 .filter(|points| !points.is_empty())
                 .and_then(|points| PointsJson::new(points)),
             pose: face.pose.and_then(PoseJson::new),
+            age: attributes.map(|looks| Thousandths(looks.age)),
+            gender: attributes.map(|looks| looks.gender.name()),
+            embedding: face.embedding.as_deref().filter(|e| all_finite(e)),
+            landmarks_106: contour(face).and_then(PlaneJson::new),
             gaze: face.gaze.and_then(GazeJson::new),
             features: features.map(FeaturesJson),
             origin: face.origin.name(),
@@ -62,6 +75,14 @@ impl<'a> DetailJson<'a> {
             eos_fit: morphable.and_then(MorphableJson::new),
         }
     }
+}
+
+/// InsightFace's 106 points, wherever they are.
+fn contour(face: &Observation) -> Option<&Landmarks> {
+    [&face.contour, &face.landmarks]
+        .into_iter()
+        .flatten()
+        .find(|points| points.scheme == LandmarkScheme::InsightFace106)
 }
 
 fn rect_json(rect: &Rect) -> [Thousandths; 4] {
@@ -84,6 +105,23 @@ impl<'a> LandmarksJson<'a> {
 impl Serialize for LandmarksJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|p| [p.x, p.y, p.z].map(Thousandths)))
+    }
+}
+
+/// `[[x,y]…]` of landmarks without a depth, px.
+struct PlaneJson<'a>(&'a [Landmark]);
+
+impl<'a> PlaneJson<'a> {
+    fn new(landmarks: &'a Landmarks) -> Option<Self> {
+        let points = &landmarks.points;
+        let finite = points.iter().all(|p| all_finite(&[p.x, p.y]));
+        finite.then_some(Self(points))
+    }
+}
+
+impl Serialize for PlaneJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|p| [p.x, p.y].map(Thousandths)))
     }
 }
 

@@ -2,6 +2,7 @@
 //! The head of a record.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -60,8 +61,19 @@ impl Serialize for MetadataJson<'_> {
         map.serialize_entry("models", &ModelsJson(source.map_or(&[], |s| &s.models)))?;
         map.serialize_entry("options", &OptionsJson(options))?;
         map.serialize_entry("padded_frames", &self.totals.map(|totals| totals.padded))?;
+        map.serialize_entry(
+            "execution_provider",
+            source.map_or("", |s| &s.execution_provider),
+        )?;
+        map.serialize_entry("device_reason", source.map_or("", |s| &s.device_reason))?;
+        map.serialize_entry("load_time_ms", &source.map(|s| milliseconds(s.load_time)))?;
         map.end()
     }
+}
+
+/// To a thousandth.
+fn milliseconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e3
 }
 
 /// File name → SHA-256.

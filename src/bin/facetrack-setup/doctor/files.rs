@@ -42,14 +42,29 @@ pub fn models() -> Section {
         .filter(|file| file.kind == FileKind::Model)
         .collect();
     let terms = terms::not_for_commerce(models.iter().copied()).map(Finding::note);
-    let findings = models.into_iter().map(model).chain(terms).collect();
+    let files = models.into_iter().map(model);
+    let findings = files.chain([pack()]).chain(terms).collect();
     Section::new("Models", findings)
 }
 
 fn model(file: &KnownFile) -> Finding {
     match locate::model(&file.name, &file.family, None, None) {
         Ok(path) => checked(&path, file),
+        Err(_) if file.on_request => Finding::note(format!(
+            "{} is not there: it is fetched only where it is asked for ({}), licence {}",
+            file.name,
+            file.command(),
+            file.licence
+        )),
         Err(error) => Finding::bad(error.to_string(), fetch(file)),
+    }
+}
+
+/// The folder that the engine insightface would read.
+fn pack() -> Finding {
+    match locate::pack(None, None) {
+        Ok(folder) => Finding::good(format!("pack of insightface: {}", folder.display())),
+        Err(error) => Finding::note(error.to_string()),
     }
 }
 
@@ -76,7 +91,10 @@ fn checked(path: &Path, file: &KnownFile) -> Finding {
 }
 
 fn fetch(file: &KnownFile) -> String {
-    format!("facetrack-setup fetch {}", file.name)
+    match file.on_request {
+        true => file.command(),
+        false => format!("facetrack-setup fetch {}", file.name),
+    }
 }
 
 fn cuda_provider(library: &Path) -> Finding {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use gstfacetrack::face::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::locate;
-use gstfacetrack::face::manifest::{self, FileKind};
+use gstfacetrack::face::manifest::{self, FileKind, KnownFile};
+use gstfacetrack::face::model::ModelError;
 
 use super::finding::Finding;
 use crate::{program, store};
@@ -45,7 +46,11 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
     let name = kind.name();
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(error) => return Finding::bad(format!("{name}: {error}"), "make setup"),
+        // Nobody has to have what is fetched only where it is asked for.
+        Err(EngineError::Model(ModelError::NoPack { .. })) => {
+            return Finding::note(format!("{name}: no pack, see the models above"));
+        }
+        Err(error) => return Finding::bad(format!("{name}: {error}"), remedy(kind)),
     };
     let Outcome {
         loading,
@@ -64,6 +69,12 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
         return Finding::bad(told, "facetrack-setup fetch");
     }
     Finding::good(told)
+}
+
+fn remedy(kind: EngineKind) -> String {
+    let mut models = manifest::manifest().family(kind.name());
+    let first = models.next();
+    first.map_or_else(|| "make setup".to_owned(), KnownFile::command)
 }
 
 fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {

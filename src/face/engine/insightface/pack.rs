@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Module;
 use crate::face::device::Placement;
+use crate::face::manifest;
 use crate::face::model::onnx_outline::{OnnxOutline, Precision};
 use crate::face::model::{Model, ModelError, ModelFile, PROPERTY, TensorSpec, file};
 use crate::face::sample::ValueRange;
@@ -64,13 +65,13 @@ pub fn open(
         .into_iter()
         .map(|network| {
             let Network { module, path, .. } = network;
-            let (bytes, file) = file::read_up_to(MAX_BYTES, &path, "ONNX")?;
+            let bytes = file::bytes_of(&path, "ONNX", MAX_BYTES)?;
             Ok(Opened {
                 module,
-                model: open(module, &path, bytes)?,
+                model: open(module, &path, bytes).map_err(|error| of_pack(folder, error))?,
                 range: range(module, &network.outline.first_nodes),
                 path,
-                file,
+                file: network.file,
             })
         })
         .collect()
@@ -80,11 +81,11 @@ pub fn open(
 struct Network {
     module: Module,
     path: PathBuf,
+    file: ModelFile,
     outline: OnnxOutline,
 }
 
-/// The files that are to be opened, by name. Each is read for that, and let go, since a pack may have hundreds of
-/// megabytes.
+/// The files that are to be opened. Each is read for that, and let go, since a pack may have hundreds of megabytes.
 fn chosen(
     folder: &Path,
     precision: Precision,
@@ -92,7 +93,8 @@ fn chosen(
 ) -> Result<Vec<Network>, ModelError> {
     let mut networks: Vec<Network> = Vec::new();
     for path in files(folder)? {
-        let outline = OnnxOutline::read(&path, &file::bytes_of(&path, "ONNX", MAX_BYTES)?)?;
+        let (bytes, file) = file::read_up_to(MAX_BYTES, &path, "ONNX")?;
+        let outline = OnnxOutline::read(&path, &bytes).map_err(|error| of_pack(folder, error))?;
         let Some(module) = recognise(&outline).filter(|module| wanted(*module)) else {
             continue;
         };
@@ -107,6 +109,7 @@ fn chosen(
         networks.push(Network {
             module,
             path,
+            file,
             outline,
         });
     }
@@ -137,6 +140,22 @@ pub fn unusable(folder: &Path, reason: &str) -> ModelError {
         folder: folder.to_owned(),
         reason: reason.to_owned(),
     }
+}
+
+/// A file that is damaged came with its pack, unless it is one of those that are fetched alone.
+fn of_pack(folder: &Path, error: ModelError) -> ModelError {
+    match error {
+        ModelError::Format { path, reason, .. } if !is_known(&path) => unusable(
+            folder,
+            &format!("{} is not a valid ONNX file: {reason}", path.display()),
+        ),
+        error => error,
+    }
+}
+
+fn is_known(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    manifest::known(&name).is_some()
 }
 
 /// What a network does; `None` for one that this engine has no use for.

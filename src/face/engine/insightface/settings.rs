@@ -3,7 +3,7 @@
 
 use super::scrfd;
 use crate::face::engine::EngineError;
-use crate::face::options::choices;
+use crate::face::options::{choices, kebab};
 
 /// Side of the detector's input, px.
 pub const DET_SIZE: usize = 640;
@@ -31,6 +31,25 @@ impl Module {
         Self::GenderAge,
         Self::Recognition,
     ];
+}
+
+/// The modules that a list names, by commas or spaces; `None` for a list of none, which stands for all.
+///
+/// # Errors
+/// The word that names none, and those that do.
+pub fn modules(list: &str) -> Result<Option<Vec<Module>>, String> {
+    let words = list.split([',', ' ']).filter(|word| !word.is_empty());
+    let modules = words.map(module).collect::<Result<Vec<_>, _>>()?;
+    Ok((!modules.is_empty()).then_some(modules))
+}
+
+fn module(word: &str) -> Result<Module, String> {
+    let mut modules = Module::ALL.into_iter();
+    let found = modules.find(|module| kebab(module.nick()) == kebab(word));
+    found.ok_or_else(|| {
+        let nicks = Module::ALL.map(Module::nick).join(", ");
+        format!("{word:?} is no module, there are: {nicks}")
+    })
 }
 
 /// What this engine alone can be told.
@@ -88,5 +107,42 @@ impl Settings {
             )));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_listed_by_insightfaces_names() {
+        for (list, expected) in [
+            ("", None),
+            (" , ", None),
+            ("detection", Some(vec![Module::Detection])),
+            (
+                "detection,landmark_2d_106",
+                Some(vec![Module::Detection, Module::Landmark2d106]),
+            ),
+            (
+                "Landmark-3D-68  genderage, recognition",
+                Some(vec![
+                    Module::Landmark3d68,
+                    Module::GenderAge,
+                    Module::Recognition,
+                ]),
+            ),
+        ] {
+            assert_eq!(modules(list), Ok(expected), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn a_module_that_does_not_exist_is_told_with_those_that_do() {
+        let told = modules("detection age").unwrap_err();
+        assert!(told.contains("\"age\""), "{told}");
+        for module in Module::ALL {
+            assert!(told.contains(module.nick()), "{told}");
+        }
     }
 }

@@ -174,7 +174,7 @@ fn published_networks_say_of_many_faces_what_they_say_of_each() {
     });
     let opened = match pack.and_then(|pack| pack.open(&Placement::Cpu)) {
         Ok(opened) => opened,
-        Err(reason @ (ModelError::Missing { .. } | ModelError::Runtime { .. })) => {
+        Err(reason @ (ModelError::NoPack { .. } | ModelError::Runtime { .. })) => {
             eprintln!("SKIPPED: {reason}");
             return;
         }

@@ -127,10 +127,10 @@ fn the_first_network_of_each_wanted_task_is_opened() {
     let mut swapper = of_faces(128, 512);
     swapper.inputs.push(spec(&[Some(1), Some(512)]));
     let folder = folder(&[
-        ("2d106det.onnx", landmarks.encode()),
+        ("2d106.onnx", landmarks.encode()),
         ("b_det.onnx", scrfd().encode()),
         ("a_det.onnx", scrfd().encode()),
-        ("genderage.onnx", of_faces(96, 3).encode()),
+        ("gender.onnx", of_faces(96, 3).encode()),
         ("inswapper_128.onnx", swapper.encode()),
         ("w600k.onnx", of_faces(112, 512).encode()),
         ("LICENSE", b"no network".to_vec()),
@@ -138,9 +138,9 @@ fn the_first_network_of_each_wanted_task_is_opened() {
     std::fs::create_dir(folder.path().join("folder.onnx")).unwrap();
     let found = opened(folder.path(), |module| module != Module::Recognition).unwrap();
     let wanted = [
-        (Module::Landmark2d106, "2d106det.onnx"),
+        (Module::Landmark2d106, "2d106.onnx"),
         (Module::Detection, "a_det.onnx"),
-        (Module::GenderAge, "genderage.onnx"),
+        (Module::GenderAge, "gender.onnx"),
     ];
     assert_eq!(
         found,
@@ -200,12 +200,21 @@ fn packs_that_can_not_be_used_are_errors_that_name_what_is_wrong() {
         ),
         (
             &[("a.onnx", whole), ("det.onnx", half)],
-            &["det.onnx", "cut short", "make setup"],
+            &["det.onnx", "cut short", "fetch insightface", "README"],
         ),
         (&[("det.onnx", Vec::new())], &["det.onnx", "no graph"]),
+        // With other bytes than those of the manifest.
+        (
+            &[("2d106det.onnx", of_faces(192, 212).encode())],
+            &[
+                "2d106det.onnx",
+                "damaged",
+                "`facetrack-setup fetch insightface`",
+            ],
+        ),
         (
             &[("det.onnx", b"404: Not Found".to_vec())],
-            &["det.onnx", "make setup"],
+            &["det.onnx", "fetch insightface"],
         ),
     ] {
         let folder = folder(files);

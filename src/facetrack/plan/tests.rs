@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use super::*;
+use crate::face::device::{ConvAlgorithmSearch, DeviceChoice};
+use crate::face::engine::RunningMode;
+use crate::face::engine::insightface::Module;
+use crate::face::engine::opencv::yunet::{
+    MAX_WIDTH as YUNET_MAX_WIDTH, NMS_THRESHOLD as YUNET_NMS_THRESHOLD,
+};
+use crate::face::options::Value;
+
+fn plan(set: &[(&str, Value)], env: &[(&'static str, &str)]) -> Plan {
+    let mut settings = Settings::new(FACETRACK);
+    for (name, value) in set {
+        settings.set(name, Some(value.clone()));
+    }
+    let env = env.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    let (plan, warnings) =
+        Plan::new(&settings, &Environment(env.collect())).expect("a known engine");
+    assert_eq!(warnings, []);
+    plan
+}
+
+fn text(word: &str) -> Value {
+    Value::Text(word.to_owned())
+}
+
+/// A `value` that `variable` can't have is told, and changes nothing.
+fn assert_warns(engine: &str, variable: &'static str, value: &str, option: &str) {
+    let chosen = ("STEP5_TRACKING_ENGINE", engine.to_owned());
+    let env = HashMap::from([chosen, (variable, value.to_owned())]);
+    let settings = Settings::new(FACETRACK);
+    let (given, warnings) = Plan::new(&settings, &Environment(env)).expect("an engine");
+    let [warning] = warnings.as_slice() else {
+        panic!("{variable}: {warnings:?}");
+    };
+    assert_eq!((warning.variable, warning.option), (variable, option));
+    let usual = plan(&[("engine", text(engine))], &[]);
+    assert_eq!(given.setup, usual.setup, "{variable}");
+    assert_eq!(given.live, usual.live, "{variable}");
+}
+
+#[test]
+fn defaults_are_those_of_the_domain() {
+    let plan = plan(&[], &[]);
+    assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
+    let config = EngineConfig {
+        detect_max_width: Some(0),
+        ..EngineConfig::default()
+    };
+    assert_eq!(plan.setup.config, config);
+    assert_eq!(plan.setup.tracker, TrackerConfig::default());
+    assert_eq!(plan.live.tuning, Tuning::default());
+    assert_eq!(plan.live.post_messages, PostMessages::None);
+    assert_eq!(plan.live.profile_interval, 0);
+}
+
+#[test]
+fn the_environment_reaches_its_options() {
+    let plan = plan(
+        &[],
+        &[
+            ("STEP5_TRACKING_ENGINE", "MediaPipe_Landmarker"),
+            ("STEP5_MEDIAPIPE_MAX_FACES", "1"),
+            ("STEP5_BLENDSHAPES_THROTTLE_N", "4"),
+            ("STEP5_ONNX_INTRA_OP_THREADS", "2"),
+            ("STEP5_ENABLE_PROFILING", "true"),
+        ],
+    );
+    assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
+    assert_eq!(plan.setup.config.max_faces, Some(1));
+    assert_eq!(plan.setup.config.threads, 2);
+    assert_eq!(plan.live.tuning.blendshape_interval, 4);
+    assert_eq!(plan.live.profile_interval, 20);
+}
+
+#[test]
+fn the_environment_reaches_openseeface() {
+    let engine = ("STEP5_TRACKING_ENGINE", "openseeface");
+    let plan_of = |env: &[_]| plan(&[], &[&[engine], env].concat());
+    let plan = plan_of(&[
+        ("STEP5_OPENSEEFACE_MAX_FACES", "3"),
+        ("STEP5_OPENSEEFACE_DETECTION_THRESHOLD", "0.4"),
+        ("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "2.5"),
+        ("STEP5_OPENSEEFACE_DETECT_EVERY_N", "2"),
+        ("STEP5_OPENSEEFACE_MODELS_DIR", "/models"),
+        ("STEP5_OPENSEEFACE_DETECTION_MODEL_PATH", "/detector.onnx"),
+        ("STEP5_OPENSEEFACE_MODEL_ID", " -3"),
+    ]);
+    let config = &plan.setup.config;
+    assert_eq!(plan.setup.kind, EngineKind::OpenSeeFace);
+    assert_eq!(config.max_faces, Some(3));
+    assert_eq!(config.jaw_open_scale, 2.5);
+    assert_eq!(config.models_dir, Some("/models".into()));
+    assert_eq!(config.detector_model, Some("/detector.onnx".into()));
+    assert_eq!(config.landmark_model, Some("-3".into()));
+    assert_eq!(plan.live.tuning.thresholds.detection, 0.4);
+    assert_eq!(plan.live.tuning.inference_interval, 2);
+
+    let id = ("STEP5_OPENSEEFACE_MODEL_ID", "1");
+    let path = ("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "/lm.onnx");
+    let landmark_model = |env: &[_]| plan_of(env).setup.config.landmark_model;
+    assert_eq!(landmark_model(&[id]), Some("1".into()));
+    assert_eq!(landmark_model(&[id, path]), Some("/lm.onnx".into()));
+    assert_eq!(landmark_model(&[]), None);
+}
+
+#[test]
+fn what_openseeface_can_not_understand_warns() {
+    for (variable, value, option) in [
+        ("STEP5_OPENSEEFACE_MAX_FACES", "many", "max-faces"),
+        (
+            "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
+            "1.5",
+            "detection-confidence",
+        ),
+        ("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "-1", "jaw-open-scale"),
+        (
+            "STEP5_OPENSEEFACE_DETECT_EVERY_N",
+            "0",
+            "inference-interval",
+        ),
+        ("STEP5_OPENSEEFACE_MODEL_ID", "5", "landmark-model"),
+        ("STEP5_OPENSEEFACE_MODEL_ID", "best", "landmark-model"),
+    ] {
+        assert_warns("openseeface", variable, value, option);
+    }
+}
+
+#[test]
+fn defaults_of_openseeface_are_those_of_the_domain() {
+    let plan = plan(&[("engine", text("openseeface"))], &[]);
+    let config = EngineConfig {
+        detect_max_width: Some(0),
+        ..EngineConfig::default()
+    };
+    assert_eq!(plan.setup.config, config);
+    assert_eq!(plan.setup.calibration_file, None);
+}
+
+#[test]
+fn the_environment_reaches_eos() {
+    let plan = plan(
+        &[],
+        &[
+            ("STEP5_TRACKING_ENGINE", "EOS"),
+            ("STEP5_EOS_MAX_FACES", "2"),
+            ("STEP5_EOS_MAX_WIDTH", "800"),
+            ("STEP5_EOS_FIT_EVERY_N", "3"),
+            ("STEP5_EOS_JAWOPEN_SCALE", "1.5"),
+            ("STEP5_EOS_MODELS_DIR", "/models"),
+            ("STEP5_EOS_SFM_MODEL_PATH", "/shapes.bin"),
+            ("STEP5_YUNET_MODEL_PATH", "/yunet.onnx"),
+            ("STEP5_FACEMESH_ONNX_PATH", "/face.task"),
+            // Of other engines.
+            ("STEP5_YUNET_MAX_WIDTH", "320"),
+            ("STEP5_OPENSEEFACE_DETECT_EVERY_N", "7"),
+            ("STEP5_OPENSEEFACE_MODEL_ID", "1"),
+        ],
+    );
+    let config = &plan.setup.config;
+    assert_eq!(plan.setup.kind, EngineKind::Eos);
+    assert_eq!(config.max_faces, Some(2));
+    assert_eq!(config.detect_max_width, Some(800));
+    assert_eq!(config.jaw_open_scale, 1.5);
+    assert_eq!(config.models_dir, Some("/models".into()));
+    assert_eq!(config.model, Some("/shapes.bin".into()));
+    assert_eq!(config.detector_model, Some("/yunet.onnx".into()));
+    assert_eq!(config.landmark_model, Some("/face.task".into()));
+    assert_eq!(plan.live.tuning.inference_interval, 3);
+}
+
+#[test]
+fn what_eos_can_not_understand_warns() {
+    for (variable, value, option) in [
+        ("STEP5_EOS_MAX_FACES", "-1", "max-faces"),
+        ("STEP5_EOS_MAX_WIDTH", "wide", "detect-max-width"),
+        ("STEP5_EOS_FIT_EVERY_N", "0", "inference-interval"),
+        ("STEP5_EOS_JAWOPEN_SCALE", "nan", "jaw-open-scale"),
+    ] {
+        assert_warns("eos", variable, value, option);
+    }
+}
+
+#[test]
+fn defaults_of_eos_are_those_of_the_domain() {
+    let plan = plan(&[("engine", text("eos"))], &[]);
+    let config = EngineConfig {
+        detect_max_width: Some(eos::MAX_WIDTH),
+        ..EngineConfig::default()
+    };
+    assert_eq!(plan.setup.config, config);
+    assert_eq!(plan.live.tuning.smoothing, None);
+}
+
+#[test]
+fn the_environment_reaches_insightface() {
+    let plan = plan(
+        &[],
+        &[
+            ("STEP5_TRACKING_ENGINE", "InsightFace"),
+            ("STEP5_INSIGHTFACE_MODEL_NAME", "buffalo_s"),
+            ("STEP5_INSIGHTFACE_MAX_FACES", "2"),
+            ("STEP5_INSIGHTFACE_MAX_WIDTH", "800"),
+            ("STEP5_INSIGHTFACE_DET_SIZE", "320,320"),
+            ("STEP5_INSIGHTFACE_ALLOWED_MODULES", "detection, genderage"),
+            ("STEP5_INSIGHTFACE_DETECT_EVERY_N", "3"),
+            ("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "1.5"),
+            ("STEP5_INSIGHTFACE_CTX_ID", "2"),
+            ("STEP5_ONNX_INTRA_OP_THREADS", "4"),
+            ("STEP5_GPU_FALLBACK_AUTO", "0"),
+            ("STEP5_GPU_MAX_VRAM_MB", "1024"),
+            ("STEP5_CUDA_LIB_PATH", "/a:/b"),
+            ("CUDA_HOME", "/cuda"),
+            // Of other engines.
+            ("STEP5_EOS_MAX_FACES", "7"),
+            ("STEP5_EOS_MAX_WIDTH", "320"),
+        ],
+    );
+    let Setup {
+        kind,
+        config,
+        request,
+        ..
+    } = &plan.setup;
+    assert_eq!(*kind, EngineKind::InsightFace);
+    assert_eq!(config.model, Some("buffalo_s".into()));
+    assert_eq!(config.max_faces, Some(2));
+    assert_eq!(config.detect_max_width, Some(800));
+    assert_eq!(config.jaw_open_scale, 1.5);
+    assert_eq!(config.threads, 4);
+    let told = insightface::Settings {
+        allowed_modules: Some(vec![Module::Detection, Module::GenderAge]),
+        det_size: 320,
+        embedding: false,
+    };
+    assert_eq!(config.insightface, told);
+    assert_eq!(plan.live.tuning.inference_interval, 3);
+    let wanted = Request {
+        fallback: false,
+        gpu_id: Some(2),
+        max_vram: 1 << 30,
+        libraries: LibrarySearch {
+            folders: vec!["/a".into(), "/b".into()],
+            homes: vec!["/cuda".into()],
+        },
+        ..Request::default()
+    };
+    assert_eq!(*request, wanted);
+}
+
+#[test]
+fn a_size_of_the_detector_is_a_side_or_both() {
+    let engine = ("STEP5_TRACKING_ENGINE", "insightface");
+    for (value, side) in [
+        ("320", 320),
+        (" 1280 ", 1280),
+        ("320,320", 320),
+        ("320 , 320", 320),
+        ("320x320", 320),
+        ("4096X4096", 4096),
+    ] {
+        let plan = plan(&[], &[engine, ("STEP5_INSIGHTFACE_DET_SIZE", value)]);
+        assert_eq!(plan.setup.config.insightface.det_size, side, "{value:?}");
+    }
+}
+
+#[test]
+fn what_insightface_can_not_understand_warns() {
+    for (variable, value, option) in [
+        ("STEP5_INSIGHTFACE_MAX_FACES", "-1", "max-faces"),
+        ("STEP5_INSIGHTFACE_MAX_WIDTH", "wide", "detect-max-width"),
+        ("STEP5_INSIGHTFACE_DET_SIZE", "641", "det-size"),
+        ("STEP5_INSIGHTFACE_DET_SIZE", "0,0", "det-size"),
+        ("STEP5_INSIGHTFACE_DET_SIZE", "640x480", "det-size"),
+        ("STEP5_INSIGHTFACE_DET_SIZE", "640,640,640", "det-size"),
+        ("STEP5_INSIGHTFACE_DET_SIZE", "4128", "det-size"),
+        ("STEP5_INSIGHTFACE_DET_SIZE", "auto", "det-size"),
+        (
+            "STEP5_INSIGHTFACE_ALLOWED_MODULES",
+            "detection,age",
+            "allowed-modules",
+        ),
+        (
+            "STEP5_INSIGHTFACE_DETECT_EVERY_N",
+            "0",
+            "inference-interval",
+        ),
+        ("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "nan", "jaw-open-scale"),
+        ("STEP5_INSIGHTFACE_CTX_ID", "-2", "gpu-id"),
+        ("STEP5_INSIGHTFACE_CTX_ID", "cuda:0", "gpu-id"),
+    ] {
+        assert_warns("insightface", variable, value, option);
+    }
+}
+
+#[test]
+fn defaults_of_insightface_are_those_of_the_domain() {
+    let plan = plan(&[("engine", text("insightface"))], &[]);
+    let config = EngineConfig {
+        detect_max_width: Some(insightface::MAX_WIDTH),
+        nms_threshold: insightface::NMS_THRESHOLD,
+        ..EngineConfig::default()
+    };
+    assert_eq!(plan.setup.config, config);
+    assert_eq!(plan.setup.request, Request::default());
+    assert_eq!(plan.live.tuning.smoothing, None);
+}
+
+#[test]
+fn what_insightface_alone_can_be_told_reaches_it() {
+    let switches = [
+        "embedding",
+        "deterministic",
+        "arena-shrinkage",
+        "pinned-io",
+        "cuda-graph",
+        "tensorrt",
+        "fp16",
+    ];
+    let set: Vec<_> = switches.map(|name| (name, Value::Bool(true))).into();
+    let more = [
+        ("engine", text("insightface")),
+        ("det-size", Value::Int(1024)),
+        ("allowed-modules", text("recognition")),
+        ("tf32", Value::Bool(false)),
+        ("warm-up-runs", Value::Int(0)),
+        ("cudnn-conv-algo-search", text("heuristic")),
+        ("cuda-lib-path", text("/first")),
+        ("gpu-min-free-vram", Value::Int(1)),
+        ("gpu-id", Value::Int(1)),
+        ("device", text("cuda")),
+    ];
+    let env = [("STEP5_CUDA_LIB_PATH", "/then")];
+    let plan = plan(&[set, more.into()].concat(), &env);
+    let settings = insightface::Settings {
+        allowed_modules: Some(vec![Module::Recognition]),
+        det_size: 1024,
+        embedding: true,
+    };
+    assert_eq!(plan.setup.config.insightface, settings);
+    let request = Request {
+        device: Some(DeviceChoice::Cuda),
+        gpu_id: Some(1),
+        min_free_vram: 1 << 20,
+        libraries: LibrarySearch {
+            folders: vec!["/first".into(), "/then".into()],
+            homes: Vec::new(),
+        },
+        tuning: CudaTuning {
+            warm_up_runs: 0,
+            conv_algorithm_search: ConvAlgorithmSearch::Heuristic,
+            tf32: false,
+            deterministic: true,
+            arena_shrinkage: true,
+            pinned_io: true,
+            cuda_graph: true,
+            tensorrt: true,
+            fp16: true,
+        },
+        ..Request::default()
+    };
+    assert_eq!(plan.setup.request, request);
+}
+
+#[test]
+fn each_way_to_run_on_a_gpu_has_a_switch_of_its_own() {
+    let usual = plan(&[], &[]).setup.request.tuning;
+    let mut seen = vec![usual];
+    for (name, value) in [
+        ("warm-up-runs", Value::Int(1)),
+        ("cudnn-conv-algo-search", text("default")),
+        ("tf32", Value::Bool(false)),
+        ("deterministic", Value::Bool(true)),
+        ("arena-shrinkage", Value::Bool(true)),
+        ("pinned-io", Value::Bool(true)),
+        ("cuda-graph", Value::Bool(true)),
+        ("tensorrt", Value::Bool(true)),
+        ("fp16", Value::Bool(true)),
+    ] {
+        let tuning = plan(&[(name, value)], &[]).setup.request.tuning;
+        assert!(!seen.contains(&tuning), "{name}");
+        seen.push(tuning);
+    }
+}
+
+#[test]
+fn a_device_that_was_set_is_told_from_one_that_was_not() {
+    let device = |set: &[_]| plan(set, &[]).setup.request.device;
+    assert_eq!(device(&[]), None);
+    for (word, choice) in [
+        ("auto", DeviceChoice::Auto),
+        ("cpu", DeviceChoice::Cpu),
+        ("cuda", DeviceChoice::Cuda),
+    ] {
+        assert_eq!(device(&[("device", text(word))]), Some(choice));
+    }
+}
+
+#[test]
+fn the_environment_gates_the_gpu() {
+    let gate = |set: &[_], env: &[_]| plan(set, env).setup.request.gate;
+    assert_eq!(gate(&[], &[]), Gate::Open);
+    for (variable, value) in [
+        ("TRACKING_DISABLE_GPU", "1"),
+        ("STEP5_ENABLE_GPU", "0"),
+        ("STEP5_INSIGHTFACE_CTX_ID", "-1"),
+    ] {
+        let closed = Gate::Closed {
+            variable,
+            value: value.to_owned(),
+        };
+        assert_eq!(gate(&[], &[(variable, value)]), closed);
+    }
+    let engine = ("engine", text("insightface"));
+    let number = [("STEP5_INSIGHTFACE_CTX_ID", "-1")];
+    let set = [engine, ("gpu-id", Value::Int(-1))];
+    assert_eq!(gate(&set, &number), Gate::Open, "the property beats it");
+}
+
+#[test]
+fn modules_that_do_not_exist_are_an_error() {
+    let mut settings = Settings::new(FACETRACK);
+    settings.set("engine", Some(text("insightface")));
+    settings.set("allowed-modules", Some(text("detection,landmarks")));
+    let error = Plan::new(&settings, &Environment::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`allowed-modules`: \"landmarks\" is no module, there are: detection, landmark_2d_106, landmark_3d_68, genderage, recognition"
+    );
+}
+
+#[test]
+fn the_snapshot_has_every_variable() {
+    let known = Environment::variables();
+    for variable in Gate::VARIABLES.iter().chain(&LibrarySearch::VARIABLES) {
+        assert!(known.clone().any(|known| known == *variable), "{variable}");
+    }
+}
+
+#[test]
+fn what_eos_alone_can_be_told_reaches_it() {
+    let set = [
+        ("engine", text("eos")),
+        ("identity", text("per-frame")),
+        ("mesh", Value::Bool(true)),
+    ];
+    let told = eos::Settings {
+        identity: eos::Identity::PerFrame,
+        mesh: true,
+    };
+    assert_eq!(plan(&set, &[]).setup.config.eos, told);
+}
+
+#[test]
+fn each_engine_has_its_own_defaults() {
+    for kind in EngineKind::ALL {
+        let plan = plan(&[("engine", text(kind.name()))], &[]);
+        assert_eq!(plan.live.tuning.thresholds, kind.thresholds());
+        assert_eq!(plan.setup.config.haar, Search::default());
+        let overlap = match kind {
+            EngineKind::InsightFace => insightface::NMS_THRESHOLD,
+            _ => YUNET_NMS_THRESHOLD,
+        };
+        assert_eq!(plan.setup.config.nms_threshold, overlap);
+    }
+    for (engine, width) in [
+        ("mediapipe", 0),
+        ("opencv-yunet", YUNET_MAX_WIDTH),
+        ("opencv-yunet-pyfeat", YUNET_MAX_WIDTH),
+        ("eos", eos::MAX_WIDTH),
+        ("insightface", insightface::MAX_WIDTH),
+    ] {
+        let plan = plan(&[("engine", text(engine))], &[]);
+        assert_eq!(plan.setup.config.detect_max_width, Some(width), "{engine}");
+    }
+}
+
+#[test]
+fn other_settings_do_not_make_another_engine_of_the_one_that_is_loaded() {
+    let loaded = plan(&[("max-faces", Value::Int(2))], &[]);
+    let mut settings = Settings::new(FACETRACK);
+    for (name, value) in [
+        ("engine", text("opencv-yunet")),
+        ("max-faces", Value::Int(1)),
+        ("presence-confidence", Value::Float(0.25)),
+    ] {
+        settings.set(name, Some(value));
+    }
+    let live = Live::with(&loaded.setup, &settings, &Environment::default());
+    let mut want = loaded.live;
+    want.tuning.thresholds.presence = 0.25;
+    assert_eq!(live, want);
+}
+
+#[test]
+fn an_unknown_engine_lists_the_known_ones() {
+    let mut settings = Settings::new(FACETRACK);
+    settings.set("engine", Some(text("dlib")));
+    let error = Plan::new(&settings, &Environment::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unknown engine \"dlib\", `engine` is one of: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface, scripted"
+    );
+}
+
+#[test]
+fn native_smoothing_is_the_originals() {
+    let one = ("max-faces", Value::Int(1));
+    for (set, smooths) in [
+        (vec![], false),
+        (vec![one.clone()], true),
+        (vec![one.clone(), ("running-mode", text("image"))], false),
+        (vec![one.clone(), ("smoothing", text("off"))], false),
+        (vec![one, ("engine", text("scripted"))], false),
+        (vec![("smoothing", text("one-euro"))], true),
+    ] {
+        let tuning = plan(&set, &[]).live.tuning;
+        let want = smooths.then_some(OneEuro::MEDIAPIPE);
+        assert_eq!(tuning.smoothing, want, "{set:?}");
+    }
+}
+
+#[test]
+fn every_choice_has_a_meaning() {
+    for (option, word) in [
+        ("running-mode", "image"),
+        ("pnp-points", "all"),
+        ("identity", "per-frame"),
+        ("tracker", "iou"),
+        ("device", "cuda"),
+        ("cudnn-conv-algo-search", "heuristic"),
+    ] {
+        plan(&[(option, text(word))], &[]);
+    }
+    let plan = plan(&[("running-mode", text("image"))], &[]);
+    assert_eq!(plan.setup.config.running_mode, RunningMode::Image);
+}
