@@ -126,14 +126,19 @@ mod tests {
             eprintln!("SKIPPED: this ONNX Runtime has the CUDA provider");
             return;
         }
-        let cuda = Cuda {
-            index: 0,
-            max_vram: 1 << 30,
-            free_memory: 1 << 30,
-            fallback: true,
-            tuning: CudaTuning::default(),
-        };
-        let error = run(&runtime, &cuda).unwrap_err();
-        assert!(matches!(error, ModelError::Gpu { .. }), "{error}");
+        for tensorrt in [false, true] {
+            let cuda = Cuda {
+                index: 0,
+                max_vram: 1 << 30,
+                free_memory: 1 << 30,
+                fallback: true,
+                tuning: CudaTuning {
+                    tensorrt,
+                    ..CudaTuning::default()
+                },
+            };
+            let error = run(&runtime, &cuda).unwrap_err();
+            assert!(matches!(error, ModelError::Gpu { .. }), "{error}");
+        }
     }
 }
