@@ -48,6 +48,8 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 	[ ! -e "$$($(SETUP) path sfm_shape_3448.bin)" ] || { scripts/system-packages.sh g++ cmake python3-dev && \
 		eval "$$($(SETUP) env)" && benches/against_eos.py --clip "$$($(SETUP) path single_face.mp4)" \
 		--models "$$(dirname "$$($(SETUP) path sfm_shape_3448.bin)")"; }
+	[ ! -e "$$($(SETUP) path scrfd_500m_bnkps.onnx)" ] || { eval "$$($(SETUP) env)" && benches/against_insightface.py \
+		--clip "$$($(SETUP) path single_face.mp4)" --pack "$$(dirname "$$($(SETUP) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it

@@ -6,6 +6,8 @@
 //! one, ms; `… follow FILE` does it as for the frames of a video.
 
 mod common;
+#[path = "common/sample.rs"]
+mod sample;
 
 use std::env;
 use std::error::Error;
@@ -40,8 +42,9 @@ fn measured() -> Result<Faces, Box<dyn Error>> {
     gst::init()?;
     let mut engine = engine::load(EngineKind::Eos, &EngineConfig::default())?;
     let mut faces = Faces::new();
-    for sample in common::frames("format=RGB,width=640,height=360", usize::MAX)? {
-        let buffer = sample.buffer().ok_or("no frame")?;
+    let clip = sample::clip()?;
+    for frame in common::frames(&clip, "format=RGB,width=640,height=360", usize::MAX)? {
+        let buffer = frame.buffer().ok_or("no frame")?;
         let pixels = buffer.map_readable()?;
         let frame = Frame {
             image: ImageView::rgb(640, 360, &pixels)?,

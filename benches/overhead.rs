@@ -5,6 +5,8 @@
 //! after each the two networks that a followed face needs run alone; the difference of the medians is the rest.
 
 mod common;
+#[path = "common/sample.rs"]
+mod sample;
 
 use std::error::Error;
 use std::time::Instant;
@@ -25,11 +27,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     gst::init()?;
     gstfacetrack::plugin_register_static()?;
     let mut networks = Networks::load()?;
+    let clip = sample::clip()?;
     println!("median ms a frame, one face, one thread");
     println!("format  frame         whole  networks    rest  rest %");
     for (format, width, height) in CASES {
         let caps = format!("format={format},width={width},height={height}");
-        let (whole, alone) = measure(&mut networks, &common::frames(&caps, FRAMES)?);
+        let (whole, alone) = measure(&mut networks, &common::frames(&clip, &caps, FRAMES)?);
         let rest = whole - alone;
         println!(
             "{format:<8}{:<12}{whole:>7.2}{alone:>10.2}{rest:>8.2}{:>7.1}%",

@@ -84,17 +84,19 @@ class Result:
     megabytes: float
 
 
-def environment_with(name: str, *requirements: str) -> Path | None:
-    """A Python with these packages; None where there are no builds of them for this machine's Python."""
+def environment_with(name: str, *requirements: str, alone: tuple[str, ...] = ()) -> Path | None:
+    """A Python with these packages, and those that come `alone`, without what they ask for; None where there are no builds
+    of them for this machine's Python."""
     folder = CACHE / name
     python = folder / "bin" / "python"
     if (folder / "complete").exists():
         return python
-    packages = ", ".join(requirement.replace("==", " ") for requirement in requirements)
+    packages = ", ".join(requirement.replace("==", " ") for requirement in (*requirements, *alone))
     print(f"Installing {packages} into {folder} …", flush=True)
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-    installed = subprocess.run([python, "-m", "pip", "install", "--quiet", *requirements])
-    if installed.returncode:
+    install = [python, "-m", "pip", "install", "--quiet"]
+    steps = [[*install, *requirements]] + ([[*install, "--no-deps", *alone]] if alone else [])
+    if any(subprocess.run(step).returncode for step in steps):
         print(f"{packages} can't be installed for Python {sys.version.split()[0]}: left out")
         return None
     (folder / "complete").touch()

@@ -2,17 +2,14 @@
 //! What benches share.
 
 use std::error::Error;
+use std::path::Path;
 
 use gst::prelude::*;
-use gstfacetrack::face::{locate, manifest};
 
-/// The first frames of the sample clip, as many as `most` says, as raw video of `caps`.
-pub fn frames(caps: &str, most: usize) -> Result<Vec<gst::Sample>, Box<dyn Error>> {
-    let clip = manifest::known("single_face.mp4").ok_or("no sample clip")?;
-    let folder = locate::data_dir().ok_or("no home")?;
-    let clip = folder.join(clip.kind.folder()).join(&clip.name);
+/// The first frames of `clip`, as many as `most` says, as raw video of `caps`.
+pub fn frames(clip: &Path, caps: &str, most: usize) -> Result<Vec<gst::Sample>, Box<dyn Error>> {
     let pipeline = gst::parse::launch(&format!(
-        "filesrc location={} ! decodebin ! videoconvert ! videoscale ! video/x-raw,{caps} \
+        "filesrc location=\"{}\" ! decodebin ! videoconvert ! videoscale ! video/x-raw,{caps} \
          ! appsink name=sink sync=false",
         clip.display()
     ))?;

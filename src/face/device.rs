@@ -63,10 +63,24 @@ pub struct CudaTuning {
     pub pinned_io: bool,
     /// The detector's run captured once as a CUDA graph and replayed, where its input has one size.
     pub cuda_graph: bool,
-    /// TensorRT before CUDA, on the same GPU.
+    /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor `deterministic`.
     pub tensorrt: bool,
-    /// The networks that a pack has in half precision as well, in that.
+    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is faster in it.
     pub fp16: bool,
+}
+
+impl CudaTuning {
+    /// # Errors
+    /// What of it can't be had together, and the remedy.
+    pub fn check(&self) -> Result<(), String> {
+        match (self.tensorrt, self.deterministic) {
+            (true, true) => Err(
+                "TensorRT chooses its operators by measuring them, so that it is not deterministic: unset `tensorrt` or `deterministic`"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for CudaTuning {
@@ -119,10 +133,11 @@ impl Placement {
         }
     }
 
-    /// ONNX Runtime's name of the execution provider.
+    /// ONNX Runtime's name of the execution provider, the first one where there are several.
     pub fn execution_provider(&self) -> &'static str {
         match self {
             Self::Cpu => "CPUExecutionProvider",
+            Self::Cuda(cuda) if cuda.tuning.tensorrt => "TensorrtExecutionProvider",
             Self::Cuda(_) => "CUDAExecutionProvider",
         }
     }

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use crate::face::manifest::{KnownFile, known, manifest};
 
-/// A network that is ready to run. All tensors are `f32`.
+/// A network that is ready to run. All tensors are `f32`; those that a file has in half precision are converted.
 pub trait Model: Send {
     /// Inputs in the order that [`Model::run`] takes them.
     fn inputs(&self) -> &[TensorSpec];

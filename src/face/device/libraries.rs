@@ -25,6 +25,9 @@ const USUAL_HOMES: &str = "usr/local";
 /// Where a toolkit has its libraries.
 const IN_HOME: [&str; 3] = ["lib64", "targets/x86_64-linux/lib", "lib"];
 
+/// Where NVIDIA's Python package of TensorRT has its libraries.
+const TENSORRT_PACKAGE: &str = "tensorrt_libs";
+
 /// Where a Python environment has its packages.
 const IN_ENVIRONMENT: [&str; 2] = ["lib", "lib64"];
 
@@ -79,16 +82,19 @@ fn expanded(folder: &Path) -> Vec<PathBuf> {
             .filter(|python| name(python).starts_with("python"))
             .map(|python| python.join("site-packages"))
     });
-    let packages = std::iter::once(folder.to_owned()).chain(environments);
-    let nvidia = packages.map(|packages| packages.join("nvidia"));
+    let packages: Vec<PathBuf> = std::iter::once(folder.to_owned())
+        .chain(environments)
+        .collect();
+    let nvidia = packages.iter().map(|packages| packages.join("nvidia"));
     let components = nvidia
         .chain([folder.to_owned()])
         .flat_map(|nvidia| children(&nvidia))
-        .map(|component| component.join("lib"))
-        .filter(|lib| lib.is_dir());
-    std::iter::once(folder.to_owned())
-        .chain(components)
-        .collect()
+        .map(|component| component.join("lib"));
+    let tensorrt = packages
+        .iter()
+        .map(|packages| packages.join(TENSORRT_PACKAGE));
+    let below = components.chain(tensorrt).filter(|lib| lib.is_dir());
+    std::iter::once(folder.to_owned()).chain(below).collect()
 }
 
 fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> + use<> {
@@ -288,9 +294,9 @@ fn fault(failures: &[(Library, Failure)]) -> Fault {
     if failures.iter().all(|(_, failure)| failure.wants_driver()) {
         return Fault::new(reason, "Install NVIDIA's driver, which brings libcuda.so.1");
     }
-    let mut packages: Vec<&str> = failures
+    let mut packages: Vec<String> = failures
         .iter()
-        .map(|(library, _)| library.package.as_str())
+        .map(|(library, _)| quoted(&library.package))
         .collect();
     packages.dedup();
     Fault::new(
@@ -300,6 +306,14 @@ fn fault(failures: &[(Library, Failure)]) -> Fault {
             packages.join(" ")
         ),
     )
+}
+
+/// A package for a shell, to which a star is something else.
+fn quoted(package: &str) -> String {
+    match package.contains('*') {
+        true => format!("'{package}'"),
+        false => package.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,9 @@ mod runtime {
     /// The provider's library, which ONNX Runtime opens beside its own.
     const PROVIDER: &str = "libonnxruntime_providers_cuda.so";
 
+    /// The library of the TensorRT provider, which is wanted where the tuning says so.
+    const TENSORRT: &str = "libonnxruntime_providers_tensorrt.so";
+
     /// What the provider's library is linked with, and what lies beside it as well.
     const SHARED: &str = "libonnxruntime_providers_shared.so";
 
@@ -61,14 +64,22 @@ mod runtime {
             let reason = format!("this ONNX Runtime has no CUDA provider: {path}");
             return Err(Fault::new(reason, INSTALL));
         }
-        let file = provider_file(&runtime)?;
-        Ok(format!("{path}, {}", file.display()))
+        let mut told = format!("{path}, {}", provider_file(&runtime, PROVIDER)?.display());
+        if request.tuning.tensorrt {
+            if !runtime.has_tensorrt() {
+                let reason = format!("this ONNX Runtime has no TensorRT provider: {path}");
+                return Err(Fault::new(reason, format!("{INSTALL}, or unset tensorrt")));
+            }
+            let tensorrt = provider_file(&runtime, TENSORRT)?;
+            told.push_str(&format!(", {}", tensorrt.display()));
+        }
+        Ok(told)
     }
 
-    /// The provider's library.
-    fn provider_file(runtime: &OnnxRuntime) -> Result<PathBuf, Fault> {
+    /// The library `provider`.
+    fn provider_file(runtime: &OnnxRuntime, provider: &str) -> Result<PathBuf, Fault> {
         let folder = runtime.folder().unwrap_or_default();
-        for file in [SHARED, PROVIDER] {
+        for file in [SHARED, provider] {
             if !folder.join(file).exists() {
                 let path = runtime.path().display();
                 return Err(Fault::new(
@@ -77,12 +88,18 @@ mod runtime {
                 ));
             }
         }
-        Ok(folder.join(PROVIDER))
+        Ok(folder.join(provider))
     }
 
     pub fn libraries(request: &Request, driver: Option<&str>) -> Result<String, Fault> {
-        let provider = provider_file(&load(request)?)?;
-        let needs = Needs::of_provider(&provider).map_err(|reason| Fault::new(reason, INSTALL))?;
+        let runtime = load(request)?;
+        let unreadable = |reason| Fault::new(reason, INSTALL);
+        let provider = provider_file(&runtime, PROVIDER)?;
+        let mut needs = Needs::of_provider(&provider).map_err(unreadable)?;
+        if request.tuning.tensorrt {
+            let tensorrt = provider_file(&runtime, TENSORRT)?;
+            needs = needs.with_tensorrt(&tensorrt).map_err(unreadable)?;
+        }
         if let Some(driver) = driver {
             needs.check_driver(driver)?;
         }
@@ -168,7 +185,10 @@ mod tests {
     #[test]
     fn libraries_that_are_garbage_are_a_reason() {
         let folder = tempfile::tempdir().unwrap();
-        let needs = Needs { cuda: 99 };
+        let needs = Needs {
+            cuda: 99,
+            tensorrt: None,
+        };
         let files: Vec<String> = needs.libraries().into_iter().map(|own| own.file).collect();
         for file in &files {
             fs::write(folder.path().join(file), [b'x'; 4096]).unwrap();

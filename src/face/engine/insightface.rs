@@ -15,6 +15,8 @@ mod movable;
 mod network;
 mod networks;
 pub mod pack;
+#[cfg(feature = "onnx")]
+mod placed;
 mod pose;
 mod regions;
 pub mod resilient;
@@ -112,6 +114,9 @@ impl InsightFace {
     /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack that can't.
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
         config.insightface.check()?;
+        if let Placement::Cuda(cuda) = &config.placement {
+            cuda.tuning.check().map_err(EngineError::Config)?;
+        }
         let networks = Networks::open(&*pack, config, &config.placement)?;
         let measures = &networks.measures;
         let info = EngineInfo {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What ONNX Runtime is told about a GPU, and what it says when that fails. The keys are those of
-//! `cuda_execution_provider_info.cc` and `onnxruntime_run_options_config_keys.h` of ONNX Runtime 1.31.
+//! `cuda_execution_provider_info.cc`, `tensorrt_execution_provider_info.cc` and `onnxruntime_run_options_config_keys.h` of
+//! ONNX Runtime 1.31.
 
+mod tensorrt;
 pub mod trial;
 
 use std::path::{Path, PathBuf};
 
 use super::ModelError;
+use super::onnx::Transfer;
 use crate::face::device::{ConvAlgorithmSearch, Cuda, CudaTuning};
+pub use tensorrt::{Extents, InputExtents};
 
 /// How a network runs on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub struct CudaProvider {
     pub tuning: CudaTuning,
     /// How much of it has to run there.
     pub coverage: Coverage,
+    /// What its input may measure where the file leaves that open.
+    pub input: InputExtents,
 }
 
 /// How much of a network has to run on the GPU.
@@ -33,35 +39,50 @@ pub enum Coverage {
 
 impl CudaProvider {
     /// A network of `cuda`'s engine, whose arena takes `memory_limit` bytes at most.
-    pub fn new(cuda: &Cuda, memory_limit: u64) -> Self {
+    pub fn new(cuda: &Cuda, memory_limit: u64, input: InputExtents) -> Self {
         Self {
             device: cuda.index,
             memory_limit,
             tuning: cuda.tuning,
             coverage: Coverage::Most,
+            input,
         }
     }
 
     /// Keys and values for the provider. The arena grows by what is asked for, since the usual doubling would meet the
     /// limit with half of it unused.
-    pub fn options(&self) -> Vec<(&'static str, String)> {
+    pub fn options(&self, transfer: Transfer) -> Vec<(&'static str, String)> {
         let tuning = &self.tuning;
         let search = match (tuning.deterministic, tuning.conv_algorithm_search) {
             (true, _) | (false, ConvAlgorithmSearch::Default) => "DEFAULT",
             (false, ConvAlgorithmSearch::Heuristic) => "HEURISTIC",
             (false, ConvAlgorithmSearch::Exhaustive) => "EXHAUSTIVE",
         };
-        vec![
+        let mut options = vec![
             ("device_id", self.device.to_string()),
             ("gpu_mem_limit", self.memory_limit.to_string()),
             ("arena_extend_strategy", "kSameAsRequested".to_owned()),
             ("cudnn_conv_algo_search", search.to_owned()),
             ("use_tf32", switch(tuning.tf32 && !tuning.deterministic)),
-        ]
+        ];
+        if transfer == Transfer::Resident {
+            options.push(("enable_cuda_graph", switch(true)));
+        }
+        options
     }
 
-    /// Keys and values for each run.
-    pub fn run_options(&self) -> Vec<(&'static str, String)> {
+    /// Keys and values for a run, which is captured as the CUDA graph of the number `graph` and is that graph from then on.
+    ///
+    /// Memory that a graph knows is never given back.
+    pub fn run_options(
+        &self,
+        transfer: Transfer,
+        graph: Option<u32>,
+    ) -> Vec<(&'static str, String)> {
+        if transfer == Transfer::Resident {
+            let graph = graph.map_or_else(|| NO_GRAPH.to_owned(), |number| number.to_string());
+            return vec![("gpu_graph_id", graph)];
+        }
         match self.tuning.arena_shrinkage {
             true => vec![(
                 "memory.enable_memory_arena_shrinkage",
@@ -71,6 +92,9 @@ impl CudaProvider {
         }
     }
 }
+
+/// `gpu_graph_id` of a run that is not captured.
+const NO_GRAPH: &str = "-1";
 
 fn switch(on: bool) -> String {
     u8::from(on).to_string()
@@ -120,11 +144,12 @@ mod tests {
             memory_limit: 1 << 30,
             tuning,
             coverage: Coverage::Most,
+            input: InputExtents::default(),
         }
     }
 
     fn value(tuning: CudaTuning, key: &str) -> String {
-        let options = provider(tuning).options();
+        let options = provider(tuning).options(Transfer::Copied);
         let found = options.into_iter().find(|(own, _)| *own == key);
         found.unwrap_or_else(|| panic!("{key} is not set")).1
     }
@@ -162,14 +187,61 @@ mod tests {
     #[test]
     fn memory_is_given_back_to_the_device_that_it_is_of() {
         let usual = CudaTuning::default();
-        assert_eq!(provider(usual).run_options(), []);
+        let run_options = |tuning| provider(tuning).run_options(Transfer::Copied, None);
+        assert_eq!(run_options(usual), []);
         let shrinking = CudaTuning {
             arena_shrinkage: true,
             ..usual
         };
         let key = "memory.enable_memory_arena_shrinkage";
         let expected = [(key, "gpu:1".to_owned())];
-        assert_eq!(provider(shrinking).run_options(), expected);
+        assert_eq!(run_options(shrinking), expected);
+    }
+
+    #[test]
+    fn options_that_are_off_are_not_told() {
+        let usual = provider(CudaTuning::default());
+        let keys = |transfer| -> Vec<_> {
+            let options = usual.options(transfer);
+            options.into_iter().map(|(key, _)| key).collect()
+        };
+        let expected = [
+            "device_id",
+            "gpu_mem_limit",
+            "arena_extend_strategy",
+            "cudnn_conv_algo_search",
+            "use_tf32",
+        ];
+        for transfer in [Transfer::Copied, Transfer::Bound] {
+            assert_eq!(keys(transfer), expected, "{transfer:?}");
+            assert_eq!(usual.run_options(transfer, Some(1)), []);
+        }
+        assert_eq!(usual.tensorrt_options(&[]), None);
+    }
+
+    #[test]
+    fn runs_are_captured_where_inputs_and_outputs_stay_on_the_device() {
+        let captured = |tuning| {
+            let provider = provider(tuning);
+            let options = provider.options(Transfer::Resident);
+            let is_on = options.contains(&("enable_cuda_graph", "1".to_owned()));
+            let runs = [None, Some(1), Some(2)]
+                .map(|graph| provider.run_options(Transfer::Resident, graph));
+            (is_on, runs)
+        };
+        let graph = |number: &str| vec![("gpu_graph_id", number.to_owned())];
+        let numbered = [graph("-1"), graph("1"), graph("2")];
+        let usual = CudaTuning::default();
+        assert_eq!(captured(usual), (true, numbered.clone()));
+        let shrinking = CudaTuning {
+            arena_shrinkage: true,
+            ..usual
+        };
+        assert_eq!(
+            captured(shrinking),
+            (true, numbered),
+            "nothing is given back"
+        );
     }
 
     #[test]

@@ -37,7 +37,11 @@ pub fn read_up_to(
     Ok((bytes, file))
 }
 
-fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>, ModelError> {
+/// The content of the file at `path`, which has at most `most` bytes, whatever its hash.
+///
+/// # Errors
+/// Those of [`read`] but [`ModelError::Hash`].
+pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>, ModelError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => ModelError::Missing {
             path: path.to_path_buf(),

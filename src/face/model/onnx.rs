@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Runs networks with ONNX Runtime. The only file that names `ort`.
+//! Runs networks with ONNX Runtime. The only file that names `ort`, but for those in its folder.
+
+mod bound;
+mod options;
+mod tensor;
 
 use std::error::Error;
 use std::fmt;
@@ -9,15 +13,19 @@ use std::path::{Path, PathBuf};
 use ndarray::{ArrayD, ArrayViewD};
 use once_cell::sync::OnceCell;
 use ort::environment::Environment;
-use ort::ep::{ArbitrarilyConfigurableExecutionProvider, CUDA, ExecutionProvider};
+use ort::ep::{ArbitrarilyConfigurableExecutionProvider, CUDA, ExecutionProvider, TensorRT};
 use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{NoSelectedOutputs, RunOptions, Session, SessionInputValue};
-use ort::value::{Outlet, TensorElementType, TensorRef};
+use ort::value::Outlet;
 
 use super::cuda::{self, Coverage, CudaProvider};
+use super::onnx_outline::OnnxOutline;
 use super::{Model, ModelError, PROPERTY, TensorSpec};
 use crate::face::device::Loader;
+use bound::Steady;
+pub use options::{Memory, Provider, SessionOptions, Transfer};
+use tensor::{floats, input, spec};
 
 /// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
 static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
@@ -56,6 +64,11 @@ impl OnnxRuntime {
     /// Whether it was built with the CUDA provider.
     pub fn has_cuda(&self) -> bool {
         CUDA::is_available().unwrap_or(false)
+    }
+
+    /// Whether it was built with the TensorRT provider.
+    pub fn has_tensorrt(&self) -> bool {
+        TensorRT::is_available().unwrap_or(false)
     }
 }
 
@@ -107,54 +120,14 @@ fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
     })
 }
 
-/// How a network is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionOptions {
-    /// Threads that work on one run; with 1 the calling thread does everything.
-    pub threads: usize,
-    /// Where the values between its operators lie.
-    pub memory: Memory,
-    /// What runs it.
-    pub provider: Provider,
-}
-
-/// What runs a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Provider {
-    /// The processor.
-    #[default]
-    Cpu,
-    /// An NVIDIA GPU. Nothing but an error comes of one that can't be used: the processor does not step in.
-    Cuda(CudaProvider),
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self {
-            threads: 1,
-            memory: Memory::Planned,
-            provider: Provider::Cpu,
-        }
-    }
-}
-
-/// Where the values between a network's operators lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Memory {
-    /// In one piece that is planned after the first run: some 2 % faster.
-    Planned,
-    /// In pieces, which the first run takes as it needs them. Half the memory, since those of the first run are not in
-    /// vain: for networks that see large images, or run in few frames.
-    Pieces,
-}
-
 /// A network in ONNX Runtime.
 pub struct OnnxModel {
     name: String,
     session: Session,
-    /// `None` for those that ONNX Runtime has by itself.
-    run_options: Option<RunOptions<NoSelectedOutputs>>,
+    run_options: Options,
     provider: Provider,
+    /// `None` where nothing keeps its place.
+    steady: Option<Steady>,
     inputs: Vec<TensorSpec>,
     outputs: Vec<TensorSpec>,
 }
@@ -163,7 +136,7 @@ impl OnnxModel {
     /// Prepares the ONNX file `bytes`; `path` is for messages.
     ///
     /// # Errors
-    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of `f32`;
+    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of floats;
     /// [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be opened on the GPU.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
@@ -178,10 +151,17 @@ impl OnnxModel {
             reason,
         };
         let name = path.display().to_string();
-        let opened = builder(runtime, options)
+        let outline = match options.provider {
+            Provider::Cuda(cuda) if cuda.tuning.tensorrt => OnnxOutline::read(path, bytes)?,
+            _ => OnnxOutline::default(),
+        };
+        let SessionOptions {
+            provider, transfer, ..
+        } = options;
+        let opened = builder(runtime, options, &outline)
             .and_then(|mut builder| builder.commit_from_memory(bytes))
-            .and_then(|session| Ok((session, run_options(options.provider)?)));
-        let (session, run_options) = opened.map_err(|error| match options.provider {
+            .and_then(|session| Ok((session, options_of(provider, transfer, None)?)));
+        let (session, run_options) = opened.map_err(|error| match provider {
             Provider::Cpu => format(error.to_string()),
             Provider::Cuda(_) => cuda::failure(name.clone(), error.to_string()),
         })?;
@@ -191,7 +171,11 @@ impl OnnxModel {
         Ok(Self {
             name,
             run_options,
-            provider: options.provider,
+            provider,
+            steady: match transfer {
+                Transfer::Copied => None,
+                _ => Some(Steady::new(provider, transfer)),
+            },
             inputs: specs(session.inputs())?,
             outputs: specs(session.outputs())?,
             session,
@@ -199,19 +183,33 @@ impl OnnxModel {
     }
 
     fn try_run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Vec<ArrayD<f32>>> {
-        let inputs = inputs
-            .iter()
-            .map(|view| Ok(TensorRef::from_array_view(view.view())?.into()))
-            .collect::<ort::Result<Vec<SessionInputValue<'_>>>>()?;
-        let outputs = match &self.run_options {
-            None => self.session.run(inputs.as_slice())?,
-            Some(options) => self.session.run_with_options(inputs.as_slice(), options)?,
-        };
-        outputs
-            .values()
-            .map(|value| Ok(value.try_extract_array::<f32>()?.into_owned()))
-            .collect()
+        let copied = |session: &mut Session| run_copied(session, &self.run_options, inputs);
+        match &mut self.steady {
+            None => copied(&mut self.session),
+            Some(steady) => steady.run(&mut self.session, inputs, copied),
+        }
     }
+}
+
+/// Options of a run; `None` for those that ONNX Runtime has by itself.
+type Options = Option<RunOptions<NoSelectedOutputs>>;
+
+/// Runs the network on `inputs` where they are.
+fn run_copied(
+    session: &mut Session,
+    options: &Options,
+    inputs: &[ArrayViewD<'_, f32>],
+) -> ort::Result<Vec<ArrayD<f32>>> {
+    let inputs = inputs
+        .iter()
+        .enumerate()
+        .map(|(index, values)| input(session.inputs().get(index), values))
+        .collect::<ort::Result<Vec<SessionInputValue<'_>>>>()?;
+    let outputs = match options {
+        None => session.run(inputs.as_slice())?,
+        Some(options) => session.run_with_options(inputs.as_slice(), options)?,
+    };
+    outputs.values().map(|value| floats(&value)).collect()
 }
 
 impl fmt::Debug for OnnxModel {
@@ -245,7 +243,11 @@ impl Model for OnnxModel {
 
 /// All graph optimisations, no thread that spins while it waits, since other elements of the pipeline need the cores, and
 /// no messages on standard error, since errors are returned.
-fn builder(runtime: &OnnxRuntime, options: SessionOptions) -> ort::Result<SessionBuilder> {
+fn builder(
+    runtime: &OnnxRuntime,
+    options: SessionOptions,
+    outline: &OnnxOutline,
+) -> ort::Result<SessionBuilder> {
     let builder = Session::builder(&runtime.environment)?
         .with_optimization_level(GraphOptimizationLevel::All)?
         .with_log_level(LogLevel::Fatal)?
@@ -255,45 +257,52 @@ fn builder(runtime: &OnnxRuntime, options: SessionOptions) -> ort::Result<Sessio
         .with_memory_pattern(options.memory == Memory::Planned)?;
     match options.provider {
         Provider::Cpu => Ok(builder.with_deterministic_compute(true)?),
-        Provider::Cuda(provider) => on_cuda(builder, provider),
+        Provider::Cuda(provider) => on_cuda(builder, provider, options.transfer, outline),
     }
 }
 
 /// Without `error_on_failure`, a provider that does not load would be passed over, and the processor would take its place.
-fn on_cuda(builder: SessionBuilder, provider: CudaProvider) -> ort::Result<SessionBuilder> {
-    let mut cuda = CUDA::default();
-    for (key, value) in provider.options() {
-        cuda = cuda.with_arbitrary_config(key, value);
+fn on_cuda(
+    builder: SessionBuilder,
+    provider: CudaProvider,
+    transfer: Transfer,
+    outline: &OnnxOutline,
+) -> ort::Result<SessionBuilder> {
+    let mut providers = Vec::new();
+    if let Some(options) = provider.tensorrt_options(&outline.inputs) {
+        let tensorrt = with_options(TensorRT::default(), options);
+        providers.push(tensorrt.build().error_on_failure());
     }
+    let cuda = with_options(CUDA::default(), provider.options(transfer));
+    providers.push(cuda.build().error_on_failure());
     let builder = builder
         .with_deterministic_compute(provider.tuning.deterministic)?
-        .with_execution_providers([cuda.build().error_on_failure()])?;
+        .with_execution_providers(providers)?;
     Ok(match provider.coverage {
         Coverage::Whole => builder.with_disable_cpu_fallback()?,
         Coverage::Most => builder,
     })
 }
 
-/// Those of a run on `provider`.
-fn run_options(provider: Provider) -> ort::Result<Option<RunOptions<NoSelectedOutputs>>> {
+fn with_options<P: ArbitrarilyConfigurableExecutionProvider>(
+    provider: P,
+    options: Vec<(&'static str, String)>,
+) -> P {
+    options
+        .into_iter()
+        .fold(provider, |provider, (key, value)| {
+            provider.with_arbitrary_config(key, value)
+        })
+}
+
+/// Those of a run on `provider`, which is captured as the CUDA graph of this number where there is one.
+fn options_of(provider: Provider, transfer: Transfer, graph: Option<u32>) -> ort::Result<Options> {
     let Provider::Cuda(provider) = provider else {
         return Ok(None);
     };
     let mut options = RunOptions::new()?;
-    for (key, value) in provider.run_options() {
+    for (key, value) in provider.run_options(transfer, graph) {
         options.set(key, value)?;
     }
     Ok(Some(options))
-}
-
-fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
-    let name = outlet.name().to_owned();
-    let kind = outlet.dtype();
-    if kind.tensor_type() != Some(TensorElementType::Float32) {
-        return Err(format!("tensor {name} is not of f32 but {kind}"));
-    }
-    let shape = kind.tensor_shape().map_or_else(Vec::new, |shape| {
-        shape.iter().map(|n| usize::try_from(*n).ok()).collect()
-    });
-    Ok(TensorSpec { name, shape })
 }

@@ -23,13 +23,28 @@ const GRAPH_INITIALIZER: u64 = 5;
 const GRAPH_INPUT: u64 = 11;
 const GRAPH_OUTPUT: u64 = 12;
 const NODE_NAME: u64 = 3;
+const CONSTANT_TYPE: u64 = 2;
 const CONSTANT_NAME: u64 = 8;
 const VALUE_NAME: u64 = 1;
 const VALUE_TYPE: u64 = 2;
 const TYPE_TENSOR: u64 = 1;
+const TENSOR_ELEMENT: u64 = 1;
 const TENSOR_SHAPE: u64 = 2;
 const SHAPE_DIMENSION: u64 = 1;
 const DIMENSION_LENGTH: u64 = 1;
+
+/// `TensorProto.DataType` of 16-bit floats.
+const FLOAT16: u64 = 10;
+
+/// In what a network computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// 32-bit floats.
+    #[default]
+    Single,
+    /// 16-bit floats: constants, inputs or outputs are of them.
+    Half,
+}
 
 /// The outside of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,6 +55,8 @@ pub struct OnnxOutline {
     pub outputs: Vec<TensorSpec>,
     /// Names of the first [`FIRST_NODES`] nodes.
     pub first_nodes: Vec<String>,
+    /// In what it computes.
+    pub precision: Precision,
 }
 
 impl OnnxOutline {
@@ -64,6 +81,16 @@ fn outline(bytes: &[u8]) -> Result<OnnxOutline, Reason> {
     let mut outline = OnnxOutline::default();
     for field in Fields(graph) {
         let (number, content) = field?;
+        let is_half = match number {
+            GRAPH_INITIALIZER => number_in(content, CONSTANT_TYPE)? == Some(FLOAT16),
+            GRAPH_INPUT | GRAPH_OUTPUT => {
+                number_in(tensor_type(content)?, TENSOR_ELEMENT)? == Some(FLOAT16)
+            }
+            _ => false,
+        };
+        if is_half {
+            outline.precision = Precision::Half;
+        }
         match number {
             GRAPH_NODE if outline.first_nodes.len() < FIRST_NODES => {
                 outline.first_nodes.push(text(content, NODE_NAME)?);
@@ -109,12 +136,9 @@ fn push(tensors: &mut Vec<TensorSpec>, tensor: TensorSpec) -> Result<(), Reason>
 
 /// A `ValueInfoProto`.
 fn tensor(value: &[u8]) -> Result<TensorSpec, Reason> {
-    let mut message = value;
-    for number in [VALUE_TYPE, TYPE_TENSOR, TENSOR_SHAPE] {
-        message = last(message, number)?.unwrap_or_default();
-    }
+    let message = last(tensor_type(value)?, TENSOR_SHAPE)?;
     let mut shape = Vec::new();
-    for field in Fields(message) {
+    for field in Fields(message.unwrap_or_default()) {
         if let (SHAPE_DIMENSION, dimension) = field? {
             shape.push(length(dimension)?);
         }
@@ -125,13 +149,25 @@ fn tensor(value: &[u8]) -> Result<TensorSpec, Reason> {
     })
 }
 
+/// The type in a `ValueInfoProto`.
+fn tensor_type(value: &[u8]) -> Result<&[u8], Reason> {
+    let kind = last(value, VALUE_TYPE)?.unwrap_or_default();
+    Ok(last(kind, TYPE_TENSOR)?.unwrap_or_default())
+}
+
 /// The extent of a dimension; `None` for any.
 fn length(dimension: &[u8]) -> Result<Option<usize>, Reason> {
-    let Some(mut content) = last(dimension, DIMENSION_LENGTH)? else {
+    let length = number_in(dimension, DIMENSION_LENGTH)?;
+    let length = length.and_then(|length| usize::try_from(length as i64).ok());
+    Ok(length.filter(|n| *n > 0))
+}
+
+/// The number in the field `field`.
+fn number_in(message: &[u8], field: u64) -> Result<Option<u64>, Reason> {
+    let Some(mut content) = last(message, field)? else {
         return Ok(None);
     };
-    let length = varint(&mut content).ok_or(CUT)?;
-    Ok(usize::try_from(length as i64).ok().filter(|n| *n > 0))
+    varint(&mut content).ok_or(CUT).map(Some)
 }
 
 fn text(message: &[u8], number: u64) -> Result<String, Reason> {
@@ -226,9 +262,15 @@ mod encode {
                 name: "weights".to_owned(),
                 shape: vec![Some(2)],
             };
+            let kind = match self.precision {
+                Precision::Single => FLOAT,
+                Precision::Half => FLOAT16,
+            };
+            let name = field(CONSTANT_NAME, b"weights");
+            let constant = [number(CONSTANT_TYPE, kind), name].concat();
             let graph = [
                 nodes.collect(),
-                field(GRAPH_INITIALIZER, &field(CONSTANT_NAME, b"weights")),
+                field(GRAPH_INITIALIZER, &constant),
                 values(GRAPH_INPUT, &[weights]),
                 values(GRAPH_INPUT, &self.inputs),
                 values(GRAPH_OUTPUT, &self.outputs),
@@ -236,6 +278,14 @@ mod encode {
             // The version of the format, a number.
             [vec![1 << 3, 7], field(MODEL_GRAPH, &graph.concat())].concat()
         }
+    }
+
+    /// `TensorProto.DataType` of 32-bit floats.
+    const FLOAT: u64 = 1;
+
+    /// A field of a number below 128.
+    pub fn number(number: u64, value: u64) -> Vec<u8> {
+        vec![(number << 3) as u8, value as u8]
     }
 
     /// A field of bytes.
@@ -272,7 +322,7 @@ mod encode {
 
 #[cfg(test)]
 mod tests {
-    use super::encode::field;
+    use super::encode::{field, number};
     use super::*;
 
     fn outline() -> OnnxOutline {
@@ -284,6 +334,7 @@ mod tests {
             inputs: vec![spec("data", &[None, Some(3), Some(192), Some(192)])],
             outputs: vec![spec("fc1", &[Some(1), Some(3309)]), spec("any", &[])],
             first_nodes: (0..10).map(|i| format!("Node_{i}")).collect(),
+            precision: Precision::Single,
         }
     }
 
@@ -293,6 +344,31 @@ mod tests {
         let found = OnnxOutline::read(Path::new("a.onnx"), &wanted.encode()).unwrap();
         wanted.first_nodes.truncate(FIRST_NODES);
         assert_eq!(found, wanted, "constants are no inputs");
+    }
+
+    #[test]
+    fn half_precision_is_told_by_constants_inputs_and_outputs() {
+        let precision = |graph: &[u8]| {
+            let file = field(MODEL_GRAPH, graph);
+            let outline = OnnxOutline::read(Path::new("a.onnx"), &file);
+            outline.unwrap().precision
+        };
+        let constant = |kind| field(GRAPH_INITIALIZER, &number(CONSTANT_TYPE, kind));
+        let value = |place, kind| {
+            let tensor = field(TYPE_TENSOR, &number(TENSOR_ELEMENT, kind));
+            field(place, &field(VALUE_TYPE, &tensor))
+        };
+        for (kind, expected) in [
+            (1, Precision::Single),
+            (7, Precision::Single),
+            (FLOAT16, Precision::Half),
+        ] {
+            assert_eq!(precision(&constant(kind)), expected, "{kind}");
+            assert_eq!(precision(&value(GRAPH_INPUT, kind)), expected, "{kind}");
+            assert_eq!(precision(&value(GRAPH_OUTPUT, kind)), expected, "{kind}");
+            let mixed = [constant(kind), constant(1), constant(7)].concat();
+            assert_eq!(precision(&mixed), expected, "one of them");
+        }
     }
 
     #[test]

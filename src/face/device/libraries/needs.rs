@@ -17,6 +17,8 @@ use crate::face::device::Fault;
 pub struct Needs {
     /// Major version of CUDA.
     pub cuda: u32,
+    /// That of TensorRT, where its provider is wanted as well.
+    pub tensorrt: Option<u32>,
 }
 
 impl Needs {
@@ -25,13 +27,24 @@ impl Needs {
     /// # Errors
     /// Why that can't be read from the file.
     pub fn of_provider(provider: &Path) -> Result<Self, String> {
-        let needed =
-            needed(provider).map_err(|reason| format!("{}: {reason}", provider.display()))?;
-        needed
-            .iter()
-            .find_map(|name| name.strip_prefix("libcudart.so.")?.parse().ok())
-            .map(|cuda| Self { cuda })
-            .ok_or_else(|| format!("{} needs no CUDA", provider.display()))
+        Ok(Self {
+            cuda: version_of("libcudart.so.", provider)?
+                .ok_or_else(|| format!("{} needs no CUDA", provider.display()))?,
+            tensorrt: None,
+        })
+    }
+
+    /// With what the TensorRT provider in the file `provider` was built for.
+    ///
+    /// # Errors
+    /// Why that can't be read from the file.
+    pub fn with_tensorrt(self, provider: &Path) -> Result<Self, String> {
+        let version = version_of("libnvinfer.so.", provider)?
+            .ok_or_else(|| format!("{} needs no TensorRT", provider.display()))?;
+        Ok(Self {
+            tensorrt: Some(version),
+            ..self
+        })
     }
 
     /// Whether a driver for the CUDA version `driver` runs it: any of the same major version or a later one does
@@ -56,7 +69,7 @@ impl Needs {
 
     /// Its libraries, those that others need first.
     pub fn libraries(&self) -> Vec<Library> {
-        let Self { cuda } = *self;
+        let Self { cuda, tensorrt } = *self;
         // `_get_cufft_version`.
         let cufft = if cuda >= 13 { 12 } else { 11 };
         let toolkit = [
@@ -79,8 +92,27 @@ impl Needs {
             file: format!("{library}.so.9"),
             package: format!("nvidia-cudnn-cu{cuda}"),
         });
-        toolkit.into_iter().chain(cudnn).collect()
+        let tensorrt = tensorrt.into_iter().flat_map(|version| {
+            TENSORRT.map(|library| Library {
+                file: format!("{library}.so.{version}"),
+                // Newer ones have other names, which that provider does not know.
+                package: format!("tensorrt-cu{cuda}=={version}.*"),
+            })
+        });
+        toolkit.into_iter().chain(cudnn).chain(tensorrt).collect()
     }
+}
+
+/// What the TensorRT provider is linked with, and the plugins that it opens by name when it begins.
+const TENSORRT: [&str; 3] = ["libnvinfer", "libnvinfer_plugin", "libnvonnxparser"];
+
+/// The number behind `name` among the libraries that the library `path` was linked with.
+fn version_of(name: &str, path: &Path) -> Result<Option<u32>, String> {
+    let needed = needed(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
+    let mut versions = needed
+        .iter()
+        .filter_map(|own| own.strip_prefix(name)?.parse().ok());
+    Ok(versions.next())
 }
 
 /// The parts of cuDNN 9 that every version of it has, those that others need first.
@@ -132,10 +164,42 @@ fn needed(path: &Path) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
+    fn needs(cuda: u32) -> Needs {
+        Needs {
+            cuda,
+            tensorrt: None,
+        }
+    }
+
+    #[test]
+    fn tensorrt_comes_last_and_in_the_version_of_its_provider() {
+        let usual = needs(13).libraries();
+        let all = Needs {
+            tensorrt: Some(10),
+            ..needs(13)
+        };
+        let all = all.libraries();
+        let (same, more) = all.split_at(usual.len());
+        assert_eq!(same, usual);
+        let more: Vec<&str> = more.iter().map(|library| library.file.as_str()).collect();
+        assert_eq!(
+            more,
+            [
+                "libnvinfer.so.10",
+                "libnvinfer_plugin.so.10",
+                "libnvonnxparser.so.10",
+            ]
+        );
+        assert_eq!(all[usual.len()].package, "tensorrt-cu13==10.*");
+        let own = std::env::current_exe().unwrap();
+        let reason = needs(13).with_tensorrt(&own).unwrap_err();
+        assert!(reason.ends_with("needs no TensorRT"), "{reason}");
+    }
+
     #[test]
     fn names_follow_the_version_of_cuda() {
         let of = |cuda| {
-            let libraries = Needs { cuda }.libraries();
+            let libraries = needs(cuda).libraries();
             let find = |start: &str| {
                 let found = libraries.iter().find(|own| own.file.starts_with(start));
                 let found = found.unwrap();
@@ -170,13 +234,9 @@ mod tests {
             ("14.0", true),
             ("?", true),
         ] {
-            assert_eq!(
-                Needs { cuda: 13 }.check_driver(driver).is_ok(),
-                fits,
-                "{driver}"
-            );
+            assert_eq!(needs(13).check_driver(driver).is_ok(), fits, "{driver}");
         }
-        let fault = Needs { cuda: 13 }.check_driver("12.4").unwrap_err();
+        let fault = needs(13).check_driver("12.4").unwrap_err();
         assert!(
             fault.reason.contains("CUDA 13") && fault.reason.contains("12.4"),
             "{fault:?}"

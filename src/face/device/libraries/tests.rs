@@ -8,7 +8,10 @@ use tempfile::TempDir;
 
 use super::*;
 
-const NEEDS: Needs = Needs { cuda: 13 };
+const NEEDS: Needs = Needs {
+    cuda: 13,
+    tensorrt: None,
+};
 
 /// A loader that knows some names by itself, and finds some files broken.
 #[derive(Default)]
@@ -56,7 +59,16 @@ impl Tree {
     }
 
     fn load(&self, search: &LibrarySearch, loader: &mut Script) -> Result<CudaLibraries, Fault> {
-        CudaLibraries::load(NEEDS, search, self.0.path(), loader)
+        self.load_for(NEEDS, search, loader)
+    }
+
+    fn load_for(
+        &self,
+        needs: Needs,
+        search: &LibrarySearch,
+        loader: &mut Script,
+    ) -> Result<CudaLibraries, Fault> {
+        CudaLibraries::load(needs, search, self.0.path(), loader)
     }
 
     /// The folder that everything comes from.
@@ -130,6 +142,34 @@ fn a_python_environment_may_be_named_by_any_of_its_folders() {
         for part in ["14 libraries", "nvidia/cu13/lib, ", "nvidia/cudnn/lib"] {
             assert!(told.contains(part), "{told}");
         }
+    }
+}
+
+#[test]
+fn tensorrt_is_looked_for_where_it_is_wanted_alone() {
+    let wanted = Needs {
+        tensorrt: Some(10),
+        ..NEEDS
+    };
+    let packages = "venv/lib/python3.12/site-packages";
+    let (tensorrt, cuda): (Vec<_>, Vec<_>) = files(wanted)
+        .into_iter()
+        .partition(|file| file.starts_with("libnv") && !file.starts_with("libnvrtc"));
+    let tree = Tree::new().with(&format!("{packages}/nvidia/cu13/lib"), &cuda);
+    let search = folder(tree.at("venv"));
+    assert!(tree.load(&search, &mut Script::default()).is_ok());
+    let fault = tree.load_for(wanted, &search, &mut Script::default());
+    let fault = fault.unwrap_err();
+    assert!(fault.reason.contains("libnvinfer.so.10"), "{fault:?}");
+    let remedy = "pip install 'tensorrt-cu13==10.*'`";
+    assert!(fault.remedy.contains(remedy), "{fault:?}");
+    let tree = tree.with(&format!("{packages}/tensorrt_libs"), &tensorrt);
+    for named in ["venv", packages] {
+        let search = folder(tree.at(named));
+        let found = tree.load_for(wanted, &search, &mut Script::default());
+        let told = found.unwrap().summary();
+        assert!(told.starts_with("17 libraries"), "{told}");
+        assert!(told.ends_with("/tensorrt_libs"), "{told}");
     }
 }
 
@@ -219,7 +259,7 @@ fn what_is_missing_is_named_with_what_brings_it() {
 
 #[test]
 fn another_version_is_as_good_as_none() {
-    let tree = Tree::new().with("usr/local/cuda/lib64", &files(Needs { cuda: 12 }));
+    let tree = Tree::new().with("usr/local/cuda/lib64", &files(Needs { cuda: 12, ..NEEDS }));
     let fault = tree.origin(&LibrarySearch::default()).unwrap_err();
     assert!(fault.reason.contains("libcublas.so.13, "), "{fault:?}");
     assert!(!fault.reason.contains("libcurand"), "{fault:?}");

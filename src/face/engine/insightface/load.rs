@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::pack::{self, Opened, Pack};
 use super::resilient::Resilient;
-use super::{InsightFace, Module, rewrite};
+use super::{InsightFace, Module, placed, rewrite};
 use crate::face::device::{Need, Placement};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
 use crate::face::model::ModelError;
-use crate::face::model::cuda::CudaProvider;
 use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
 
 /// Loads the pack that `config` names, or the one that [`locate::pack`] finds, where `config` places it.
@@ -68,12 +67,14 @@ impl Pack for Folder {
         let runtime = OnnxRuntime::load(&locate::runtime(self.onnxruntime.as_deref()))?;
         pack::open(
             &self.folder,
+            placed::precision(placement),
             |module| self.wanted.contains(&module),
             |module, path, bytes| {
-                let provider = provider(placement, self.need, module, bytes.len() as u64);
+                let provider = placed::provider(placement, self.need, module, bytes.len() as u64);
                 let options = SessionOptions {
                     threads: self.threads,
                     memory: Memory::Pieces,
+                    transfer: placed::transfer(provider, module),
                     provider,
                 };
                 let bytes = match provider {
@@ -88,60 +89,5 @@ impl Pack for Folder {
 
     fn unusable(&self, reason: &str) -> ModelError {
         pack::unusable(&self.folder, reason)
-    }
-}
-
-/// What runs a network of `bytes` bytes at `placement`, with its share of the memory that all may take. The one place
-/// where a network comes to a GPU.
-fn provider(placement: &Placement, need: Need, module: Module, bytes: u64) -> Provider {
-    let Placement::Cuda(cuda) = placement else {
-        return Provider::Cpu;
-    };
-    let share = match module {
-        Module::Detection => need.share_of_detector(cuda.max_vram),
-        _ => need.share_of_other(cuda.max_vram, bytes),
-    };
-    Provider::Cuda(CudaProvider::new(cuda, share))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::face::device::{Cuda, CudaTuning};
-
-    const NEED: Need = Need {
-        det_size: 640,
-        weights: 100,
-        others: 1,
-    };
-
-    #[test]
-    fn networks_run_where_they_are_placed_and_share_the_memory() {
-        assert_eq!(
-            provider(&Placement::Cpu, NEED, Module::Detection, 7),
-            Provider::Cpu
-        );
-        let cuda = Cuda {
-            index: 3,
-            max_vram: 1000,
-            free_memory: 2000,
-            fallback: true,
-            tuning: CudaTuning {
-                tf32: false,
-                ..CudaTuning::default()
-            },
-        };
-        let placement = Placement::Cuda(cuda.clone());
-        let limits = [Module::Detection, Module::GenderAge].map(|module| {
-            match provider(&placement, NEED, module, 50) {
-                Provider::Cuda(provider) => {
-                    assert_eq!((provider.device, provider.tuning), (3, cuda.tuning));
-                    provider.memory_limit
-                }
-                Provider::Cpu => panic!("{module:?} runs on the processor"),
-            }
-        });
-        assert_eq!(limits[0], 500);
-        assert!((1..=500).contains(&limits[1]), "{limits:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::face::model::{Model, ModelError, PROPERTY};
 use crate::face::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
 
 /// Most faces in a run: of a crowd there are several, since a face takes some 2 MB in a small network.
-const MOST: usize = 64;
+pub const MOST: usize = 64;
 
 /// The network.
 pub struct FaceNetwork {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A pack: a folder of networks, each recognised by its tensors as `ModelRouter.get_model` in `model_zoo.py` and the
-//! classes behind it do it. The first of each task by file name is taken, as `FaceAnalysis` does.
+//! classes behind it do it. The first of each task by file name is taken, as `FaceAnalysis` does, but for networks that a
+//! pack has in half precision as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Module;
 use crate::face::device::Placement;
 use crate::face::manifest;
-use crate::face::model::onnx_outline::OnnxOutline;
+use crate::face::model::onnx_outline::{OnnxOutline, Precision};
 use crate::face::model::{Model, ModelError, ModelFile, PROPERTY, TensorSpec, file};
 use crate::face::sample::ValueRange;
 
@@ -45,38 +46,74 @@ pub struct Opened {
     pub file: ModelFile,
 }
 
-/// Opens the networks in `folder` that `wanted` names, the first of each, with `open`, which is given what a file is, its
-/// path and its content. Files of other networks are left alone.
+/// Opens the networks in `folder` that `wanted` names, one of each, with `open`, which is given what a file is, its path
+/// and its content: the first of those in `precision`, or else the first. Files of other networks are left alone.
 ///
 /// # Errors
 /// [`ModelError::Pack`] for a folder without a detector, others for a file that is damaged or can't be opened.
 pub fn open(
     folder: &Path,
+    precision: Precision,
     wanted: impl Fn(Module) -> bool,
     mut open: impl FnMut(Module, &Path, Vec<u8>) -> Result<Box<dyn Model>, ModelError>,
 ) -> Result<Vec<Opened>, ModelError> {
-    let mut networks: Vec<Opened> = Vec::new();
+    let networks = chosen(folder, precision, wanted)?;
+    if !networks.iter().any(|n| n.module == Module::Detection) {
+        return Err(unusable(folder, "none of its .onnx files is a detector"));
+    }
+    networks
+        .into_iter()
+        .map(|network| {
+            let Network { module, path, .. } = network;
+            let bytes = file::bytes_of(&path, "ONNX", MAX_BYTES)?;
+            Ok(Opened {
+                module,
+                model: open(module, &path, bytes).map_err(|error| of_pack(folder, error))?,
+                range: range(module, &network.outline.first_nodes),
+                path,
+                file: network.file,
+            })
+        })
+        .collect()
+}
+
+/// A file of a pack.
+struct Network {
+    module: Module,
+    path: PathBuf,
+    file: ModelFile,
+    outline: OnnxOutline,
+}
+
+/// The files that are to be opened. Each is read for that, and let go, since a pack may have hundreds of megabytes.
+fn chosen(
+    folder: &Path,
+    precision: Precision,
+    wanted: impl Fn(Module) -> bool,
+) -> Result<Vec<Network>, ModelError> {
+    let mut networks: Vec<Network> = Vec::new();
     for path in files(folder)? {
         let (bytes, file) = file::read_up_to(MAX_BYTES, &path, "ONNX")?;
         let outline = OnnxOutline::read(&path, &bytes).map_err(|error| of_pack(folder, error))?;
         let Some(module) = recognise(&outline).filter(|module| wanted(*module)) else {
             continue;
         };
-        if networks.iter().any(|network| network.module == module) {
-            continue;
+        let is_better = |other: &Network| {
+            outline.precision == precision && other.outline.precision != precision
+        };
+        match networks.iter().position(|own| own.module == module) {
+            Some(index) if !is_better(&networks[index]) => continue,
+            Some(index) => drop(networks.remove(index)),
+            None => {}
         }
-        networks.push(Opened {
+        networks.push(Network {
             module,
-            model: open(module, &path, bytes).map_err(|error| of_pack(folder, error))?,
-            range: range(module, &outline.first_nodes),
             path,
             file,
+            outline,
         });
     }
-    if networks.iter().any(|n| n.module == Module::Detection) {
-        return Ok(networks);
-    }
-    Err(unusable(folder, "none of its .onnx files is a detector"))
+    Ok(networks)
 }
 
 /// The ONNX files in a folder, by name.

@@ -23,8 +23,8 @@ use letterbox::Letterbox;
 /// What the side of an input is a multiple of, at least.
 pub const MULTIPLE: usize = 32;
 
-/// Side of the input that a network is tried with, px.
-const TRIAL: usize = 128;
+/// Side of the input that a network is tried with, px: a multiple of every stride.
+pub const TRIAL: usize = 128;
 
 /// Finds faces.
 pub struct Detector {

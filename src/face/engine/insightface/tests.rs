@@ -266,6 +266,35 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
 }
 
 #[test]
+fn tuning_that_contradicts_itself_is_an_error_on_a_gpu() {
+    let tuned = |tensorrt, deterministic| {
+        let tuning = CudaTuning {
+            tensorrt,
+            deterministic,
+            ..CudaTuning::default()
+        };
+        let placement = Placement::Cuda(Cuda {
+            index: 0,
+            max_vram: 0,
+            free_memory: 0,
+            fallback: true,
+            tuning,
+        });
+        let config = EngineConfig {
+            placement,
+            ..config(Settings::default())
+        };
+        InsightFace::new(Box::new(FakePack::of(&[Module::Detection])), &config).err()
+    };
+    for fits in [(false, false), (false, true), (true, false)] {
+        assert!(tuned(fits.0, fits.1).is_none());
+    }
+    let error = tuned(true, true).expect("they contradict one another");
+    assert!(matches!(error, EngineError::Config(_)), "{error}");
+    assert!(error.to_string().contains("`deterministic`"), "{error}");
+}
+
+#[test]
 fn networks_are_opened_anew_elsewhere() {
     let pack = FakePack::of(&[Module::Detection, Module::GenderAge]);
     let cuda = Placement::Cuda(Cuda {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{LandmarkDetector, MediaPipe, MeshParts, Parts};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
-use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::face::model::task::Bundle;
 use crate::face::model::{Model, ModelError, ModelFile, tflite};
 
@@ -91,7 +91,7 @@ impl Source {
         let options = SessionOptions {
             threads: self.threads,
             memory,
-            provider: Provider::Cpu,
+            ..SessionOptions::default()
         };
         let model = OnnxModel::from_bytes(&self.runtime, &part, &onnx, options)?;
         Ok(Box::new(model))

@@ -7,7 +7,7 @@ use std::path::Path;
 use ndarray::ArrayD;
 use prost::Message;
 
-use super::{Coverage, CudaProvider};
+use super::{Coverage, CudaProvider, InputExtents};
 use crate::face::device::Cuda;
 use crate::face::model::onnx::{OnnxModel, OnnxRuntime, Provider, SessionOptions};
 use crate::face::model::onnx_proto::{
@@ -42,7 +42,11 @@ const MEMORY_LIMIT: u64 = 256 << 20;
 pub fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
     let provider = CudaProvider {
         coverage: Coverage::Whole,
-        ..CudaProvider::new(cuda, MEMORY_LIMIT.min(cuda.max_vram))
+        ..CudaProvider::new(
+            cuda,
+            MEMORY_LIMIT.min(cuda.max_vram),
+            InputExtents::default(),
+        )
     };
     run_on(runtime, Provider::Cuda(provider))
 }
@@ -122,14 +126,19 @@ mod tests {
             eprintln!("SKIPPED: this ONNX Runtime has the CUDA provider");
             return;
         }
-        let cuda = Cuda {
-            index: 0,
-            max_vram: 1 << 30,
-            free_memory: 1 << 30,
-            fallback: true,
-            tuning: CudaTuning::default(),
-        };
-        let error = run(&runtime, &cuda).unwrap_err();
-        assert!(matches!(error, ModelError::Gpu { .. }), "{error}");
+        for tensorrt in [false, true] {
+            let cuda = Cuda {
+                index: 0,
+                max_vram: 1 << 30,
+                free_memory: 1 << 30,
+                fallback: true,
+                tuning: CudaTuning {
+                    tensorrt,
+                    ..CudaTuning::default()
+                },
+            };
+            let error = run(&runtime, &cuda).unwrap_err();
+            assert!(matches!(error, ModelError::Gpu { .. }), "{error}");
+        }
     }
 }

@@ -8,7 +8,7 @@ fn outline(input: &[Option<usize>], outputs: &[&[Option<usize>]]) -> OnnxOutline
     OnnxOutline {
         inputs: vec![spec(input)],
         outputs: outputs.iter().map(|shape| spec(shape)).collect(),
-        first_nodes: Vec::new(),
+        ..OnnxOutline::default()
     }
 }
 
@@ -101,7 +101,15 @@ fn opened(
     folder: &Path,
     wanted: impl Fn(Module) -> bool,
 ) -> Result<Vec<(Module, String)>, ModelError> {
-    let networks = open(folder, wanted, |_, path, bytes| {
+    opened_in(Precision::Single, folder, wanted)
+}
+
+fn opened_in(
+    precision: Precision,
+    folder: &Path,
+    wanted: impl Fn(Module) -> bool,
+) -> Result<Vec<(Module, String)>, ModelError> {
+    let networks = open(folder, precision, wanted, |_, path, bytes| {
         assert_eq!(std::fs::read(path).unwrap(), bytes);
         Ok(Box::new(Fake::new(&[], &[], |_| Vec::new())))
     })?;
@@ -138,6 +146,38 @@ fn the_first_network_of_each_wanted_task_is_opened() {
         found,
         wanted.map(|(module, name)| (module, name.to_owned()))
     );
+}
+
+#[test]
+fn of_two_precisions_the_one_that_was_asked_for_is_opened() {
+    let half = |mut network: OnnxOutline| {
+        network.precision = Precision::Half;
+        network.encode()
+    };
+    let folder = folder(&[
+        ("age_a_half.onnx", half(of_faces(96, 3))),
+        ("age_b.onnx", of_faces(96, 3).encode()),
+        ("age_c.onnx", of_faces(96, 3).encode()),
+        ("age_d_half.onnx", half(of_faces(96, 3))),
+        ("contour.onnx", of_faces(192, 212).encode()),
+        ("det.onnx", scrfd().encode()),
+        ("det_half.onnx", half(scrfd())),
+        ("embedding_half.onnx", half(of_faces(112, 512))),
+    ]);
+    for (precision, files) in [
+        (
+            Precision::Single,
+            ["age_b", "contour", "det", "embedding_half"],
+        ),
+        (
+            Precision::Half,
+            ["age_a_half", "contour", "det_half", "embedding_half"],
+        ),
+    ] {
+        let found = opened_in(precision, folder.path(), |_| true).unwrap();
+        let found: Vec<String> = found.into_iter().map(|(_, file)| file).collect();
+        assert_eq!(found, files.map(|name| format!("{name}.onnx")));
+    }
 }
 
 #[test]

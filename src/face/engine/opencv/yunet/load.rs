@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Detector, Yunet, rewrite};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
-use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::face::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::face::model::{ModelError, ModelFile, file};
 
 /// The published network.
@@ -40,7 +40,7 @@ impl Detector {
         let options = SessionOptions {
             threads: config.threads,
             memory: Memory::Pieces,
-            provider: Provider::Cpu,
+            ..SessionOptions::default()
         };
         let model = OnnxModel::from_bytes(&runtime, &path, &bytes, options)?;
         Ok((Self::new(Box::new(model), &path, config)?, file))
