@@ -186,7 +186,10 @@ impl Analyzer {
     fn heed_notices(&mut self) {
         for notice in self.engine.take_notices() {
             if let Notice::FellBackToCpu { .. } = notice {
-                Arc::make_mut(&mut self.source).place(&Placement::Cpu, notice.to_string());
+                let source = Arc::make_mut(&mut self.source);
+                source.place(&Placement::Cpu, notice.to_string());
+                // Of two networks for one task, the processor may run the other one.
+                source.models.clone_from(&self.engine.info().models);
             }
             self.notices.push(notice);
         }

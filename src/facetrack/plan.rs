@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::face::analyzer::{Analyzer, Tuning};
-use crate::face::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Placement, Request};
+use crate::face::device::{
+    self, Decision, DeviceChoice, Gate, LibrarySearch, MachineProbe, Placement, Request,
+};
 use crate::face::engine::opencv::haar::Search;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use crate::face::engine::{eos, insightface, openseeface};
@@ -85,7 +87,11 @@ impl Plan {
         let env = |variable: &str| env.get(variable);
         let (options, _) = settings.resolve(None, &env);
         let kind: EngineKind = options.get::<String>("engine").parse()?;
-        let (options, warnings) = settings.resolve(Some(kind.name()), &env);
+        let (options, mut warnings) = settings.resolve(Some(kind.name()), &env);
+        if kind == EngineKind::InsightFace && settings.explicit::<DeviceChoice>("device").is_none()
+        {
+            warnings.extend(Gate::warning(&env));
+        }
         let request = Request::of(settings, &options, &env);
         Ok((Self::of(kind, &options, request)?, warnings))
     }

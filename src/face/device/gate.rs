@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What the environment says about a GPU that nobody asked for by name.
 
+use super::DeviceChoice;
 use crate::face::engine::EngineKind;
-use crate::face::options::{kebab, parse_switch};
+use crate::face::options::{EnvWarning, kebab, parse_switch};
 
 /// Switches the GPU off for `device=auto`.
 const DISABLE: &str = "TRACKING_DISABLE_GPU";
@@ -66,6 +67,18 @@ impl Gate {
             return Self::closed(ENGINES, engines);
         }
         Self::Open
+    }
+
+    /// What of the variables is neither yes nor no where the gate stays open for it.
+    pub fn warning(lookup: &dyn Fn(&str) -> Option<String>) -> Option<EnvWarning> {
+        let value = lookup(DISABLE).filter(|value| !value.trim().is_empty())?;
+        parse_switch(&value).is_none().then(|| EnvWarning {
+            variable: DISABLE,
+            value,
+            reason: "not true or false".to_owned(),
+            option: "device",
+            used: DeviceChoice::Auto.nick().to_owned(),
+        })
     }
 
     fn closed(variable: &'static str, value: Option<String>) -> Self {

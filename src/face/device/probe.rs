@@ -52,9 +52,22 @@ mod runtime {
 
     const INSTALL: &str = "Install one for NVIDIA GPUs, such as by `pip install onnxruntime-gpu` into a Python environment, and set onnxruntime to the libonnxruntime.so in its onnxruntime/capi";
 
+    const SESSION: &str = "See that the driver is new enough for the CUDA of ONNX Runtime, and that nvidia-smi lists the GPU";
+
     fn load(request: &Request) -> Result<OnnxRuntime, Fault> {
         let candidates = locate::runtime(request.onnxruntime.as_deref());
-        OnnxRuntime::load(&candidates).map_err(|error| Fault::new(error.to_string(), INSTALL))
+        OnnxRuntime::load(&candidates).map_err(unloaded)
+    }
+
+    /// Its own remedy brings a runtime for processors.
+    fn unloaded(error: ModelError) -> Fault {
+        let reason = match error {
+            ModelError::Runtime { tried, reason } => {
+                format!("ONNX Runtime could not be loaded ({tried}): {reason}")
+            }
+            other => other.to_string(),
+        };
+        Fault::new(reason, INSTALL)
     }
 
     pub fn provider(request: &Request) -> Result<String, Fault> {
@@ -111,16 +124,57 @@ mod runtime {
     pub fn session(cuda: &Cuda, request: &Request) -> Result<(), Fault> {
         let runtime = load(request)?;
         let _permit = permit::turn();
-        trial::run(&runtime, cuda).map_err(|error| {
-            let reason = match error {
-                ModelError::Gpu { reason, .. } | ModelError::OutOfMemory { reason, .. } => reason,
-                other => other.to_string(),
+        trial::run(&runtime, cuda).map_err(|error| failed(cuda, error))
+    }
+
+    fn failed(cuda: &Cuda, error: ModelError) -> Fault {
+        let (reason, remedy) = match error {
+            ModelError::OutOfMemory { reason, .. } => (
+                reason,
+                "End other programs that use the GPU, or raise gpu-max-vram",
+            ),
+            ModelError::Gpu { reason, .. } => (reason, SESSION),
+            other => (other.to_string(), SESSION),
+        };
+        let index = cuda.index;
+        Fault::new(format!("no session runs on cuda:{index}: {reason}"), remedy)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use crate::face::device::CudaTuning;
+        use crate::face::model::cuda::failure;
+
+        #[test]
+        fn a_session_that_fails_is_mended_by_what_it_lacks() {
+            let cuda = Cuda {
+                index: 2,
+                max_vram: 1,
+                free_memory: 0,
+                fallback: true,
+                tuning: CudaTuning::default(),
             };
-            Fault::new(
-                format!("no session runs on cuda:{}: {reason}", cuda.index),
-                "See that the driver is new enough for the CUDA of ONNX Runtime, and that nvidia-smi lists the GPU",
-            )
-        })
+            for (reason, remedy) in [
+                ("CUDA failure 2: out of memory", "gpu-max-vram"),
+                ("CUDA failure 35: insufficient driver", "driver"),
+            ] {
+                let fault = failed(&cuda, failure("trial".to_owned(), reason.to_owned()));
+                assert_eq!(fault.reason, format!("no session runs on cuda:2: {reason}"));
+                assert!(fault.remedy.contains(remedy), "{fault:?}");
+            }
+        }
+
+        #[test]
+        fn a_runtime_that_does_not_load_has_one_remedy() {
+            let fault = unloaded(ModelError::Runtime {
+                tried: "tried a.so".to_owned(),
+                reason: "broken".to_owned(),
+            });
+            let told = "ONNX Runtime could not be loaded (tried a.so): broken";
+            assert_eq!(fault.reason, told);
+            assert_eq!(fault.remedy, INSTALL);
+        }
     }
 }
 

@@ -289,6 +289,7 @@ fn what_insightface_can_not_understand_warns() {
         ("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "nan", "jaw-open-scale"),
         ("STEP5_INSIGHTFACE_CTX_ID", "-2", "gpu-id"),
         ("STEP5_INSIGHTFACE_CTX_ID", "cuda:0", "gpu-id"),
+        ("TRACKING_DISABLE_GPU", "perhaps", "device"),
     ] {
         assert_warns("insightface", variable, value, option);
     }
@@ -416,6 +417,22 @@ fn the_environment_gates_the_gpu() {
     let number = [("STEP5_INSIGHTFACE_CTX_ID", "-1")];
     let set = [engine, ("gpu-id", Value::Int(-1))];
     assert_eq!(gate(&set, &number), Gate::Open, "the property beats it");
+}
+
+#[test]
+fn a_variable_that_nobody_asks_warns_of_nothing() {
+    let env = Environment([("TRACKING_DISABLE_GPU", "perhaps".to_owned())].into());
+    for set in [
+        &[("engine", "scripted")][..],
+        &[("engine", "insightface"), ("device", "auto")],
+    ] {
+        let mut settings = Settings::new(FACETRACK);
+        for (name, value) in set {
+            settings.set(name, Some(text(value)));
+        }
+        let (_, warnings) = Plan::new(&settings, &env).unwrap();
+        assert_eq!(warnings, [], "{set:?}");
+    }
 }
 
 #[test]

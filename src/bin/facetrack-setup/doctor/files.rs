@@ -32,7 +32,7 @@ pub fn runtime() -> Section {
             library.display()
         )),
     };
-    Section::new("ONNX Runtime", vec![found, cuda_provider(&library)])
+    Section::new("ONNX Runtime", vec![found])
 }
 
 /// Every model of the manifest, and whose licence not everybody can follow.
@@ -95,13 +95,4 @@ fn fetch(file: &KnownFile) -> String {
         true => file.command(),
         false => format!("facetrack-setup fetch {}", file.name),
     }
-}
-
-fn cuda_provider(library: &Path) -> Finding {
-    let provider = library.with_file_name("libonnxruntime_providers_cuda.so");
-    Finding::note(if provider.is_file() {
-        format!("CUDA provider: {}", provider.display())
-    } else {
-        "CUDA provider: none beside the library (nothing in this version uses it)".to_owned()
-    })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::pack::{self, Opened, Pack};
 use super::resilient::Resilient;
-use super::{InsightFace, Module, placed, rewrite};
+use super::{InsightFace, Module, placed, rewrite, scrfd};
 use crate::face::device::{Need, Placement};
 use crate::face::engine::{EngineConfig, EngineError};
 use crate::face::locate;
@@ -47,7 +47,7 @@ fn need(folder: &Path, config: &EngineConfig) -> Result<Need, ModelError> {
         .iter()
         .map(|file| file.metadata().map_or(0, |m| m.len()));
     Ok(Need {
-        det_size: config.insightface.det_size,
+        det_size: scrfd::wanted_side(config),
         weights: sizes.sum(),
         others: files.len().saturating_sub(1),
     })

@@ -17,7 +17,7 @@ pub trait Movable: Engine {
     /// Side of the detector's input, px.
     fn det_size(&self) -> usize;
 
-    /// Gives the detector another input from the next frame on.
+    /// Gives the detector another input from the next frame on, if it can have one.
     fn set_det_size(&mut self, side: usize);
 
     /// Runs each network once, on nothing.
@@ -88,31 +88,49 @@ impl<E: Movable> Resilient<E> {
     ) -> Result<Self, EngineError> {
         let (mut claim, det_size, max_vram) = claim(cuda, wanted)?;
         let permit = claim.turn();
-        let mut engine = open(&Placement::Cuda(Cuda {
+        let engine = open(&Placement::Cuda(Cuda {
             max_vram,
             ..cuda.clone()
         }))?;
-        let mut notices = Vec::new();
-        if det_size < wanted.det_size {
-            engine.set_det_size(det_size);
-            notices.push(Notice::DetectionSizeReduced {
-                det_size,
-                reason: too_little(cuda, wanted),
-            });
-        }
-        for _ in 0..cuda.tuning.warm_up_runs {
-            engine.warm_up()?;
-        }
         drop(permit);
-        Ok(Self {
+        let mut resilient = Self {
             engine,
             gpu: Some(OnGpu {
                 claim,
                 fallback: cuda.fallback,
                 is_reduced: false,
             }),
-            notices,
-        })
+            notices: Vec::new(),
+        };
+        if det_size < wanted.det_size {
+            resilient.reduce(det_size, || too_little(cuda, wanted));
+        }
+        resilient.warm_up(cuda.tuning.warm_up_runs)?;
+        Ok(resilient)
+    }
+
+    /// Runs before the first frame, while they are made on the GPU: what the estimate of its memory did not see shows here.
+    fn warm_up(&mut self, runs: usize) -> Result<(), EngineError> {
+        for _ in 0..runs {
+            if self.gpu.is_none() {
+                break;
+            }
+            self.run(E::warm_up)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the detector's input smaller, and says so; whether that was possible.
+    fn reduce(&mut self, det_size: usize, reason: impl FnOnce() -> String) -> bool {
+        let before = self.engine.det_size();
+        self.engine.set_det_size(det_size);
+        let det_size = self.engine.det_size();
+        if det_size < before {
+            let reason = reason();
+            self.notices
+                .push(Notice::DetectionSizeReduced { det_size, reason });
+        }
+        det_size < before
     }
 
     /// Side of the detector's input, px.
@@ -150,10 +168,7 @@ impl<E: Movable> Resilient<E> {
         let is_first = !mem::replace(&mut gpu.is_reduced, true);
         let half = halved_det_size(self.engine.det_size())
             .filter(|_| is_first && is_out_of_memory(&error));
-        if let Some(det_size) = half {
-            self.engine.set_det_size(det_size);
-            self.notices
-                .push(Notice::DetectionSizeReduced { det_size, reason });
+        if half.is_some_and(|half| self.reduce(half, || reason.clone())) {
             return Ok(());
         }
         self.engine.reopen(&Placement::Cpu)?;

@@ -34,9 +34,10 @@ pub struct Detector {
     heads: Heads,
     /// Width and height of the input of a network that takes no other.
     fixed: Option<[usize; 2]>,
-    /// Side of the square that a frame is fitted into, px.
+    /// Side of the square that a frame is fitted into, px; the network may have another.
     side: usize,
-    max_width: usize,
+    /// Greatest side, px.
+    limit: usize,
     max_iou: f32,
     max_faces: usize,
     /// The last frame's input.
@@ -62,11 +63,7 @@ impl Detector {
             heads,
             fixed,
             side: config.insightface.det_size,
-            max_width: match config.detect_max_width {
-                None => MAX_WIDTH,
-                Some(0) => usize::MAX,
-                Some(width) => width,
-            },
+            limit: limit(config),
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
             input: ArrayD::zeros(IxDyn(&[])),
@@ -81,9 +78,10 @@ impl Detector {
         self.heads.key_points()
     }
 
-    /// Side of the square that frames are fitted into, px.
+    /// Side of the square that frames are fitted into, px, the longer one of a network that takes another input alone.
     pub fn side(&self) -> usize {
-        self.side
+        let [width, height] = self.input_size();
+        width.max(height)
     }
 
     /// Fits frames into another square from the next one on; a network that takes one size alone keeps it.
@@ -135,8 +133,7 @@ impl Detector {
     /// Width and height of the input: the whole square, though much of it can be black. What is left out of it would move
     /// boxes by half a pixel, and by that the age by years.
     fn input_size(&self) -> [usize; 2] {
-        let limit = self.max_width.max(MULTIPLE) / MULTIPLE * MULTIPLE;
-        let side = self.side.min(limit);
+        let side = self.side.min(self.limit);
         let square = [side.next_multiple_of(self.heads.multiple()); 2];
         self.fixed.unwrap_or(square)
     }
@@ -167,6 +164,22 @@ impl Detector {
             }
         })
     }
+}
+
+/// Side of the square that frames are to be fitted into, px, whatever network there is.
+#[cfg(feature = "onnx")]
+pub fn wanted_side(config: &EngineConfig) -> usize {
+    config.insightface.det_size.min(limit(config))
+}
+
+/// Greatest side of an input, px.
+fn limit(config: &EngineConfig) -> usize {
+    let width = match config.detect_max_width {
+        None => MAX_WIDTH,
+        Some(0) => usize::MAX,
+        Some(width) => width,
+    };
+    width.max(MULTIPLE) / MULTIPLE * MULTIPLE
 }
 
 /// Width and height of the input, `None` where it may be any; nothing for a network of something else than an image.

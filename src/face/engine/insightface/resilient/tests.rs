@@ -46,6 +46,7 @@ struct Fake {
     script: Arc<Mutex<Vec<Run>>>,
     diary: Diary,
     can_move: bool,
+    can_shrink: bool,
 }
 
 impl Fake {
@@ -83,7 +84,9 @@ impl Movable for Fake {
     }
 
     fn set_det_size(&mut self, side: usize) {
-        self.det_size = side;
+        if self.can_shrink {
+            self.det_size = side;
+        }
     }
 
     fn warm_up(&mut self) -> Result<(), EngineError> {
@@ -108,6 +111,7 @@ struct World {
     diary: Diary,
     opens_on_gpu: bool,
     can_move: bool,
+    can_shrink: bool,
     placements: Rc<RefCell<Vec<Placement>>>,
 }
 
@@ -129,6 +133,7 @@ impl World {
             diary: Diary::default(),
             opens_on_gpu: true,
             can_move: true,
+            can_shrink: true,
             placements: Rc::default(),
         }
     }
@@ -150,6 +155,7 @@ impl World {
             script: self.script.clone(),
             diary: self.diary.clone(),
             can_move: self.can_move,
+            can_shrink: self.can_shrink,
         })
     }
 
@@ -278,6 +284,22 @@ fn a_size_that_is_too_small_to_halve_ends_on_the_processor() {
 }
 
 #[test]
+fn a_detector_of_one_size_ends_on_the_processor_and_is_said_to_be_no_smaller() {
+    let mut world = World::new(814, &[Run::OutOfMemory]);
+    world.can_shrink = false;
+    let mut engine = world.load().unwrap();
+    look(&mut engine).unwrap();
+    assert_eq!(engine.take_notices(), [fell_back(Run::OutOfMemory)]);
+    assert_eq!(world.diary(), ["frame cuda:814 640", "frame cpu 640"]);
+    drop(engine);
+
+    world.cuda.free_memory = 1024 * MIB;
+    let mut engine = world.load().unwrap();
+    assert_eq!(engine.det_size(), 640);
+    assert_eq!(engine.take_notices(), []);
+}
+
+#[test]
 fn what_can_not_fall_back_says_why() {
     let mut world = World::new(807, &[Run::Illegal]);
     world.can_move = false;
@@ -312,12 +334,35 @@ fn warm_up_runs_are_made_on_the_gpu_alone() {
 }
 
 #[test]
-fn a_warm_up_that_fails_ends_on_the_processor() {
+fn memory_that_runs_out_in_a_warm_up_halves_the_size_then_ends_on_the_processor() {
     let mut world = World::new(810, &[Run::Faces, Run::OutOfMemory]);
     world.cuda.tuning.warm_up_runs = 3;
     let mut engine = world.load().unwrap();
-    assert_eq!(engine.take_notices(), [fell_back(Run::OutOfMemory)]);
-    assert_eq!(world.diary(), ["warm-up cuda:810 640"; 2]);
+    assert_eq!(engine.take_notices(), [reduced(320)]);
+    let [large, small] = ["warm-up cuda:810 640", "warm-up cuda:810 320"];
+    assert_eq!(world.diary(), [large, large, small, small]);
+    drop(engine);
+
+    world.script.lock().unwrap().extend([Run::OutOfMemory; 2]);
+    world.diary.lock().unwrap().clear();
+    let mut engine = world.load().unwrap();
+    let notices = [reduced(320), fell_back(Run::OutOfMemory)];
+    assert_eq!(engine.take_notices(), notices);
+    assert_eq!(world.diary(), [large, small, "warm-up cpu 640"]);
+    drop(engine);
+
+    let world = world.without_fallback();
+    world.script.lock().unwrap().push(Run::OutOfMemory);
+    assert!(world.load().is_err());
+}
+
+#[test]
+fn another_failure_in_a_warm_up_ends_on_the_processor() {
+    let mut world = World::new(815, &[Run::Illegal]);
+    world.cuda.tuning.warm_up_runs = 3;
+    let mut engine = world.load().unwrap();
+    assert_eq!(engine.take_notices(), [fell_back(Run::Illegal)]);
+    assert_eq!(world.diary(), ["warm-up cuda:815 640", "warm-up cpu 640"]);
 }
 
 #[test]

@@ -97,6 +97,42 @@ fn frames_are_seen_in_a_square_of_the_size_that_was_asked_for() {
 }
 
 #[test]
+fn the_side_is_that_of_the_input() {
+    for (input, width, side) in [
+        (ANY, None, 640),
+        (ANY, Some(400), 384),
+        ([None, Some(3), Some(480), Some(320)], None, 480),
+    ] {
+        let config = EngineConfig {
+            detect_max_width: width,
+            ..config(640)
+        };
+        let (mut detector, _) = detector(scrfd(input, Vec::new()), &config);
+        assert_eq!(detector.side(), side);
+        detector.set_side(160);
+        let smaller = if input == ANY { 160 } else { side };
+        assert_eq!(detector.side(), smaller);
+    }
+}
+
+#[test]
+#[cfg(feature = "onnx")]
+fn a_narrow_detector_is_counted_on_as_what_it_is() {
+    for (width, side) in [
+        (None, 1280),
+        (Some(0), 2048),
+        (Some(400), 384),
+        (Some(1), 32),
+    ] {
+        let config = EngineConfig {
+            detect_max_width: width,
+            ..config(2048)
+        };
+        assert_eq!(wanted_side(&config), side, "{width:?}");
+    }
+}
+
+#[test]
 fn the_size_can_be_changed_between_frames() {
     let (mut detector, runs) = detector(scrfd(ANY, Vec::new()), &config(640));
     for side in [640, 320] {
