@@ -182,11 +182,13 @@ impl Analyzer {
         std::mem::take(&mut self.notices)
     }
 
-    /// Reports say where the engine runs from then on.
+    /// Reports say where the engine runs from then on, and with which files: a pack may have others for a GPU.
     fn heed_notices(&mut self) {
         for notice in self.engine.take_notices() {
             if let Notice::FellBackToCpu { .. } = notice {
-                Arc::make_mut(&mut self.source).place(&Placement::Cpu, notice.to_string());
+                let source = Arc::make_mut(&mut self.source);
+                source.place(&Placement::Cpu, notice.to_string());
+                source.models.clone_from(&self.engine.info().models);
             }
             self.notices.push(notice);
         }

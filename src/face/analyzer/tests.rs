@@ -4,6 +4,7 @@ use super::*;
 use crate::face::engine::scripted::Scripted;
 use crate::face::engine::{EngineConfig, RunningMode};
 use crate::face::image::ImageView;
+use crate::face::model::ModelFile;
 
 const WIDTH: usize = 200;
 const HEIGHT: usize = 100;
@@ -195,10 +196,17 @@ fn every_frame_is_counted() {
 #[test]
 fn reports_say_where_the_engine_runs_from_the_frame_on_in_which_it_left_the_gpu() {
     let mut bench = Bench::new("face; reduce at=2; fall-back at=3", Tuning::default());
-    Arc::make_mut(&mut bench.analyzer.source).device = "cuda:0".to_owned();
+    let source = Arc::make_mut(&mut bench.analyzer.source);
+    source.device = "cuda:0".to_owned();
+    source.models.push(ModelFile {
+        name: "for a GPU.onnx".to_owned(),
+        sha256: "00".repeat(32),
+    });
     let reports = bench.reports(4);
     let devices: Vec<_> = reports.iter().map(|r| r.source.device.as_str()).collect();
     assert_eq!(devices, ["cuda:0", "cuda:0", "cpu", "cpu"]);
+    let models: Vec<_> = reports.iter().map(|r| r.source.models.len()).collect();
+    assert_eq!(models, [1, 1, 0, 0], "those that the engine then has");
     assert_eq!(ids(&reports), [[1], [1], [1], [1]], "no frame is lost");
     let source = &reports[2].source;
     assert_eq!(source.execution_provider, "CPUExecutionProvider");

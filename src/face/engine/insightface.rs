@@ -159,6 +159,7 @@ impl InsightFace {
         let networks = Networks::open(&*self.pack, &self.config, placement)?;
         self.detector = networks.detector;
         self.measures = networks.measures;
+        self.info.models = networks.files;
         Ok(())
     }
 

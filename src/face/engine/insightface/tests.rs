@@ -49,7 +49,11 @@ impl Pack for FakePack {
     fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
         self.opened.lock().unwrap().push(placement.clone());
         let modules = self.modules.iter();
-        Ok(modules.map(|m| self.network(*m).opened(*m)).collect())
+        let mut networks: Vec<Opened> = modules.map(|m| self.network(*m).opened(*m)).collect();
+        for network in &mut networks {
+            network.file.name.push_str(&placement.device());
+        }
+        Ok(networks)
     }
 
     fn unusable(&self, reason: &str) -> ModelError {
@@ -325,6 +329,8 @@ fn networks_are_opened_anew_elsewhere() {
     engine.reopen(&Placement::Cpu).unwrap();
     assert_eq!(*pack.opened.lock().unwrap(), [cuda, Placement::Cpu]);
     assert_eq!(engine.det_size(), 128, "as the settings have it");
+    let names = engine.info().models.iter().map(|file| &*file.name);
+    assert!(names.eq(["detection.onnxcpu", "genderage.onnxcpu"]));
     assert!(find(&mut engine).attributes.is_some());
     assert_eq!(last_run(1), [1, 3, 128, 128]);
 }
