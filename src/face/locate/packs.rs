@@ -2,7 +2,7 @@
 //! Where packs of InsightFace's networks are looked for.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf, is_separator};
 
 use super::{SYSTEM_MODELS_DIR, Surroundings, listed};
 use crate::face::model::ModelError;
@@ -31,9 +31,7 @@ impl Surroundings {
     ) -> Result<PathBuf, ModelError> {
         let folders = self.pack_folders(models_dir);
         let (names, found) = match explicit {
-            Some(path) if path.components().count() > 1 || path.is_absolute() => {
-                return existing(path);
-            }
+            Some(path) if !is_name(path) => return existing(path),
             Some(name) => (name.display().to_string(), pack_in(&folders, name)),
             None => (
                 [&PACKS[..], &[PACK_FAMILY]].concat().join(", "),
@@ -65,6 +63,12 @@ impl Surroundings {
         .flatten()
         .collect()
     }
+}
+
+/// Whether `model` is a word, which stands for a pack wherever it is, and no path.
+fn is_name(model: &Path) -> bool {
+    let has_separator = model.to_string_lossy().contains(is_separator);
+    !has_separator && matches!(model.components().next(), Some(Component::Normal(_)))
 }
 
 /// The folder that a property names, if it is there.
@@ -155,6 +159,18 @@ mod tests {
         let file = touch(folder.join("det.onnx"));
         assert_eq!(find(&folder).unwrap(), folder);
         assert!(find(&file).is_err(), "a file is no pack");
+        // What is no word is a path, though it be of one part.
+        for path in [".", "..", "buffalo_l/"] {
+            let around = Surroundings {
+                models_dir: Some(root.path().join("own/models")),
+                ..Default::default()
+            };
+            touch(root.path().join("own/models/det.onnx"));
+            touch(root.path().join("own/models/buffalo_l/det.onnx"));
+            let found = around.pack(Some(Path::new(path)), None).ok();
+            let there = Path::new(path).is_dir().then(|| PathBuf::from(path));
+            assert_eq!(found, there);
+        }
         let error = find(Path::new("buffalo_l")).unwrap_err().to_string();
         assert!(
             error.contains("buffalo_l") && error.contains("/usr/share"),

@@ -37,11 +37,12 @@ pub struct Answer {
 }
 
 impl FaceNetwork {
-    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is run once, on as many faces as it can take at once
-    /// up to 2, so that one that can't run is found out here.
+    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is tried on nothing, so that one that can't run is found
+    /// out here, and one that can on a single face alone, whatever its file says.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run.
+    /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run, or what it yields is no
+    /// number.
     pub fn new(opened: Opened) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some([most, side, values]) = sizes else {
@@ -65,9 +66,21 @@ impl FaceNetwork {
             most,
             input: Vec::new(),
         };
-        network.input = vec![0.0; most.min(2) * network.face_len()];
-        network.run_once(most.min(2))?;
+        network.try_out()?;
         Ok(network)
+    }
+
+    fn try_out(&mut self) -> Result<(), ModelError> {
+        let faces = self.most.min(2);
+        self.input = vec![0.0; faces * self.face_len()];
+        let output = match self.run_once(faces) {
+            Err(ModelError::Run { .. } | ModelError::Gpu { .. }) if faces > 1 => {
+                self.most = 1;
+                self.run_once(1)?
+            }
+            output => output?,
+        };
+        pack::check_numbers(&self.path, &[output])
     }
 
     /// Width and height of the input, px.
@@ -80,8 +93,8 @@ impl FaceNetwork {
         self.values
     }
 
-    /// What the network says of each of `regions` of `image`: in one run, but for crowds, and for a network whose file
-    /// takes one face. No answer for a region that is `None` or out of reach, and none with values that are no numbers.
+    /// What the network says of each of `regions` of `image`: in one run, but for crowds, and for a network that takes one
+    /// face. No answer for a region that is `None` or out of reach, and none with values that are no numbers.
     ///
     /// # Errors
     /// [`ModelError::Run`].

@@ -34,9 +34,12 @@ impl Networks {
         let mut files = Vec::new();
         for opened in pack.open(placement)? {
             files.push(opened.file.clone());
+            let of_pack = |error| of_pack(pack, error);
             match opened.module {
-                Module::Detection => detector = Some(Detector::new(opened, config)?),
-                _ => measures.add(opened)?,
+                Module::Detection => {
+                    detector = Some(Detector::new(opened, config).map_err(of_pack)?);
+                }
+                _ => measures.add(opened).map_err(of_pack)?,
             }
         }
         let Some(detector) = detector else {
@@ -47,10 +50,31 @@ impl Networks {
                 "the embedding is wanted and it has no recognition network: unset `embedding`",
             ));
         }
+        if config.insightface.embedding && detector.key_points() == 0 {
+            return Err(pack.unusable(
+                "the embedding is wanted and its detector finds no key points, by which faces are aligned: unset `embedding`",
+            ));
+        }
         Ok(Self {
             detector,
             measures,
             files,
         })
+    }
+}
+
+/// A network with other tensors came with its pack, which is what has to be another one.
+fn of_pack(pack: &dyn Pack, error: ModelError) -> ModelError {
+    match error {
+        ModelError::Tensors {
+            path,
+            expected,
+            actual,
+            ..
+        } => pack.unusable(&format!(
+            "{} has other tensors than {expected}: {actual}",
+            path.display()
+        )),
+        error => error,
     }
 }

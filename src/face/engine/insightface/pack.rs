@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ndarray::ArrayD;
+
 use super::Module;
 use crate::face::device::Placement;
 use crate::face::manifest;
@@ -192,6 +194,17 @@ pub(super) fn values(output: &TensorSpec) -> Option<usize> {
     match output.shape[..] {
         [_, values] => values,
         _ => None,
+    }
+}
+
+/// Refuses a network that yields `outputs` for nothing, which are to be numbers: it would measure nothing, and not say so.
+pub(super) fn check_numbers(path: &Path, outputs: &[ArrayD<f32>]) -> Result<(), ModelError> {
+    match outputs.iter().flatten().all(|value| value.is_finite()) {
+        true => Ok(()),
+        false => Err(ModelError::Run {
+            model: path.display().to_string(),
+            reason: "it yields values that are no numbers".to_owned(),
+        }),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use ndarray::{ArrayD, IxDyn};
 
 use super::MAX_WIDTH;
-use super::pack::Opened;
+use super::pack::{self, Opened};
 use crate::face::engine::EngineConfig;
 use crate::face::geometry::Rect;
 use crate::face::image::ImageView;
@@ -45,10 +45,11 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// The detector that runs `opened`, which is run once.
+    /// The detector that runs `opened`, which is run once, on nothing.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run.
+    /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or what it yields is no
+    /// number.
     pub fn new(opened: Opened, config: &EngineConfig) -> Result<Self, ModelError> {
         let heads = Heads::of(opened.model.outputs().len());
         let size = input_size(&*opened.model);
@@ -69,7 +70,9 @@ impl Detector {
             input: ArrayD::zeros(IxDyn(&[])),
         };
         detector.resize(fixed.unwrap_or([TRIAL; 2]));
-        detector.run(1.0)?;
+        let outputs = detector.forward()?;
+        detector.decode(&outputs, 1.0)?;
+        pack::check_numbers(&detector.path, &outputs)?;
         Ok(detector)
     }
 
@@ -120,7 +123,8 @@ impl Detector {
                 reason: reason.to_string(),
             })?;
         letterbox.blacken(input, self.range.min[0]);
-        let found = self.run(least_score)?;
+        let outputs = self.forward()?;
+        let found = self.decode(&outputs, least_score)?;
         let found = found.into_iter().map(|found| letterbox.to_frame(found));
         let mut faces = nms::hard(found.collect(), self.max_iou, with_last_pixels);
         if faces.len() > self.max_faces {
@@ -146,14 +150,22 @@ impl Detector {
         }
     }
 
-    /// Runs the network on its input; faces are in pixels of the input.
-    fn run(&mut self, least_score: f32) -> Result<Vec<Detection>, ModelError> {
-        let outputs = self.model.run(&[self.input.view()])?;
+    /// Runs the network on its input.
+    fn forward(&mut self) -> Result<Vec<ArrayD<f32>>, ModelError> {
+        self.model.run(&[self.input.view()])
+    }
+
+    /// What the network's outputs say, in pixels of its input.
+    fn decode(
+        &self,
+        outputs: &[ArrayD<f32>],
+        least_score: f32,
+    ) -> Result<Vec<Detection>, ModelError> {
         let input = match *self.input.shape() {
             [_, _, height, width] => [width, height],
             _ => [0, 0],
         };
-        let found = self.heads.decode(&outputs, input, least_score);
+        let found = self.heads.decode(outputs, input, least_score);
         found.ok_or_else(|| {
             let shapes: Vec<&[usize]> = outputs.iter().map(ArrayD::shape).collect();
             ModelError::Tensors {

@@ -49,7 +49,11 @@ impl Pack for FakePack {
     fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
         self.opened.lock().unwrap().push(placement.clone());
         let modules = self.modules.iter();
-        Ok(modules.map(|m| self.network(*m).opened(*m)).collect())
+        let mut networks: Vec<Opened> = modules.map(|m| self.network(*m).opened(*m)).collect();
+        for network in &mut networks {
+            network.file.name.push_str(&placement.device());
+        }
+        Ok(networks)
     }
 
     fn unusable(&self, reason: &str) -> ModelError {
@@ -265,6 +269,73 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
     }
 }
 
+/// Makes networks.
+type Maker = fn() -> Vec<Opened>;
+
+/// A pack of these networks.
+struct PackOf(Maker);
+
+impl Pack for PackOf {
+    fn open(&self, _: &Placement) -> Result<Vec<Opened>, ModelError> {
+        Ok((self.0)())
+    }
+
+    fn unusable(&self, reason: &str) -> ModelError {
+        pack::unusable("a pack".as_ref(), reason)
+    }
+}
+
+/// Sees no face, and would not know its key points.
+fn detector_without_points() -> Opened {
+    let output: &[_] = &[None, None, None];
+    let detector = Fake::new(&[None, Some(3), None, None], &[output; 6], |input| {
+        let cells = |stride| (input.shape()[2] / stride) * (input.shape()[3] / stride);
+        let levels = [1, 4]
+            .into_iter()
+            .flat_map(|values| [8, 16, 32].map(|stride| [1, 2 * cells(stride), values]));
+        levels.map(|shape| ArrayD::zeros(IxDyn(&shape))).collect()
+    });
+    detector.opened(Module::Detection)
+}
+
+#[test]
+fn networks_that_can_not_be_used_are_told_with_what_fetches_others() {
+    use Module::*;
+    fn of_112(module: Module) -> Opened {
+        Fake::of_faces(None, 112, 4, |_| vec![1.0; 4]).opened(module)
+    }
+    fn of_four() -> Opened {
+        Fake::of_faces(Some(4), 96, 3, |_| vec![0.0; 3]).opened(GenderAge)
+    }
+    let cases: [(Maker, Settings, &str); 3] = [
+        (
+            || vec![detector_without_points(), of_112(Recognition)],
+            with_embedding(),
+            "no key points",
+        ),
+        (
+            || vec![detector().opened(Detection), of_four()],
+            Settings::default(),
+            "fake.onnx has other tensors",
+        ),
+        (
+            || vec![of_112(Detection)],
+            Settings::default(),
+            "fake.onnx has other tensors",
+        ),
+    ];
+    for (networks, settings, part) in cases {
+        let error = InsightFace::new(Box::new(PackOf(networks)), &config(settings)).err();
+        let error = error.expect("unusable").to_string();
+        for part in [part, "a pack", "`facetrack-setup fetch insightface`"] {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+    let pack = PackOf(|| vec![detector_without_points()]);
+    let engine = InsightFace::new(Box::new(pack), &config(Settings::default())).unwrap();
+    assert_eq!(engine.info().key_points, 0);
+}
+
 #[test]
 fn tuning_that_contradicts_itself_is_an_error_on_a_gpu() {
     let tuned = |tensorrt, deterministic| {
@@ -325,6 +396,8 @@ fn networks_are_opened_anew_elsewhere() {
     engine.reopen(&Placement::Cpu).unwrap();
     assert_eq!(*pack.opened.lock().unwrap(), [cuda, Placement::Cpu]);
     assert_eq!(engine.det_size(), 128, "as the settings have it");
+    let names = engine.info().models.iter().map(|file| &*file.name);
+    assert!(names.eq(["detection.onnxcpu", "genderage.onnxcpu"]));
     assert!(find(&mut engine).attributes.is_some());
     assert_eq!(last_run(1), [1, 3, 128, 128]);
 }

@@ -62,6 +62,25 @@ fn all_faces_are_seen_in_one_run_and_alone_where_the_file_wants_it() {
 }
 
 #[test]
+fn a_network_that_takes_one_face_and_does_not_say_so_sees_each_alone() {
+    let pixels = image();
+    let image = ImageView::rgb(64, 32, &pixels).unwrap();
+    let input = [None, Some(3), Some(SIDE), Some(SIDE)];
+    // Of several faces it speaks of the first alone.
+    let fake = Fake::new(&input, &[&[Some(1), Some(1)]], |input| {
+        vec![ArrayD::from_elem(vec![1, 1], input[[0, 0, 0, 0]])]
+    });
+    let runs = fake.runs.clone();
+    let mut network = FaceNetwork::new(fake.opened(Module::GenderAge)).unwrap();
+    runs.lock().unwrap().clear();
+    let answers = network.run(&image, &[square(5.0, 6.0), square(20.0, 1.0)]);
+    let wanted = [Some(vec![5.0]), Some(vec![20.0])];
+    assert_eq!(values(&answers.unwrap()), wanted);
+    let faces: Vec<usize> = runs.lock().unwrap().iter().map(|shape| shape[0]).collect();
+    assert_eq!(faces, [1, 1]);
+}
+
+#[test]
 fn a_crowd_takes_several_runs() {
     let pixels = image();
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
@@ -129,17 +148,17 @@ fn networks_with_other_tensors_are_refused() {
         assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
         assert!(error.to_string().contains("fake.onnx"), "{error}");
     }
-    // It says it yields two values for each face, and yields one, for one face, or nothing.
-    for yielded in [Some(vec![2, 1]), Some(vec![1, 2]), None] {
-        let fake = Fake::new(&any, &[row], move |_| {
-            yielded
-                .iter()
-                .map(|shape| ArrayD::zeros(&shape[..]))
-                .collect()
-        });
+    // It says it yields two values for each face, and yields one, nothing, or what is no number.
+    for yielded in [
+        Some(ArrayD::zeros(vec![2, 1])),
+        None,
+        Some(ArrayD::from_elem(vec![2, 2], f32::NAN)),
+    ] {
+        let fake = Fake::new(&any, &[row], move |_| yielded.iter().cloned().collect());
         let error = FaceNetwork::new(fake.opened(Module::GenderAge)).err();
-        let error = error.expect("another shape");
+        let error = error.expect("another output");
         assert!(matches!(error, ModelError::Run { .. }), "{error}");
+        assert!(error.to_string().contains("fake.onnx"), "{error}");
     }
 }
 

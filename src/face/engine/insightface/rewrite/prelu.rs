@@ -7,7 +7,7 @@
 
 use crate::face::model::onnx_file::{Floats, Node, OnnxFile};
 
-/// Replaces every PRelu of images whose slopes are constants.
+/// Replaces every PRelu of images whose slopes are constants, one for each channel.
 pub fn split(file: &mut OnnxFile) {
     let nodes: Vec<(Node, Vec<f32>)> = file
         .nodes()
@@ -35,7 +35,9 @@ fn slopes(file: &OnnxFile, node: &Node) -> Option<Vec<f32>> {
         return None;
     }
     let Floats { dims, values } = file.floats(node.input.get(1)?).ok()?;
-    matches!(dims[..], [_, 1, 1] | [1, _, 1, 1]).then_some(values)
+    // A single one is for all channels, however many there are.
+    let is_of_channels = matches!(dims[..], [_, 1, 1] | [1, _, 1, 1]) && values.len() > 1;
+    is_of_channels.then_some(values)
 }
 
 /// The convolution that multiplies the channels of `input` by `factors`.

@@ -35,7 +35,13 @@ fn convolution(input: &str, weights: &str, output: &str) -> Node {
 #[test]
 fn slopes_of_images_become_two_convolutions() {
     let prelu = || Node::new("PRelu", &["x", "slopes"], "y");
-    for (dims, is_split) in [(&[4, 1, 1][..], true), (&[1, 4, 1, 1], true), (&[4], false)] {
+    for (dims, is_split) in [
+        (&[4, 1, 1][..], true),
+        (&[1, 4, 1, 1], true),
+        (&[4], false),
+        (&[1, 1, 1], false),
+        (&[1, 1, 1, 1], false),
+    ] {
         let mut file = file(vec![prelu()], &[("slopes", dims)]);
         prelu::split(&mut file);
         if !is_split {

@@ -207,6 +207,26 @@ fn of_too_many_faces_the_large_and_central_ones_are_left() {
 }
 
 #[test]
+fn a_network_that_yields_no_numbers_is_refused() {
+    let shapes = [1, 4, 10].map(|values| [8, 16, 32].map(|stride| (values, TRIAL / stride)));
+    for broken in 0..9 {
+        let output: &[_] = &[None, None, None];
+        let fake = Fake::new(&ANY, &[output; 9], move |_| {
+            let shapes = shapes.as_flattened().iter().enumerate();
+            let outputs = shapes.map(|(index, (values, cells))| {
+                let value = if index == broken { f32::NAN } else { 0.0 };
+                ArrayD::from_elem(vec![1, 2 * cells * cells, *values], value)
+            });
+            outputs.collect()
+        });
+        let error = Detector::new(fake.opened(Module::Detection), &config(640)).err();
+        let error = error.expect("no faces would ever be found");
+        assert!(matches!(error, ModelError::Run { .. }), "{error}");
+        assert!(error.to_string().contains("fake.onnx"), "{error}");
+    }
+}
+
+#[test]
 fn networks_that_are_no_scrfd_are_refused() {
     let output: &[_] = &[None, None, None];
     for (input, outputs) in [
