@@ -8,6 +8,7 @@
 
 pub mod analyzer;
 pub mod blendshape;
+pub mod budget;
 pub mod device;
 pub mod engine;
 pub mod geometry;
@@ -16,6 +17,7 @@ pub mod locate;
 pub mod manifest;
 pub mod model;
 pub mod morphable;
+pub mod motion;
 pub mod nms;
 pub mod observation;
 pub mod options;

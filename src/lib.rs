@@ -5,7 +5,12 @@
 //! GStreamer. The other modules, present with the feature `gst`, wrap it into elements.
 
 pub mod face;
+mod lock;
 
+#[cfg(feature = "analytics")]
+mod analytics;
+#[cfg(feature = "gst")]
+mod element;
 #[cfg(feature = "gst")]
 pub mod facetrack;
 #[cfg(feature = "gst")]

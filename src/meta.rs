@@ -3,9 +3,10 @@
 //!
 //! One `GstCustomMeta` named `FaceTrackMeta` is the whole record. It has no tags, so every element that copies metadata
 //! keeps it, also when the video is scaled or converted. Coordinates are divided by the width and the height of the frame
-//! that was analysed, so that they hold for the picture whatever its size; cropping and flipping are not followed.
-//! Beside it there is one `GstVideoRegionOfInterestMeta` for each face, with type `face`, the track's id, the box in whole
-//! pixels cut to the frame, and a parameter structure `detection` with `confidence` (double) where the engine has one.
+//! that was analysed, so that they hold for the picture whatever its size. A second one, `FaceTrackFrame`, is a witness of
+//! what became of the picture: see [the frame at hand](#the-frame-at-hand).
+//! Beside it there is one `GstVideoRegionOfInterestMeta` for each face: see [regions of interest](#regions-of-interest). With
+//! the feature `analytics` there is a `GstAnalyticsRelationMeta` too.
 //!
 //! # Layout
 //!
@@ -16,11 +17,13 @@
 //! |---|---|---|
 //! | `version` | uint | 1 |
 //! | `width`, `height` | uint | size of the analysed frame, px |
+//! | `pixel-aspect-ratio` | fraction | shape of its pixels; absent = 1/1 |
 //! | `status` | string | `tracked`, `no-face`, `skipped`, `gap`, `error` |
 //! | `engine`, `device`, `generator` | string | what made the record |
 //! | `execution-provider`, `device-reason` | string | ONNX Runtime's name of what runs the networks, and why there |
 //! | `load-time` | uint64 | how long the engine took to load, ns |
 //! | `models` | string | a line for each model file: SHA-256 in hex, two blanks, file name |
+//! | `analytics-pieces` | uint | number of pieces in the `GstAnalyticsRelationMeta` that go with the record; absent without |
 //! | `faces` | uint | number of faces |
 //! | `face-0`, `face-1`, … | structure `face` | one for each |
 //!
@@ -30,7 +33,7 @@
 //! |---|---|---|
 //! | `id` | uint | track, from 1 |
 //! | `x`, `y`, `width`, `height` | double | box by its top-left corner, not cut to the frame; x by frame width, y by height |
-//! | `origin` | string | `detected`, `tracked`, `held` |
+//! | `origin` | string | `detected`, `tracked`, `held`, `predicted` |
 //! | `confidence` | double | 0…1; absent where the engine has none |
 //! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`, `ibug-68`, `insightface-106`; absent without landmarks |
 //! | `landmarks` | bytes | x, y, z of each landmark; z by frame width |
@@ -90,6 +93,39 @@
 //! the picture within the precision of a 32-bit float. A buffer's copies share them, so that a mesh, which is the largest of
 //! all, is written once.
 //!
+//! # Regions of interest
+//!
+//! A region has the type `face`, the box in whole pixels cut to the frame, and as its id the track's; with the feature
+//! `analytics` that of the face's object detection, by which DL Streamer finds one from the other. Its parameters are
+//! structures as DL Streamer's readers (`gstgva`, `GVA::RegionOfInterest`) expect them:
+//!
+//! | structure | fields |
+//! |---|---|
+//! | `detection` | `x_min`, `x_max`, `y_min`, `y_max` (double): the box cut to the frame, in parts of it; `confidence` (double), absent where the engine has none; `label_id` (int) 0 |
+//! | `object_id` | `id` (int): the track's |
+//! | `key_points`, and one named as the landmarks' scheme | a tensor with `format` `landmark_points`: x, y of each point in parts of the region; absent without |
+//! | `blendshapes` | a tensor with `names` (string), separated by commas; absent without |
+//! | `age`, `gender` | `label` (string): years, `female` or `male`; absent without |
+//!
+//! All but the first two have the engine's name as `model_name`. A tensor is a row of 32-bit floats in `data_buffer` (a
+//! `GVariant` of bytes), with `dims` (array of uint: 1, their number), `precision` (int) 10 and `layout` (int) 193.
+//!
+//! # The frame at hand
+//!
+//! [`FaceTrackMeta::in_frame`] yields faces in pixels of the frame that a buffer is by its caps, or says why they are
+//! [`Stale`]. Another reader does the same in these steps:
+//!
+//! 1. Without `FaceTrackFrame` on the buffer an element cut, turned or redrew the picture: the coordinates don't hold.
+//!    `videocrop`, `videoflip`, `videobox` and other filters that make a new picture drop it; copying, `videoconvert`,
+//!    `videoscale`, encoders, decoders and filters that work in place keep it.
+//! 2. A `GstVideoCropMeta` says the same.
+//! 3. If its field `scaled` (boolean) is false, the frame has to have the record's `width` and `height`, and the coordinates
+//!    are times these; with another size they don't hold.
+//! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale` has `add-borders=true`
+//!    and the frame at hand, W by H with pixels of P, has another shape than the analysed one, w by h with pixels of p, the
+//!    picture has borders: with s = (w · p) / (h · P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and
+//!    lies in the middle, its offset rounded down. What `add-borders` is, no metadata says.
+//!
 //! ```python
 //! meta = buffer.get_custom_meta("FaceTrackMeta").get_structure()
 //! for i in range(meta.get_uint("faces")[1]):
@@ -103,10 +139,15 @@
 //! GBytes *landmarks = g_value_get_boxed (gst_structure_get_value (face, "landmarks"));
 //! ```
 
+#[cfg(not(feature = "analytics"))]
+mod analytics;
 mod face;
 mod fields;
 mod fit;
+mod frame;
 mod morphable;
+pub(crate) mod region;
+pub(crate) mod sightings;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Once};
@@ -114,30 +155,31 @@ use std::time::Duration;
 
 use gst::glib;
 use gst::meta::CustomMeta;
-use gst_video::VideoRegionOfInterestMeta;
+use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
 use thiserror::Error;
 
 use self::face::{face_from_structure, structure_from_face};
 use self::fields::{Fields, Scale};
-use crate::face::geometry::Rect;
+pub use self::frame::{Fit, FrameShape, Stale};
+use self::region::Canvas;
+pub use self::sightings::{Sighting, Sightings};
+#[cfg(feature = "analytics")]
+use crate::analytics;
 use crate::face::model::ModelFile;
-use crate::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+use crate::face::report::{FrameReport, FrameStatus, ReportSource};
 
 /// Version of the layout.
 const VERSION: u32 = 1;
 
-/// Type of the region-of-interest metadata.
-const ROI_TYPE: &str = "face";
-
-/// The name of the parameter structure that readers of regions of interest look for (Intel DL Streamer's).
-const ROI_PARAM: &str = "detection";
+/// Field: how many pieces of the `GstAnalyticsRelationMeta` go with the record.
+const ANALYTICS_PIECES: &str = "analytics-pieces";
 
 /// The metadata; see the module's documentation for its layout.
 #[derive(Debug)]
 pub enum FaceTrackMeta {}
 
 /// Why a buffer yields no report.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum MetaError {
     /// The buffer has no such metadata.
     #[error("the buffer has no FaceTrackMeta")]
@@ -148,6 +190,9 @@ pub enum MetaError {
     /// A field is missing, of another type or has a value that it can't have.
     #[error("field `{0}` of FaceTrackMeta is missing or malformed")]
     Malformed(String),
+    /// The record is not of this frame's pixels any more.
+    #[error("where faces are in this frame is not known: {0}; put facetrack behind what did it")]
+    Stale(#[from] Stale),
 }
 
 impl FaceTrackMeta {
@@ -161,25 +206,68 @@ impl FaceTrackMeta {
             if !CustomMeta::is_registered(Self::NAME) {
                 CustomMeta::register_simple(Self::NAME);
             }
+            frame::register();
         });
     }
 
-    /// Puts `report` on a buffer, in place of an earlier one and its regions of interest.
+    /// Puts `report` on a buffer, in place of an earlier one and what went with it. The frame's pixels are square, and
+    /// nothing is known of the faces' past.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name.
+    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
+    /// more. The buffer then has no record, neither this one nor an earlier one.
     pub fn attach(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
     ) -> Result<(), glib::BoolError> {
+        let shape = FrameShape::square(report.width, report.height);
+        Self::attach_to(buffer, report, shape)
+    }
+
+    /// As [`FaceTrackMeta::attach`], to a frame of another shape: where the report is of another size, the frame is the same
+    /// picture scaled, between borders where its shape is another one ([`Fit::Borders`]). The pixels of the report are taken to
+    /// have the shape of the frame's.
+    ///
+    /// # Errors
+    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
+    /// more. The buffer then has no record, neither this one nor an earlier one.
+    pub fn attach_to(
+        buffer: &mut gst::BufferRef,
+        report: &FrameReport,
+        frame: FrameShape,
+    ) -> Result<(), glib::BoolError> {
+        Self::attach_seen(buffer, report, frame, &[])
+    }
+
+    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. Where there are fewer, a face is taken for one that
+    /// came at the buffer's time.
+    ///
+    /// # Errors
+    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
+    /// more. The buffer then has no record, neither this one nor an earlier one.
+    pub fn attach_seen(
+        buffer: &mut gst::BufferRef,
+        report: &FrameReport,
+        frame: FrameShape,
+        sightings: &[Sighting],
+    ) -> Result<(), glib::BoolError> {
         Self::register();
-        if CustomMeta::from_buffer(buffer, Self::NAME).is_ok() {
-            remove(buffer);
+        if let Ok(earlier) = CustomMeta::from_buffer(buffer, Self::NAME) {
+            let pieces = Fields(earlier.structure()).uint(ANALYTICS_PIECES).ok();
+            remove(buffer, pieces);
         }
+        let canvas = Canvas::new(report, frame);
+        let sightings = complete(sightings, buffer, report);
+        let added = analytics::add(buffer, report, canvas, &sightings)?;
         let mut meta = CustomMeta::add(buffer, Self::NAME)?;
-        write(meta.mut_structure(), report);
-        for face in &report.faces {
-            add_region(buffer, face, report);
+        let record = meta.mut_structure();
+        write(record, report);
+        record.set(frame::PIXEL_ASPECT_RATIO, frame.sound_ratio());
+        record.set_if_some(ANALYTICS_PIECES, added.pieces);
+        let scaled = (frame.width, frame.height) != (report.width, report.height);
+        frame::attach(buffer, scaled)?;
+        for (face, number) in std::iter::zip(&report.faces, added.numbers) {
+            region::add(buffer, face, number, canvas, &report.source.engine);
         }
         Ok(())
     }
@@ -195,7 +283,27 @@ impl FaceTrackMeta {
     /// [`MetaError`], whatever is on the buffer.
     pub fn read(buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
-        report_from_structure(Fields(meta.structure()))
+        let record = Fields(meta.structure());
+        let analysed = analysed_frame(record)?;
+        let size = (analysed.width, analysed.height);
+        report_from_structure(record, size, analysed.scale())
+    }
+
+    /// The report on a buffer, in pixels of the frame that the buffer is by its caps: of the video as it is here, behind
+    /// elements that copy, convert, scale or encode it. The report's width and height are the frame's. What is no
+    /// place in the picture, such as the pose, is that of the analysed picture. `frame` may be of encoded video.
+    ///
+    /// # Errors
+    /// [`MetaError::Stale`] where elements did something else to the picture; the others of [`FaceTrackMeta::read`].
+    pub fn in_frame(
+        buffer: &gst::BufferRef,
+        frame: &VideoInfo,
+        fit: Fit,
+    ) -> Result<FrameReport, MetaError> {
+        let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
+        let record = Fields(meta.structure());
+        let scale = analysed_frame(record)?.placed(buffer, frame, fit)?;
+        report_from_structure(record, (frame.width(), frame.height()), scale)
     }
 }
 
@@ -219,14 +327,19 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     }
 }
 
-fn report_from_structure(record: Fields<'_>) -> Result<FrameReport, MetaError> {
-    let version = record.uint("version")?;
-    if version != VERSION {
-        return Err(MetaError::Version(version));
+fn analysed_frame(record: Fields<'_>) -> Result<FrameShape, MetaError> {
+    match record.uint("version")? {
+        VERSION => FrameShape::from_record(record),
+        other => Err(MetaError::Version(other)),
     }
-    let width = record.positive("width")?;
-    let height = record.positive("height")?;
-    let scale = Scale::of(width, height);
+}
+
+/// The report in pixels of a frame of this size, in which the analysed picture lies at `scale`.
+fn report_from_structure(
+    record: Fields<'_>,
+    (width, height): (u32, u32),
+    scale: Scale,
+) -> Result<FrameReport, MetaError> {
     let faces = (0..record.uint("faces")? as usize)
         .map(|i| face_from_structure(record.structure(&face_field(i))?, scale))
         .collect::<Result<_, _>>()?;
@@ -284,33 +397,21 @@ fn models_from_text(text: &str) -> Option<Vec<ModelFile>> {
         .collect()
 }
 
-fn add_region(buffer: &mut gst::BufferRef, tracked: &TrackedFace, report: &FrameReport) {
-    let rect = cut_to_frame(&tracked.face.bbox, report.width, report.height);
-    let mut region = VideoRegionOfInterestMeta::add(buffer, ROI_TYPE, rect);
-    region.set_id(i32::try_from(tracked.id).unwrap_or(i32::MAX));
-    if let Some(confidence) = tracked.face.confidence {
-        let detection = gst::Structure::builder(ROI_PARAM)
-            .field("confidence", f64::from(confidence))
-            .build();
-        region.add_param(detection);
-    }
+/// A sighting for each face.
+fn complete(known: &[Sighting], buffer: &gst::BufferRef, report: &FrameReport) -> Vec<Sighting> {
+    let now = Sighting::at(buffer.pts().unwrap_or_default());
+    let sightings = known.iter().copied().chain(std::iter::repeat(now));
+    sightings.take(report.faces.len()).collect()
 }
 
-/// The whole pixels that a box touches inside the frame: x, y, width, height.
-fn cut_to_frame(bbox: &Rect, width: u32, height: u32) -> (u32, u32, u32, u32) {
-    // A cast to an integer saturates: what lies left of the frame becomes 0.
-    let x = (bbox.x.floor() as u32).min(width);
-    let y = (bbox.y.floor() as u32).min(height);
-    let right = (bbox.right().ceil() as u32).min(width);
-    let bottom = (bbox.bottom().ceil() as u32).min(height);
-    (x, y, right.saturating_sub(x), bottom.saturating_sub(y))
-}
-
-/// Removes an earlier record and its regions. It is not changed in place: on a copied buffer GStreamer 1.22 ties the
-/// record's structure to the life of the buffer that it was copied from.
-fn remove(buffer: &mut gst::BufferRef) {
+/// Removes an earlier record, its witness, its regions, and its relations where nobody else has added to them. They are not
+/// changed in place: on a copied buffer GStreamer 1.22 ties the record's structure to the life of the buffer that it was
+/// copied from.
+fn remove(buffer: &mut gst::BufferRef, pieces: Option<u32>) {
     buffer.foreach_meta_mut(|meta| {
-        ControlFlow::Continue(match is_ours(&meta.as_meta_ref()) {
+        let meta = meta.as_meta_ref();
+        let relations = pieces.is_some_and(|pieces| analytics::holds(&meta, pieces));
+        ControlFlow::Continue(match relations || is_ours(&meta) {
             true => gst::buffer::BufferMetaForeachAction::Remove,
             false => gst::buffer::BufferMetaForeachAction::Keep,
         })
@@ -318,12 +419,12 @@ fn remove(buffer: &mut gst::BufferRef) {
 }
 
 fn is_ours(meta: &gst::MetaRef<'_, gst::Meta>) -> bool {
-    let record = meta
-        .try_as_custom_meta()
-        .is_some_and(|custom| custom.has_name(FaceTrackMeta::NAME));
+    let record = meta.try_as_custom_meta().is_some_and(|custom| {
+        custom.has_name(FaceTrackMeta::NAME) || custom.has_name(frame::WITNESS)
+    });
     let region = meta
         .downcast_ref::<VideoRegionOfInterestMeta>()
-        .is_some_and(|region| region.roi_type() == ROI_TYPE);
+        .is_some_and(|region| region.roi_type() == region::TYPE);
     record || region
 }
 

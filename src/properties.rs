@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! GObject properties made from a table of options.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use gst::glib;
 use gst::glib::prelude::ParamSpecBuilderExt;
 use gst::glib::translate::{FromGlib, IntoGlib};
@@ -8,7 +10,7 @@ use gst::prelude::*;
 
 use crate::face::options::{Access, Kind, OptionSpec, Value};
 
-/// The properties of `options`; `enum_spec` makes those that are enums, with [`choice_spec`].
+/// The properties of `options`; `enum_spec` makes those that are enums or flags, with [`choice_spec`] or [`flags_spec`].
 pub(crate) fn param_specs(
     options: &'static [OptionSpec],
     enum_spec: fn(&OptionSpec) -> glib::ParamSpec,
@@ -52,7 +54,7 @@ fn param_spec(
         Kind::Text { default, .. } => words
             .describe(glib::ParamSpecString::builder(name).default_value(default))
             .build(),
-        Kind::Choice { .. } => enum_spec(option),
+        Kind::Choice { .. } | Kind::Flags { .. } => enum_spec(option),
         Kind::Structure => words
             .describe(glib::ParamSpecBoxed::builder::<gst::Structure>(name))
             .build(),
@@ -70,6 +72,16 @@ where
         .build()
 }
 
+/// The property of [`Kind::Flags`] as the GObject flags `T`, whose nicks are the option's words and whose default is the
+/// option's.
+pub(crate) fn flags_spec<T>(option: &OptionSpec) -> glib::ParamSpec
+where
+    T: StaticType + FromGlib<u32> + IntoGlib<GlibType = u32> + Default,
+{
+    let spec = glib::ParamSpecFlags::builder::<T>(option.name).default_value(T::default());
+    Words::of(option).describe(spec).build()
+}
+
 /// An option's value as its property's; unset texts are NULL.
 pub(crate) fn to_glib(value: Option<Value>, spec: &glib::ParamSpec) -> glib::Value {
     let given = match value {
@@ -82,17 +94,30 @@ pub(crate) fn to_glib(value: Option<Value>, spec: &glib::ParamSpec) -> glib::Val
         Some(Value::Text(value)) if spec.value_type() == glib::Type::STRING => {
             Some(value.to_value())
         }
-        Some(Value::Text(nick)) => glib::EnumClass::with_type(spec.value_type())
-            .and_then(|class| class.to_value_by_nick(&nick)),
+        Some(Value::Text(nick)) if spec.value_type().is_a(glib::Type::ENUM) => {
+            glib::EnumClass::with_type(spec.value_type())
+                .and_then(|class| class.to_value_by_nick(&nick))
+        }
+        Some(Value::Text(nicks)) => flags(&nicks, spec.value_type()),
         None => None,
     };
     given.unwrap_or_else(|| spec.default_value().clone())
+}
+
+/// What a counter has reached, as the value of a read-only option.
+pub(crate) fn count(counter: &AtomicU64) -> Option<Value> {
+    let count = counter.load(Ordering::Relaxed);
+    Some(Value::Int(i32::try_from(count).unwrap_or(i32::MAX)))
 }
 
 /// The inverse of [`to_glib`]: `None` makes an option unset.
 pub(crate) fn from_glib(value: &glib::Value) -> Option<Value> {
     if let Some((_, word)) = glib::EnumValue::from_value(value) {
         return Some(Value::Text(word.nick().to_owned()));
+    }
+    if let Some((_, words)) = glib::FlagsValue::from_value(value) {
+        let nicks: Vec<_> = words.iter().map(|word| word.nick()).collect();
+        return Some(Value::Text(nicks.join("+")));
     }
     match value.type_() {
         glib::Type::BOOL => value.get().ok().map(Value::Bool),
@@ -110,6 +135,15 @@ pub(crate) fn from_glib(value: &glib::Value) -> Option<Value> {
             .map(Value::Text),
         _ => None,
     }
+}
+
+/// Nicks joined by `+` as flags of a type.
+fn flags(nicks: &str, flags: glib::Type) -> Option<glib::Value> {
+    let class = glib::FlagsClass::with_type(flags)?;
+    let nicks = nicks.split('+').filter(|nick| !nick.is_empty());
+    nicks
+        .fold(class.builder(), |builder, nick| builder.set_by_nick(nick))
+        .build()
 }
 
 /// What every property has, whatever its type.

@@ -2,7 +2,9 @@
 //! GStreamer's video frames as the domain's images: which formats, and how to read a mapped frame in place.
 
 use gst_video::prelude::*;
-use gst_video::{VideoChromaSite, VideoColorMatrix, VideoColorRange, VideoFormat, VideoInfo};
+use gst_video::{
+    VideoChromaSite, VideoColorMatrix, VideoColorRange, VideoCropMeta, VideoFormat, VideoInfo,
+};
 use thiserror::Error;
 
 use crate::face::image::{
@@ -64,6 +66,27 @@ pub fn caps() -> gst::Caps {
         .width_range(1..=MAX_SIDE)
         .height_range(1..=MAX_SIDE)
         .build()
+}
+
+/// Frames a second that caps of video in any memory tell, as a fraction; 0 of a variable rate.
+pub(crate) fn rate(caps: &gst::CapsRef) -> Option<(i32, i32)> {
+    let rate: gst::Fraction = caps.structure(0)?.get("framerate").ok()?;
+    Some((rate.numer(), rate.denom()))
+}
+
+/// Width and height that caps of video in any memory tell, px; 0 where they do not.
+pub(crate) fn size(caps: &gst::CapsRef) -> (u32, u32) {
+    let side = |name| caps.structure(0)?.get::<i32>(name).ok();
+    let [width, height] = ["width", "height"].map(|name| side(name).unwrap_or(0).unsigned_abs());
+    (width, height)
+}
+
+/// Takes back the offer of crop metadata, which a sink has made and the base class handed on: who takes it leaves the
+/// picture as it is and says where it is to be cut, and here pixels are read that are to be shown.
+pub(crate) fn refuse_crops(query: &mut gst::query::Allocation) {
+    while let Some(index) = query.find_allocation_meta::<VideoCropMeta>() {
+        query.remove_nth_allocation_meta(index);
+    }
 }
 
 /// How the domain reads `format`; `None` when it cannot.

@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::bus;
 use gst::prelude::*;
 use gst_check::Harness;
 use tempfile::TempDir;
@@ -76,12 +77,7 @@ impl Stream {
 
     /// Texts of warnings posted so far.
     fn warnings(&self) -> Vec<String> {
-        std::iter::from_fn(|| self.bus.pop_filtered(&[gst::MessageType::Warning]))
-            .map(|message| match message.view() {
-                gst::MessageView::Warning(warning) => warning.error().to_string(),
-                other => panic!("{other:?}"),
-            })
-            .collect()
+        bus::warnings(&self.bus)
     }
 }
 
@@ -143,24 +139,9 @@ fn a_file_that_says_the_same_is_not_written() {
     assert_eq!(text, "{ \"frames\": 3 }");
 }
 
-/// The error on the way from NULL to READY.
-#[track_caller]
-fn refusal(element: &gst::Element) -> String {
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
-    let result = element.set_state(gst::State::Ready);
-    element.set_state(gst::State::Null).expect("NULL");
-    assert!(result.is_err(), "it is refused");
-    let message = bus.pop_filtered(&[gst::MessageType::Error]);
-    match message.expect("an error").view() {
-        gst::MessageView::Error(error) => error.error().to_string(),
-        other => panic!("{other:?}"),
-    }
-}
-
 #[track_caller]
 fn assert_refused(file: &Path, words: &[&str]) {
-    let error = refusal(&element("learns", file));
+    let error = bus::refusal(&element("learns", file)).to_string();
     let path = file.to_str().expect("UTF-8");
     for word in [path, "`calibration-file`", "set another file"]
         .iter()
@@ -205,7 +186,7 @@ fn what_names_no_file_is_refused_before_ready() {
             "" => PathBuf::new(),
             name => folder.path().join(name),
         };
-        let error = refusal(&element("learns", &path));
+        let error = bus::refusal(&element("learns", &path)).to_string();
         for word in ["`calibration-file`", name, "names no file", "unset it"] {
             assert!(error.contains(word), "{word} is not in: {error}");
         }
@@ -230,7 +211,7 @@ fn what_a_link_leads_to_is_written() {
 #[test]
 fn an_engine_that_learns_nothing_says_so() {
     let (_folder, file) = place();
-    let error = refusal(&element("face", &file));
+    let error = bus::refusal(&element("face", &file)).to_string();
     for word in ["the engine scripted", "`calibration-file`", "unset it"] {
         assert!(error.contains(word), "{error}");
     }

@@ -95,13 +95,14 @@ fn assert_sound(kind: EngineKind, engine: &dyn Engine, face: &Observation) {
         numbers.extend(features.0);
     }
     if let Some(fit) = &face.fit {
+        assert!(info.fit, "{name}");
         numbers.push(fit.error);
         numbers.extend(fit.quaternion);
         numbers.extend(fit.points.as_flattened());
         numbers.extend(fit.projected.iter().flat_map(|p| [p.x, p.y]));
     }
     if let Some(contour) = &face.contour {
-        assert_ne!(Some(contour.scheme), info.landmarks, "{name}");
+        assert_eq!(Some(contour.scheme), info.contour, "{name}");
         assert_eq!(contour.points.len(), contour.scheme.count(), "{name}");
         numbers.extend(contour.points.iter().flat_map(|p| [p.x, p.y]));
     }
@@ -113,6 +114,7 @@ fn assert_sound(kind: EngineKind, engine: &dyn Engine, face: &Observation) {
         assert_eq!(embedding.len(), info.embedding, "{name}");
         numbers.extend(embedding.iter());
     }
+    assert_eq!(face.morphable.is_some(), info.morphable, "{name}");
     if let Some(Ok(fit)) = &face.morphable {
         numbers.extend([fit.origin.x, fit.origin.y, fit.scale, fit.residual]);
         numbers.extend(fit.shape.iter().chain(&fit.expression).chain(&fit.rotation));

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::bus;
 use gst::glib;
 use gst::prelude::*;
 use gst_check::Harness;
@@ -108,20 +109,38 @@ impl Stream {
     }
 
     fn error(&self) -> Option<String> {
-        error(&self.bus)
-    }
-}
-
-fn error(bus: &gst::Bus) -> Option<String> {
-    let message = bus.pop_filtered(&[gst::MessageType::Error])?;
-    match message.view() {
-        gst::MessageView::Error(error) => Some(error.error().to_string()),
-        _ => None,
+        bus::error(&self.bus)
     }
 }
 
 fn ids(report: &FrameReport) -> Vec<u32> {
     report.faces.iter().map(|face| face.id).collect()
+}
+
+/// A sink that shows parts of frames would have `videocrop` leave them whole: what is analysed is what is shown.
+#[test]
+fn pictures_are_cut_before_they_are_analysed() {
+    common::init();
+    if gst::ElementFactory::find("fakevideosink").is_none() {
+        eprintln!("SKIPPED: there is no fakevideosink");
+        return;
+    }
+    let pipeline = gst::parse::launch(
+        "videotestsrc num-buffers=2 ! video/x-raw,width=640,height=480 ! videocrop left=100 \
+         ! facetrack name=track engine=scripted ! fakevideosink name=sink sync=false",
+    )
+    .expect("a pipeline");
+    let bin = pipeline.downcast_ref::<gst::Bin>().expect("a pipeline");
+    let pad = bin.by_name("track").and_then(|it| it.static_pad("src"));
+    let pad = pad.expect("a pad");
+    let (sender, widths) = std::sync::mpsc::channel();
+    pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+        let report = info.buffer().and_then(|it| FaceTrackMeta::from_buffer(it));
+        let _ = sender.send(report.expect("a report").width);
+        gst::PadProbeReturn::Ok
+    });
+    common::play_to_end(&pipeline);
+    assert_eq!(widths.try_iter().collect::<Vec<_>>(), [540, 540]);
 }
 
 #[test]
@@ -142,9 +161,12 @@ fn every_frame_carries_a_report() {
     assert!(face.blendshapes.is_some() && face.pose.is_some());
     let regions = buffer.iter_meta::<gst_video::VideoRegionOfInterestMeta>();
     let regions: Vec<_> = regions
-        .map(|region| (region.roi_type(), region.id()))
+        .map(|region| {
+            let track = region.param("object_id").expect("a track");
+            (region.roi_type(), track.get::<i32>("id"))
+        })
         .collect();
-    assert_eq!(regions, [("face", 1)]);
+    assert_eq!(regions, [("face", Ok(1))]);
 }
 
 #[test]
@@ -532,27 +554,17 @@ fn a_failed_frame_is_passed_on_and_ends_the_stream() {
     }
 }
 
-/// The error on the way from NULL to READY.
-fn refusal(element: &gst::Element) -> String {
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
-    let result = element.set_state(gst::State::Ready);
-    element.set_state(gst::State::Null).expect("NULL");
-    assert!(result.is_err());
-    error(&bus).expect("an error message")
-}
-
 #[test]
 fn what_can_not_be_is_refused_before_ready() {
     let unknown = element("");
     unknown.set_property("engine", "dlib");
-    let error = refusal(&unknown);
+    let error = bus::refusal(&unknown).to_string();
     assert!(error.contains("\"dlib\""), "{error}");
     for kind in EngineKind::ALL {
         assert!(error.contains(kind.name()), "{error}");
     }
 
-    let error = refusal(&element("script=nose"));
+    let error = bus::refusal(&element("script=nose")).to_string();
     assert!(error.contains("unknown clause \"nose\""), "{error}");
 }
 

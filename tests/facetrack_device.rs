@@ -5,9 +5,11 @@
 
 mod common;
 
+use common::bus::refusal;
 use common::clip::{Clip, FRAMES};
 use common::engine::engine;
-use common::pack::{Installed, element, refusal};
+use common::pack::{Installed, element};
+use common::python;
 use common::tool::{Finished, Tool};
 use gst::glib;
 use gst::prelude::*;
@@ -340,7 +342,7 @@ assert engine() == "opencv-haar", engine()
 #[test]
 fn variables_are_read_once_on_the_way_to_ready() {
     // Debian's own interpreter, which has the bindings.
-    let python = Tool::new("/usr/bin/python3").arg("-c").arg(READ_ONCE);
+    let python = python::script(READ_ONCE);
     let Finished { success, text } = python.run();
     assert!(success, "{text}");
 }

@@ -6,6 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
+use common::bus::refusal;
 use common::clip::{Clip, FRAMES};
 use common::tool::Tool;
 use gst::prelude::*;
@@ -111,27 +112,11 @@ fn element(engine: &str) -> gst::Element {
         .expect("the element")
 }
 
-/// The error on the way to READY.
-fn refusal(element: &gst::Element) -> String {
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
-    let result = element.set_state(gst::State::Ready);
-    element.set_state(gst::State::Null).expect("NULL");
-    assert!(result.is_err(), "it is refused");
-    let message = bus
-        .pop_filtered(&[gst::MessageType::Error])
-        .expect("an error message");
-    match message.view() {
-        gst::MessageView::Error(error) => error.error().to_string(),
-        other => panic!("{other:?}"),
-    }
-}
-
 /// What is said of `path` in the place of `model`.
 fn refusal_of(model: &Model, path: &Path) -> String {
     let element = element(model.engine);
     element.set_property(model.property, path.to_str());
-    refusal(&element)
+    refusal(&element).to_string()
 }
 
 #[track_caller]
@@ -258,6 +243,10 @@ fn what_an_engine_measures_is_known_before_ready() {
         assert_eq!(measured.get("pose"), Ok(pose), "{engine}");
         assert_eq!(measured.get("gaze"), Ok(more), "{engine}");
         assert_eq!(measured.get("features"), Ok(more), "{engine}");
+        assert_eq!(measured.get("fit"), Ok(more), "{engine}");
+        assert_eq!(measured.get("morphable"), Ok(engine == "eos"), "{engine}");
+        let contour = (engine == "insightface").then_some("insightface-106");
+        assert_eq!(measured.get("contour-scheme").ok(), contour, "{engine}");
     }
 }
 

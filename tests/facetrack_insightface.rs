@@ -8,8 +8,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 
+use common::bus::refusal;
 use common::clip::{Clip, FRAMES};
-use common::pack::{Installed, element, refusal};
+use common::pack::{Installed, element};
 use common::tool::Finished;
 use gst::prelude::*;
 use gst_check::Harness;

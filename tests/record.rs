@@ -123,6 +123,7 @@ fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
         pts: Some(pts),
         status: FrameStatus::Tracked,
         faces,
+        size: None,
     }
 }
 

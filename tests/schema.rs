@@ -56,16 +56,15 @@ fn record(format: &str, verbose: bool) -> String {
     harness.set_src_caps_str("video/x-raw,format=RGB,width=640,height=360,framerate=30000/1001");
     let mut unfitted = morphable_face(3, 700.0);
     unfitted.face.morphable = Some(Err(FitFailure::OutOfFrame));
-    let reports = [
-        Some(report(vec![])),
-        Some(report(vec![
-            full_face(1, 300.0),
-            face(2, -50.0),
-            unfitted,
-            recognised_face(4, 1000.0),
-        ])),
-        None,
-    ];
+    let mut tracked = report(vec![
+        full_face(1, 300.0),
+        face(2, -50.0),
+        unfitted,
+        recognised_face(4, 1000.0),
+    ]);
+    // Not as large as the frame before it.
+    (tracked.width, tracked.height) = (1920, 1080);
+    let reports = [Some(report(vec![])), Some(tracked), None];
     for (i, report) in reports.iter().enumerate() {
         let mut buffer = gst::Buffer::new();
         let pts = gst::ClockTime::from_mseconds(100 * i as u64);
@@ -217,6 +216,7 @@ fn the_schema_tells_what_is_wrong() {
         ("/metadata/total_frames", Json::Null),
         ("/frames/0/tracked_objects", Json::Null),
         ("/frames/0/status", json!("asleep")),
+        ("/frames/3/width", json!(0)),
         (&format!("{tracked}/id"), json!("1")),
         (&format!("{tracked}/source"), json!("mediapipe")),
         (&format!("{tracked}/centroid_x"), json!(1.5)),

@@ -705,6 +705,23 @@ fn the_exports_keep_what_the_shell_says() {
     );
 }
 
+/// Messages and documentation name the tool without a folder.
+#[test]
+fn a_shell_with_the_exports_finds_the_tool() {
+    let sandbox = Sandbox::offline();
+    let exports = said(&sandbox.command(&["env"]).output().unwrap());
+    let shell = |script: String| {
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        said(&output)
+    };
+    assert_eq!(
+        shell(format!("{exports}\ncommand -v facetrack-setup")).trim(),
+        TOOL
+    );
+    let again = shell(format!("{exports}\n'{TOOL}' env"));
+    assert!(!again.contains("PATH=\"$PATH\""), "not once more: {again}");
+}
+
 #[test]
 fn a_path_is_printed_for_scripts() {
     let sandbox = Sandbox::offline();

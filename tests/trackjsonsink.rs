@@ -330,6 +330,23 @@ fn other_caps_in_mid_stream_change_nothing() {
     assert_eq!(first, last, "coordinates are those of the report");
 }
 
+/// Of a record that is read before its end there is only the head that was written first.
+#[test]
+fn the_size_in_the_head_stays_and_frames_of_another_say_so() {
+    for format in ["dense", "jsonl"] {
+        let mut sink = Sink::with(|element| element.set_property_from_str("format", format));
+        sink.push(bare(0));
+        sink.push_nth(1);
+        sink.eos();
+        let text = fs::read_to_string(sink.path()).expect("a record");
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].contains("\"width\":640,"), "{text}");
+        assert!(!lines[1].contains("\"width\""), "{text}");
+        assert!(lines[2].contains("\"width\":1280,"), "{text}");
+        assert!(!lines[3].contains("\"width\":1280,"), "{text}");
+    }
+}
+
 #[test]
 fn a_stop_without_eos_keeps_a_readable_partial() {
     let mut sink = Sink::new();
@@ -376,7 +393,7 @@ fn an_end_after_a_failed_frame_is_no_good_end() {
     let mut failed = report(Vec::new());
     failed.status = FrameStatus::Error;
     sink.push(with_report(bare(1), &failed));
-    assert!(!sink.harness.push_event(gst::event::Eos::new()));
+    sink.eos();
     assert!(!sink.path().exists());
     assert_eq!(statuses(&json(&sink.partial())), ["tracked", "error"]);
     assert!(sink.warning().contains("not complete"));

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use common::bus;
 use common::faces::{fitted_face, full_face, morphable_face};
 use common::reports::{report, with_malformed_meta, with_report};
 use gst::prelude::*;
@@ -140,12 +141,7 @@ fn element() -> (gst::Element, gst::Bus) {
 
 /// What users are told, whatever they make of details.
 fn text(bus: &gst::Bus, kind: gst::MessageType) -> String {
-    let message = bus.pop_filtered(&[kind]).expect("a message");
-    match message.view() {
-        gst::MessageView::Error(error) => error.error().to_string(),
-        gst::MessageView::Warning(warning) => warning.error().to_string(),
-        other => panic!("{other:?}"),
-    }
+    bus::next(bus, kind).expect("a message").to_string()
 }
 
 #[test]

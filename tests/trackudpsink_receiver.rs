@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use common::faces::fitted_face;
+use common::python::PYTHON;
 use common::reports::{report, with_report};
 use gst::prelude::*;
 use gst_check::Harness;
@@ -97,7 +98,7 @@ struct Receiver {
 impl Receiver {
     fn start() -> Self {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/receive_udp.py");
-        let mut process = Command::new("/usr/bin/python3")
+        let mut process = Command::new(PYTHON)
             .arg(script)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

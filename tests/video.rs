@@ -2,6 +2,9 @@
 //! Frames read in place, against GStreamer's own `videoconvert`.
 #![cfg(feature = "gst")]
 
+mod common;
+
+use common::padded::padded;
 use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameFlags, VideoFrameRef, VideoInfo, VideoMeta};
 use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
@@ -79,7 +82,7 @@ fn strides_and_offsets_of_the_buffer_are_used() {
     for (format, _) in video::FORMATS {
         let info = info(format, 13, 7, None, None);
         let tight = gst::Buffer::from_slice(noise(info.size()));
-        let padded = padded(&tight, &info);
+        let padded = padded(&tight, &info, 3, |plane| 7 + 2 * plane as usize);
         assert_eq!(sampled(&tight, &info), sampled(&padded, &info), "{format}");
     }
 }
@@ -221,38 +224,6 @@ fn worst_difference(sampled: &[f32], converted: &[u8]) -> f32 {
     pairs.fold(0.0, |worst: f32, (a, b)| {
         worst.max((a - f32::from(*b)).abs())
     })
-}
-
-/// The same frame with more padding, odd strides and space before each plane.
-fn padded(tight: &gst::Buffer, info: &VideoInfo) -> gst::Buffer {
-    let source = VideoFrameRef::from_buffer_ref_readable(tight, info).expect("mapped");
-    let (mut data, mut offsets, mut strides) = (Vec::new(), Vec::new(), Vec::new());
-    for plane in 0..info.n_planes() {
-        data.extend([0xa5; 3]);
-        offsets.push(data.len());
-        let stride = source.plane_stride()[plane as usize];
-        for row in source
-            .plane_data(plane)
-            .expect("a plane")
-            .chunks(stride as usize)
-        {
-            data.extend(row);
-            data.extend(vec![0x5a; 7 + 2 * plane as usize]);
-        }
-        strides.push(stride + 7 + 2 * plane as i32);
-    }
-    let mut buffer = gst::Buffer::from_slice(data);
-    VideoMeta::add_full(
-        buffer.get_mut().expect("the only reference"),
-        VideoFrameFlags::empty(),
-        info.format(),
-        info.width(),
-        info.height(),
-        &offsets,
-        &strides,
-    )
-    .expect("a meta");
-    buffer
 }
 
 fn noise(count: usize) -> Vec<u8> {

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::blendshape::Blendshapes;
+use super::budget::Budget;
 use super::device::Placement;
 use super::engine::{Context, Engine, EngineError, EngineInfo, Frame, Notice, Thresholds, Wanted};
+use super::geometry::Point;
+use super::motion::{self, Motion};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
@@ -27,6 +30,10 @@ pub struct Tuning {
     pub blendshape_interval: u32,
     /// Frames 1, n+1, 2n+1 … are analysed.
     pub inference_interval: u32,
+    /// Most frames a second of the stream's time that are analysed; 0 for no limit.
+    pub max_fps: f64,
+    /// Faces of frames that are not analysed move on as they did.
+    pub predict: bool,
 }
 
 impl Default for Tuning {
@@ -36,6 +43,8 @@ impl Default for Tuning {
             smoothing: None,
             blendshape_interval: 1,
             inference_interval: 1,
+            max_fps: 0.0,
+            predict: false,
         }
     }
 }
@@ -49,9 +58,11 @@ pub struct Analyzer {
     profile: Arc<Profile>,
     /// What is remembered of each face that the tracker follows.
     memories: HashMap<u32, Memory>,
+    /// Those of the last frame that was analysed.
     last_faces: Vec<TrackedFace>,
     /// Frames since the last one that was analysed; `None` when the next one must be.
     since_inference: Option<u32>,
+    budget: Budget,
     left: Vec<u32>,
     notices: Vec<Notice>,
 }
@@ -63,6 +74,8 @@ struct Memory {
     blendshapes: Option<Blendshapes>,
     /// Frames since the blendshapes were measured.
     since_blendshapes: u32,
+    /// `None` until it was measured.
+    motion: Option<Motion>,
 }
 
 impl Analyzer {
@@ -83,6 +96,7 @@ impl Analyzer {
             memories: HashMap::new(),
             last_faces: Vec::new(),
             since_inference: None,
+            budget: Budget::default(),
             left: Vec::new(),
             notices: Vec::new(),
         };
@@ -115,6 +129,9 @@ impl Analyzer {
                 .values_mut()
                 .for_each(|memory| memory.smoother = None);
         }
+        if tuning.max_fps != self.tuning.max_fps {
+            self.budget.reset();
+        }
         self.engine.set_thresholds(tuning.thresholds);
         self.tuning = tuning;
     }
@@ -144,16 +161,35 @@ impl Analyzer {
     pub fn analyze(&mut self, frame: &Frame<'_>) -> Result<FrameReport, EngineError> {
         let profile = self.profile.clone();
         profile.time(Stage::Total, || {
-            if !self.is_due() {
-                self.hold();
-                return Ok(self.report(frame, FrameStatus::Skipped));
+            if !self.is_due(frame.time) {
+                return Ok(self.report_unseen(frame));
             }
             // After a failure there is nothing to hold: the next frame is analysed.
             let since_inference = self.since_inference.take();
             self.last_faces = self.infer(frame)?;
             self.since_inference = since_inference;
-            Ok(self.report(frame, FrameStatus::NoFace))
+            let faces = self.last_faces.clone();
+            Ok(self.report(frame, faces, FrameStatus::NoFace))
         })
+    }
+
+    /// Lets the next frame pass without a look at its pixels: the faces of the last one are held or predicted.
+    pub fn pass(&mut self, frame: &Frame<'_>) -> FrameReport {
+        let profile = self.profile.clone();
+        profile.time(Stage::Total, || {
+            self.since_inference = self.frames_since_inference();
+            self.report_unseen(frame)
+        })
+    }
+
+    /// Whether the next frame follows one that was analysed, so that it has something to hold.
+    pub fn can_hold(&self) -> bool {
+        self.since_inference.is_some()
+    }
+
+    /// Whether the last frame was analysed, not held.
+    pub fn has_looked(&self) -> bool {
+        self.since_inference == Some(0)
     }
 
     /// Forgets every frame seen: the next one does not continue them. Identities are not used again.
@@ -163,6 +199,7 @@ impl Analyzer {
         self.forget_ended();
         self.last_faces.clear();
         self.since_inference = None;
+        self.budget.reset();
     }
 
     /// Begins another stream: as after a reset, and identities start at 1 again.
@@ -170,6 +207,13 @@ impl Analyzer {
         self.reset();
         self.tracker.restart();
         self.left.clear();
+    }
+
+    /// Goes on in the stream of `before`, whose faces leave: their identities are not used again.
+    pub fn succeed(&mut self, before: &mut Self) {
+        before.reset();
+        self.left = before.take_left();
+        self.tracker.continue_after(&before.tracker);
     }
 
     /// Faces that left since the last call: unseen for longer than the tracker waits, or cut off by a reset.
@@ -196,11 +240,17 @@ impl Analyzer {
     }
 
     /// Counts the frame, and tells whether it is to be analysed.
-    fn is_due(&mut self) -> bool {
-        let since = self.since_inference.map_or(0, |since| since + 1);
-        let due = self.since_inference.is_none() || since >= self.tuning.inference_interval;
-        self.since_inference = Some(if due { 0 } else { since });
+    fn is_due(&mut self, time: Duration) -> bool {
+        let since = self.frames_since_inference();
+        let due = since.is_none_or(|since| since >= self.tuning.inference_interval)
+            && self.budget.spend(self.tuning.max_fps, time);
+        self.since_inference = if due { Some(0) } else { since };
         due
+    }
+
+    /// The frame at hand included.
+    fn frames_since_inference(&self) -> Option<u32> {
+        self.since_inference.map(|since| since.saturating_add(1))
     }
 
     fn infer(&mut self, frame: &Frame<'_>) -> Result<Vec<TrackedFace>, EngineError> {
@@ -219,6 +269,7 @@ impl Analyzer {
                 self.complete(face, Context::of(frame, *id))
             })
         })?;
+        self.follow(&faces, frame.time);
         Ok(faces)
     }
 
@@ -261,11 +312,33 @@ impl Analyzer {
         Ok(())
     }
 
-    /// Repeats the faces of the last frame.
-    fn hold(&mut self) {
-        for TrackedFace { face, .. } in &mut self.last_faces {
-            face.origin = Origin::Held;
+    /// Remembers where faces were measured, for the frames in which they are not.
+    fn follow(&mut self, faces: &[TrackedFace], time: Duration) {
+        for TrackedFace { id, face } in faces {
+            let memory = self.memories.entry(*id).or_default();
+            match &mut memory.motion {
+                Some(motion) => motion.see(face, time),
+                None => memory.motion = Some(Motion::new(face, time)),
+            }
         }
+    }
+
+    /// Of a frame that is not analysed: the faces of the last one that was, where they were or where they went.
+    fn report_unseen(&self, frame: &Frame<'_>) -> FrameReport {
+        let mut faces = self.last_faces.clone();
+        for TrackedFace { id, face } in &mut faces {
+            face.origin = Origin::Held;
+            if let Some(by) = self.predicted_displacement(*id, frame.time) {
+                motion::displace(face, by);
+                face.origin = Origin::Predicted;
+            }
+        }
+        self.report(frame, faces, FrameStatus::Skipped)
+    }
+
+    fn predicted_displacement(&self, id: u32, time: Duration) -> Option<Point> {
+        let memory = self.memories.get(&id).filter(|_| self.tuning.predict)?;
+        memory.motion?.displacement(time)
     }
 
     fn forget_ended(&mut self) {
@@ -276,15 +349,20 @@ impl Analyzer {
         }
     }
 
-    fn report(&self, frame: &Frame<'_>, without_faces: FrameStatus) -> FrameReport {
+    fn report(
+        &self,
+        frame: &Frame<'_>,
+        faces: Vec<TrackedFace>,
+        without_faces: FrameStatus,
+    ) -> FrameReport {
         FrameReport {
             width: frame.image.width() as u32,
             height: frame.image.height() as u32,
-            status: match self.last_faces.is_empty() {
+            status: match faces.is_empty() {
                 true => without_faces,
                 false => FrameStatus::Tracked,
             },
-            faces: self.last_faces.clone(),
+            faces,
             source: self.source.clone(),
         }
     }

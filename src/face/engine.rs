@@ -144,6 +144,8 @@ pub struct EngineInfo {
     pub name: &'static str,
     /// Dense landmarks it reports.
     pub landmarks: Option<LandmarkScheme>,
+    /// Landmarks that it reports as well: [`Observation::contour`].
+    pub contour: Option<LandmarkScheme>,
     /// Number of sparse key points it reports.
     pub key_points: usize,
     /// Blendshape channels it reports; empty for none.
@@ -156,6 +158,10 @@ pub struct EngineInfo {
     pub gaze: bool,
     /// Whether it reports [`Features`](super::observation::Features).
     pub features: bool,
+    /// Whether it reports OpenSeeFace's 3-D model: [`Observation::fit`].
+    pub fit: bool,
+    /// Whether it reports a morphable model: [`Observation::morphable`].
+    pub morphable: bool,
     /// Whether it reports [`Attributes`](super::observation::Attributes).
     pub attributes: bool,
     /// Length of the embedding that it reports; 0 for none.
@@ -172,12 +178,15 @@ impl EngineInfo {
         Self {
             name: kind.name(),
             landmarks: None,
+            contour: None,
             key_points: 0,
             blendshapes: Vec::new().into(),
             blendshape_source: BlendshapeSource::Measured,
             pose: false,
             gaze: false,
             features: false,
+            fit: false,
+            morphable: false,
             attributes: false,
             embedding: 0,
             temporal: false,

@@ -129,6 +129,20 @@ pub struct RotatedRect {
 }
 
 impl RotatedRect {
+    /// What of a frame a copy of `size` pixels shows, of which each stands for `step` pixels of the frame, per axis.
+    ///
+    /// The resampler puts the first pixel's index on the corner; between a frame and its copy, pixel *centres* agree, as in
+    /// OpenCV's `resize`.
+    pub fn of_resized(size: [usize; 2], step: [f32; 2]) -> Self {
+        let [x, y] = step;
+        let (width, height) = (size[0] as f32 * x, size[1] as f32 * y);
+        Self {
+            center: Point::new((x - 1.0 + width) / 2.0, (y - 1.0 + height) / 2.0),
+            size: Size::new(width, height),
+            rotation: 0.0,
+        }
+    }
+
     /// Takes a position in the unit square of the rectangle (0,0 its top-left corner before rotation) to the space that
     /// the rectangle lives in.
     pub fn outer_from_unit(&self) -> Affine {

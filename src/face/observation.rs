@@ -70,15 +70,17 @@ impl Observation {
     /// landmarks are not.
     pub fn centroid(&self) -> Point {
         match &self.landmarks {
-            Some(landmarks)
-                if landmarks.scheme == LandmarkScheme::MediaPipe478
-                    && !landmarks.points.is_empty()
-                    && self.key_points.is_empty() =>
-            {
-                landmarks.mean()
-            }
+            Some(landmarks) if self.is_at_mean() => landmarks.mean(),
             _ => self.bbox.center(),
         }
+    }
+
+    /// Whether the centroid is the mean of the landmarks.
+    pub fn is_at_mean(&self) -> bool {
+        let mesh = self.landmarks.as_ref().is_some_and(|landmarks| {
+            landmarks.scheme == LandmarkScheme::MediaPipe478 && !landmarks.points.is_empty()
+        });
+        mesh && self.key_points.is_empty()
     }
 }
 
@@ -92,6 +94,8 @@ pub enum Origin {
     Tracked,
     /// Repeated from an earlier frame without a measurement.
     Held,
+    /// Not measured in this frame either, but moved on as it was moving.
+    Predicted,
 }
 
 impl Origin {
@@ -101,12 +105,13 @@ impl Origin {
             Self::Detected => "detected",
             Self::Tracked => "tracked",
             Self::Held => "held",
+            Self::Predicted => "predicted",
         }
     }
 
     /// The inverse of [`Origin::name`].
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Detected, Self::Tracked, Self::Held]
+        [Self::Detected, Self::Tracked, Self::Held, Self::Predicted]
             .into_iter()
             .find(|origin| origin.name() == name)
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Where a frame's time goes, in constant memory.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::lock::lock;
 
 /// A part of the work on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,19 +69,19 @@ impl Profile {
     pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        self.lock()[stage as usize].add(start.elapsed());
+        lock(&self.stages)[stage as usize].add(start.elapsed());
         result
     }
 
     /// Figures of every stage, in the order of the work.
     pub fn summary(&self) -> [StageSummary; Stage::ALL.len()] {
-        let stages = self.lock();
+        let stages = lock(&self.stages);
         Stage::ALL.map(|stage| stages[stage as usize].summary(stage))
     }
 
     /// Frames counted.
     pub fn frames(&self) -> u64 {
-        self.lock()[Stage::Total as usize].count
+        lock(&self.stages)[Stage::Total as usize].count
     }
 
     /// One line for the log: mean times over all frames so far, frames without faces included, and memory of the GPU, MiB,
@@ -99,11 +101,6 @@ impl Profile {
             "[PROFILING] {engine} after {frames} frames: {}{vram}",
             stages.join(", ")
         )
-    }
-
-    /// Half-counted times are no reason to stop: a panic elsewhere does not spoil the figures.
-    fn lock(&self) -> MutexGuard<'_, [Histogram; Stage::ALL.len()]> {
-        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

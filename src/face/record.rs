@@ -63,6 +63,8 @@ pub struct FrameRecord<'a> {
     pub status: FrameStatus,
     /// Its faces in any order; those without a finite position are left out.
     pub faces: &'a [TrackedFace],
+    /// Width and height of the frame that the faces' positions belong to, px; `None` for those of the metadata.
+    pub size: Option<(u32, u32)>,
 }
 
 impl FrameRecord<'_> {
@@ -72,6 +74,7 @@ impl FrameRecord<'_> {
             pts,
             status,
             faces: &[],
+            size: None,
         }
     }
 }
@@ -127,7 +130,8 @@ impl Record {
         }
     }
 
-    /// What is known of the stream; may change until the record is closed.
+    /// What is known of the stream; may change until the record is closed, but for the size, once there is a frame: frames
+    /// do not say theirs where it is that one, and of a record that breaks off the head is read that was written first.
     pub fn metadata_mut(&mut self) -> &mut Metadata {
         &mut self.metadata
     }

@@ -37,7 +37,7 @@
 //! RGB codes are shown as they are whatever their range. Two departures: samples on upper luma rows (`v-cosited`) are
 //! interpolated, which `videoconvert` leaves out, and frames are taken as progressive.
 
-mod color;
+pub(in crate::face) mod color;
 mod grid;
 mod kernel;
 mod level;

@@ -133,6 +133,11 @@ impl Tracker {
         *self = Self::new(self.config);
     }
 
+    /// Identities go on from the last one of `before`.
+    pub fn continue_after(&mut self, before: &Self) {
+        self.last_id = self.last_id.max(before.last_id);
+    }
+
     fn see(&mut self, face: &Observation, track: Option<usize>) -> u32 {
         if let Some(index) = track {
             self.tracks[index].see(face);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// Distance of frames when neither the caps nor the buffers tell: 25 frames a second.
-const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
+pub(super) const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
 
 /// Makes frame times of timestamps.
 #[derive(Debug)]

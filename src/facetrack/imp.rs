@@ -28,9 +28,24 @@
  * what is missing is an error that names the path and the remedy. Options without a value of their own take their
  * default from the environment, read at the same time.
  *
+ * In a live pipeline every frame passes, however slow the engine is: with #GstFaceTrack:late-frames a frame that comes when
+ * the next one is due already, or of which a sink told with a QoS event that it can't be shown in time, is not analysed, and
+ * its faces are those of the frame before, with the origin `held`; without any it has the status `skipped`. A frame that
+ * follows none is analysed however late it is, and so is one without a timestamp, of which nobody knows. Of a stream that
+ * is always late one frame in four is analysed, or a quarter of the time is spent on it. With #GstFaceTrack:predict faces of
+ * frames that are not analysed move on as they did, with the origin `predicted`.
+ * #GstFaceTrack:max-fps limits the load of a stream that is not late. What the analysis
+ * takes is measured and added to the answer of the LATENCY query; when it changes, a latency message asks the pipeline to
+ * query again. In other pipelines every frame is analysed. The property `qos` of the base class has no effect: it
+ * would drop frames.
+ *
+ * #GstFaceTrack:engine may be set while frames flow. The new engine is loaded beside the stream, with the options as they
+ * are then, and takes over between two frames; every face leaves, and ids go on. `facetrack-ready` tells when that is. An
+ * engine that can't be loaded is a warning, and the one at work goes on.
+ *
  * With #GstFaceTrack:post-messages the element posts element messages named `facetrack` with the fields `event`
  * (`face-entered`, `face-left`, `frame`), `pts`, `running-time`, and `id` of the face, or `status`, `faces` and `ids` of
- * the frame. A face leaves when its id ends: #GstFaceTrack:max-age frames after it was last seen. When the engine is
+ * the frame. A face leaves when its id ends: #GstFaceTrack:max-age analysed frames after it was last seen. When the engine is
  * loaded a message named `facetrack-ready` tells `engine`, `device`, `execution-provider`, `reason`, `load-time` in
  * milliseconds and the SHA-256 of each of the `models`.
  *
@@ -48,8 +63,8 @@
  * #GstFaceTrack:device-reason tell where it runs and why. A GPU that fails while it is used is left in the same way, and no
  * frame is lost.
  *
- * A discontinuity, a flush, another segment and other caps make it forget the frames before. Buffers with the flag
- * GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
+ * A discontinuity, a flush, another segment, other caps and the action signal #GstFaceTrack::reset make it forget the frames
+ * before. Buffers with the flag GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
  *
  * ## Example launch lines
  *
@@ -94,7 +109,8 @@
  * Shows the messages about a face that comes and goes, without any model.
  */
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
 
 use gst::glib;
 use gst::glib::subclass::Signal;
@@ -104,20 +120,23 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::calibration::{CalibrationError, CalibrationFile};
-use super::failure::{calibration_message, contained, error_message, panic_message};
+use super::calibration::CalibrationError;
+use super::failure::{contained, error_message, panic_message};
+use super::loading::{Change, Loaded, Successor, load};
 use super::messages;
+use super::pacing::{Pace, Pacing, Upstream};
 use super::plan::{Environment, Plan, Setup};
 use super::state::{Outcome, State};
 use crate::face::analyzer::Analyzer;
 use crate::face::device::{Decision, OwnMemory, Severity};
 use crate::face::engine::{EngineInfo, EngineKind, Notice};
 use crate::face::options::facetrack::FACETRACK;
-use crate::face::options::{OptionSpec, Settings, Value};
+use crate::face::options::{EnvWarning, OptionSpec, Settings, Value};
 use crate::face::profile::Profile;
 use crate::face::report::ReportSource;
+use crate::lock::lock;
 use crate::meta::FaceTrackMeta;
-use crate::{properties, video};
+use crate::{element, properties, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -165,13 +184,15 @@ impl Active {
 
 /// The element.
 ///
-/// Lock order: `state`, then `settings` or `active`, never both of these. `settings` and `active` are held for a copy
-/// alone; `state` belongs to the streaming thread, which holds it while a frame is analysed. Who wants the calibration
-/// reset leaves word in `reset_wanted` and waits for nobody.
+/// Lock order: `state`, then one of the others, which are held for a copy, a comparison or a sum alone;
+/// `state` belongs to the streaming thread, which holds it while a frame is analysed. Who wants the frames forgotten or the
+/// calibration reset leaves word in `forget_wanted` or `reset_wanted` and waits for nobody.
 pub struct FaceTrack {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
     active: Mutex<Option<Active>>,
+    pacing: Mutex<Pacing>,
+    forget_wanted: AtomicBool,
     reset_wanted: AtomicBool,
 }
 
@@ -181,55 +202,15 @@ impl Default for FaceTrack {
             settings: Mutex::new(Settings::new(FACETRACK)),
             state: Mutex::default(),
             active: Mutex::default(),
+            pacing: Mutex::default(),
+            forget_wanted: AtomicBool::default(),
             reset_wanted: AtomicBool::default(),
         }
     }
 }
 
-/// A panic elsewhere is no reason to panic here: what these locks guard is whole between statements.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a plan yields.
-struct Loaded {
-    analyzer: Analyzer,
-    decision: Decision,
-    calibration: Option<CalibrationFile>,
-}
-
-/// The engine of `plan`, with what it learned in earlier streams where a file keeps that.
-fn load(plan: &Plan) -> Result<Loaded, gst::ErrorMessage> {
-    let (mut analyzer, decision) = plan.load().map_err(|e| error_message(&e))?;
-    let calibration = match &plan.setup.calibration_file {
-        None => None,
-        Some(path) => {
-            Some(CalibrationFile::open(path, &mut analyzer).map_err(|e| calibration_message(&e))?)
-        }
-    };
-    Ok(Loaded {
-        analyzer,
-        decision,
-        calibration,
-    })
-}
-
-/// Caps outside the template are refused before the element sees them, and "not negotiated" upstream helps nobody.
-fn tell_of_unreadable_caps(pad: &gst::Pad, event: Option<&gst::Event>) {
-    let Some(gst::EventView::Caps(event)) = event.map(|event| event.view()) else {
-        return;
-    };
-    let caps = event.caps();
-    if pad.pad_template_caps().can_intersect(caps) {
-        return;
-    }
-    if let Some(element) = pad.parent_element() {
-        gst::element_error!(
-            element,
-            gst::StreamError::Format,
-            ("{caps} can't be read: put videoconvert before the element")
-        );
-    }
+fn clock_time(time: Duration) -> gst::ClockTime {
+    gst::ClockTime::try_from(time).unwrap_or(gst::ClockTime::MAX)
 }
 
 impl FaceTrack {
@@ -245,23 +226,66 @@ impl FaceTrack {
         self.settle_reset();
         // What is loaded gives the GPU's memory back before something else asks for it.
         *lock(&self.state) = None;
+        self.warn_of_environment(&warnings);
+        let mut loaded = load(&plan).map_err(|error| error.message())?;
+        let ready = self.introduce(&env, &plan, &mut loaded);
+        *lock(&self.state) = Some(State::new(settings, env, plan, loaded));
+        self.post(ready);
+        Ok(())
+    }
+
+    /// Shows what was loaded by `plan`. Returns the message that it is ready, to post when it is at work.
+    fn introduce(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
+        self.log_device(&loaded.decision);
+        for notice in loaded.analyzer.take_notices() {
+            self.warn_of(&notice);
+        }
+        let active = Active::of(env, plan, &loaded.decision, &loaded.analyzer);
+        *lock(&self.active) = Some(active);
+        messages::ready(loaded.analyzer.source())
+    }
+
+    /// Takes over other settings between two frames. Another engine is loaded beside the stream; until it can take over,
+    /// and where it can't, the one at work goes on.
+    fn follow_settings(&self) {
+        let successor = lock(&self.state).as_mut().and_then(|state| {
+            let news = state.news_of(&lock(&self.settings));
+            news.into_iter().for_each(|settings| state.follow(settings));
+            state.take_successor()
+        });
+        match successor {
+            None => (),
+            Some(Ok(successor)) => self.succeed(successor),
+            Some(Err(error)) => {
+                gst::element_imp_warning!(
+                    self,
+                    gst::LibraryError::Settings,
+                    ("the engine stays as it is: {error}")
+                );
+            }
+        }
+    }
+
+    fn succeed(&self, successor: Successor) {
+        let Successor {
+            plan,
+            warnings,
+            mut loaded,
+        } = successor;
+        self.warn_of_environment(&warnings);
+        self.save_calibration();
+        let ready = self.introduce(&self.env(), &plan, &mut loaded);
+        if let Some(state) = lock(&self.state).as_mut() {
+            state.succeed(plan, loaded);
+        }
+        lock(&self.pacing).forget_cost();
+        self.post(ready);
+    }
+
+    fn warn_of_environment(&self, warnings: &[EnvWarning]) {
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
-        let Loaded {
-            mut analyzer,
-            decision,
-            calibration,
-        } = contained(|| load(&plan)).map_err(|panic| panic_message(&panic))??;
-        self.log_device(&decision);
-        for notice in analyzer.take_notices() {
-            self.warn_of(&notice);
-        }
-        let ready = messages::ready(analyzer.source());
-        *lock(&self.active) = Some(Active::of(&env, &plan, &decision, &analyzer));
-        *lock(&self.state) = Some(State::new(settings, env, plan, analyzer, calibration));
-        self.post(ready);
-        Ok(())
     }
 
     fn release(&self) {
@@ -321,6 +345,17 @@ impl FaceTrack {
         let _ = self.obj().post_message(message);
     }
 
+    /// The action signal: the next frame does not continue those before.
+    fn want_forgetting(&self) {
+        self.forget_wanted.store(true, Ordering::Release);
+    }
+
+    fn follow_forgetting(&self, state: &mut State) {
+        if self.forget_wanted.swap(false, Ordering::AcqRel) {
+            state.reset();
+        }
+    }
+
     /// The action signal: the calibration is reset before anything else is made of it.
     fn want_reset(&self) {
         if lock(&self.active).is_some() {
@@ -366,11 +401,19 @@ impl FaceTrack {
     fn analyze(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
-        state.follow(&lock(&self.settings));
+        self.follow_forgetting(state);
         self.follow_reset(state);
-        let result = contained(|| state.analyze(buffer));
+        let arrival = state.arrival(buffer, self.obj().current_running_time());
+        let pace = arrival.map_or(Pace::Analyze, |arrival| {
+            lock(&self.pacing).pace(state.late_frames(), arrival)
+        });
+        let start = Instant::now();
+        let result = contained(|| state.analyze(buffer, pace));
         let failure = match result {
             Ok(Ok(outcome)) => {
+                if outcome.looked {
+                    lock(&self.pacing).count(arrival, start.elapsed());
+                }
                 if let Some(line) = state.profile_line(|| self.vram()) {
                     gst::info!(CAT, imp = self, "{line}");
                 }
@@ -382,12 +425,55 @@ impl FaceTrack {
         let mut outcome = state.failed();
         // Of an engine that panics again there is nothing to be had.
         let saved = contained(|| self.save_calibration_of(state)).unwrap_or(Ok(()));
+        let change = state.take_change();
         *guard = None;
         drop(guard);
+        drop(change.map(Change::finish));
         self.warn_of_loss(saved);
         self.tell(std::mem::take(&mut outcome.notices), &outcome.report.source);
         self.post_error_message(failure);
         Ok(outcome)
+    }
+
+    /// A sink could not show a frame in time, or could. Returns whether faces are held for that.
+    fn heed_sink(&self, time: Option<gst::ClockTime>, lateness: i64) -> bool {
+        let mut pacing = lock(&self.pacing);
+        if let Some(time) = time {
+            pacing.heed_sink(time.into(), lateness);
+        }
+        pacing.holds()
+    }
+
+    /// Asks what comes before for its latency, where that may be another one. No lock is held: others answer.
+    fn ask_upstream(&self) {
+        if !lock(&self.pacing).take_doubt() {
+            return;
+        }
+        let mut query = gst::query::Latency::new();
+        let answered = self.obj().sink_pad().peer_query(&mut query);
+        let (live, latency, _) = query.result();
+        lock(&self.pacing).set_upstream(Upstream {
+            live: answered && live,
+            latency: latency.into(),
+        });
+    }
+
+    /// As decoders do it: what the analysis takes comes on top of what upstream answered. Nobody waits for files.
+    fn add_latency(&self, answer: &mut gst::query::Latency) {
+        let (live, min, max) = answer.result();
+        if !live {
+            return;
+        }
+        let own = clock_time(lock(&self.pacing).latency());
+        let later = |time: gst::ClockTime| time.saturating_add(own);
+        answer.set(live, later(min), max.map(later));
+    }
+
+    /// The pipeline asks for latencies again.
+    fn post_latency(&self) {
+        let message = gst::message::Latency::builder().src(&*self.obj()).build();
+        // Without a bus nobody listens.
+        let _ = self.obj().post_message(message);
     }
 
     /// What is read once, on the way from NULL to READY.
@@ -411,7 +497,8 @@ impl FaceTrack {
 
     fn stats(&self) -> Option<gst::Structure> {
         let profile = lock(&self.active).as_ref()?.profile.clone();
-        Some(messages::stats(&profile, self.vram()))
+        let latency = lock(&self.pacing).latency();
+        Some(messages::stats(&profile, latency, self.vram()))
     }
 
     fn report_value(&self, name: &str) -> Option<glib::Value> {
@@ -449,13 +536,10 @@ impl ObjectImpl for FaceTrack {
 
     fn signals() -> &'static [Signal] {
         static SIGNALS: LazyLock<Vec<Signal>> = LazyLock::new(|| {
-            let reset = Signal::builder("reset-calibration").action();
-            let reset = reset.class_handler(|arguments| {
-                let element = arguments[0].get::<super::FaceTrack>();
-                element.expect("the emitter").imp().want_reset();
-                None
-            });
-            vec![reset.build()]
+            vec![
+                action("reset", FaceTrack::want_forgetting),
+                action("reset-calibration", FaceTrack::want_reset),
+            ]
         });
         &SIGNALS
     }
@@ -468,11 +552,7 @@ impl ObjectImpl for FaceTrack {
         self.parent_constructed();
         // Or the base class takes the flag away from buffers that pass.
         self.obj().set_gap_aware(true);
-        let events = gst::PadProbeType::EVENT_DOWNSTREAM;
-        self.obj().sink_pad().add_probe(events, |pad, info| {
-            tell_of_unreadable_caps(pad, info.event());
-            gst::PadProbeReturn::Ok
-        });
+        element::tell_of_refused_caps(self.obj().sink_pad());
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
@@ -493,6 +573,17 @@ fn chosen_engine(settings: &Settings) -> Option<&'static str> {
     name.parse().map(EngineKind::name).ok()
 }
 
+/// A signal that has the element do something.
+fn action(name: &str, act: fn(&FaceTrack)) -> Signal {
+    let signal = Signal::builder(name).action();
+    let signal = signal.class_handler(move |arguments| {
+        let element = arguments[0].get::<super::FaceTrack>();
+        act(element.expect("the emitter").imp());
+        None
+    });
+    signal.build()
+}
+
 /// The GObject enum of a choice.
 fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
     match option.name {
@@ -503,6 +594,7 @@ fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
         "tracker" => properties::choice_spec::<super::Tracker>(option),
         "device" => properties::choice_spec::<super::Device>(option),
         "cudnn-conv-algo-search" => properties::choice_spec::<super::ConvAlgorithmSearch>(option),
+        "late-frames" => properties::choice_spec::<super::LateFrames>(option),
         "post-messages" => properties::choice_spec::<super::PostMessages>(option),
         name => unreachable!("no enum for the option `{name}`"),
     }
@@ -517,24 +609,15 @@ impl ElementImpl for FaceTrack {
                 "Face tracker",
                 "Filter/Analyzer/Video",
                 "Finds and follows faces: boxes, landmarks, blendshapes, gaze and head pose as metadata",
-                "The gst-plugin-facetrack contributors",
+                element::AUTHOR,
             )
         });
         Some(&METADATA)
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            [
-                ("sink", gst::PadDirection::Sink),
-                ("src", gst::PadDirection::Src),
-            ]
-            .map(|(name, direction)| {
-                gst::PadTemplate::new(name, direction, gst::PadPresence::Always, &video::caps())
-                    .expect("fixed names and caps make a template")
-            })
-            .into()
-        });
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+            LazyLock::new(|| element::filter_templates(&video::caps()));
         &TEMPLATES
     }
 
@@ -563,6 +646,8 @@ impl BaseTransformImpl for FaceTrack {
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         self.prepare(self.env())?;
+        self.forget_wanted.store(false, Ordering::Release);
+        *lock(&self.pacing) = Pacing::default();
         if let Some(state) = lock(&self.state).as_mut() {
             state.restart();
         }
@@ -571,6 +656,9 @@ impl BaseTransformImpl for FaceTrack {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         self.save_calibration();
+        let change = lock(&self.state).as_mut().and_then(State::take_change);
+        // What is still being loaded is not left to itself.
+        drop(change.map(Change::finish));
         Ok(())
     }
 
@@ -583,7 +671,21 @@ impl BaseTransformImpl for FaceTrack {
         Ok(())
     }
 
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        video::refuse_crops(query);
+        Ok(())
+    }
+
     fn sink_event(&self, event: gst::Event) -> bool {
+        if event.type_() == gst::EventType::FlushStart {
+            // It comes beside the stream, and does not wait for a frame's analysis.
+            return self.parent_sink_event(event);
+        }
         let mut left = Vec::new();
         if let Some(state) = lock(&self.state).as_mut() {
             match event.view() {
@@ -593,6 +695,9 @@ impl BaseTransformImpl for FaceTrack {
                 _ => (),
             }
         }
+        if let gst::EventType::FlushStop | gst::EventType::Segment = event.type_() {
+            lock(&self.pacing).reset();
+        }
         left.into_iter().for_each(|structure| self.post(structure));
         if event.type_() == gst::EventType::Eos {
             self.save_calibration();
@@ -600,13 +705,42 @@ impl BaseTransformImpl for FaceTrack {
         self.parent_sink_event(event)
     }
 
+    fn src_event(&self, event: gst::Event) -> bool {
+        match event.view() {
+            gst::EventView::Qos(qos) => {
+                let (_, _, lateness, time) = qos.get();
+                let holds = self.heed_sink(time, lateness);
+                // A decoder would drop frames, where it is enough not to analyse them; and so would the base class.
+                return holds || self.obj().sink_pad().push_event(event);
+            }
+            gst::EventView::Latency(_) => lock(&self.pacing).doubt_upstream(),
+            _ => (),
+        }
+        self.parent_src_event(event)
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        if !BaseTransformImplExt::parent_query(self, direction, query) {
+            return false;
+        }
+        if direction == gst::PadDirection::Src
+            && let gst::QueryViewMut::Latency(answer) = query.view_mut()
+        {
+            self.add_latency(answer);
+        }
+        true
+    }
+
     fn transform_ip(
         &self,
         buffer: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        self.follow_settings();
+        self.ask_upstream();
         let outcome = self.analyze(buffer)?;
         self.tell(outcome.notices, &outcome.report.source);
-        FaceTrackMeta::attach(buffer, &outcome.report).map_err(|error| {
+        let (report, frame) = (&outcome.report, outcome.frame);
+        FaceTrackMeta::attach_seen(buffer, report, frame, &outcome.sightings).map_err(|error| {
             gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
             gst::FlowError::Error
         })?;
@@ -614,6 +748,9 @@ impl BaseTransformImpl for FaceTrack {
             .messages
             .into_iter()
             .for_each(|structure| self.post(structure));
+        if lock(&self.pacing).take_news() {
+            self.post_latency();
+        }
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Structures that the element shows: messages on the bus and structured properties.
 
+use std::time::Duration;
+
 use crate::face::engine::EngineInfo;
 use crate::face::profile::Profile;
 use crate::face::report::{FrameReport, ReportSource};
@@ -60,8 +62,9 @@ pub(super) fn ready(source: &ReportSource) -> gst::Structure {
         .build()
 }
 
-/// The property `stats`: a structure of each stage, times in ms; and memory of the GPU, MiB, where there is any.
-pub(super) fn stats(profile: &Profile, vram: Option<u64>) -> gst::Structure {
+/// The property `stats`: a structure of each stage, times in ms; the element's latency, ms; and memory of the GPU, MiB, where
+/// there is any.
+pub(super) fn stats(profile: &Profile, latency: Duration, vram: Option<u64>) -> gst::Structure {
     profile
         .summary()
         .iter()
@@ -74,6 +77,7 @@ pub(super) fn stats(profile: &Profile, vram: Option<u64>) -> gst::Structure {
                 .build();
             stats.field(stage.stage.name(), figures)
         })
+        .field("latency", latency.as_secs_f64() * 1e3)
         .field_if_some("vram", vram)
         .build()
 }
@@ -91,6 +95,7 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
             "landmarks",
             info.landmarks.map_or(0, |scheme| scheme.count()) as u32,
         )
+        .field_if_some("contour-scheme", info.contour.map(|scheme| scheme.name()))
         .field("key-points", info.key_points as u32)
         .field("blendshapes", gst::Array::new(channels))
         .field_if_some(
@@ -100,6 +105,8 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         .field("pose", info.pose)
         .field("gaze", info.gaze)
         .field("features", info.features)
+        .field("fit", info.fit)
+        .field("morphable", info.morphable)
         .field("attributes", info.attributes)
         .field("embedding", info.embedding as u32)
         .field("temporal", info.temporal)

@@ -8,7 +8,9 @@ mod calibration;
 mod clock;
 mod failure;
 mod imp;
+mod loading;
 mod messages;
+mod pacing;
 mod plan;
 mod state;
 
@@ -156,6 +158,26 @@ pub enum ConvAlgorithmSearch {
     /// Not at all.
     #[enum_value(name = "takes the one that always works", nick = "default")]
     Default,
+}
+
+/// Values of the property `late-frames`: [`crate::face::options::facetrack::LateFrames`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+#[repr(i32)]
+#[enum_type(name = "GstFaceTrackLateFrames")]
+pub enum LateFrames {
+    /// By the pipeline.
+    #[default]
+    #[enum_value(name = "held in live pipelines, analysed in others", nick = "auto")]
+    Auto,
+    /// Held.
+    #[enum_value(
+        name = "faces are held from the last frame that was analysed",
+        nick = "hold"
+    )]
+    Hold,
+    /// Analysed.
+    #[enum_value(name = "analysed, however late they are", nick = "analyze")]
+    Analyze,
 }
 
 /// Values of the property `post-messages`: [`crate::face::options::facetrack::PostMessages`].

@@ -12,7 +12,7 @@ use crate::face::device::{
 use crate::face::engine::opencv::haar::Search;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use crate::face::engine::{eos, insightface, openseeface};
-use crate::face::options::facetrack::{FACETRACK, PostMessages, Smoothing};
+use crate::face::options::facetrack::{FACETRACK, LateFrames, PostMessages, Smoothing};
 use crate::face::options::{EnvWarning, Resolved, Settings};
 use crate::face::report::ReportSource;
 use crate::face::smoothing::OneEuro;
@@ -69,6 +69,7 @@ pub(super) struct Setup {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Live {
     pub tuning: Tuning,
+    pub late_frames: LateFrames,
     pub post_messages: PostMessages,
     /// Frames between two lines in the log; 0 for none.
     pub profile_interval: u64,
@@ -201,9 +202,12 @@ impl Live {
             smoothing: smoothing(kind, config, options),
             blendshape_interval: options.get("blendshape-interval"),
             inference_interval: options.get("inference-interval"),
+            max_fps: options.get("max-fps"),
+            predict: options.get("predict"),
         };
         Self {
             tuning,
+            late_frames: options.get("late-frames"),
             post_messages: options.get("post-messages"),
             profile_interval: options.get::<u32>("profile-interval").into(),
         }

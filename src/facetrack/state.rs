@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use super::calibration::{CalibrationError, CalibrationFile};
 use super::clock::FrameClock;
+use super::loading::{Change, LoadError, Loaded, Successor};
 use super::messages::{self, Moment};
+use super::pacing::{Arrival, Pace};
 use super::plan::{Environment, Live, Plan, Setup};
 use crate::face::analyzer::Analyzer;
 use crate::face::engine::{EngineError, Frame, Notice};
 use crate::face::options::Settings;
-use crate::face::options::facetrack::PostMessages;
+use crate::face::options::facetrack::{LateFrames, PostMessages};
 use crate::face::report::{FrameReport, FrameStatus};
+use crate::meta::{FrameShape, Sighting, Sightings};
 use crate::video;
 
 /// A loaded engine and the stream that it works on.
@@ -23,6 +26,10 @@ pub(super) struct State {
     live: Live,
     analyzer: Analyzer,
     calibration: Option<CalibrationFile>,
+    /// The engine that was set since, or why it can't be had.
+    change: Option<Result<Change, LoadError>>,
+    /// Whether another engine was set since that began to load.
+    engine_set: bool,
     clock: FrameClock,
     info: Option<gst_video::VideoInfo>,
     segment: gst::FormattedSegment<gst::ClockTime>,
@@ -30,38 +37,42 @@ pub(super) struct State {
     moment: Moment,
     /// The greatest id that was seen; ids rise.
     last_id: u32,
+    sightings: Sightings,
 }
 
 /// What becomes of a buffer.
 pub(super) struct Outcome {
     /// To attach to it.
     pub report: FrameReport,
+    /// What it is attached to.
+    pub frame: FrameShape,
+    /// One for each of its faces.
+    pub sightings: Vec<Sighting>,
     /// To post.
     pub messages: Vec<gst::Structure>,
     /// To warn of.
     pub notices: Vec<Notice>,
+    /// Whether the frame was analysed, not held.
+    pub looked: bool,
 }
 
 impl State {
-    pub fn new(
-        settings: Settings,
-        env: Environment,
-        plan: Plan,
-        analyzer: Analyzer,
-        calibration: Option<CalibrationFile>,
-    ) -> Self {
+    pub fn new(settings: Settings, env: Environment, plan: Plan, loaded: Loaded) -> Self {
         Self {
             settings,
             env,
             setup: plan.setup,
             live: plan.live,
-            analyzer,
-            calibration,
+            analyzer: loaded.analyzer,
+            calibration: loaded.calibration,
+            change: None,
+            engine_set: false,
             clock: FrameClock::default(),
             info: None,
             segment: gst::FormattedSegment::new(),
             moment: Moment::default(),
             last_id: 0,
+            sightings: Sightings::default(),
         }
     }
 
@@ -70,13 +81,56 @@ impl State {
         self.setup == plan.setup
     }
 
-    /// Takes over what may change from frame to frame, where `settings` are others than before.
-    pub fn follow(&mut self, settings: &Settings) {
-        if self.settings == *settings {
-            return;
+    /// A copy of `settings` where they are others than before.
+    pub fn news_of(&self, settings: &Settings) -> Option<Settings> {
+        (self.settings != *settings).then(|| settings.clone())
+    }
+
+    /// Takes over what may change from frame to frame.
+    pub fn follow(&mut self, settings: Settings) {
+        let engine = |settings: &Settings| settings.explicit::<String>("engine");
+        let other_engine = engine(&settings) != engine(&self.settings);
+        self.settings = settings;
+        self.live = Live::with(&self.setup, &self.settings, &self.env);
+        self.analyzer.tune(self.live.tuning);
+        self.engine_set |= other_engine;
+    }
+
+    /// Begins to load the engine that is set, unless it is the one at work.
+    fn change_engine(&self) -> Result<Option<Change>, LoadError> {
+        let (plan, warnings) = Plan::new(&self.settings, &self.env)?;
+        if plan.setup.kind == self.setup.kind {
+            return Ok(None);
         }
-        self.settings = settings.clone();
-        self.live = Live::with(&self.setup, settings, &self.env);
+        Change::begin(plan, warnings).map(Some)
+    }
+
+    /// The engine that can take over now, or why it can't be had. One at a time is loaded: the one that was set last, when
+    /// that before it is there.
+    pub fn take_successor(&mut self) -> Option<Result<Successor, LoadError>> {
+        let done = self
+            .change
+            .take_if(|change| change.as_ref().map_or(true, Change::is_done));
+        if self.change.is_none() && std::mem::take(&mut self.engine_set) {
+            self.change = self.change_engine().transpose();
+            return None;
+        }
+        Some(done?.and_then(Change::finish))
+    }
+
+    /// The engine that is not needed any more.
+    pub fn take_change(&mut self) -> Option<Change> {
+        self.change.take()?.ok()
+    }
+
+    /// Goes on with another engine. It has seen nothing of the stream.
+    pub fn succeed(&mut self, plan: Plan, mut loaded: Loaded) {
+        loaded.analyzer.succeed(&mut self.analyzer);
+        self.setup = plan.setup;
+        self.analyzer = loaded.analyzer;
+        self.calibration = loaded.calibration;
+        // They may have changed since it began to load.
+        self.live = Live::with(&self.setup, &self.settings, &self.env);
         self.analyzer.tune(self.live.tuning);
     }
 
@@ -86,6 +140,7 @@ impl State {
         self.clock.reset();
         self.info = None;
         self.last_id = 0;
+        self.sightings = Sightings::default();
     }
 
     /// What comes does not continue what was.
@@ -140,8 +195,23 @@ impl State {
         due.then(|| profile.line(self.analyzer.info().name, vram()))
     }
 
-    /// Analyses a buffer, unless there is nothing in it.
-    pub fn analyze(&mut self, buffer: &gst::BufferRef) -> Result<Outcome, EngineError> {
+    /// What is wanted of frames that come late.
+    pub fn late_frames(&self) -> LateFrames {
+        self.live.late_frames
+    }
+
+    /// A buffer that comes at the running time `now`; `None` where it has no time.
+    pub fn arrival(&self, buffer: &gst::BufferRef, now: Option<gst::ClockTime>) -> Option<Arrival> {
+        let time = self.segment.to_running_time(buffer.pts())?;
+        Some(Arrival {
+            now: now?.into(),
+            time: time.into(),
+            period: self.info.as_ref().and_then(|info| period(info.fps())),
+        })
+    }
+
+    /// Analyses a buffer, or holds the faces before it where it follows any frame, unless there is nothing in it.
+    pub fn analyze(&mut self, buffer: &gst::BufferRef, pace: Pace) -> Result<Outcome, EngineError> {
         if buffer.flags().contains(gst::BufferFlags::DISCONT) {
             self.reset();
         }
@@ -155,8 +225,11 @@ impl State {
         if buffer.size() == 0 {
             return Ok(self.without_analysis(FrameStatus::Skipped));
         }
-        let report = self.report(buffer)?;
-        Ok(self.outcome(report))
+        let report = self.report(buffer, pace)?;
+        Ok(Outcome {
+            looked: self.analyzer.has_looked(),
+            ..self.outcome(report)
+        })
     }
 
     /// For a frame whose analysis failed.
@@ -164,7 +237,7 @@ impl State {
         self.without_analysis(FrameStatus::Error)
     }
 
-    fn report(&mut self, buffer: &gst::BufferRef) -> Result<FrameReport, EngineError> {
+    fn report(&mut self, buffer: &gst::BufferRef, pace: Pace) -> Result<FrameReport, EngineError> {
         let info = self
             .info
             .as_ref()
@@ -174,7 +247,11 @@ impl State {
         let image = video::image(&frame).map_err(|error| EngineError::Frame(error.to_string()))?;
         let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
         let time = self.clock.next(timestamp.map(Duration::from));
-        self.analyzer.analyze(&Frame { image, time })
+        let frame = Frame { image, time };
+        match pace {
+            Pace::Hold if self.analyzer.can_hold() => Ok(self.analyzer.pass(&frame)),
+            Pace::Hold | Pace::Analyze => self.analyzer.analyze(&frame),
+        }
     }
 
     fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
@@ -195,7 +272,13 @@ impl State {
     fn outcome(&mut self, report: FrameReport) -> Outcome {
         Outcome {
             messages: self.messages(&report),
+            sightings: self.sightings.see(&report, self.moment.running_time),
+            frame: self
+                .info
+                .as_ref()
+                .map_or(FrameShape::square(report.width, report.height), Into::into),
             notices: self.analyzer.take_notices(),
+            looked: false,
             report,
         }
     }
@@ -211,6 +294,7 @@ impl State {
 
     fn departures(&mut self) -> Vec<gst::Structure> {
         let left = self.analyzer.take_left();
+        left.iter().for_each(|id| self.sightings.forget(*id));
         match self.live.post_messages {
             PostMessages::None => Vec::new(),
             _ => left

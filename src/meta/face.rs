@@ -79,8 +79,8 @@ pub(super) fn face_from_structure(
 ) -> Result<TrackedFace, MetaError> {
     let face = Observation {
         bbox: Rect::new(
-            (fields.double("x")? * scale.x) as f32,
-            (fields.double("y")? * scale.y) as f32,
+            (fields.double("x")? * scale.x + scale.left) as f32,
+            (fields.double("y")? * scale.y + scale.top) as f32,
             (fields.double("width")? * scale.x) as f32,
             (fields.double("height")? * scale.y) as f32,
         ),

@@ -9,16 +9,21 @@ use super::MetaError;
 use crate::face::geometry::Point;
 use crate::face::observation::Landmark;
 
-/// Pixels of the analysed frame for each unit of a normalised coordinate.
+/// Where the analysed picture lies in a frame: where the origin of normalised coordinates is, and the pixels for each unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
+    pub(super) left: f64,
+    pub(super) top: f64,
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
 impl Scale {
+    /// The picture fills a frame of this size.
     pub(super) fn of(width: u32, height: u32) -> Self {
         Self {
+            left: 0.0,
+            top: 0.0,
             x: f64::from(width.max(1)),
             y: f64::from(height.max(1)),
         }
@@ -26,7 +31,15 @@ impl Scale {
 
     /// The point at normalised coordinates, px.
     pub(super) fn point(self, x: f32, y: f32) -> Point {
-        Point::new(times(x, self.x), times(y, self.y))
+        Point::new(
+            (f64::from(x) * self.x + self.left) as f32,
+            (f64::from(y) * self.y + self.top) as f32,
+        )
+    }
+
+    /// The depth at a normalised one, px.
+    fn depth(self, z: f32) -> f32 {
+        (f64::from(z) * self.x) as f32
     }
 }
 
@@ -51,6 +64,10 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn double(self, name: &str) -> Result<f64, MetaError> {
+        self.0.get(name).map_err(|_| malformed(name))
+    }
+
+    pub(super) fn fraction(self, name: &str) -> Result<gst::Fraction, MetaError> {
         self.0.get(name).map_err(|_| malformed(name))
     }
 
@@ -115,10 +132,10 @@ impl<'a> Fields<'a> {
         scale: Scale,
     ) -> Result<impl Iterator<Item = Landmark>, MetaError> {
         let points = self.floats::<3>(name)?.into_iter();
-        Ok(points.map(move |[x, y, z]| Landmark {
-            x: times(x, scale.x),
-            y: times(y, scale.y),
-            z: times(z, scale.x),
+        Ok(points.map(move |[x, y, z]| {
+            let Point { x, y } = scale.point(x, y);
+            let z = scale.depth(z);
+            Landmark { x, y, z }
         }))
     }
 
@@ -170,8 +187,4 @@ pub(super) fn names_from(text: &str) -> Arc<[String]> {
 
 pub(super) fn over(pixels: f32, scale: f64) -> f32 {
     (f64::from(pixels) / scale) as f32
-}
-
-pub(super) fn times(normalised: f32, scale: f64) -> f32 {
-    (f64::from(normalised) * scale) as f32
 }

@@ -12,16 +12,20 @@
  * itself is whole. When the stream breaks off, the partial file stays, is valid JSON, and a warning names it.
  *
  * ## Example launch lines
- * ```bash
+ *
+ * |[
  * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink location=clip.json
- * ```
- * ```bash
+ * ]|
+ * Writes what is known of the faces into a file.
+ *
+ * |[
  * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink | head -n 3
- * ```
+ * ]|
+ * Prints the head and the first two frames.
  */
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
 use gst::glib;
 use gst::subclass::prelude::*;
@@ -33,8 +37,9 @@ use super::config::{Config, ConfigError};
 use super::output::OutputError;
 use super::recording::{Abandoned, Recording};
 use crate::face::options::trackjsonsink::TRACKJSONSINK;
-use crate::face::options::{EnvWarning, Settings, Value};
-use crate::properties;
+use crate::face::options::{EnvWarning, Settings};
+use crate::lock::lock;
+use crate::{element, properties};
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -80,11 +85,6 @@ impl Default for TrackJsonSink {
             faces: AtomicU64::new(0),
         }
     }
-}
-
-/// A panic elsewhere has been contained by then, and the data behind these locks is whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TrackJsonSink {
@@ -155,7 +155,7 @@ impl TrackJsonSink {
         Err(gst::FlowError::Error)
     }
 
-    /// Ends the record well; `false` when that fails.
+    /// Ends the record. `false` when that fails: an error is posted, and the end goes no further.
     fn finish(&self) -> bool {
         let state = std::mem::replace(&mut *lock(&self.state), State::Finished);
         let State::Recording(recording) = state else {
@@ -173,7 +173,8 @@ impl TrackJsonSink {
         if !has_video || recording.is_broken() {
             *lock(&self.state) = State::Failed;
             self.abandon(State::Recording(recording));
-            return false;
+            // Who waits for the end of a record that broke off waits for this one.
+            return has_video;
         }
         let Err(error) = recording.finish() else {
             return true;
@@ -278,13 +279,9 @@ impl ObjectImpl for TrackJsonSink {
     }
 
     fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
-        let count = |counter: &AtomicU64| {
-            let count = counter.load(Ordering::Relaxed);
-            Some(Value::Int(i32::try_from(count).unwrap_or(i32::MAX)))
-        };
         let value = match spec.name() {
-            "frames" => count(&self.frames),
-            "faces" => count(&self.faces),
+            "frames" => properties::count(&self.frames),
+            "faces" => properties::count(&self.faces),
             name => lock(&self.settings).get(name, None),
         };
         properties::to_glib(value, spec)
@@ -306,23 +303,15 @@ impl ElementImpl for TrackJsonSink {
                 "Tracking JSON sink",
                 "Sink/Video/Metadata",
                 "Writes the faces that facetrack found as JSON, a line for each frame",
-                "The gst-plugin-facetrack contributors",
+                element::AUTHOR,
             )
         });
         Some(&METADATA)
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let caps = gst::Caps::builder("video/x-raw").any_features().build();
-            let template = gst::PadTemplate::new(
-                "sink",
-                gst::PadDirection::Sink,
-                gst::PadPresence::Always,
-                &caps,
-            );
-            template.into_iter().collect()
-        });
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+            LazyLock::new(|| element::sink_templates(&element::any_video()));
         &TEMPLATES
     }
 

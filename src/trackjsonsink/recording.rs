@@ -13,6 +13,7 @@ use crate::face::record::timeline::{Before, Timeline};
 use crate::face::record::{End, FrameRecord, Metadata, Record, Totals};
 use crate::face::report::{FrameReport, FrameStatus};
 use crate::meta::{FaceTrackMeta, MetaError};
+use crate::video;
 
 /// What the record says of its maker where no analysed frame says it.
 const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
@@ -26,7 +27,6 @@ pub(super) struct Recording {
     existing: Existing,
     gaps: Gaps,
     timeline: Timeline,
-    rate: Option<gst::Fraction>,
     /// What became of the last analysed frame.
     last_analysis: Option<FrameStatus>,
     /// Whether a record that can't be read has been told of.
@@ -82,7 +82,6 @@ impl Recording {
             existing,
             gaps,
             timeline: Timeline::default(),
-            rate: None,
             last_analysis: None,
             warned: false,
         })
@@ -93,30 +92,25 @@ impl Recording {
         self.record.totals()
     }
 
-    /// Whether the analysis has failed. That stops the stream, and then sources send an end-of-stream all the same.
+    /// Whether the analysis has failed, now or when what is replayed was recorded. That stops a stream, and then sources send
+    /// an end-of-stream all the same.
     pub(super) fn is_broken(&self) -> bool {
         self.last_analysis == Some(FrameStatus::Error)
     }
 
     /// Takes rate and size from the stream's caps.
     pub(super) fn set_caps(&mut self, caps: &gst::CapsRef) {
-        let Some(stream) = caps.structure(0) else {
-            return;
-        };
-        let rate = stream.get::<gst::Fraction>("framerate").ok();
-        if rate != self.rate {
-            self.rate = rate;
-            let rate = rate.filter(|_| self.gaps == Gaps::Fill);
-            self.timeline
-                .set_rate(rate.map(|rate| (rate.numer(), rate.denom())));
-        }
+        let rate = video::rate(caps);
+        self.timeline
+            .set_rate(rate.filter(|_| self.gaps == Gaps::Fill));
         let metadata = self.record.metadata_mut();
-        if let Some(rate) = rate.filter(|rate| rate.numer() > 0 && metadata.fps == 0.0) {
-            metadata.fps = f64::from(rate.numer()) / f64::from(rate.denom());
+        if let Some((frames, seconds)) = rate.filter(|(frames, _)| *frames > 0)
+            && metadata.fps == 0.0
+        {
+            metadata.fps = f64::from(frames) / f64::from(seconds);
         }
         if metadata.width == 0 {
-            let side = |name| stream.get(name).map_or(0, |side: i32| side.unsigned_abs());
-            (metadata.width, metadata.height) = (side("width"), side("height"));
+            (metadata.width, metadata.height) = video::size(caps);
         }
     }
 
@@ -145,6 +139,7 @@ impl Recording {
                     pts,
                     status: report.status,
                     faces: &report.faces,
+                    size: Some((report.width, report.height)),
                 })
             }
             None if buffer.flags().contains(gst::BufferFlags::GAP) => {
@@ -240,8 +235,9 @@ impl Recording {
     /// Takes what an analysed frame says of the stream.
     fn know(&mut self, report: &FrameReport) {
         self.last_analysis = Some(report.status);
+        let is_first = self.record.totals().frames == 0;
         let metadata = self.record.metadata_mut();
-        if metadata.source.is_none() {
+        if is_first {
             (metadata.width, metadata.height) = (report.width, report.height);
         }
         // An engine may come to run elsewhere.

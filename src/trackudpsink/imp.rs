@@ -17,15 +17,19 @@
  * each frame as soon as it is there: the least delay with a camera.
  *
  * ## Example launch lines
- * ```bash
+ *
+ * |[
  * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! facetrack engine=openseeface ! trackudpsink
- * ```
- * ```bash
- * gst-launch-1.0 v4l2src ! videoconvert ! queue leaky=downstream max-size-buffers=1 ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
- * ```
+ * ]|
+ * Moves an avatar on this machine as the face in a video.
+ *
+ * |[
+ * gst-launch-1.0 v4l2src ! videoconvert ! queue ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
+ * ]|
+ * Moves it as the face in front of a camera, with the least delay.
  */
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gst::glib;
@@ -35,10 +39,11 @@ use gst_base::subclass::prelude::*;
 use super::receiver::{Receiver, ReceiverError};
 use super::sending::{Sending, Sent};
 use crate::face::options::trackudpsink::TRACKUDPSINK;
-use crate::face::options::{OptionSpec, Settings, Value};
+use crate::face::options::{OptionSpec, Settings};
 use crate::face::report::FrameReport;
+use crate::lock::lock;
 use crate::meta::{FaceTrackMeta, MetaError};
-use crate::properties;
+use crate::{element, properties};
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -72,11 +77,6 @@ impl Default for TrackUdpSink {
             packets_dropped: AtomicU64::new(0),
         }
     }
-}
-
-/// A panic elsewhere has been contained by then, and the data behind these locks is whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TrackUdpSink {
@@ -165,13 +165,9 @@ impl ObjectImpl for TrackUdpSink {
     }
 
     fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
-        let count = |counter: &AtomicU64| {
-            let count = counter.load(Ordering::Relaxed);
-            Some(Value::Int(i32::try_from(count).unwrap_or(i32::MAX)))
-        };
         let value = match spec.name() {
-            "packets-sent" => count(&self.packets_sent),
-            "packets-dropped" => count(&self.packets_dropped),
+            "packets-sent" => properties::count(&self.packets_sent),
+            "packets-dropped" => properties::count(&self.packets_dropped),
             name => lock(&self.settings).get(name, None),
         };
         properties::to_glib(value, spec)
@@ -187,23 +183,15 @@ impl ElementImpl for TrackUdpSink {
                 "Tracking UDP sink",
                 "Sink/Network/Metadata",
                 "Sends the faces that facetrack found as OpenSeeFace's UDP packets",
-                "The gst-plugin-facetrack contributors",
+                element::AUTHOR,
             )
         });
         Some(&METADATA)
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let caps = gst::Caps::builder("video/x-raw").any_features().build();
-            let template = gst::PadTemplate::new(
-                "sink",
-                gst::PadDirection::Sink,
-                gst::PadPresence::Always,
-                &caps,
-            );
-            template.into_iter().collect()
-        });
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+            LazyLock::new(|| element::sink_templates(&element::any_video()));
         &TEMPLATES
     }
 

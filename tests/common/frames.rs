@@ -5,6 +5,8 @@ use std::path::Path;
 
 use gst::prelude::*;
 
+use crate::common::player::open;
+
 /// A decoded frame in tightly packed RGB.
 pub struct Decoded {
     pub width: usize,
@@ -20,17 +22,10 @@ pub const CLIPS: &str = "decodebin";
 
 /// The frames of a clip, or the picture.
 pub fn decode(media: &Path, decoder: &str) -> impl Iterator<Item = Decoded> + use<> {
-    let pipeline = gst::parse::launch(&format!(
-        "filesrc name=file ! {decoder} ! videoconvert ! video/x-raw,format=RGB ! appsink name=out sync=false max-buffers=1"
-    ))
-    .expect("a pipeline")
-    .downcast::<gst::Pipeline>()
-    .expect("of several elements");
-    let source = pipeline.by_name("file").expect("the source");
-    source.set_property("location", media.to_str().expect("a readable name"));
-    let out = pipeline.by_name("out").expect("the sink");
-    let out: gst_app::AppSink = out.downcast().expect("an appsink");
-    pipeline.set_state(gst::State::Playing).expect("it plays");
+    let (pipeline, out) = open(
+        media,
+        &format!("{decoder} ! videoconvert ! video/x-raw,format=RGB"),
+    );
     let playing = Playing(pipeline);
     std::iter::from_fn(move || {
         let _playing = &playing;

@@ -2,13 +2,16 @@
 //! What several tests of the elements need.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod bus;
 pub mod clip;
 pub mod drawn;
 pub mod engine;
 pub mod faces;
 pub mod pack;
 pub mod player;
+pub mod python;
 pub mod reports;
+pub mod same;
 pub mod tool;
 
 use std::sync::Once;
@@ -22,6 +25,15 @@ pub fn init() {
         gst::init().expect("GStreamer starts");
         gstfacetrack::plugin_register_static().expect("the plugin registers");
     });
+}
+
+/// Says that a test is skipped for want of something in these packages. Where `CI` says that all are installed it fails.
+#[track_caller]
+pub fn skip_for_want_of(what: &str, packages: &str) {
+    let why = format!("{what} is missing. Run `scripts/system-packages.sh {packages}`");
+    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!is_ci, "{why}");
+    eprintln!("SKIPPED: {why}");
 }
 
 /// Plays a pipeline to its end.

@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 
-use gst::glib;
 use gst::prelude::*;
 use gstfacetrack::face::locate;
 
@@ -67,18 +66,4 @@ pub fn element(texts: &[(&str, &str)]) -> gst::Element {
         element.set_property(name, text);
     }
     element
-}
-
-/// The error on the way from NULL to READY.
-pub fn refusal(element: &gst::Element) -> glib::Error {
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
-    let result = element.set_state(gst::State::Ready);
-    element.set_state(gst::State::Null).expect("NULL");
-    assert!(result.is_err(), "it is refused");
-    let message = bus.pop_filtered(&[gst::MessageType::Error]);
-    match message.expect("an error message").view() {
-        gst::MessageView::Error(error) => error.error(),
-        other => panic!("{other:?}"),
-    }
 }

@@ -24,6 +24,22 @@ pub fn track(media: &Path, properties: &str) -> Vec<FrameReport> {
     Player::new(media, properties).reports(usize::MAX)
 }
 
+/// A pipeline that plays `media` through `elements`, and its end.
+pub fn open(media: &Path, elements: &str) -> (gst::Pipeline, gst_app::AppSink) {
+    let pipeline = gst::parse::launch(&format!(
+        "filesrc name=file ! {elements} ! appsink name=out sync=false max-buffers=1"
+    ))
+    .expect("a pipeline")
+    .downcast::<gst::Pipeline>()
+    .expect("of several elements");
+    let source = pipeline.by_name("file").expect("the source");
+    source.set_property("location", media.to_str().expect("a readable name"));
+    let out = pipeline.by_name("out").expect("the sink");
+    let out = out.downcast().expect("an appsink");
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    (pipeline, out)
+}
+
 /// A pipeline that tracks a clip or picture.
 pub struct Player {
     pipeline: gst::Pipeline,
@@ -33,17 +49,7 @@ pub struct Player {
 impl Player {
     /// It plays `media`, with these properties of `facetrack`.
     pub fn new(media: &Path, properties: &str) -> Self {
-        let pipeline = gst::parse::launch(&format!(
-            "filesrc name=file ! decodebin ! facetrack {properties} ! appsink name=out sync=false max-buffers=1"
-        ))
-        .expect("a pipeline")
-        .downcast::<gst::Pipeline>()
-        .expect("of several elements");
-        let source = pipeline.by_name("file").expect("the source");
-        source.set_property("location", media.to_str().expect("a readable name"));
-        let out = pipeline.by_name("out").expect("the sink");
-        let out = out.downcast().expect("an appsink");
-        pipeline.set_state(gst::State::Playing).expect("it plays");
+        let (pipeline, out) = open(media, &format!("decodebin ! facetrack {properties}"));
         Self { pipeline, out }
     }
 

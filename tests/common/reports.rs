@@ -10,9 +10,14 @@ use gstfacetrack::meta::FaceTrackMeta;
 
 /// A report on a frame of 1280×720.
 pub fn report(faces: Vec<TrackedFace>) -> FrameReport {
+    report_of((1280, 720), faces)
+}
+
+/// A report on a frame of another size.
+pub fn report_of((width, height): (u32, u32), faces: Vec<TrackedFace>) -> FrameReport {
     FrameReport {
-        width: 1280,
-        height: 720,
+        width,
+        height,
         status: match faces.is_empty() {
             true => FrameStatus::NoFace,
             false => FrameStatus::Tracked,

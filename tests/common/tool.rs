@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! GStreamer's tools as users run them.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How variables begin that the plugin listens to.
 const LISTENED_TO: [&str; 7] = [
@@ -54,6 +59,11 @@ impl Tool {
         self
     }
 
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
     /// Arguments, separated by blanks.
     pub fn args(mut self, line: &str) -> Self {
         self.command.args(line.split_whitespace());
@@ -66,10 +76,115 @@ impl Tool {
         self
     }
 
+    /// What it reads on standard input.
+    pub fn stdin(mut self, file: File) -> Self {
+        self.command.stdin(file);
+        self
+    }
+
     pub fn run(mut self) -> Finished {
         let output = self.command.output().expect("the tool is installed");
         drop(self.folder);
         Finished::from(output)
+    }
+}
+
+impl Tool {
+    /// Runs it while the test goes on.
+    pub fn start(mut self) -> Running {
+        let pipes = self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = pipes.spawn().expect("the tool is installed");
+        let (sender, lines) = channel();
+        forward(child.stdout.take().expect("a pipe"), sender.clone());
+        forward(child.stderr.take().expect("a pipe"), sender);
+        Running {
+            child,
+            lines,
+            said: Vec::new(),
+            heard: 0,
+            _folder: self.folder,
+        }
+    }
+}
+
+fn forward(pipe: impl Read + Send + 'static, lines: Sender<String>) {
+    let read = BufReader::new(pipe).lines().map_while(Result::ok);
+    thread::spawn(move || read.map(|line| lines.send(line)).all(|sent| sent.is_ok()));
+}
+
+/// A tool that runs; it ends with the value.
+pub struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+    /// Lines that were waited for.
+    heard: usize,
+    _folder: tempfile::TempDir,
+}
+
+impl Running {
+    /// Takes in what it says, until it has said a line, or the time is over.
+    ///
+    /// # Errors
+    /// All that it said, if it has ended.
+    pub fn listen(&mut self, time: Duration) -> Result<(), String> {
+        match self.lines.recv_timeout(time) {
+            Err(RecvTimeoutError::Disconnected) => return Err(self.said.join("\n")),
+            line => self.said.extend(line),
+        }
+        Ok(())
+    }
+
+    /// The next line with `words` in it.
+    ///
+    /// # Errors
+    /// All that it said.
+    pub fn line_with(&mut self, words: &str, patience: Duration) -> Result<String, String> {
+        let start = Instant::now();
+        loop {
+            while let Some(line) = self.said.get(self.heard) {
+                self.heard += 1;
+                if line.contains(words) {
+                    return Ok(line.clone());
+                }
+            }
+            let left = patience.saturating_sub(start.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.said.push(line),
+                Err(_) => return Err(self.said.join("\n")),
+            }
+        }
+    }
+
+    /// Whether it ends well, once it ends.
+    pub fn ends(&mut self, patience: Duration) -> bool {
+        let start = Instant::now();
+        loop {
+            let left = patience.saturating_sub(start.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok(_) => (),
+                // Its pipes close when it ends.
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
+            }
+        }
+        self.child.wait().is_ok_and(|status| status.success())
+    }
+
+    /// As Ctrl-C does it; the status with which it ends then.
+    pub fn interrupt(&mut self, patience: Duration) -> Option<i32> {
+        let number = self.child.id().to_string();
+        let told = Command::new("kill").args(["-INT", &number]).status();
+        assert!(told.is_ok_and(|status| status.success()));
+        self.ends(patience);
+        self.child.wait().ok()?.code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

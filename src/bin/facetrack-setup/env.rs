@@ -9,8 +9,8 @@ use gstfacetrack::face::manifest::{self, FileKind, KnownFile};
 
 use crate::{places, store};
 
-/// Shell lines that export where plugin, models and runtime lie, for those that are there. What the caller's
-/// environment says of models and runtime is kept.
+/// Shell lines that export where plugin, models, runtime and this program lie, for those that are there. What the
+/// caller's environment says of models and runtime is kept.
 pub fn exports() -> String {
     let mut out = String::new();
     if let Some(folder) = places::built_plugin() {
@@ -35,6 +35,10 @@ pub fn exports() -> String {
             locate::RUNTIME_VARIABLE,
             quoted(&library)
         );
+    }
+    if let Some(folder) = places::program_off_path() {
+        // Last, so that nothing there is taken for another program.
+        let _ = writeln!(out, "export PATH=\"$PATH\":{}", quoted(&folder));
     }
     out
 }

@@ -62,7 +62,7 @@ fn command() -> Command {
         )
         .subcommand(
             Command::new("env")
-                .about("Print the exports that let gst-launch-1.0 in any shell find plugin, models and runtime"),
+                .about("Print the exports that let gst-launch-1.0 in any shell find plugin, models and runtime, and the shell this tool"),
         )
         .subcommand(
             Command::new("path")

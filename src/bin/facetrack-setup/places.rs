@@ -38,3 +38,12 @@ pub fn built_plugin() -> Option<PathBuf> {
     let folder = program.parent()?.join("gstreamer-1.0");
     folder.join("libgstfacetrack.so").exists().then_some(folder)
 }
+
+/// The folder of this program, unless a shell finds it there already.
+pub fn program_off_path() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let folder = program.parent()?;
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_on_path = env::split_paths(&path).any(|it| it == folder);
+    (!is_on_path).then(|| folder.to_owned())
+}

@@ -35,12 +35,21 @@ impl Bench {
     }
 
     fn next(&mut self) -> Result<FrameReport, EngineError> {
+        self.show(Analyzer::analyze)
+    }
+
+    fn pass(&mut self) -> FrameReport {
+        self.show(Analyzer::pass)
+    }
+
+    fn show<T>(&mut self, how: impl FnOnce(&mut Analyzer, &Frame<'_>) -> T) -> T {
         let pixels = vec![0; WIDTH * HEIGHT * 3];
         self.frames += 1;
-        self.analyzer.analyze(&Frame {
+        let frame = Frame {
             image: ImageView::rgb(WIDTH, HEIGHT, &pixels).expect("a full image"),
             time: Duration::from_millis(40 * self.frames),
-        })
+        };
+        how(&mut self.analyzer, &frame)
     }
 
     fn reports(&mut self, count: usize) -> Vec<FrameReport> {
@@ -115,6 +124,76 @@ fn frames_between_inferences_are_held() {
     let mut bench = Bench::new("", tuning);
     let statuses: Vec<_> = bench.reports(2).iter().map(|r| r.status).collect();
     assert_eq!(statuses, [FrameStatus::NoFace, FrameStatus::Skipped]);
+}
+
+#[test]
+fn faces_between_inferences_move_on_where_that_is_wanted() {
+    let tuning = Tuning {
+        inference_interval: 3,
+        predict: true,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face dx=0.01", tuning);
+    let reports = bench.reports(9);
+    let origins: Vec<_> = reports.iter().map(|r| r.faces[0].face.origin).collect();
+    use Origin::{Detected, Held, Predicted, Tracked};
+    let unseen_once = [Detected, Held, Held];
+    let moving = [Tracked, Predicted, Predicted];
+    assert_eq!(origins, [unseen_once, moving, moving].concat());
+    // The script goes on by 2 px whenever it is looked at.
+    let steps: Vec<_> = reports[3..]
+        .windows(2)
+        .map(|pair| pair[1].faces[0].face.bbox.x - pair[0].faces[0].face.bbox.x)
+        .collect();
+    for step in &steps {
+        assert!((step - 2.0 / 3.0).abs() < 1e-3, "{steps:?}");
+    }
+
+    bench.analyzer.reset();
+    let origins: Vec<_> = bench
+        .reports(2)
+        .iter()
+        .map(|r| r.faces[0].face.origin)
+        .collect();
+    assert_eq!(origins, [Detected, Held], "nothing is known of a new face");
+}
+
+#[test]
+fn inferences_a_second_are_limited() {
+    let tuning = Tuning {
+        max_fps: 10.0,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face", tuning);
+    let looked: Vec<_> = (0..6)
+        .map(|_| {
+            bench.next().expect("no failure");
+            bench.analyzer.has_looked()
+        })
+        .collect();
+    assert_eq!(looked, [true, false, false, true, false, true]);
+    bench.analyzer.tune(Tuning::default());
+    bench.next().expect("no failure");
+    assert!(bench.analyzer.has_looked(), "at once");
+}
+
+#[test]
+fn a_frame_that_passes_is_held_and_the_next_one_analysed() {
+    let mut bench = Bench::new("face dx=0.01", Tuning::default());
+    let seen = bench.next().expect("no failure");
+    let held = bench.pass();
+    assert!(!bench.analyzer.has_looked());
+    assert_eq!(held.faces[0].face.origin, Origin::Held);
+    assert_eq!(held.faces[0].face.bbox, seen.faces[0].face.bbox);
+    assert_eq!(held.faces[0].id, 1);
+    let next = bench.next().expect("no failure");
+    assert_eq!(next.faces[0].face.origin, Origin::Tracked);
+
+    let mut bench = Bench::new("face", Tuning::default());
+    let first = bench.pass();
+    assert_eq!(first.status, FrameStatus::Skipped);
+    assert!(first.faces.is_empty());
+    assert_eq!(bench.analyzer.profile().frames(), 1, "it counts");
 }
 
 #[test]

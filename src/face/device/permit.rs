@@ -2,7 +2,9 @@
 //! Who runs on the GPU, and with how much of its memory: one at a time in a process, each in its turn.
 
 use std::marker::PhantomData;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::lock::lock;
 
 /// Of this process.
 static TURNS: Turns = Turns::new();
@@ -143,11 +145,6 @@ impl Claims {
             claims.swap_remove(index);
         }
     }
-}
-
-/// A panic elsewhere is no reason to panic here: what these locks guard is whole between statements.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         blendshapes: CHANNELS.map(str::to_owned).into(),
         blendshape_source: BlendshapeSource::Derived,
         pose: true,
+        morphable: true,
         temporal: identity(config) == Identity::Running,
         ..EngineInfo::of_boxes(EngineKind::Eos)
     }

@@ -83,20 +83,30 @@ pub struct InsightFace {
 /// What the engine measures with a full pack; the loaded engine says what its own has.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     let settings = &config.insightface;
-    let landmarks = match [Module::Landmark3d68, Module::Landmark2d106].map(|m| settings.allows(m))
-    {
-        [true, _] => Some(LandmarkScheme::Ibug68),
-        [false, true] => Some(LandmarkScheme::InsightFace106),
-        [false, false] => None,
-    };
+    let schemes = [
+        (Module::Landmark3d68, LandmarkScheme::Ibug68),
+        (Module::Landmark2d106, LandmarkScheme::InsightFace106),
+    ];
+    let allowed = schemes
+        .into_iter()
+        .filter(|(module, _)| settings.allows(*module))
+        .map(|(_, scheme)| scheme);
     let embedding = if settings.embedding { EMBEDDING } else { 0 };
-    info(landmarks, settings.allows(Module::GenderAge), embedding)
+    info(allowed, settings.allows(Module::GenderAge), embedding)
 }
 
-fn info(landmarks: Option<LandmarkScheme>, attributes: bool, embedding: usize) -> EngineInfo {
+/// Of two schemes, the first is that of the landmarks, the second that of the contour.
+fn info(
+    schemes: impl IntoIterator<Item = LandmarkScheme>,
+    attributes: bool,
+    embedding: usize,
+) -> EngineInfo {
+    let mut schemes = schemes.into_iter();
+    let landmarks = schemes.next();
     let channels: &[&str] = if landmarks.is_some() { &CHANNELS } else { &[] };
     EngineInfo {
         landmarks,
+        contour: schemes.next(),
         key_points: KEY_POINTS,
         blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
@@ -123,7 +133,7 @@ impl InsightFace {
             key_points: networks.detector.key_points(),
             models: networks.files,
             ..info(
-                measures.scheme(),
+                measures.schemes(),
                 measures.has_attributes(),
                 measures.embedding_len(),
             )

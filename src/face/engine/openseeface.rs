@@ -106,6 +106,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         pose: true,
         gaze: config.openseeface.gaze,
         features: is_video,
+        fit: true,
         temporal: is_video,
         ..EngineInfo::of_boxes(EngineKind::OpenSeeFace)
     }

@@ -9,12 +9,15 @@
 //!   frames `from` to `to`;
 //! - `landmarks`: faces carry landmarks, blendshapes and a pose;
 //! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
+//! - `slow ms=N`: looking at a frame takes so long, as a network does;
 //! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics;
 //! - `reduce at=N`, `fall-back at=N`: in frame N, or while it is loaded with N=0, the engine tells what one tells that has
 //!   too little memory of a GPU, or can't use it any more.
 
 use std::f32::consts::TAU;
 use std::str::FromStr;
+use std::thread;
+use std::time::Duration;
 
 use super::{
     Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Notice, RunningMode,
@@ -45,6 +48,7 @@ pub struct Script {
     faces: Vec<ScriptedFace>,
     detail: Detail,
     learns: bool,
+    slow: Duration,
     fail_at: Option<u64>,
     panic_at: Option<u64>,
     reduce_at: Option<u64>,
@@ -140,13 +144,14 @@ impl Script {
             "face" => self.faces.push(read_face(&pairs)?),
             "landmarks" => self.detail = Detail::Landmarks,
             "learns" => self.learns = true,
+            "slow" => self.slow = Duration::from_millis(read_only("ms", verb, &pairs)?),
             "fail" => self.fail_at = Some(read_at(verb, &pairs)?),
             "panic" => self.panic_at = Some(read_at(verb, &pairs)?),
             "reduce" => self.reduce_at = Some(read_at(verb, &pairs)?),
             "fall-back" => self.fall_back_at = Some(read_at(verb, &pairs)?),
             _ => {
                 return Err(format!(
-                    "unknown clause {verb:?}, there are: face, landmarks, learns, fail, panic, reduce, fall-back"
+                    "unknown clause {verb:?}, there are: face, landmarks, learns, slow, fail, panic, reduce, fall-back"
                 ));
             }
         }
@@ -200,9 +205,14 @@ fn read_face(pairs: &[(&str, &str)]) -> Result<ScriptedFace, String> {
 }
 
 fn read_at(verb: &str, pairs: &[(&str, &str)]) -> Result<u64, String> {
+    read_only("at", verb, pairs)
+}
+
+/// The value of the only key that `verb` takes.
+fn read_only(key: &str, verb: &str, pairs: &[(&str, &str)]) -> Result<u64, String> {
     match pairs {
-        [("at", value)] => read("at", value),
-        _ => Err(format!("{verb} takes at=<frame>")),
+        [(name, value)] if *name == key => read(key, value),
+        _ => Err(format!("{verb} takes {key}=<number>")),
     }
 }
 
@@ -280,6 +290,9 @@ impl Engine for Scripted {
 
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         self.number += 1;
+        if !self.script.slow.is_zero() {
+            thread::sleep(self.script.slow);
+        }
         let at = Some(self.number);
         self.notices.extend(self.script.notices(self.number));
         assert!(self.script.panic_at != at, "the script says panic");
@@ -428,7 +441,8 @@ mod tests {
             ("face z=1", "unknown key \"z\""),
             ("face x=left", "\"left\" is no value of x"),
             ("face x", "not key=value"),
-            ("fail", "fail takes at=<frame>"),
+            ("fail", "fail takes at=<number>"),
+            ("slow at=1", "slow takes ms=<number>"),
         ] {
             let config = EngineConfig {
                 script: Some(script.to_owned()),

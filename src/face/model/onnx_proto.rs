@@ -33,6 +33,20 @@ pub struct ModelProto {
     pub opset_import: Vec<OperatorSetIdProto>,
 }
 
+impl ModelProto {
+    /// A model whose nodes are of ONNX's own operators, of version `opset`.
+    pub fn new(opset: i64, graph: GraphProto) -> Self {
+        Self {
+            ir_version: 8,
+            graph: Some(graph),
+            opset_import: vec![OperatorSetIdProto {
+                domain: String::new(),
+                version: opset,
+            }],
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub struct OperatorSetIdProto {
     #[prost(string, tag = "1")]

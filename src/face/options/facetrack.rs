@@ -21,6 +21,15 @@ choices! {
 }
 
 choices! {
+    /// What becomes of frames that come late.
+    pub enum LateFrames {
+        Auto = "auto": "held in live pipelines, analysed in others",
+        Hold = "hold": "faces are held from the last frame that was analysed",
+        Analyze = "analyze": "analysed, however late they are",
+    }
+}
+
+choices! {
     /// Element messages on the bus.
     pub enum PostMessages {
         None = "none": "no messages",
@@ -85,8 +94,9 @@ pub const FACETRACK: &[OptionSpec] = &[
                 .map(|_| ())
                 .map_err(|e| e.to_string())
         },
-        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface or scripted; underscores are as good as hyphens",
+        "Engine that finds the faces: mediapipe (alias mediapipe_landmarker), opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface or scripted; underscores are as good as hyphens; one that is set while frames flow is loaded beside them",
     )
+    .access(Access::Playing)
     .env(&[env("STEP5_TRACKING_ENGINE")]),
     OptionSpec::choice(
         "running-mode",
@@ -324,6 +334,25 @@ pub const FACETRACK: &[OptionSpec] = &[
         env_of("insightface", "STEP5_INSIGHTFACE_DETECT_EVERY_N"),
     ])
     .access(Access::Playing),
+    OptionSpec::float(
+        "max-fps",
+        (0.0, 1000.0, 0.0),
+        "Most frames a second of stream time that are analysed, faces of the frames between are held; 0 = no limit",
+    )
+    .unit("Hz")
+    .access(Access::Playing),
+    OptionSpec::bool(
+        "predict",
+        false,
+        "Faces of frames that are not analysed move on as they moved between the last two that were, at most as long, and have the origin predicted; otherwise they are held where they were",
+    )
+    .access(Access::Playing),
+    OptionSpec::choice(
+        "late-frames",
+        LateFrames::CHOICES,
+        "Frames that come when the next one is due already, or that a sink can't show in time: no frame is dropped, and of a stream that is always late one in four is analysed, or a quarter of the time is spent on it",
+    )
+    .access(Access::Playing),
     OptionSpec::int(
         "threads",
         (1, 256, 1),
@@ -415,7 +444,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::int(
         "max-age",
         (0, 100_000, 7),
-        "Frames that an id survives without its face",
+        "Analysed frames that an id survives without its face; frames that are held do not count",
     )
     .unit("frames"),
     OptionSpec::choice(
@@ -533,7 +562,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .access(Access::Playing),
     OptionSpec::structure(
         "stats",
-        "Time of each stage: count, and mean, p50, p95 in ms; on a GPU also vram, the process's memory there in MiB",
+        "Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the process's memory there in MiB",
     ),
     OptionSpec::text("active-device", None, "Device in use: cpu, or cuda:<index>; empty before READY")
         .access(Access::ReadOnly),

@@ -40,7 +40,7 @@ impl OptionSpec {
     /// The blurb, with the meaning of each word and the engines that the option is for.
     fn meaning(&self) -> String {
         let mut text = self.blurb.to_owned();
-        if let Kind::Choice { choices } = self.kind {
+        if let Kind::Choice { choices } | Kind::Flags { choices, .. } = self.kind {
             let words: Vec<_> = choices
                 .iter()
                 .map(|choice| format!("`{}`: {}", choice.nick, choice.blurb))

@@ -64,11 +64,18 @@ pub enum Kind {
         /// The words; the first is the built-in default.
         choices: &'static [Choice],
     },
+    /// Any of a few words, joined by `+`.
+    Flags {
+        /// The words.
+        choices: &'static [Choice],
+        /// Built-in default.
+        default: &'static str,
+    },
     /// A structure that can only be read.
     Structure,
 }
 
-/// One word of a [`Kind::Choice`].
+/// One word of a [`Kind::Choice`] or of [`Kind::Flags`].
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
     /// The word.
@@ -265,6 +272,16 @@ impl OptionSpec {
         Self::new(name, Kind::Choice { choices }, blurb)
     }
 
+    /// Any of a few words.
+    pub const fn flags(
+        name: &'static str,
+        choices: &'static [Choice],
+        default: &'static str,
+        blurb: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Flags { choices, default }, blurb)
+    }
+
     /// A structure that can only be read.
     pub const fn structure(name: &'static str, blurb: &'static str) -> Self {
         Self::new(name, Kind::Structure, blurb).access(Access::ReadOnly)
@@ -357,6 +374,7 @@ impl OptionSpec {
             Kind::Choice { choices } => choices
                 .first()
                 .map(|choice| Value::Text(choice.nick.to_owned())),
+            Kind::Flags { default, .. } => Some(Value::Text(default.to_owned())),
             Kind::Structure => None,
         }
     }
@@ -383,6 +401,14 @@ impl OptionSpec {
                 .find(|choice| choice.nick == kebab(text))
                 .map(|choice| Value::Text(choice.nick.to_owned()))
                 .ok_or_else(wrong),
+            Kind::Flags { choices, .. } => {
+                let known = |word: &str| choices.iter().any(|choice| choice.nick == word);
+                let mut words = text.split('+').filter(|word| !word.is_empty());
+                match words.all(known) {
+                    true => Ok(Value::Text(text.to_owned())),
+                    false => Err(wrong()),
+                }
+            }
             Kind::Structure => Err("read-only".to_owned()),
         }
     }
@@ -397,9 +423,9 @@ impl OptionSpec {
             Kind::Float { min, max, .. } => format!("a number from {min} to {max}"),
             Kind::Text { .. } => "a string".to_owned(),
             Kind::Choice { choices } => {
-                let nicks: Vec<_> = choices.iter().map(|choice| choice.nick).collect();
-                format!("one of {}", nicks.join(", "))
+                format!("one of {}", nicks(choices))
             }
+            Kind::Flags { choices, .. } => format!("any of {}, joined by +", nicks(choices)),
             Kind::Structure => "a structure".to_owned(),
         }
     }
@@ -454,6 +480,11 @@ impl OptionSpec {
                 }),
         }
     }
+}
+
+fn nicks(choices: &[Choice]) -> String {
+    let nicks: Vec<_> = choices.iter().map(|choice| choice.nick).collect();
+    nicks.join(", ")
 }
 
 /// `1, true, yes, y, on, all` and their opposites, in any case; `None` for anything else.

@@ -10,7 +10,8 @@ pub enum Value {
     Int(i32),
     /// Of a [`Kind::Float`](super::Kind::Float).
     Float(f64),
-    /// Of a [`Kind::Text`](super::Kind::Text), or the word of a [`Kind::Choice`](super::Kind::Choice).
+    /// Of a [`Kind::Text`](super::Kind::Text), the word of a [`Kind::Choice`](super::Kind::Choice), or the words of
+    /// [`Kind::Flags`](super::Kind::Flags).
     Text(String),
 }
 

@@ -10,8 +10,9 @@ use super::metadata::MetadataJson;
 use super::object::{DenseObject, placed};
 use super::{End, Export, FrameRecord, Layout, Metadata, Totals};
 
-/// Blanks kept behind the metadata for the counts and the models that are known only later. Our choice: several times
-/// what five models with their hashes and the reason for a device need.
+/// Blanks kept behind the metadata, at least, for the counts and the models that are known only later. Our choice: several
+/// times what five models with their hashes and the reason for a device need. What is kept is a multiple of it, so that
+/// streams whose metadata are the same at the end have the same file, whenever they were known.
 const SLACK: usize = 4096;
 
 const CLOSING: &[u8] = b"\n]}\n";
@@ -40,7 +41,7 @@ impl<S: Storage> Dense<S> {
             return Ok(());
         }
         let mut opening = head(metadata, Totals::default())?;
-        self.reserved = opening.len() + SLACK;
+        self.reserved = (opening.len() + SLACK).next_multiple_of(SLACK);
         self.first = metadata.clone();
         opening.resize(self.reserved, b' ');
         opening.extend_from_slice(b",\"frames\":[");
@@ -68,7 +69,7 @@ impl<S: Storage> Layout for Dense<S> {
         totals: Totals,
     ) -> io::Result<()> {
         self.open(metadata)?;
-        let frame = DenseFrame::new(frame, totals.frames, &self.export);
+        let frame = DenseFrame::new(frame, totals.frames, &self.export, metadata);
         self.document.line(
             |line| Ok(serde_json::to_writer(line, &frame)?),
             totals,
@@ -108,10 +109,22 @@ pub(super) struct DenseFrame<'a> {
     tracked_objects: Vec<DenseObject<'a>>,
     pts: Option<u64>,
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    height: Option<u32>,
 }
 
 impl<'a> DenseFrame<'a> {
-    pub(super) fn new(frame: &FrameRecord<'a>, number: u64, export: &'a Export) -> Self {
+    pub(super) fn new(
+        frame: &FrameRecord<'a>,
+        number: u64,
+        export: &'a Export,
+        metadata: &Metadata,
+    ) -> Self {
+        let own_size = frame
+            .size
+            .filter(|size| *size != (metadata.width, metadata.height));
         Self {
             frame: number,
             tracked_objects: placed(frame.faces)
@@ -120,6 +133,8 @@ impl<'a> DenseFrame<'a> {
                 .collect(),
             pts: frame.pts,
             status: frame.status.name(),
+            width: own_size.map(|(width, _)| width),
+            height: own_size.map(|(_, height)| height),
         }
     }
 }

@@ -49,7 +49,7 @@ impl<W: Write + Send> Layout for Jsonl<W> {
         totals: Totals,
     ) -> io::Result<()> {
         self.header(metadata)?;
-        let frame = DenseFrame::new(frame, totals.frames, &self.export);
+        let frame = DenseFrame::new(frame, totals.frames, &self.export, metadata);
         write_line(&mut self.output, &mut self.line, &frame)?;
         self.totals = totals;
         Ok(())

@@ -11,10 +11,15 @@ pub(super) struct Thousandths(pub(super) f32);
 
 impl Serialize for Thousandths {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rounded = (f64::from(self.0) * 1000.0).round() / 1000.0;
-        // Adding 0 turns −0 into 0.
-        serializer.serialize_f64(rounded + 0.0)
+        serializer.serialize_f64(thousandths(self.0))
     }
+}
+
+/// `value` with three decimals.
+pub(in crate::face) fn thousandths(value: f32) -> f64 {
+    let rounded = (f64::from(value) * 1000.0).round() / 1000.0;
+    // Adding 0 turns −0 into 0.
+    rounded + 0.0
 }
 
 /// `[[x,y]…]`, px.

@@ -52,12 +52,16 @@ pub enum Before {
 }
 
 impl Timeline {
-    /// Sets the rate as a fraction of frames a second; `None` or one that is not positive is variable.
+    /// Sets the rate as a fraction of frames a second; `None` or one that is not positive is variable. At another rate than
+    /// before nothing is expected of the next frame.
     pub fn set_rate(&mut self, rate: Option<(i32, i32)>) {
-        self.period = rate
+        let period = rate
             .filter(|(numerator, denominator)| *numerator > 0 && *denominator > 0)
             .map(|(numerator, denominator)| 1e9 * f64::from(denominator) / f64::from(numerator));
-        self.last = None;
+        if period != self.period {
+            self.period = period;
+            self.last = None;
+        }
     }
 
     /// Expects nothing of the next frame: it may have any time.
@@ -222,6 +226,16 @@ mod tests {
         assert_eq!(missing(&mut timeline, 0), 0);
         assert_eq!(missing(&mut timeline, 10_000), 0);
         assert_eq!(timeline.gap(0, Some(MS)), Before::Nothing);
+    }
+
+    #[test]
+    fn the_same_rate_again_changes_nothing() {
+        let mut timeline = at_25();
+        timeline.frame(Some(0));
+        timeline.set_rate(Some((50, 2)));
+        assert_eq!(missing(&mut timeline, 80), 1);
+        timeline.set_rate(Some((30, 1)));
+        assert_eq!(missing(&mut timeline, 10_000), 0);
     }
 
     #[test]

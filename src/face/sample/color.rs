@@ -11,7 +11,7 @@ use crate::face::image::{ColorMatrix, ColorRange, Colorimetry};
 
 /// Weights of red and blue in luma; ITU-R BT.601-7, BT.709-6, BT.2020-2; the others as in
 /// `gst_video_color_matrix_get_Kr_Kb`.
-fn luma_weights(matrix: ColorMatrix) -> (f64, f64) {
+pub(in crate::face) fn luma_weights(matrix: ColorMatrix) -> (f64, f64) {
     match matrix {
         ColorMatrix::Bt601 => (0.299, 0.114),
         ColorMatrix::Bt709 => (0.2126, 0.0722),

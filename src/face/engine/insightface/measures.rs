@@ -50,13 +50,14 @@ impl Measures {
         Ok(())
     }
 
-    /// Dense landmarks that [`Observation::landmarks`] has.
-    pub fn scheme(&self) -> Option<LandmarkScheme> {
-        match (&self.landmarks_68, &self.landmarks_106) {
-            (Some(_), _) => Some(LandmarkScheme::Ibug68),
-            (None, Some(_)) => Some(LandmarkScheme::InsightFace106),
-            (None, None) => None,
-        }
+    /// Dense landmarks that are measured: of two, [`Observation::landmarks`] has the first and [`Observation::contour`] the
+    /// second.
+    pub fn schemes(&self) -> impl Iterator<Item = LandmarkScheme> {
+        let in_space = self.landmarks_68.as_ref().map(|_| LandmarkScheme::Ibug68);
+        let in_picture = self.landmarks_106.as_ref();
+        in_space
+            .into_iter()
+            .chain(in_picture.map(|_| LandmarkScheme::InsightFace106))
     }
 
     /// Whether age and gender are measured.

@@ -11,7 +11,7 @@ use super::{Coverage, CudaProvider, InputExtents};
 use crate::face::device::Cuda;
 use crate::face::model::onnx::{OnnxModel, OnnxRuntime, Provider, SessionOptions};
 use crate::face::model::onnx_proto::{
-    GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
+    GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 };
 use crate::face::model::{Model, ModelError};
 
@@ -76,13 +76,9 @@ fn network() -> Vec<u8> {
         &[HALF; CHANNELS * INPUT[1]],
     );
     let matrix = TensorProto::floats("matrix", &[CHANNELS, 1], &[QUARTER; CHANNELS]);
-    let model = ModelProto {
-        ir_version: 8,
-        opset_import: vec![OperatorSetIdProto {
-            domain: String::new(),
-            version: 13,
-        }],
-        graph: Some(GraphProto {
+    let model = ModelProto::new(
+        13,
+        GraphProto {
             name: "trial".to_owned(),
             node: vec![
                 NodeProto::new("Conv", &["image", "kernel"], "maps"),
@@ -94,8 +90,8 @@ fn network() -> Vec<u8> {
             initializer: vec![kernel, matrix],
             input: vec![ValueInfoProto::floats("image", &INPUT)],
             output: vec![ValueInfoProto::floats("answer", &[1, 1])],
-        }),
-    };
+        },
+    );
     model.encode_to_vec()
 }
 

@@ -6,9 +6,6 @@ use prost::Message;
 use super::graph::{Attribute, Data, Graph, Info, Node, Value};
 use crate::face::model::onnx_proto::*;
 
-/// The IR version that came with [`OPSET`].
-const IR_VERSION: i64 = 8;
-
 /// The first operator set with `LayerNormalization`.
 const OPSET: i64 = 17;
 
@@ -27,13 +24,9 @@ pub(super) fn encode(graph: &Graph) -> Vec<u8> {
             .map(|(value, name)| ValueInfoProto::floats(name, graph.shape(*value)))
             .collect()
     };
-    let proto = ModelProto {
-        ir_version: IR_VERSION,
-        opset_import: vec![OperatorSetIdProto {
-            domain: String::new(),
-            version: OPSET,
-        }],
-        graph: Some(GraphProto {
+    let proto = ModelProto::new(
+        OPSET,
+        GraphProto {
             name: "tflite".into(),
             node: graph.nodes.iter().map(|n| node(n, &names)).collect(),
             initializer: constants
@@ -42,8 +35,8 @@ pub(super) fn encode(graph: &Graph) -> Vec<u8> {
                 .collect(),
             input: io(&graph.inputs),
             output: io(&graph.outputs),
-        }),
-    };
+        },
+    );
     proto.encode_to_vec()
 }
 

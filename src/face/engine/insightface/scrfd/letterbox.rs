@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! How a frame lies in the detector's input: `_detect_candidates` in `scrfd.py`.
 
-use crate::face::geometry::{Point, Rect, RotatedRect, Size};
+use crate::face::geometry::{Point, Rect, RotatedRect};
 use crate::face::nms::Detection;
 
 /// A frame at the input's top left, with black to the right or below.
@@ -35,16 +35,9 @@ impl Letterbox {
         }
     }
 
-    /// What of the frame, and of the plane around it, the input shows. The resampler puts the first pixel's index on the
-    /// corner; between a frame and its copy, pixel *centres* agree, as in OpenCV's `resize`.
+    /// What of the frame, and of the plane around it, the input shows.
     pub fn region(&self) -> RotatedRect {
-        let [x, y] = self.frame_per_input;
-        let (width, height) = (self.input[0] as f32 * x, self.input[1] as f32 * y);
-        RotatedRect {
-            center: Point::new((x - 1.0 + width) / 2.0, (y - 1.0 + height) / 2.0),
-            size: Size::new(width, height),
-            rotation: 0.0,
-        }
+        RotatedRect::of_resized(self.input, self.frame_per_input)
     }
 
     /// Makes black, which is `value`, of what is not the frame in the planes of an input.

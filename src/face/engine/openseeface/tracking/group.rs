@@ -39,7 +39,7 @@ impl Candidate {
     fn rank(&self) -> f32 {
         match self.origin {
             Origin::Tracked => self.confidence + BONUS,
-            Origin::Detected | Origin::Held => self.confidence,
+            Origin::Detected | Origin::Held | Origin::Predicted => self.confidence,
         }
     }
 }

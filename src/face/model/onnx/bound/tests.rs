@@ -9,8 +9,8 @@ use super::*;
 use crate::face::locate;
 use crate::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
 use crate::face::model::onnx_proto::{
-    FLOAT, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorTypeProto,
-    TypeProto, ValueInfoProto,
+    FLOAT, GraphProto, ModelProto, NodeProto, TensorProto, TensorTypeProto, TypeProto,
+    ValueInfoProto,
 };
 use crate::face::model::{Model, ModelError};
 
@@ -43,13 +43,9 @@ fn network(kind: i32) -> Vec<u8> {
         node.set_int("to", kind.into());
         node
     };
-    let model = ModelProto {
-        ir_version: 8,
-        opset_import: vec![OperatorSetIdProto {
-            domain: String::new(),
-            version: 13,
-        }],
-        graph: Some(GraphProto {
+    let model = ModelProto::new(
+        13,
+        GraphProto {
             name: "any".to_owned(),
             node: vec![
                 cast("images", FLOAT, "single"),
@@ -61,8 +57,8 @@ fn network(kind: i32) -> Vec<u8> {
             initializer: vec![TensorProto::floats("factor", &[1], &[-1.0])],
             input: vec![tensor("images")],
             output: vec![tensor("negatives"), tensor("means")],
-        }),
-    };
+        },
+    );
     model.encode_to_vec()
 }
 

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where the picture that was analysed lies in the frame at hand.
+//!
+//! GStreamer tells metadata what an element does to the picture by the metadata's tags: a copy is told to all, scaling and
+//! conversion to metadata that hangs on the picture's size, and an element that cuts or turns the picture drops such
+//! metadata, as it knows no better. The record has no tags and outlives everything. So a second `GstCustomMeta` with tags
+//! goes with it as a witness: as long as it is there, the picture was copied, converted and scaled, and nothing else.
+
+use gst::glib;
+use gst::meta::{CustomMeta, MetaTag, MetaTransform, MetaTransformCopy};
+use gst_video::video_meta::{VideoMetaTransformScale, tags};
+use gst_video::{VideoCropMeta, VideoInfo};
+use thiserror::Error;
+
+use super::MetaError;
+use super::fields::{Fields, Scale, malformed};
+
+/// The name under which the witness is registered.
+pub(super) const WITNESS: &str = "FaceTrackFrame";
+
+/// Its field: an element said that it scaled or converted the picture.
+const SCALED: &str = "scaled";
+
+/// The record's field for the shape of the analysed pixels.
+pub(super) const PIXEL_ASPECT_RATIO: &str = "pixel-aspect-ratio";
+
+/// What scaling does with a picture that has another shape than the frame it is to fill.
+///
+/// Metadata is not told, so a reader has to know it. It makes no difference where the shapes agree, as they do wherever caps
+/// leave the pixels' shape open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// The picture keeps its shape and lies between black borders: `videoscale` as it is, with `add-borders=true`.
+    /// Several such elements in a row are taken for one.
+    Borders,
+    /// The picture is stretched over the frame: `videoscale add-borders=false`.
+    Stretch,
+}
+
+/// Why a record does not say where faces are in a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Stale {
+    /// An element dropped what hangs on the picture's size: it cut, turned or redrew the picture.
+    #[error("an element after the analysis cut, turned or redrew the picture")]
+    Remade,
+    /// The frame is a part of the picture, which is whole in memory, by a `GstVideoCropMeta`.
+    #[error("an element after the analysis cut the picture")]
+    Cropped,
+    /// The frame's caps have no size, as those of some encoded video.
+    #[error("the caps do not say how large the frame is")]
+    Unsized,
+    /// The frame has another size, and nothing told that the picture was scaled.
+    #[error("the frame is {width}×{height}, and no element told that it scaled what was analysed")]
+    Resized {
+        /// Width of the frame, px.
+        width: u32,
+        /// Height of the frame, px.
+        height: u32,
+    },
+}
+
+/// Size of a frame and the shape of its pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameShape {
+    /// Width, px.
+    pub width: u32,
+    /// Height, px.
+    pub height: u32,
+    /// Width of a pixel by its height; 1/1 where it is not positive.
+    pub pixel_aspect_ratio: gst::Fraction,
+}
+
+impl From<&VideoInfo> for FrameShape {
+    fn from(info: &VideoInfo) -> Self {
+        Self {
+            width: info.width(),
+            height: info.height(),
+            pixel_aspect_ratio: info.par(),
+        }
+    }
+}
+
+impl FrameShape {
+    /// With square pixels.
+    pub fn square(width: u32, height: u32) -> Self {
+        Self {
+            width,
+            height,
+            pixel_aspect_ratio: gst::Fraction::new(1, 1),
+        }
+    }
+
+    /// That of the frame that was analysed.
+    pub(super) fn from_record(record: Fields<'_>) -> Result<Self, MetaError> {
+        let ratio = record.optional(PIXEL_ASPECT_RATIO, Fields::fraction)?;
+        let ratio = ratio.unwrap_or(gst::Fraction::new(1, 1));
+        if ratio.numer() <= 0 || ratio.denom() <= 0 {
+            return Err(malformed(PIXEL_ASPECT_RATIO));
+        }
+        Ok(Self {
+            width: record.positive("width")?,
+            height: record.positive("height")?,
+            pixel_aspect_ratio: ratio,
+        })
+    }
+
+    /// The shape of pixels, where somebody's caps say what can't be 1/1.
+    pub(super) fn sound_ratio(self) -> gst::Fraction {
+        let ratio = self.pixel_aspect_ratio;
+        match ratio.numer() > 0 && ratio.denom() > 0 {
+            true => ratio,
+            false => gst::Fraction::new(1, 1),
+        }
+    }
+
+    pub(super) fn scale(self) -> Scale {
+        Scale::of(self.width, self.height)
+    }
+
+    /// Where the picture of this shape lies in the frame that `buffer` is, by caps.
+    pub(super) fn placed(
+        self,
+        buffer: &gst::BufferRef,
+        frame: &VideoInfo,
+        fit: Fit,
+    ) -> Result<Scale, Stale> {
+        let (width, height) = (frame.width(), frame.height());
+        let scaled = was_scaled(buffer).ok_or(Stale::Remade)?;
+        // It is relative to the memory, whatever the caps are.
+        if buffer.meta::<VideoCropMeta>().is_some() {
+            return Err(Stale::Cropped);
+        }
+        if !scaled && (width, height) == (self.width, self.height) {
+            return Ok(self.scale());
+        }
+        if width == 0 || height == 0 {
+            return Err(Stale::Unsized);
+        }
+        if !scaled {
+            return Err(Stale::Resized { width, height });
+        }
+        Ok(match fit {
+            Fit::Borders => self.between_borders(frame.into()),
+            Fit::Stretch => Scale::of(width, height),
+        })
+    }
+
+    /// As `gst_video_convert_scale_set_info` of GStreamer's `gstvideoconvertscale.c` reckons the borders. The converter then
+    /// moves the picture to a whole chroma sample, which is not followed: by a pixel, with 4:1:1 by three.
+    pub(super) fn between_borders(self, frame: Self) -> Scale {
+        let (width, height) = (u128::from(frame.width), u128::from(frame.height));
+        let (across, up) = terms(self);
+        let (frame_across, frame_up) = terms(frame);
+        // The picture's width by its height, in the frame's pixels.
+        let shape_width = u128::from(self.width) * across * frame_up;
+        let shape_height = u128::from(self.height) * up * frame_across;
+        let fitting_height = width * shape_height / shape_width;
+        let (inner_width, inner_height) = match fitting_height <= height {
+            true => (width, fitting_height),
+            false => (height * shape_width / shape_height, height),
+        };
+        Scale {
+            left: ((width - inner_width) / 2) as f64,
+            top: ((height - inner_height) / 2) as f64,
+            x: inner_width as f64,
+            y: inner_height as f64,
+        }
+    }
+}
+
+/// Width and height of a pixel.
+fn terms(shape: FrameShape) -> (u128, u128) {
+    let ratio = shape.sound_ratio();
+    let term = |term: i32| u128::from(term.unsigned_abs());
+    (term(ratio.numer()), term(ratio.denom()))
+}
+
+/// Makes the witness known to GStreamer.
+pub(super) fn register() {
+    if CustomMeta::is_registered(WITNESS) {
+        return;
+    }
+    let tags = [
+        tags::Video::TAG_NAME.as_str(),
+        tags::Size::TAG_NAME.as_str(),
+        tags::Orientation::TAG_NAME.as_str(),
+    ];
+    CustomMeta::register_with_transform(WITNESS, &tags, |to, witness, _, how| {
+        follow(to, witness, how)
+    });
+}
+
+/// An element makes `to` of the witness's buffer. From GStreamer 1.28 on it may offer a matrix, also for what turns and cuts
+/// the picture: refused, it offers the scale if it only scales, and drops the witness if not.
+fn follow(to: &mut gst::BufferRef, witness: &CustomMeta, how: glib::Quark) -> bool {
+    let scales = how == VideoMetaTransformScale::quark();
+    if !scales && how != MetaTransformCopy::quark() {
+        return false;
+    }
+    let scaled = witness.structure().get(SCALED).unwrap_or(true);
+    attach(to, scaled || scales).is_ok()
+}
+
+/// Says of a buffer that it is the frame that was analysed, or the same picture in another size.
+pub(super) fn attach(buffer: &mut gst::BufferRef, scaled: bool) -> Result<(), glib::BoolError> {
+    let mut witness = CustomMeta::add(buffer, WITNESS)?;
+    witness.mut_structure().set(SCALED, scaled);
+    Ok(())
+}
+
+/// Whether the picture was scaled or converted; `None` when there is no telling what it went through.
+fn was_scaled(buffer: &gst::BufferRef) -> Option<bool> {
+    let witness = CustomMeta::from_buffer(buffer, WITNESS).ok()?;
+    witness.structure().get(SCALED).ok()
+}

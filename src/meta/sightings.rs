@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Since when faces have been seen. A report is of one frame, so that an element remembers it.
+
+use std::collections::HashMap;
+
+use crate::face::observation::Origin;
+use crate::face::report::{FrameReport, TrackedFace};
+
+/// When a face was seen, in running time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    /// In which frame it came.
+    pub first: gst::ClockTime,
+    /// In which frame it was measured last; one that is held or predicted was measured earlier.
+    pub last: gst::ClockTime,
+}
+
+impl Sighting {
+    /// Of a face about whose past nothing is known.
+    pub fn at(now: gst::ClockTime) -> Self {
+        Self {
+            first: now,
+            last: now,
+        }
+    }
+}
+
+/// Since when the faces of a stream have been seen.
+#[derive(Debug, Default)]
+pub struct Sightings {
+    tracks: HashMap<u32, Sighting>,
+    /// Time of the frame before.
+    latest: gst::ClockTime,
+}
+
+impl Sightings {
+    /// Takes notice of a frame's faces, and yields a sighting for each, in their order. A frame without a running time is
+    /// taken for one at the time of the frame before.
+    pub fn see(&mut self, report: &FrameReport, now: Option<gst::ClockTime>) -> Vec<Sighting> {
+        self.latest = now.unwrap_or(self.latest);
+        report.faces.iter().map(|face| self.track(face)).collect()
+    }
+
+    /// A track has ended; its id does not come again.
+    pub fn forget(&mut self, id: u32) {
+        self.tracks.remove(&id);
+    }
+
+    fn track(&mut self, face: &TrackedFace) -> Sighting {
+        let now = self.latest;
+        let sighting = self.tracks.entry(face.id).or_insert(Sighting::at(now));
+        if let Origin::Detected | Origin::Tracked = face.face.origin {
+            sighting.last = now;
+        }
+        *sighting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::face::geometry::Rect;
+    use crate::face::observation::Observation;
+    use crate::face::report::{FrameStatus, ReportSource};
+
+    fn report(faces: &[(u32, Origin)]) -> FrameReport {
+        let tracked = |&(id, origin): &(u32, Origin)| TrackedFace {
+            id,
+            face: Observation {
+                origin,
+                ..Observation::from_bbox(Rect::new(1.0, 2.0, 3.0, 4.0))
+            },
+        };
+        FrameReport {
+            width: 64,
+            height: 48,
+            status: FrameStatus::Tracked,
+            faces: faces.iter().map(tracked).collect(),
+            source: Arc::new(ReportSource::default()),
+        }
+    }
+
+    /// First and last, ms.
+    fn see(sightings: &mut Sightings, faces: &[(u32, Origin)], now: Option<u64>) -> Vec<[u64; 2]> {
+        let now = now.map(gst::ClockTime::from_mseconds);
+        let seen = sightings.see(&report(faces), now);
+        seen.iter()
+            .map(|it| [it.first, it.last].map(gst::ClockTime::mseconds))
+            .collect()
+    }
+
+    #[test]
+    fn a_face_is_remembered_as_long_as_its_track_lasts() {
+        use Origin::{Detected, Held, Predicted, Tracked};
+        let mut sightings = Sightings::default();
+        let mut see = |faces: &[_], now| see(&mut sightings, faces, now);
+        assert_eq!(see(&[(1, Detected)], Some(40)), [[40, 40]]);
+        assert_eq!(
+            see(&[(2, Detected), (1, Tracked)], Some(80)),
+            [[80, 80], [40, 80]]
+        );
+        // Not measured, out of sight, and without a time.
+        assert_eq!(see(&[(1, Held)], Some(120)), [[40, 80]]);
+        assert_eq!(see(&[(1, Predicted)], Some(140)), [[40, 80]]);
+        assert_eq!(see(&[], Some(160)), [[0u64; 2]; 0]);
+        assert_eq!(see(&[(2, Detected)], None), [[80, 160]]);
+        assert_eq!(see(&[(1, Tracked)], Some(200)), [[40, 200]]);
+        sightings.forget(1);
+        let again = super::tests::see(&mut sightings, &[(1, Held), (2, Tracked)], Some(240));
+        assert_eq!(again, [[240, 240], [80, 240]]);
+    }
+}

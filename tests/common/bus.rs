@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What elements tell on a bus.
+
+use gst::glib;
+use gst::prelude::*;
+
+/// The next error or warning on a bus, if there is one.
+pub fn next(bus: &gst::Bus, kind: gst::MessageType) -> Option<glib::Error> {
+    let message = bus.pop_filtered(&[kind])?;
+    match message.view() {
+        gst::MessageView::Error(error) => Some(error.error()),
+        gst::MessageView::Warning(warning) => Some(warning.error()),
+        other => panic!("{other:?} is neither"),
+    }
+}
+
+/// The text of the next error.
+pub fn error(bus: &gst::Bus) -> Option<String> {
+    next(bus, gst::MessageType::Error).map(|error| error.to_string())
+}
+
+/// The text of the next warning.
+pub fn warning(bus: &gst::Bus) -> Option<String> {
+    next(bus, gst::MessageType::Warning).map(|warning| warning.to_string())
+}
+
+/// All warnings, in turn.
+pub fn warnings(bus: &gst::Bus) -> Vec<String> {
+    std::iter::from_fn(|| warning(bus)).collect()
+}
+
+/// The error on the way from NULL to READY.
+#[track_caller]
+pub fn refusal(element: &gst::Element) -> glib::Error {
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    let result = element.set_state(gst::State::Ready);
+    element.set_state(gst::State::Null).expect("NULL");
+    assert!(result.is_err(), "it is refused");
+    next(&bus, gst::MessageType::Error).expect("an error message")
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Python with GStreamer's own bindings.
+
+use super::skip_for_want_of;
+use super::tool::Tool;
+
+/// Debian's own interpreter, which alone sees Debian's modules.
+pub const PYTHON: &str = "/usr/bin/python3";
+
+/// A script, which takes arguments.
+pub fn script(text: &str) -> Tool {
+    Tool::new(PYTHON).arg("-c").arg(text)
+}
+
+/// Whether there are bindings of a library, which are in `package`; says so otherwise.
+#[track_caller]
+pub fn has_bindings(library: &str, package: &str) -> bool {
+    let import = format!(
+        "import gi; gi.require_version('{library}', '1.0'); from gi.repository import {library}"
+    );
+    let there = script(&import).run().success;
+    if !there {
+        skip_for_want_of(&format!("{library} for Python"), package);
+    }
+    there
+}
