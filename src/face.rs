@@ -24,6 +24,7 @@ pub mod options;
 pub mod packet;
 pub mod profile;
 pub mod record;
+pub mod replay;
 pub mod report;
 pub mod sample;
 pub mod smoothing;

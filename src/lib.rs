@@ -18,6 +18,8 @@ pub mod meta;
 #[cfg(feature = "gst")]
 mod properties;
 #[cfg(feature = "gst")]
+pub mod trackjsonload;
+#[cfg(feature = "gst")]
 pub mod trackjsonsink;
 #[cfg(feature = "gst")]
 pub mod trackudpsink;
@@ -30,6 +32,7 @@ mod plugin {
 
     fn init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
         crate::facetrack::register(plugin)?;
+        crate::trackjsonload::register(plugin)?;
         crate::trackjsonsink::register(plugin)?;
         crate::trackudpsink::register(plugin)
     }

@@ -9,6 +9,7 @@
 pub mod facetrack;
 pub mod markdown;
 mod spec;
+pub mod trackjsonload;
 pub mod trackjsonsink;
 pub mod trackudpsink;
 mod value;

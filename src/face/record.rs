@@ -26,6 +26,7 @@ use std::io::{self, Write};
 
 pub use array::Storage;
 pub use metadata::Metadata;
+pub(in crate::face) use number::thousandths;
 pub use profile::{BlendshapeProfile, ProfileError};
 
 use super::report::{FrameStatus, TrackedFace};

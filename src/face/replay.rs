@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Reads the JSON record of a stream back, frame by frame: the inverse of [`record`](super::record).
+//!
+//! A dense or jsonl record is recognised by its content, whatever its name, and also where a stream broke off and left it
+//! without its end. Opening a record reads it once, without making anything of the faces, and keeps where each frame is;
+//! a frame's faces are read when they are wanted. So a record takes some 70 bytes of memory a frame.
+//!
+//! What a verbose record says comes back so that writing it again yields the same text. That takes some care where figures
+//! were rounded: see `rounded`. What a record does not say is absent.
+
+mod document;
+mod face;
+mod fits;
+mod frame;
+mod head;
+mod index;
+mod lines;
+pub mod matching;
+mod pairs;
+mod rounded;
+
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use self::frame::FrameJson;
+use self::index::{Entry, Index};
+use super::record::SCHEMA;
+use super::report::FrameReport;
+
+/// Why a record can't be read. The message goes behind the record's name.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// The system refuses to read.
+    #[error("reading it failed: {0}. Set location to a copy on a disk that can be read")]
+    Read(#[from] io::Error),
+    /// There is nothing in it.
+    #[error("it is empty: record it again")]
+    Empty,
+    /// It is no record, or a broken one.
+    #[error(
+        "line {line}, column {column}: {reason}. It is not what trackjsonsink writes with format=dense or format=jsonl"
+    )]
+    NoRecord {
+        /// Line, from 1.
+        line: u64,
+        /// Byte of that line, from 1.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// It is a reduced record.
+    #[error(
+        "it is a reduced record, which does not say where faces are: record with format=dense or format=jsonl"
+    )]
+    Reduced,
+    /// It has another layout than this reader knows.
+    #[error("it follows the schema {0:?}, and this plugin reads {SCHEMA:?}: update it")]
+    Schema(String),
+    /// The head says something that can't be.
+    #[error("its metadata are damaged: {0}. Record it again")]
+    Head(String),
+    /// A frame says something that can't be.
+    #[error("line {line}, frame {frame}: {reason}. Record it again, or mend the line")]
+    Frame {
+        /// Line on which the frame begins, from 1.
+        line: u64,
+        /// The frame's number.
+        frame: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A line is longer than any frame.
+    #[error(
+        "line {line} is longer than {limit} MiB: a record has a frame a line, as trackjsonsink writes it"
+    )]
+    TooLong {
+        /// Line, from 1.
+        line: u64,
+        /// Greatest length, MiB.
+        limit: usize,
+    },
+    /// It does not have a frame a line, and is too large to be read in one.
+    #[error(
+        "it is larger than {limit} MiB, and its frames are not on lines of their own: lay it out as trackjsonsink writes it"
+    )]
+    TooLarge {
+        /// Greatest size, MiB.
+        limit: usize,
+    },
+}
+
+/// A record that can be read back.
+#[derive(Debug)]
+pub struct Replay<S> {
+    storage: S,
+    index: Index,
+    /// The frame that was read last, as text.
+    text: Vec<u8>,
+    /// Channels of the last blendshapes, which are those of the next as a rule.
+    channels: Arc<[String]>,
+}
+
+impl<S: Read + Seek> Replay<S> {
+    /// Recognises a record and finds its frames.
+    ///
+    /// # Errors
+    /// [`ReplayError`].
+    pub fn open(mut storage: S) -> Result<Self, ReplayError> {
+        let index = lines::index(&mut storage)?;
+        Ok(Self {
+            storage,
+            index,
+            text: Vec::new(),
+            channels: Arc::new([]),
+        })
+    }
+
+    /// How many frames there are.
+    pub fn len(&self) -> usize {
+        self.index.entries.len()
+    }
+
+    /// Whether there is no frame.
+    pub fn is_empty(&self) -> bool {
+        self.index.entries.is_empty()
+    }
+
+    /// Number and time of every frame, in the record's order.
+    pub fn frames(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
+        self.index
+            .entries
+            .iter()
+            .map(|entry| (entry.number, entry.pts))
+    }
+
+    /// The line that a broken end has cut off, from 1; the frames before it are whole.
+    pub fn cut_line(&self) -> Option<u64> {
+        self.index.cut_line
+    }
+
+    /// Frames a second; `None` when unknown or variable.
+    pub fn fps(&self) -> Option<f64> {
+        self.index.fps
+    }
+
+    /// Whether frames that were missing in the stream have a number.
+    pub fn counts_missing(&self) -> bool {
+        self.index.counts_missing
+    }
+
+    /// What the record says of a frame, by its place in [`Replay::frames`]; `None` where nothing analysed it. `video` is
+    /// the size of the frames where the record does not say it, px.
+    ///
+    /// # Errors
+    /// [`ReplayError::Read`], [`ReplayError::Frame`].
+    ///
+    /// # Panics
+    /// When there is no such frame.
+    pub fn report(
+        &mut self,
+        place: usize,
+        video: (u32, u32),
+    ) -> Result<Option<FrameReport>, ReplayError> {
+        let entry = self.index.entries[place];
+        self.read(entry)?;
+        let Index { sources, size, .. } = &self.index;
+        let source = sources.of(place);
+        let damaged = |reason| ReplayError::Frame {
+            line: entry.line,
+            frame: entry.number,
+            reason,
+        };
+        let frame: FrameJson = serde_json::from_slice(&self.text)
+            .map_err(|error| damaged(lines::reason_in_frame(&error)))?;
+        frame
+            .report(source, size.unwrap_or(video), &mut self.channels)
+            .map_err(damaged)
+    }
+
+    fn read(&mut self, entry: Entry) -> io::Result<()> {
+        self.storage.seek(SeekFrom::Start(entry.offset))?;
+        self.text.resize(entry.length, 0);
+        self.storage.read_exact(&mut self.text)
+    }
+}

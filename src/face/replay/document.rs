@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Finds the frames of a dense record that another program has laid out anew.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::ReplayError;
+use super::head::HeadJson;
+use super::index::{Index, Indexer};
+use super::lines::{LIMIT, no_record};
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Document<'a> {
+    metadata: Option<HeadJson>,
+    #[serde(borrow)]
+    frames: Option<Vec<&'a RawValue>>,
+    frames_analysis: Option<IgnoredAny>,
+}
+
+/// The index of the record in `storage`, all of which is in memory meanwhile.
+///
+/// # Errors
+/// [`ReplayError`].
+pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayError> {
+    let text = read(storage)?;
+    let document: Document = serde_json::from_slice(&text).map_err(|error| no_record(&error, 1))?;
+    let (head, frames) = match document {
+        Document {
+            frames_analysis: Some(_),
+            ..
+        } => return Err(ReplayError::Reduced),
+        Document {
+            metadata: Some(head),
+            frames: Some(frames),
+            ..
+        } => (head, frames),
+        _ => {
+            return Err(ReplayError::NoRecord {
+                line: 1,
+                column: 1,
+                reason: "`metadata` and `frames` are missing".to_owned(),
+            });
+        }
+    };
+    let mut indexer = Indexer::default();
+    let (mut line, mut seen) = (1, 0);
+    for frame in frames {
+        let frame = frame.get().as_bytes();
+        // Both are of one allocation.
+        let offset = frame.as_ptr().addr() - text.as_ptr().addr();
+        line += text[seen..offset].iter().filter(|b| **b == b'\n').count() as u64;
+        seen = offset;
+        indexer
+            .add(frame, offset as u64, line)
+            .map_err(|error| no_record(&error, line))?;
+    }
+    indexer.finish(head, None, None)
+}
+
+fn read(storage: &mut (impl Read + Seek)) -> Result<Vec<u8>, ReplayError> {
+    storage.seek(SeekFrom::Start(0))?;
+    let mut text = Vec::new();
+    storage
+        .by_ref()
+        .take(LIMIT as u64 + 1)
+        .read_to_end(&mut text)?;
+    match text.len() > LIMIT {
+        true => Err(ReplayError::TooLarge { limit: LIMIT >> 20 }),
+        false => Ok(text),
+    }
+}

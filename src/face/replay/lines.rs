@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Finds the frames of a record that has a frame a line, which is how `trackjsonsink` writes them.
+
+use std::io::{self, BufRead, BufReader, Read, Seek};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::head::HeadJson;
+use super::index::{Index, Indexer};
+use super::{ReplayError, document};
+
+/// Greatest length of a line, and of a record that is laid out in another way. A frame with a hundred meshes has 2 MiB.
+/// Our choice.
+pub(super) const LIMIT: usize = 256 << 20;
+
+/// What the first line of a dense record ends with.
+const DENSE_OPENING: &[u8] = b",\"frames\":[";
+
+/// What the last line of a dense record is.
+const DENSE_CLOSING: &[u8] = b"]}";
+
+/// A line that is an object by itself, without the lines after it.
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct FirstLine {
+    metadata: Option<HeadJson>,
+    frames: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Trailer {
+    trailer: HeadJson,
+}
+
+/// The index of the record in `storage`.
+///
+/// # Errors
+/// [`ReplayError`].
+pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayError> {
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, &mut *storage));
+    loop {
+        if !lines.next()? {
+            return Err(ReplayError::Empty);
+        }
+        if !lines.text().is_empty() {
+            break;
+        }
+    }
+    if let Some(head) = lines.text().strip_suffix(DENSE_OPENING) {
+        return dense(head_of_dense(head)?, lines);
+    }
+    match serde_json::from_slice(lines.text()) {
+        Ok(FirstLine {
+            metadata: Some(head),
+            frames: None,
+        }) => jsonl(head, lines),
+        _ => {
+            drop(lines);
+            document::index(storage)
+        }
+    }
+}
+
+/// The head of a dense record: an object that its frames were to close.
+fn head_of_dense(text: &[u8]) -> Result<HeadJson, ReplayError> {
+    #[derive(Deserialize)]
+    #[serde(expecting = "an object")]
+    struct Opening {
+        metadata: HeadJson,
+    }
+    let object = [text, b"}"].concat();
+    let opening: Opening = serde_json::from_slice(&object).map_err(|error| no_record(&error, 1))?;
+    Ok(opening.metadata)
+}
+
+fn dense(head: HeadJson, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
+    let mut indexer = Indexer::default();
+    let cut_line = lines.each(|text, offset, line| {
+        if text == DENSE_CLOSING {
+            return Ok(());
+        }
+        let text = text.strip_suffix(b",").unwrap_or(text);
+        indexer.add(text, offset, line)
+    })?;
+    indexer.finish(head, None, cut_line)
+}
+
+fn jsonl(head: HeadJson, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
+    let mut indexer = Indexer::default();
+    let mut last = None;
+    let cut_line = lines.each(|text, offset, line| {
+        if text.starts_with(b"{\"trailer\"") {
+            let Trailer { trailer } = serde_json::from_slice(text)?;
+            last = Some(trailer);
+            return Ok(());
+        }
+        indexer.add(text, offset, line)
+    })?;
+    indexer.finish(head, last, cut_line)
+}
+
+/// What is wrong with a text that begins on `line`.
+pub(super) fn no_record(error: &serde_json::Error, line: u64) -> ReplayError {
+    ReplayError::NoRecord {
+        line: line + (error.line() as u64).saturating_sub(1),
+        column: error.column(),
+        reason: reason(error),
+    }
+}
+
+/// What went wrong, without the place.
+pub(super) fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = text.rfind(" at line ").unwrap_or(text.len());
+    text[..place].to_owned()
+}
+
+/// What went wrong with a frame, and where in its text.
+pub(super) fn reason_in_frame(error: &serde_json::Error) -> String {
+    let (reason, column) = (reason(error), error.column());
+    match error.line() {
+        0 | 1 => format!("{reason} at column {column} of the frame"),
+        line => format!("{reason} at line {line}, column {column} of the frame"),
+    }
+}
+
+/// Lines with their places.
+struct Lines<R> {
+    reader: R,
+    line: Vec<u8>,
+    /// Of the line, in the text.
+    offset: u64,
+    /// Of the line, from 1.
+    number: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn new(reader: R) -> Self {
+        Self {
+            reader,
+            line: Vec::new(),
+            offset: 0,
+            number: 0,
+        }
+    }
+
+    /// Goes to the next line; `false` at the end.
+    fn next(&mut self) -> Result<bool, ReplayError> {
+        self.offset += self.line.len() as u64;
+        self.number += 1;
+        self.line.clear();
+        let limit = LIMIT as u64 + 1;
+        let mut limited = self.reader.by_ref().take(limit);
+        let length = limited.read_until(b'\n', &mut self.line)?;
+        if length > LIMIT {
+            return Err(ReplayError::TooLong {
+                line: self.number,
+                limit: LIMIT >> 20,
+            });
+        }
+        Ok(length > 0)
+    }
+
+    /// The line without blanks at its ends.
+    fn text(&self) -> &[u8] {
+        self.line.trim_ascii()
+    }
+
+    /// Where that begins.
+    fn text_offset(&self) -> u64 {
+        let blanks = self.line.len() - self.line.trim_ascii_start().len();
+        self.offset + blanks as u64
+    }
+
+    /// Lets `work` have the text, place and number of every line that is left. The last one may be cut off: its number is
+    /// returned then.
+    fn each(
+        &mut self,
+        mut work: impl FnMut(&[u8], u64, u64) -> serde_json::Result<()>,
+    ) -> Result<Option<u64>, ReplayError> {
+        while self.next()? {
+            if self.text().is_empty() {
+                continue;
+            }
+            let (offset, number) = (self.text_offset(), self.number);
+            if let Err(error) = work(self.text(), offset, number) {
+                return match self.is_at_end()? {
+                    true => Ok(Some(number)),
+                    false => Err(no_record(&error, number)),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_at_end(&mut self) -> io::Result<bool> {
+        Ok(self.reader.fill_buf()?.is_empty())
+    }
+}

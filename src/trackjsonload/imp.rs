@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MPL-2.0
+/**
+ * SECTION:element-trackjsonload
+ *
+ * Attaches what `trackjsonsink` wrote to the frames that it was recorded of, as `facetrack` would: what comes after can't tell
+ * the difference. Overlays and sinks can be tried out without a camera or a model, and a video that was tracked once can be
+ * annotated later, as often as one likes.
+ *
+ * The file is dense or jsonl, which is recognised by its content; a partial one of a stream that broke off will do, and also
+ * one that another program has changed and laid out anew. With `verbose=true` it has all that was measured but a morphable
+ * model's mesh, and recording it again gives the same file, unless facetrack's engine was changed in the stream: the file
+ * has one head, so all of its frames come back as those of the last engine, which the first line of a jsonl file then names
+ * too. Without, boxes, ids, scores and blendshapes come back, and of the rest nothing is made up but the origin, which is
+ * `detected` of all faces, held and predicted ones among them.
+ *
+ * A buffer's record is the one with its time, within #GstTrackJsonLoad:tolerance, so seeking and playing in a loop are
+ * no matter. Where there are no times, or with #GstTrackJsonLoad:match set to `frame`, buffers are counted from the start of
+ * the stream, over all of its segments, and missing ones too where the record counts them, as trackjsonsink counts them.
+ * After seeking, they are counted from where it went, which the record's frame rate says: of a record that begins where the
+ * stream does. One that was recorded from a seek on has to be found by times. What another analysis attached before is replaced. A buffer that the
+ * file says nothing of passes as it is; when that is all of them, a warning at the end says so.
+ *
+ * Positions are fractions of the frame that was analysed, so they also hold when the same video is played at another size,
+ * between borders where that has another shape. The file does not say whether the pixels were square: those of the video
+ * that was analysed are taken to have the shape of the ones that are played.
+ *
+ * ## Example launch lines
+ *
+ * |[
+ * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink location=clip.json verbose=true && gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! trackjsonload location=clip.json ! trackjsonsink location=again.json verbose=true && cmp clip.json again.json
+ * ]|
+ * Tracks a video, and records it again from the file.
+ *
+ * |[
+ * gst-launch-1.0 -q videotestsrc num-buffers=50 ! facetrack engine=scripted ! trackjsonsink > faces.jsonl && gst-launch-1.0 videotestsrc num-buffers=50 ! trackjsonload location=faces.jsonl match=frame ! autovideosink
+ * ]|
+ * Shows how frames are found by their number, without any model.
+ */
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
+
+use gst::glib;
+use gst::subclass::prelude::*;
+use gst_base::prelude::*;
+use gst_base::subclass::base_transform::BaseTransformMode;
+use gst_base::subclass::prelude::*;
+
+use super::TrackJsonLoadMatch;
+use super::replaying::{Replaying, ReplayingError};
+use crate::face::options::Settings;
+use crate::face::options::trackjsonload::TRACKJSONLOAD;
+use crate::face::replay::ReplayError;
+use crate::face::report::FrameReport;
+use crate::lock::lock;
+use crate::meta::{FaceTrackMeta, FrameShape, Sighting, Sightings};
+use crate::{element, properties, video};
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "trackjsonload",
+        gst::DebugColorFlags::empty(),
+        Some("Tracking JSON replay"),
+    )
+});
+
+/// No two of these locks are held at once. `state` and `sightings` belong to the streaming thread.
+pub struct TrackJsonLoad {
+    settings: Mutex<Settings>,
+    state: Mutex<Option<Replaying>>,
+    sightings: Mutex<Sightings>,
+    frames: AtomicU64,
+    matched: AtomicU64,
+    unmatched: AtomicU64,
+}
+
+impl Default for TrackJsonLoad {
+    fn default() -> Self {
+        Self {
+            settings: Mutex::new(Settings::new(TRACKJSONLOAD)),
+            state: Mutex::default(),
+            sightings: Mutex::default(),
+            frames: AtomicU64::new(0),
+            matched: AtomicU64::new(0),
+            unmatched: AtomicU64::new(0),
+        }
+    }
+}
+
+impl TrackJsonLoad {
+    fn open(&self) -> Result<(), ReplayingError> {
+        let (options, _) = lock(&self.settings).resolve(None, &|_| None);
+        let replaying = Replaying::open(&options)?;
+        gst::info!(CAT, imp = self, "{} frames", replaying.len());
+        if let Some(defect) = replaying.defect() {
+            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{defect}"));
+        }
+        let frames = replaying.len() as u64;
+        self.frames.store(frames, Ordering::Relaxed);
+        self.matched.store(0, Ordering::Relaxed);
+        self.unmatched.store(0, Ordering::Relaxed);
+        *lock(&self.state) = Some(replaying);
+        Ok(())
+    }
+
+    /// Lets `work` have the record, where there is one.
+    fn with(&self, work: impl FnOnce(&mut Replaying)) {
+        if let Some(replaying) = lock(&self.state).as_mut() {
+            work(replaying);
+        }
+    }
+
+    /// What the file says of a buffer, which is of this shape.
+    fn report(
+        &self,
+        buffer: &gst::BufferRef,
+    ) -> Result<Option<(FrameReport, FrameShape)>, gst::FlowError> {
+        let pts = buffer.pts().map(gst::ClockTime::nseconds);
+        let mut state = lock(&self.state);
+        let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let report = replaying.report(pts);
+        let shape = replaying.video();
+        drop(state);
+        let report = report.map_err(|error| {
+            self.post_error_message(error_message(&error));
+            gst::FlowError::Error
+        })?;
+        Ok(report.map(|report| (report, shape)))
+    }
+
+    /// Since when the faces have been seen in this pass through the file.
+    fn sightings(&self, report: &FrameReport, buffer: &gst::BufferRef) -> Vec<Sighting> {
+        let segment = self.obj().segment();
+        let segment = segment.downcast::<gst::ClockTime>().unwrap_or_default();
+        let now = segment.to_running_time(buffer.pts());
+        lock(&self.sightings).see(report, now)
+    }
+
+    /// A file that says nothing of any buffer was hardly meant.
+    fn warn_of_strangers(&self) {
+        let unmatched = self.unmatched.load(Ordering::Relaxed);
+        if unmatched > 0 && self.matched.load(Ordering::Relaxed) == 0 {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Failed,
+                ("the file says nothing of any of the {unmatched} buffers: set match=frame where times differ, a greater tolerance, or another location")
+            );
+        }
+    }
+}
+
+fn error_message(error: &ReplayingError) -> gst::ErrorMessage {
+    let code = match error {
+        ReplayingError::NoLocation | ReplayingError::NotRegular(_) => gst::ResourceError::Settings,
+        ReplayingError::Open { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            gst::ResourceError::NotFound
+        }
+        ReplayingError::Open { .. } => gst::ResourceError::OpenRead,
+        ReplayingError::Content {
+            source: ReplayError::Read(_),
+            ..
+        } => gst::ResourceError::Read,
+        ReplayingError::Content { .. } => {
+            return gst::error_msg!(gst::StreamError::Decode, ("{error}"));
+        }
+    };
+    gst::error_msg!(code, ("{error}"))
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for TrackJsonLoad {
+    const NAME: &'static str = "GstTrackJsonLoad";
+    type Type = super::TrackJsonLoad;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for TrackJsonLoad {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            properties::param_specs(TRACKJSONLOAD, properties::choice_spec::<TrackJsonLoadMatch>)
+        });
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
+        lock(&self.settings).set(spec.name(), properties::from_glib(value));
+    }
+
+    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
+        let value = match spec.name() {
+            "frames" => properties::count(&self.frames),
+            "matched" => properties::count(&self.matched),
+            "unmatched" => properties::count(&self.unmatched),
+            name => lock(&self.settings).get(name, None),
+        };
+        properties::to_glib(value, spec)
+    }
+
+    fn constructed(&self) {
+        self.parent_constructed();
+        // Or the base class takes the flag away from buffers that pass.
+        self.obj().set_gap_aware(true);
+    }
+}
+
+impl GstObjectImpl for TrackJsonLoad {}
+
+impl ElementImpl for TrackJsonLoad {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Tracking JSON replay",
+                "Filter/Video/Metadata",
+                "Attaches the faces of a file that trackjsonsink wrote to the frames that they were found in",
+                element::AUTHOR,
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+            LazyLock::new(|| element::filter_templates(&element::any_video()));
+        &TEMPLATES
+    }
+}
+
+impl BaseTransformImpl for TrackJsonLoad {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        self.open().map_err(|error| error_message(&error))
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.state) = None;
+        Ok(())
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        self.with(|replaying| replaying.set_caps(incaps));
+        Ok(())
+    }
+
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        video::refuse_crops(query);
+        Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        match event.view() {
+            gst::EventView::FlushStop(_) => self.with(Replaying::expect_seek),
+            gst::EventView::Segment(event) => {
+                let segment = event.segment().downcast_ref::<gst::ClockTime>();
+                let start = segment.and_then(|segment| segment.time());
+                let start = start.map_or(0, gst::ClockTime::nseconds);
+                self.with(|replaying| replaying.begin(start));
+                *lock(&self.sightings) = Sightings::default();
+            }
+            gst::EventView::Gap(gap) => {
+                let (start, duration) = gap.get();
+                let duration = duration.map(gst::ClockTime::nseconds);
+                self.with(|replaying| replaying.gap(start.nseconds(), duration));
+            }
+            gst::EventView::Eos(_) => self.warn_of_strangers(),
+            _ => (),
+        }
+        self.parent_sink_event(event)
+    }
+
+    fn src_event(&self, event: gst::Event) -> bool {
+        if event.type_() != gst::EventType::Seek {
+            return self.parent_src_event(event);
+        }
+        // Before it goes on: its segment may come before the call returns.
+        self.with(Replaying::expect_seek);
+        let sought = self.parent_src_event(event);
+        if !sought {
+            self.with(Replaying::take_back_seek);
+        }
+        sought
+    }
+
+    fn transform_ip(
+        &self,
+        buffer: &mut gst::BufferRef,
+    ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let Some((report, shape)) = self.report(buffer)? else {
+            self.unmatched.fetch_add(1, Ordering::Relaxed);
+            return Ok(gst::FlowSuccess::Ok);
+        };
+        self.matched.fetch_add(1, Ordering::Relaxed);
+        let sightings = self.sightings(&report, buffer);
+        FaceTrackMeta::attach_seen(buffer, &report, shape, &sightings).map_err(|error| {
+            gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
+            gst::FlowError::Error
+        })?;
+        Ok(gst::FlowSuccess::Ok)
+    }
+}

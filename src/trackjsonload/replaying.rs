@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A record that is being replayed.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::face::options::Resolved;
+use crate::face::options::trackjsonload::MatchBy;
+use crate::face::replay::matching::{Counter, Frames};
+use crate::face::replay::{Replay, ReplayError};
+use crate::face::report::FrameReport;
+use crate::meta::FrameShape;
+use crate::video;
+
+/// Why a record can't be replayed. The message names the file.
+#[derive(Debug, Error)]
+pub(super) enum ReplayingError {
+    /// No file is named.
+    #[error("location is not set: set it to a file that trackjsonsink wrote")]
+    NoLocation,
+    /// The system refuses the file.
+    #[error("{path} can't be opened: {source}. Set location to a file that trackjsonsink wrote", path = path.display())]
+    Open {
+        /// File.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is a folder, pipe or device.
+    #[error("{path} is no regular file, and nothing else can be read in the order of the buffers: set location to a file that trackjsonsink wrote", path = .0.display())]
+    NotRegular(PathBuf),
+    /// There is something wrong with what is in it.
+    #[error("{path}: {source}", path = path.display())]
+    Content {
+        /// File.
+        path: PathBuf,
+        /// What is wrong.
+        source: ReplayError,
+    },
+}
+
+/// A record that is being replayed.
+pub(super) struct Replaying {
+    path: PathBuf,
+    replay: Replay<File>,
+    frames: Frames,
+    counter: Counter,
+    /// Whether the next segment is that of a seek.
+    is_sought: bool,
+    match_by: MatchBy,
+    /// ns.
+    tolerance: u64,
+    /// The stream's frames.
+    video: FrameShape,
+}
+
+impl Replaying {
+    /// Opens what the options say.
+    ///
+    /// # Errors
+    /// [`ReplayingError`].
+    pub(super) fn open(options: &Resolved) -> Result<Self, ReplayingError> {
+        let location: Option<PathBuf> = options.get("location");
+        let path = location.ok_or(ReplayingError::NoLocation)?;
+        let replay = Replay::open(open_file(&path)?).map_err(|source| ReplayingError::Content {
+            path: path.clone(),
+            source,
+        })?;
+        let tolerance: u32 = options.get("tolerance");
+        Ok(Self {
+            frames: Frames::new(replay.frames()),
+            path,
+            replay,
+            counter: Counter::default(),
+            is_sought: false,
+            match_by: options.get("match"),
+            tolerance: u64::from(tolerance) * 1_000_000,
+            video: FrameShape::square(0, 0),
+        })
+    }
+
+    /// How many frames there are.
+    pub(super) fn len(&self) -> usize {
+        self.replay.len()
+    }
+
+    /// What is missing in the file, in words.
+    pub(super) fn defect(&self) -> Option<String> {
+        let line = self.replay.cut_line()?;
+        let path = self.path.display();
+        Some(format!(
+            "{path} ends in the middle of line {line}: the {} frames before it are used",
+            self.len()
+        ))
+    }
+
+    /// Takes rate and shape of the stream.
+    pub(super) fn set_caps(&mut self, caps: &gst::CapsRef) {
+        let (width, height) = video::size(caps);
+        self.video = FrameShape::square(width, height);
+        let stream = caps.structure(0);
+        if let Some(ratio) = stream.and_then(|stream| stream.get("pixel-aspect-ratio").ok()) {
+            self.video.pixel_aspect_ratio = ratio;
+        }
+        let rate = video::rate(caps).filter(|_| self.replay.counts_missing());
+        self.counter.set_rate(rate);
+    }
+
+    /// The stream's frames.
+    pub(super) fn video(&self) -> FrameShape {
+        self.video
+    }
+
+    /// The segment that comes is where a seek went.
+    pub(super) fn expect_seek(&mut self) {
+        self.is_sought = true;
+    }
+
+    /// The seek went nowhere.
+    pub(super) fn take_back_seek(&mut self) {
+        self.is_sought = false;
+    }
+
+    /// Begins a segment, which starts at `start` ns of the video. Only those of seeks are elsewhere in the record; the others
+    /// go on with it, as the sink has counted them.
+    pub(super) fn begin(&mut self, start: u64) {
+        match std::mem::take(&mut self.is_sought) {
+            true => self.counter.seek(start, self.replay.fps()),
+            false => self.counter.go_on(start),
+        }
+    }
+
+    /// Passes an announced gap, ns.
+    pub(super) fn gap(&mut self, start: u64, duration: Option<u64>) {
+        self.counter.gap(start, duration);
+    }
+
+    /// What the file says of a buffer with this time, ns; `None` where it says nothing.
+    ///
+    /// # Errors
+    /// [`ReplayingError::Content`].
+    pub(super) fn report(
+        &mut self,
+        pts: Option<u64>,
+    ) -> Result<Option<FrameReport>, ReplayingError> {
+        let number = self.counter.frame(pts);
+        let Some(place) = self.place(number, pts) else {
+            return Ok(None);
+        };
+        let report = self
+            .replay
+            .report(place, (self.video.width, self.video.height));
+        report.map_err(|source| ReplayingError::Content {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    fn place(&mut self, number: u64, pts: Option<u64>) -> Option<usize> {
+        match (self.match_by, pts) {
+            (MatchBy::Auto, Some(pts)) if self.frames.have_times() => {
+                self.frames.at(pts, self.tolerance)
+            }
+            (MatchBy::Pts, pts) => self.frames.at(pts?, self.tolerance),
+            (MatchBy::Auto | MatchBy::Frame, _) => self.frames.numbered(number),
+        }
+    }
+}
+
+/// Opening a pipe would wait for its writer.
+fn open_file(path: &Path) -> Result<File, ReplayingError> {
+    let refused = |source| ReplayingError::Open {
+        path: path.to_owned(),
+        source,
+    };
+    let found = std::fs::metadata(path).map_err(refused)?;
+    if !found.is_file() {
+        return Err(ReplayingError::NotRegular(path.to_owned()));
+    }
+    File::open(path).map_err(refused)
+}
