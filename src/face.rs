@@ -21,6 +21,7 @@ pub mod motion;
 pub mod nms;
 pub mod observation;
 pub mod options;
+pub mod overlay;
 pub mod packet;
 pub mod profile;
 pub mod record;

@@ -14,6 +14,8 @@ mod element;
 #[cfg(feature = "gst")]
 pub mod facetrack;
 #[cfg(feature = "gst")]
+pub mod facetrackoverlay;
+#[cfg(feature = "gst")]
 pub mod meta;
 #[cfg(feature = "gst")]
 mod properties;
@@ -33,6 +35,7 @@ mod plugin {
     fn init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
         crate::facetrack::register(plugin)?;
         crate::trackjsonload::register(plugin)?;
+        crate::facetrackoverlay::register(plugin)?;
         crate::trackjsonsink::register(plugin)?;
         crate::trackudpsink::register(plugin)
     }

@@ -6,14 +6,18 @@ mod common;
 
 use common::tool::Tool;
 use gstfacetrack::face::options::facetrack::FACETRACK;
+use gstfacetrack::face::options::facetrackoverlay::FACETRACKOVERLAY;
+use gstfacetrack::face::options::trackjsonload::TRACKJSONLOAD;
 use gstfacetrack::face::options::trackjsonsink::TRACKJSONSINK;
 use gstfacetrack::face::options::trackudpsink::TRACKUDPSINK;
-use gstfacetrack::face::options::{Access, Kind, OptionSpec};
+use gstfacetrack::face::options::{Access, Choice, Kind, OptionSpec};
 
 #[test]
 fn the_elements_read_like_gstreamers_own() {
     for (element, options) in [
         ("facetrack", FACETRACK),
+        ("trackjsonload", TRACKJSONLOAD),
+        ("facetrackoverlay", FACETRACKOVERLAY),
         ("trackjsonsink", TRACKJSONSINK),
         ("trackudpsink", TRACKUDPSINK),
     ] {
@@ -41,6 +45,9 @@ fn assert_reads(element: &str, options: &[OptionSpec]) {
             option.access != Access::ReadOnly,
             entry.contains("writable")
         );
+        if let Kind::Flags { choices, .. } = option.kind {
+            assert_flags(&inspected.text[at..], choices);
+        }
         if let Kind::Int { .. } | Kind::Float { .. } = option.kind {
             assert!(
                 entry.contains("Range:") && entry.contains("Default:"),
@@ -50,14 +57,27 @@ fn assert_reads(element: &str, options: &[OptionSpec]) {
     }
 }
 
+/// Each flag has a line with its word and what the table says of it, in the table's order.
+fn assert_flags(entry: &str, choices: &[Choice]) {
+    let flags = entry.lines().filter(|line| line.contains("(0x"));
+    let flags: Vec<_> = flags.take(choices.len()).collect();
+    assert_eq!(flags.len(), choices.len(), "{entry}");
+    for (bit, (line, choice)) in std::iter::zip(flags, choices).enumerate() {
+        let value = format!("(0x{:08x}): {:17}- {}", 1 << bit, choice.nick, choice.blurb);
+        assert!(line.contains(&value), "{line}: {value}");
+    }
+}
+
 #[test]
-fn the_action_signal_is_shown() {
+fn the_action_signals_are_shown() {
     let inspected = Tool::new("gst-inspect-1.0").arg("facetrack").run();
     let (_, actions) = inspected
         .text
         .split_once("Element Actions:")
         .unwrap_or_else(|| panic!("no actions in {}", inspected.text));
-    assert!(actions.contains("\"reset-calibration\""), "{actions}");
+    for action in ["\"reset\"", "\"reset-calibration\""] {
+        assert!(actions.contains(action), "{actions}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! process's own.
 
 pub mod facetrack;
+pub mod facetrackoverlay;
 pub mod markdown;
 mod spec;
 pub mod trackjsonload;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use super::facetrack::FACETRACK;
+use super::facetrackoverlay::FACETRACKOVERLAY;
+use super::trackjsonload::TRACKJSONLOAD;
 use super::trackjsonsink::TRACKJSONSINK;
 use super::trackudpsink::TRACKUDPSINK;
 use super::*;
@@ -22,7 +24,13 @@ fn engine_from(env: &[(&str, &str)]) -> (String, usize) {
 
 #[test]
 fn the_tables_are_sound() {
-    for table in [FACETRACK, TRACKJSONSINK, TRACKUDPSINK] {
+    for table in [
+        FACETRACK,
+        FACETRACKOVERLAY,
+        TRACKJSONLOAD,
+        TRACKJSONSINK,
+        TRACKUDPSINK,
+    ] {
         assert_sound(table);
     }
 }

@@ -101,21 +101,29 @@ mod tests {
     use super::*;
     use gstfacetrack::face::device::{Gate, LibrarySearch};
     use gstfacetrack::face::options::facetrack::FACETRACK;
+    use gstfacetrack::face::options::facetrackoverlay::FACETRACKOVERLAY;
+    use gstfacetrack::face::options::trackjsonload::TRACKJSONLOAD;
     use gstfacetrack::face::options::trackjsonsink::TRACKJSONSINK;
     use gstfacetrack::face::options::trackudpsink::TRACKUDPSINK;
 
     #[test]
     fn every_variable_that_the_plugin_reads_is_listed() {
-        let variables = [FACETRACK, TRACKJSONSINK, TRACKUDPSINK]
-            .concat()
-            .iter()
-            .flat_map(|option| option.env)
-            .map(|default| default.variable)
-            .chain(Gate::VARIABLES)
-            .chain(LibrarySearch::VARIABLES)
-            .chain(["CUDA_VISIBLE_DEVICES", "INSIGHTFACE_HOME"])
-            .map(|variable| (variable.to_owned(), "1".to_owned()))
-            .collect::<Vec<_>>();
+        let variables = [
+            FACETRACK,
+            FACETRACKOVERLAY,
+            TRACKJSONLOAD,
+            TRACKJSONSINK,
+            TRACKUDPSINK,
+        ]
+        .concat()
+        .iter()
+        .flat_map(|option| option.env)
+        .map(|default| default.variable)
+        .chain(Gate::VARIABLES)
+        .chain(LibrarySearch::VARIABLES)
+        .chain(["CUDA_VISIBLE_DEVICES", "INSIGHTFACE_HOME"])
+        .map(|variable| (variable.to_owned(), "1".to_owned()))
+        .collect::<Vec<_>>();
         assert_eq!(
             set_variables(variables.clone().into_iter()).len(),
             variables.len()

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MPL-2.0
+//! How fast frames come, and how late.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Time over which frames are counted.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Most frames that are remembered: more come in a second only where nobody looks at them.
+const MOST: usize = 1024;
+
+/// Counts frames.
+#[derive(Debug, Default)]
+pub(super) struct Counter {
+    frames: VecDeque<Instant>,
+}
+
+impl Counter {
+    /// A frame came; how many a second came of late, once there were two.
+    pub fn count(&mut self, now: Instant) -> Option<f32> {
+        let is_old = |frame: &Instant| now.saturating_duration_since(*frame) > WINDOW;
+        self.frames.push_back(now);
+        // Two stay, or a slow stream would have no rate.
+        while self.frames.len() > MOST
+            || self.frames.len() > 2 && self.frames.front().is_some_and(is_old)
+        {
+            self.frames.pop_front();
+        }
+        let since = now.saturating_duration_since(*self.frames.front()?);
+        let frames = (self.frames.len() - 1) as f32;
+        (!since.is_zero()).then(|| frames / since.as_secs_f32())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_counted_at_any_rate() {
+        for (millis, want) in [(40, 25.0), (5000, 0.2), (1, 1000.0)] {
+            let (mut counter, start) = (Counter::default(), Instant::now());
+            let mut fps = None;
+            for frame in 0..2000 {
+                fps = counter.count(start + Duration::from_millis(millis * frame));
+                assert_eq!(fps.is_some(), frame > 0);
+            }
+            let fps = fps.expect("frames");
+            assert!((fps - want).abs() < 0.01 * want, "{fps} at {millis} ms");
+            assert!(counter.frames.len() <= MOST);
+        }
+    }
+
+    #[test]
+    fn a_rate_that_changes_is_told_within_a_second() {
+        let (mut counter, start) = (Counter::default(), Instant::now());
+        for frame in 0..100 {
+            counter.count(start + Duration::from_millis(10 * frame));
+        }
+        let mut fps = None;
+        for frame in 1..=12 {
+            fps = counter.count(start + Duration::from_millis(990 + 100 * frame));
+        }
+        assert!((fps.expect("frames") - 10.0).abs() < 0.5, "{fps:?}");
+    }
+
+    #[test]
+    fn a_pause_is_forgotten_with_the_second_frame_after_it() {
+        let (mut counter, start) = (Counter::default(), Instant::now());
+        for frame in 0..100 {
+            counter.count(start + Duration::from_millis(40 * frame));
+        }
+        let after = start + Duration::from_secs(64);
+        let rates = [0, 40, 80].map(|ms| counter.count(after + Duration::from_millis(ms)));
+        let [first, second, third] = rates.map(|fps| fps.expect("frames"));
+        assert!(first < 0.1, "{first}");
+        for fps in [second, third] {
+            assert!((fps - 25.0).abs() < 0.1, "{fps}");
+        }
+    }
+
+    #[test]
+    fn frames_at_one_moment_have_no_rate() {
+        let (mut counter, now) = (Counter::default(), Instant::now());
+        assert_eq!([counter.count(now), counter.count(now)], [None, None]);
+    }
+}
