@@ -5,13 +5,14 @@
 set -eu
 
 cd "$(dirname "$0")/.."
+. scripts/as-root.sh
 
 packages='
     gcc libc6-dev pkg-config make git ca-certificates curl python3 python3-pip python3-venv
     libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev
     gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad
     gstreamer1.0-plugins-ugly gstreamer1.0-libav
-    python3-gi python3-gst-1.0 gir1.2-gstreamer-1.0 gir1.2-gst-plugins-base-1.0'
+    python3-gi python3-gst-1.0 python3-numpy gir1.2-gstreamer-1.0 gir1.2-gst-plugins-base-1.0'
 
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
@@ -38,17 +39,6 @@ toolchain() {
         exit 1
     else
         echo cargo-web rustc-web rustfmt-web rust-web-clippy
-    fi
-}
-
-as_root() {
-    if [ "$(id -u)" -eq 0 ]; then
-        "$@"
-    elif command -v sudo >/dev/null; then
-        sudo "$@"
-    else
-        echo "Neither root nor sudo here. As root, run: $*" >&2
-        exit 1
     fi
 }
 

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The pipeline that draws: a frame and what is known of it become a picture of the window's size.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex};
+
+use gst::prelude::*;
+use gst::{MessageView, glib};
+use gst_app::{AppSink, AppSinkCallbacks, AppSrc};
+use winit::event_loop::EventLoopProxy;
+
+use crate::pipelines::{Event, element, launch, lock, set};
+
+/// Faces are drawn after scaling: lines stay fine and text stays sharp, whatever the video's size.
+const DRAWING: &str = "appsrc name=frames format=time max-buffers=1 leaky-type=downstream ! videoconvertscale ! \
+                       capsfilter name=size ! facetrackoverlay name=overlay ! \
+                       textoverlay name=notice wait-text=false shaded-background=true valignment=bottom \
+                       line-alignment=left font-desc=\"Monospace 8\" ! \
+                       appsink name=pictures sync=false async=false max-buffers=1 drop=true";
+
+/// Least side of a picture, px: smaller windows show a part of it.
+const LEAST_SIDE: u32 = 16;
+
+/// A frame of the video, tracked.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    pub sample: gst::Sample,
+    /// Counted from 0 on.
+    pub number: u64,
+    /// Where in the video it is.
+    pub time: Option<gst::ClockTime>,
+    /// Width and height as it is to be shown, with square pixels.
+    pub size: [u32; 2],
+    /// How long ago it was taken by a camera, or due in a file, when it was tracked.
+    age: gst::ClockTime,
+}
+
+impl Frame {
+    /// The frame that `sample` is at the running time `now`; `None` for what is no video.
+    pub fn new(sample: gst::Sample, number: u64, now: Option<gst::ClockTime>) -> Option<Self> {
+        let info = gst_video::VideoInfo::from_caps(sample.caps()?).ok()?;
+        let segment = sample.segment()?.downcast_ref::<gst::ClockTime>()?;
+        let pts = sample.buffer()?.pts();
+        let due = segment.to_running_time(pts);
+        let age = now.zip(due).map(|(now, due)| now.saturating_sub(due));
+        let par = info.par();
+        let width = u64::from(info.width()) * par.numer() as u64 / par.denom() as u64;
+        Some(Self {
+            number,
+            time: segment.to_stream_time(pts),
+            size: [width.try_into().ok()?, info.height()],
+            age: age.unwrap_or_default(),
+            sample,
+        })
+    }
+}
+
+/// What frames become pictures with; clones are the same one.
+#[derive(Clone)]
+pub struct Drawing(Arc<Inner>);
+
+struct Inner {
+    pipeline: gst::Pipeline,
+    frames: AppSrc,
+    size: gst::Element,
+    overlay: gst::Element,
+    notice: gst::Element,
+    state: Mutex<State>,
+    /// The newest picture, until the window has taken it.
+    picture: Arc<Mutex<Option<gst::Sample>>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Size of the window; `None` until there is one.
+    window: Option<[u32; 2]>,
+    /// Size of the picture, which has the video's shape.
+    picture: Option<[u32; 2]>,
+    frame: Option<Frame>,
+}
+
+impl Drawing {
+    /// Draws with these layers, facetrackoverlay's own without.
+    ///
+    /// # Errors
+    /// Where the pipeline can't be put together, or there are no such layers.
+    pub fn new(
+        layers: Option<&str>,
+        events: EventLoopProxy<Event>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let pipeline = launch(DRAWING)?;
+        let overlay = element(&pipeline, "overlay");
+        if let Some(layers) = layers {
+            set(&overlay, "layers", layers)?;
+        }
+        let frames = element(&pipeline, "frames");
+        let drawing = Self(Arc::new(Inner {
+            frames: frames.downcast().expect("an appsrc"),
+            size: element(&pipeline, "size"),
+            notice: element(&pipeline, "notice"),
+            overlay,
+            state: Mutex::default(),
+            picture: Arc::default(),
+            pipeline,
+        }));
+        drawing.listen(events)?;
+        Ok(drawing)
+    }
+
+    fn listen(&self, events: EventLoopProxy<Event>) -> Result<(), Box<dyn Error>> {
+        let pictures = element(&self.0.pipeline, "pictures");
+        let pictures = pictures.downcast::<AppSink>().expect("an appsink");
+        let complaints = events.clone();
+        let bus = self.0.pipeline.bus().expect("a pipeline has a bus");
+        bus.set_sync_handler(move |_, message| {
+            if let Some(event) = complaint(message) {
+                let _ = complaints.send_event(event);
+            }
+            gst::BusSyncReply::Drop
+        });
+
+        let newest = self.0.picture.clone();
+        let keep = move |sink: &AppSink| {
+            let picture = sink.pull_sample().map_err(|_| gst::FlowError::Eos)?;
+            // The window is told once of what it has not taken.
+            if lock(&newest).replace(picture).is_none() {
+                let _ = events.send_event(Event::Drawn);
+            }
+            Ok(gst::FlowSuccess::Ok)
+        };
+        pictures.set_callbacks(AppSinkCallbacks::builder().new_sample(keep).build());
+        self.0.pipeline.set_state(gst::State::Playing)?;
+        Ok(())
+    }
+
+    /// Draws this frame from now on.
+    pub fn show(&self, frame: Frame) {
+        let mut state = lock(&self.0.state);
+        state.frame = Some(frame);
+        self.draw(&mut state);
+    }
+
+    /// Draws for a window of this size from now on.
+    pub fn resize(&self, window: [u32; 2]) {
+        let mut state = lock(&self.0.state);
+        state.window = Some(window);
+        self.draw(&mut state);
+    }
+
+    /// The frame that is drawn.
+    pub fn frame(&self) -> Option<Frame> {
+        lock(&self.0.state).frame.clone()
+    }
+
+    /// The newest picture that was not taken yet. The offset of its buffer is the frame's number.
+    pub fn take_picture(&self) -> Option<gst::Sample> {
+        lock(&self.0.picture).take()
+    }
+
+    /// How old the frame of a picture is now.
+    pub fn age(&self, picture: &gst::Sample) -> Option<gst::ClockTime> {
+        let taken = picture.buffer()?.pts()?;
+        let now = self.0.pipeline.current_running_time()?;
+        Some(now.saturating_sub(taken))
+    }
+
+    /// Shows a layer, or hides it.
+    pub fn toggle(&self, layer: &str) {
+        let layers = self.0.overlay.property_value("layers");
+        let class = glib::FlagsClass::with_type(layers.type_()).expect("layers are flags");
+        let is_on = class.is_set_by_nick(&layers, layer);
+        let flags = class
+            .builder_with_value(layers)
+            .expect("it is of that type");
+        let layers = match is_on {
+            true => flags.unset_by_nick(layer).build(),
+            false => flags.set_by_nick(layer).build(),
+        };
+        let layers = layers.expect("facetrackoverlay has that layer");
+        self.0.overlay.set_property_from_value("layers", &layers);
+        self.draw(&mut lock(&self.0.state));
+    }
+
+    /// Shows a text at the lower edge; an empty one is none.
+    pub fn set_notice(&self, text: &str) {
+        let markup = glib::markup_escape_text(text);
+        self.0.notice.set_property("text", &*markup);
+        self.0.notice.set_property("silent", text.is_empty());
+        self.draw(&mut lock(&self.0.state));
+    }
+
+    pub fn stop(&self) {
+        let _ = self.0.pipeline.set_state(gst::State::Null);
+    }
+
+    fn draw(&self, state: &mut State) {
+        let (Some(window), Some(frame)) = (state.window, &state.frame) else {
+            return;
+        };
+        let picture = fit(frame.size, window);
+        if state.picture.replace(picture) != Some(picture) {
+            let caps = gst_video::VideoCapsBuilder::new()
+                .format(gst_video::VideoFormat::Bgrx)
+                .width(picture[0] as i32)
+                .height(picture[1] as i32)
+                .pixel_aspect_ratio(gst::Fraction::new(1, 1));
+            self.0.size.set_property("caps", caps.build());
+        }
+        if let Some(sample) = self.stamped(frame) {
+            // It fails when the program is about to end.
+            let _ = self.0.frames.push_sample(&sample);
+        }
+    }
+
+    /// A frame with its number, and with the time of this pipeline at which it would have to have been taken: its age is that
+    /// at which it was tracked, even if it is drawn again later.
+    fn stamped(&self, frame: &Frame) -> Option<gst::Sample> {
+        let mut buffer = frame.sample.buffer()?.copy();
+        let fields = buffer.get_mut()?;
+        let now = self.0.pipeline.current_running_time()?;
+        fields.set_pts(now.saturating_sub(frame.age));
+        fields.set_dts(gst::ClockTime::NONE);
+        fields.set_offset(frame.number);
+        let sample = gst::Sample::builder().buffer(&buffer);
+        Some(sample.caps(&frame.sample.caps_owned()?).build())
+    }
+}
+
+/// An error or a warning, as the window is told of it.
+fn complaint(message: &gst::Message) -> Option<Event> {
+    match message.view() {
+        MessageView::Warning(warning) => Some(Event::Warned(warning.error().message().to_owned())),
+        MessageView::Error(error) => Some(Event::Failed(format!(
+            "nothing can be drawn: {}",
+            error.error().message()
+        ))),
+        _ => None,
+    }
+}
+
+/// The largest size that fits into a window and has a frame's shape.
+pub fn fit(frame: [u32; 2], window: [u32; 2]) -> [u32; 2] {
+    let [width, height] = frame.map(|side| f64::from(side.max(1)));
+    let scale = (f64::from(window[0]) / width).min(f64::from(window[1]) / height);
+    [width, height].map(|side| ((side * scale).round() as u32).max(LEAST_SIDE))
+}
