@@ -12,6 +12,7 @@
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write, stdin, stdout};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use gstfacetrack::face::engine::{
@@ -22,7 +23,17 @@ use gstfacetrack::face::observation::Observation;
 use gstfacetrack::face::smoothing::{LandmarkSmoother, OneEuro};
 use serde_json::{Value, json};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [engine, width, height, fps, options @ ..] = &arguments[..] else {
         return Err("usage: raw_frames ENGINE WIDTH HEIGHT FPS [OPTION=VALUE …]".into());

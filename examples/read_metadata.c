@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MPL-2.0 */
 /* Prints what `facetrack` measures in a video, with GStreamer's own API alone:
- *   gcc examples/read_metadata.c -o read_metadata $(pkg-config --cflags --libs gstreamer-app-1.0)
+ *   gcc examples/read_metadata.c -o read_metadata $(pkg-config --cflags --libs gstreamer-app-1.0) -lm
  *   eval "$(make -s env)"; ./read_metadata video.mp4
  */
 #include <gst/app/gstappsink.h>
 #include <gst/gst.h>
+#include <math.h>
 #include <string.h>
 
 /* How long a frame is waited for before the bus is asked whether there is an error. */
@@ -56,12 +57,23 @@ get_happiness (const GstStructure *face)
   return get_named (gst_value_get_structure (fit), "expression-names", "expression", "happiness");
 }
 
+/* How far the head is turned to the right of the picture, degrees: of a 4x4 matrix, camera from head, by rows. */
+static gdouble
+get_yaw (const guint8 *pose)
+{
+  const gfloat x = GST_READ_FLOAT_LE (pose + 4 * (0 * 4 + 2));
+  const gfloat z = GST_READ_FLOAT_LE (pose + 4 * (2 * 4 + 2));
+
+  return atan2 (x, z) * 180 / G_PI;
+}
+
 static void
 print_face (const GstStructure *face, guint frame_width, guint frame_height)
 {
   guint id = 0;
   gdouble x = 0, y = 0, width = 0, height = 0, age = 0;
-  gsize landmarks, key_points;
+  gsize landmarks, key_points, pose_values;
+  const guint8 *pose = get_floats (face, "pose", &pose_values);
   gfloat jaw_open = get_named (face, "blendshape-names", "blendshapes", "jawOpen");
   gfloat happiness = get_happiness (face);
 
@@ -76,6 +88,8 @@ print_face (const GstStructure *face, guint frame_width, guint frame_height)
     g_print (", %" G_GSIZE_FORMAT " landmarks", landmarks / 3);
   if (key_points > 0)
     g_print (", %" G_GSIZE_FORMAT " key points", key_points / 2);
+  if (pose_values == 16)
+    g_print (", yaw %.1f deg", get_yaw (pose));
   if (jaw_open >= 0)
     g_print (", jawOpen %.3f", jaw_open);
   if (gst_structure_get_double (face, "age", &age))

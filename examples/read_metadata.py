@@ -2,25 +2,30 @@
 # SPDX-License-Identifier: MPL-2.0
 """Prints what `facetrack` measures in a video: `eval "$(make -s env)"; examples/read_metadata.py video.mp4`."""
 
-import struct
 import sys
 
 import gi
+import numpy as np
 
 gi.require_version("Gst", "1.0")
 gi.require_version("GstApp", "1.0")
 from gi.repository import Gst, GstApp  # noqa: E402,F401
 
 
-def floats(value) -> list[float]:
-    """Little-endian 32-bit floats of a GBytes."""
-    data = value.get_data()
-    return list(struct.unpack(f"<{len(data) // 4}f", data))
+def array(structure: Gst.Structure, field: str, *shape: int) -> np.ndarray:
+    """A field's little-endian 32-bit floats. The bindings copy them once, out of the GBytes; numpy looks at that copy."""
+    return np.frombuffer(structure.get_value(field).get_data(), "<f4").reshape(*shape)
 
 
-def named(structure, names: str, values: str) -> dict[str, float]:
+def named(structure: Gst.Structure, names: str, values: str) -> dict[str, float]:
     """Values by the names that another field has for them, separated by commas."""
-    return dict(zip(structure.get_value(names).split(","), floats(structure.get_value(values))))
+    return dict(zip(structure.get_value(names).split(","), array(structure, values, -1)))
+
+
+def yaw(face: Gst.Structure) -> float:
+    """How far a head is turned to the right of the picture, degrees."""
+    pose = array(face, "pose", 4, 4)
+    return np.degrees(np.arctan2(pose[0, 2], pose[2, 2]))
 
 
 def show(buffer: Gst.Buffer) -> None:
@@ -28,18 +33,21 @@ def show(buffer: Gst.Buffer) -> None:
     if meta is None:
         return
     record = meta.get_structure()
-    width, height = record.get_value("width"), record.get_value("height")
+    # Coordinates are fractions of the frame that was analysed, z of its width.
+    size = np.array([record.get_value("width"), record.get_value("height")])
     print(f"{buffer.pts / Gst.SECOND:.3f} s {record.get_value('status')}")
     for index in range(record.get_value("faces")):
         face = record.get_value(f"face-{index}")
-        # Coordinates are fractions of the frame that was analysed.
-        x = (face.get_value("x") + face.get_value("width") / 2) * width
-        y = (face.get_value("y") + face.get_value("height") / 2) * height
+        corner = np.array([face.get_value("x"), face.get_value("y")])
+        extent = np.array([face.get_value("width"), face.get_value("height")])
+        x, y = (corner + extent / 2) * size
         line = f"  face {face.get_value('id')} at {x:.1f}, {y:.1f}"
         if face.has_field("landmarks"):
-            line += f", {len(floats(face.get_value('landmarks'))) // 3} landmarks"
+            line += f", {len(array(face, 'landmarks', -1, 3))} landmarks"
         if face.has_field("key-points"):
-            line += f", {len(floats(face.get_value('key-points'))) // 2} key points"
+            line += f", {len(array(face, 'key-points', -1, 2))} key points"
+        if face.has_field("pose"):
+            line += f", yaw {yaw(face):.1f}°"
         if face.has_field("blendshapes"):
             blendshapes = named(face, "blendshape-names", "blendshapes")
             line += f", jawOpen {blendshapes.get('jawOpen', float('nan')):.3f}"

@@ -5,6 +5,8 @@
 mod common;
 mod docs;
 
+use common::tool::Finished;
+
 /// The launch lines in a text, whatever comments and markup stand around them.
 fn launch_lines(text: &str) -> Vec<String> {
     text.lines()
@@ -22,12 +24,9 @@ fn run_all(path: &str) {
     assert!(!lines.is_empty(), "{path} has no launch lines");
     for line in lines {
         if let Some(finished) = docs::run(&line) {
-            assert!(finished.success, "{path}: {line}\n{}", finished.text);
-            assert!(
-                !finished.text.contains("ERROR"),
-                "{line}\n{}",
-                finished.text
-            );
+            let text = &finished.text;
+            assert!(docs::came_to_its_end(&finished), "{path}: {line}\n{text}");
+            assert_eq!(docs::errors(text).next(), None, "{path}: {line}\n{text}");
         }
     }
 }
@@ -35,6 +34,16 @@ fn run_all(path: &str) {
 #[test]
 fn of_facetrack() {
     run_all("src/facetrack/imp.rs");
+}
+
+#[test]
+fn of_trackjsonload() {
+    run_all("src/trackjsonload/imp.rs");
+}
+
+#[test]
+fn of_facetrackoverlay() {
+    run_all("src/facetrackoverlay/imp.rs");
 }
 
 #[test]
@@ -60,4 +69,22 @@ fn lines_are_found_in_comments_and_after_variables() {
         launch_lines(text),
         ["gst-launch-1.0 a ! b", "GST_DEBUG=x:4 gst-launch-1.0 c"]
     );
+}
+
+#[test]
+fn lines_may_fail_for_a_pause_alone_that_rtspsrc_cancels_behind_their_end() {
+    let closing = "ERROR: from element /GstPipeline:p/GstRTSPSrc:r: Could not write to resource.\n";
+    let broken = "ERROR: from element /GstPipeline:p/GstFakeSink:f: broken\n";
+    let ended = "Got EOS from element \"p\".\n";
+    for (said, good) in [
+        (vec![ended, closing], true),
+        (vec![closing], false),
+        (vec![ended], false),
+        (vec![ended, broken], false),
+        (vec![ended, closing, broken], false),
+    ] {
+        let (success, text) = (false, said.concat());
+        let finished = Finished { success, text };
+        assert_eq!(docs::came_to_its_end(&finished), good, "{said:?}");
+    }
 }

@@ -4,17 +4,23 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::{self, FileKind};
 
-use crate::common::tool::{Finished, Tool};
+use crate::common::python::{self, PYTHON};
+use crate::common::skip_for_want_of;
+use crate::common::tool::{Finished, Running, Tool};
 
 /// Names under which launch lines speak of some video.
 const CLIP_NAMES: [&str; 2] = ["clip.mp4", "video.mp4"];
 
-/// Seconds after which a pipeline counts as hanging.
-const TIMEOUT: &str = "120";
+/// The address of an RTSP camera in launch lines.
+const RTSP_CAMERA: &str = "rtsp://camera.local/live";
+
+/// Seconds after which a command counts as hanging.
+const TIMEOUT: usize = 120;
 
 /// What a launch line reads besides the plugin.
 pub struct Files {
@@ -114,23 +120,111 @@ pub fn needs_files(command: &str) -> bool {
     plays && !command.contains("engine=scripted")
 }
 
-/// Runs a shell command in a folder of its own, where the clip lies under the names that the documentation uses; test
-/// pictures stand in for camera and screen. `None` when files that it needs are missing.
+/// A server on this machine that shows a clip as an RTSP camera with a microphone does, and its address; `None`, said
+/// aloud, where it is not installed.
+pub fn rtsp_camera(clip: &Path) -> Option<(Running, String)> {
+    let script = file("tests/rtsp_server.py");
+    let server = Tool::new(PYTHON).arg(&script.to_string_lossy());
+    let mut server = server.arg(&clip.to_string_lossy()).start();
+    match server.line_with("rtsp://", Duration::from_secs(60)) {
+        Ok(address) => Some((server, address)),
+        Err(said) => {
+            eprintln!("{said}");
+            skip_for_want_of("an RTSP server", "gir1.2-gst-rtsp-server-1.0");
+            None
+        }
+    }
+}
+
+/// Runs shell commands in a folder of their own, where the clip lies under the names that the documentation uses, beside the
+/// examples; test pictures stand in for camera and screen, the clip for what comes over a network. `None` when files that
+/// they need are missing.
 pub fn run(command: &str) -> Option<Finished> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let command = command
         .replace("v4l2src", "videotestsrc num-buffers=5")
-        .replace("autovideosink", "fakesink");
-    let script = format!("cd '{}' && {command}", folder.path().display());
-    let mut tool = Tool::new("timeout").arg(TIMEOUT).arg("sh").arg("-c");
+        .replace("pipewiresrc", "videotestsrc num-buffers=5")
+        .replace("autovideosink", "fakesink")
+        .replace("python3 ", &format!("{PYTHON} "));
+    let mut script = format!("set -e; cd '{}'; {command}", folder.path().display());
+    let mut cameras = Vec::new();
+    symlink(file("examples"), folder.path().join("examples")).expect("a link to the examples");
+    let limit = TIMEOUT * command.lines().count();
+    let mut tool = Tool::new("timeout").args(&format!("{limit} sh -c"));
     if needs_files(&command) {
         let files = Files::find().filter(|files| files.are_enough_for(&command))?;
         for name in CLIP_NAMES {
             symlink(&files.clip, folder.path().join(name)).expect("a link to the clip");
         }
+        if command.contains(RTSP_CAMERA) {
+            let (camera, address) = rtsp_camera(&files.clip)?;
+            script = script.replace(RTSP_CAMERA, &address);
+            // It would go on for ever.
+            script = script.replace("fakesink", "fakesink num-buffers=20");
+            cameras.push(camera);
+        }
         tool = files.given_to(tool);
     }
     Some(tool.arg(&script).run())
+}
+
+/// Whether a launch line ended well, or failed behind its end for what rtspsrc did alone: where that is closed while it still
+/// asks for a pause, it cancels its own request and reports this as an error. One while it plays comes instead of the end.
+pub fn came_to_its_end(Finished { success, text }: &Finished) -> bool {
+    let ended = text.contains("Got EOS from element") && text.contains("/GstRTSPSrc:");
+    *success || ended && errors(text).next().is_none()
+}
+
+/// The errors in what a launch line said that are not rtspsrc's.
+pub fn errors(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .filter(|line| line.contains("ERROR") && !line.contains("/GstRTSPSrc:"))
+}
+
+/// A Python program of the repository, run by Debian's own interpreter, which has the bindings. It hears of Ctrl-C, also
+/// where the tests run in a shell's background, which has programs ignore it.
+pub fn script(path: &str) -> Tool {
+    Tool::new("env")
+        .arg("--default-signal=INT")
+        .arg(PYTHON)
+        .arg(&file(path).to_string_lossy())
+}
+
+/// How to run an example of the crate. Cargo has built it when every test runs, not when one runs alone. Without the features
+/// of this test it would build the library anew, in place of the one that other tests use.
+pub const RUN_EXAMPLE: &str = match cfg!(feature = "analytics") {
+    false => "run --quiet --locked --example",
+    true => "run --quiet --locked --features analytics --example",
+};
+
+/// An example of the crate.
+pub fn crate_example(name: &str) -> Tool {
+    Tool::new(env!("CARGO"))
+        .args(RUN_EXAMPLE)
+        .arg(name)
+        .arg("--")
+}
+
+/// Whether curves can be drawn here; says so otherwise.
+pub fn has_matplotlib() -> bool {
+    let there = python::script("import matplotlib").run().success;
+    if !there {
+        skip_for_want_of("Matplotlib", "python3-matplotlib");
+    }
+    there
+}
+
+/// Tracks the sample clip into a file of `trackjsonsink` with these properties.
+pub fn record(files: &Files, properties: &str, track: &Path) {
+    let tool = Tool::new("gst-launch-1.0")
+        .arg("-q")
+        .arg("filesrc")
+        .arg(&format!("location={}", files.clip.display()))
+        .args("! decodebin ! facetrack ! trackjsonsink")
+        .arg(&format!("location={}", track.display()))
+        .args(properties);
+    let Finished { success, text } = files.given_to(tool).run();
+    assert!(success, "{text}");
 }
 
 fn link(file: &Path, folder: &Path) {

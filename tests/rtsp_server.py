@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MPL-2.0
+"""A camera with a microphone that speaks RTSP, sound first: prints its address, and shows a clip's first frame to who
+asks, for as long as they look.
+
+Usage: rtsp_server.py <video file>
+"""
+
+import sys
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstRtspServer", "1.0")
+from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
+
+PATH = "/live"
+
+# How much later pictures are than sound: which comes first decides which stream a client is told of first.
+DELAY = 200 * Gst.MSECOND
+
+
+def delay_pictures(_, media):
+    media.get_element().get_by_name("pay1").get_static_pad("sink").set_offset(DELAY)
+
+
+def main():
+    Gst.init(None)
+    camera = GstRtspServer.RTSPMediaFactory()
+    camera.set_launch(
+        "( audiotestsrc ! audio/x-raw,rate=8000 ! alawenc ! rtppcmapay name=pay0 "
+        f'filesrc location="{sys.argv[1]}" ! qtdemux name=clip clip.video_0 ! queue ! decodebin ! videoconvert '
+        "! imagefreeze ! video/x-raw,framerate=25/1 ! x264enc tune=zerolatency speed-preset=ultrafast key-int-max=25 "
+        "! rtph264pay name=pay1 )"
+    )
+    camera.connect("media-configure", delay_pictures)
+    server = GstRtspServer.RTSPServer()
+    server.set_address("127.0.0.1")
+    # Any port that is free.
+    server.set_service("0")
+    server.get_mount_points().add_factory(PATH, camera)
+    server.attach(None)
+    print(f"rtsp://127.0.0.1:{server.get_bound_port()}{PATH}", flush=True)
+    GLib.MainLoop().run()
+
+
+main()
