@@ -6,17 +6,24 @@ SETUP = $(TARGET)/release/facetrack-setup
 # GStreamer searches the whole tree under a plugin path, so the plugin has a folder of its own.
 PLUGINS = $(TARGET)/release/gstreamer-1.0
 
+# What programs with a window load when they open it, and the camera of a desktop.
+WINDOWS = gstreamer1.0-x libx11-6 libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x11-0 libwayland-client0 gstreamer1.0-pipewire
+
 PREFIX = /usr/local
 PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test bench doctor setup env build packages lint install clean
+.PHONY: help demo preview test-packages test test-debian13 bench pictures doctor setup env build packages lint install clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 demo: setup ## Track a sample clip and show the result; sets up everything first
 	scripts/demo.sh $(SETUP) $(TARGET)/demo.json
+
+preview: setup ## Show a camera or SOURCE=<video> with what is tracked; without a camera the sample clip
+	scripts/system-packages.sh $(WINDOWS)
+	eval "$$($(SETUP) env)" && cargo run --profile preview --locked --example preview -- $(if $(SOURCE),'$(subst ','\'',$(SOURCE))')
 
 setup: build ## Install system packages, build, fetch models and ONNX Runtime
 	$(SETUP) fetch
@@ -29,11 +36,17 @@ build: packages ## Build the plugin in release
 packages: ## Install missing system packages
 	scripts/system-packages.sh
 
-test: packages ## Run every test; sets up what is missing first
+test-packages: packages
+	scripts/system-packages.sh python3-matplotlib $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0
+
+test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --no-run
 	$(TARGET)/debug/facetrack-setup fetch
 	cargo test --locked
 	cargo test --no-default-features --locked
+
+test-debian13: ## Run every test with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
+	scripts/test-debian13.sh
 
 bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checkout> adds OpenSeeFace
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
@@ -51,6 +64,10 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 	[ ! -e "$$($(SETUP) path scrfd_500m_bnkps.onnx)" ] || { eval "$$($(SETUP) env)" && benches/against_insightface.py \
 		--clip "$$($(SETUP) path single_face.mp4)" --pack "$$(dirname "$$($(SETUP) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
+
+pictures: setup ## Draw the pictures of the README anew, from the sample clip
+	scripts/system-packages.sh python3-matplotlib
+	eval "$$($(SETUP) env)" && scripts/pictures.sh "$$($(SETUP) path single_face.mp4)" docs/pictures
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it
 	@$(SETUP) doctor

@@ -9,8 +9,11 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use gst::prelude::*;
 use gstfacetrack::face::options::facetrack::FACETRACK;
+use gstfacetrack::face::options::facetrackoverlay::FACETRACKOVERLAY;
 use gstfacetrack::face::options::markdown;
+use gstfacetrack::face::options::trackjsonload::TRACKJSONLOAD;
 use gstfacetrack::face::options::trackjsonsink::TRACKJSONSINK;
 use gstfacetrack::face::options::trackudpsink::TRACKUDPSINK;
 
@@ -30,13 +33,54 @@ fn blocks(language: &str) -> Vec<String> {
 
 #[test]
 fn every_command_runs_or_is_run_by_the_makefile() {
-    let commands: Vec<String> = blocks("sh")
+    let blocks = blocks("sh");
+    let (examples, others): (Vec<_>, Vec<_>) = blocks
         .iter()
-        .flat_map(|block| block.lines().map(str::to_owned).collect::<Vec<_>>())
-        .collect();
+        .partition(|block| block.contains(" examples/"));
+    let commands: Vec<_> = others.iter().flat_map(|block| block.lines()).collect();
     assert!(commands.len() > 5, "{commands:?}");
-    for command in &commands {
+    for command in commands {
         check(command);
+    }
+    assert!(!examples.is_empty());
+    for block in examples {
+        check_examples(block);
+    }
+}
+
+/// Commands that need what those before them left. Programs of the crate are run by `tests/examples.rs`, which has them
+/// built already.
+fn check_examples(block: &str) {
+    let (ours, mut commands): (Vec<_>, Vec<_>) = block
+        .lines()
+        .partition(|line| line.contains("cargo run --release --example "));
+    let tests = docs::text("tests/examples.rs");
+    for command in ours {
+        let name = command.split("--example ").nth(1).expect("a name");
+        let name = name.split(' ').next().unwrap_or_default();
+        assert!(tests.contains(&format!("(\"{name}\")")), "{command}");
+    }
+    if !docs::has_matplotlib() {
+        commands.retain(|line| !line.contains("plot_blendshapes.py"));
+    }
+    if let Some(finished) = docs::run(&commands.join("\n")) {
+        assert!(finished.success, "{block}\n{}", finished.text);
+    }
+}
+
+/// Every example is in the README.
+#[test]
+fn every_example_is_listed() {
+    let readme = docs::text("README.md");
+    for file in fs::read_dir(docs::file("examples")).expect("examples") {
+        let path = file.expect("a file").path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let name = match ending {
+            Some("rs") => path.file_stem(),
+            _ => path.file_name(),
+        };
+        let name = name.and_then(|name| name.to_str()).expect("a name");
+        assert!(readme.contains(name), "{name}");
     }
 }
 
@@ -52,7 +96,8 @@ fn check(command: &str) {
         "meson" | "ninja" => assert!(docs::file("meson.build").is_file()),
         "gst-launch-1.0" | "gst-inspect-1.0" => {
             if let Some(finished) = docs::run(command) {
-                assert!(finished.success, "{command}\n{}", finished.text);
+                let good = docs::came_to_its_end(&finished);
+                assert!(good, "{command}\n{}", finished.text);
                 assert!(!finished.text.is_empty(), "{command} shows nothing");
             }
         }
@@ -75,6 +120,8 @@ fn the_property_tables_are_those_of_the_elements() {
     let mut expected = readme.clone();
     for (element, options) in [
         ("facetrack", FACETRACK),
+        ("trackjsonload", TRACKJSONLOAD),
+        ("facetrackoverlay", FACETRACKOVERLAY),
         ("trackjsonsink", TRACKJSONSINK),
         ("trackudpsink", TRACKUDPSINK),
     ] {
@@ -94,6 +141,44 @@ fn the_property_tables_are_those_of_the_elements() {
         readme == expected,
         "the README's tables are out of date: run `{UPDATE}=1 cargo test --test readme`"
     );
+}
+
+/// What an application may read has its line.
+#[test]
+fn messages_and_capabilities_are_told_of() {
+    common::init();
+    let pipeline = gst::parse::launch(
+        "videotestsrc num-buffers=30 ! facetrack name=track engine=scripted script=\"face to=9\" \
+         post-messages=every-frame ! fakesink",
+    );
+    let pipeline = pipeline.expect("a pipeline");
+    let bus = pipeline.bus().expect("a bus");
+    let bin = pipeline.downcast_ref::<gst::Bin>().expect("a pipeline");
+    let element = bin.by_name("track").expect("an element");
+    let capabilities: gst::Structure = element.property("capabilities");
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    let messages = bus
+        .iter_timed(gst::ClockTime::from_seconds(60))
+        .take_while(|message| message.type_() != gst::MessageType::Eos);
+    let mut structures: Vec<_> = messages
+        .filter(|message| message.type_() == gst::MessageType::Element)
+        .filter_map(|message| message.structure().map(ToOwned::to_owned))
+        .collect();
+    let named = |name| structures.iter().filter(|it| it.name() == name).count();
+    assert_eq!([named("facetrack-ready"), named("facetrack")], [1, 32]);
+    structures.push(capabilities);
+    pipeline.set_state(gst::State::Null).expect("it stops");
+
+    let readme = docs::text("README.md");
+    let (_, section) = readme
+        .split_once("### In an application")
+        .expect("a section");
+    let (section, _) = section.split_once("<!--").expect("its end");
+    for structure in structures {
+        for name in structure.fields().map(|field| format!("`{field}`")) {
+            assert!(section.contains(&name), "{name} of {structure}");
+        }
+    }
 }
 
 #[test]
@@ -153,8 +238,7 @@ assert all(0 < x < 640 and 0 < y < 360 for x, y, _ in points), points
     );
     let script = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(script.path(), program).expect("it can be written");
-    // Debian's own interpreter, which has the bindings.
-    let command = format!("/usr/bin/python3 {} # facetrack", script.path().display());
+    let command = format!("python3 {} # facetrack", script.path().display());
     if let Some(finished) = docs::run(&command) {
         assert!(finished.success, "{}", finished.text);
     }
