@@ -258,11 +258,11 @@ const SLOW: &str = "video/x-raw,width=64,height=48,framerate=100/1 ! facetrack e
 fn a_camera_four_times_too_fast_is_kept_up_with() {
     for (sink, waits) in [("sync=false", false), ("sync=true qos=true", true)] {
         let frames = play(&format!(
-            "videotestsrc is-live=true num-buffers=150 ! {SLOW} ! fakesink name=sink {sink}"
+            "videotestsrc is-live=true num-buffers=300 ! {SLOW} ! fakesink name=sink {sink}"
         ));
-        assert_eq!(frames.len(), 150, "every frame passes");
+        assert_eq!(frames.len(), 300, "every frame passes");
         let analyzed = analyzed(&frames);
-        let looks: Vec<_> = (0..150).filter(|frame| analyzed[*frame]).collect();
+        let looks: Vec<_> = (0..300).filter(|frame| analyzed[*frame]).collect();
         assert!(looks.len() >= 3, "{sink}: {looks:?}");
         for pair in looks.windows(2) {
             assert!(pair[1] - pair[0] >= 3, "{sink}: {looks:?}");
@@ -270,8 +270,9 @@ fn a_camera_four_times_too_fast_is_kept_up_with() {
         let mut ages: Vec<_> = frames.iter().map(|frame| frame.age).collect();
         let first = ages[0];
         ages.sort_unstable();
-        // A frame and an analysis take 50 ms; without keeping up half of them would be older than 2 s.
-        assert!(waits || ages[75] < first + ms(500), "{ages:?}");
+        // A frame and an analysis take 50 ms; without keeping up half of them would be older than 4 s. A machine that stands
+        // still for a second or two makes many as late as that.
+        assert!(waits || ages[150] < first + ms(2000), "{ages:?}");
     }
 }
 

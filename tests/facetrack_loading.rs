@@ -13,12 +13,23 @@ use gstfacetrack::face::engine::EngineConfig;
 /// An engine that takes a while to load, and no ONNX Runtime.
 const CASCADE: &str = "opencv-haar";
 
+/// Linux's flag of threads that are over, though they are still listed; proc(5), `/proc/pid/stat`, field 9.
+const PF_EXITING: u32 = 4;
+
 /// Threads of this process that load an engine.
 fn loaders() -> usize {
     let threads = fs::read_dir("/proc/self/task").expect("Linux");
-    let names =
-        threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
-    names.filter(|name| name.trim() == "facetrack-load").count()
+    let stats =
+        threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+    stats.filter(|stat| is_loading(stat)).count()
+}
+
+/// Whether this is said of a thread that loads an engine: `number (name) state …`.
+fn is_loading(stat: &str) -> bool {
+    let (name, fields) = stat.rsplit_once(") ").expect("a name");
+    let flags = fields.split(' ').nth(6).expect("flags");
+    let flags: u32 = flags.parse().expect("a number");
+    name.ends_with("(facetrack-load") && flags & PF_EXITING == 0
 }
 
 /// Whether a message that came since the last call tells that an engine was loaded.

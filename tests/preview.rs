@@ -367,6 +367,7 @@ fn faces_are_where_the_metadata_says_and_keys_change_what_is_seen() {
     // Another engine while it plays.
     preview.press("3 ");
     preview.wait_for("opencv-yunet on cpu");
+    preview.wait_for_title(&["opencv-yunet on cpu", " fps"]);
     let time = preview.pause_with("opencv-yunet");
     let report = report_at(&boxes, time);
     let places = Places::in_shot(report, &all);
@@ -509,10 +510,10 @@ fn what_comes_when_it_comes_is_shown_at_once() {
             return;
         }
     }
-    // A port that was free a moment ago.
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    let port = socket.local_addr().expect("its address").port();
-    drop(socket);
+    // One that is free, and below those that systems give to who asks for any.
+    let mut ports = 20_000 + (std::process::id() % 10_000) as u16..32_768;
+    let port = ports.find(|port| UdpSocket::bind(("127.0.0.1", *port)).is_ok());
+    let port = port.expect("a free port");
     let sender = Tool::new("gst-launch-1.0").args(&format!(
         "-q videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=25/1 \
          ! x264enc tune=zerolatency key-int-max=5 ! mpegtsmux ! udpsink host=127.0.0.1 port={port}"

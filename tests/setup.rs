@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -62,9 +61,16 @@ impl Sandbox {
     }
 
     fn program(&self, name: &str, script: &str) {
-        let path = self.path("bin").join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let source = self.path("script");
+        fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // By another process: what tests beside this one start meanwhile has files open for a moment that are written
+        // here, and a program that is open for writing can't be run.
+        let installed = Command::new("install")
+            .args(["-m", "755"])
+            .arg(source)
+            .arg(self.path("bin").join(name))
+            .status();
+        assert!(installed.unwrap().success());
     }
 
     /// `script` runs in place of `pip download`, with the destination in `$dest`.

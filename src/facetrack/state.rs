@@ -112,6 +112,8 @@ impl State {
             .change
             .take_if(|change| change.as_ref().map_or(true, Change::is_done));
         if self.change.is_none() && std::mem::take(&mut self.engine_set) {
+            // What is there is not wanted any more; its thread ends before another begins.
+            let _ = done.map(|change| change.and_then(Change::finish));
             self.change = self.change_engine().transpose();
             return None;
         }
