@@ -7,7 +7,9 @@
 use std::time::{Duration, Instant};
 
 use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
-use gstfacetrack::face::image::{Colorimetry, ImageView, PixelFormat, Plane};
+use gstfacetrack::face::image::{
+    self, ColorModel, Colorimetry, Component, ImageView, PixelFormat, Plane, Word,
+};
 use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, ValueRange};
 
 const FORMATS: [PixelFormat; 13] = {
@@ -27,7 +29,7 @@ fn main() {
         .collect();
     println!("ms a crop (median), one thread");
     println!(
-        "{:<8}{:<12}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}",
+        "{:<10}{:<12}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}",
         "format",
         "frame",
         "detector 128",
@@ -37,27 +39,87 @@ fn main() {
         "one to one",
         "640 wide"
     );
+    let layouts = layouts();
     for (width, height) in [(640, 360), (1920, 1080)] {
-        for format in FORMATS {
-            let name = format!("{format:?}");
+        let common = FORMATS.map(|format| (format!("{format:?}"), Format::Common(format)));
+        let described = layouts
+            .iter()
+            .map(|(name, layout)| ((*name).to_owned(), Format::Described(layout)));
+        for (name, format) in common.into_iter().chain(described) {
             if !wanted.is_empty() && !wanted.contains(&name) {
                 continue;
             }
             let figures = measure(format, width, height);
-            print!(
-                "{:<8}{:<12}",
-                format!("{format:?}"),
-                format!("{width}×{height}")
-            );
+            print!("{name:<10}{:<12}", format!("{width}×{height}"));
             figures.iter().for_each(|ms| print!("{ms:>14.3}"));
             println!();
         }
     }
 }
 
-fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 6] {
+/// How a format is given to the resampler.
+#[derive(Clone, Copy)]
+enum Format<'a> {
+    Common(PixelFormat),
+    Described(&'a image::Layout),
+}
+
+impl Format<'_> {
+    /// For each plane bytes of a row and number of rows.
+    fn planes(self, width: usize, height: usize) -> Vec<(usize, usize)> {
+        let layout = match self {
+            Self::Common(format) => return format.plane_layout(width, height),
+            Self::Described(layout) => layout,
+        };
+        let mut planes: Vec<(usize, usize)> = Vec::new();
+        for component in &layout.components {
+            let [columns, rows] = component.samples([width, height]);
+            if component.plane == planes.len() {
+                planes.push((columns * component.step, rows));
+            }
+        }
+        planes
+    }
+}
+
+/// 10-bit formats, and what they are called.
+fn layouts() -> [(&'static str, image::Layout); 3] {
+    let component = |plane, offset, step, subsampling, shift| Component {
+        plane,
+        offset,
+        step,
+        subsampling,
+        word: Word::Le16,
+        shift,
+        depth: 10,
+    };
+    let yuv = |components: [Component; 3]| image::Layout {
+        model: ColorModel::Yuv,
+        components: components.into(),
+    };
+    [
+        (
+            "I420_10LE",
+            yuv([0, 1, 2].map(|i: usize| component(i, 0, 2, [i.min(1) as u32; 2], 0))),
+        ),
+        (
+            "I422_10LE",
+            yuv([0, 1, 2].map(|i: usize| component(i, 0, 2, [i.min(1) as u32, 0], 0))),
+        ),
+        (
+            "P010_10LE",
+            yuv([
+                component(0, 0, 2, [0, 0], 6),
+                component(1, 0, 4, [1, 1], 6),
+                component(1, 2, 4, [1, 1], 6),
+            ]),
+        ),
+    ]
+}
+
+fn measure(format: Format, width: usize, height: usize) -> [f64; 6] {
     let buffers: Vec<(Vec<u8>, usize)> = format
-        .plane_layout(width, height)
+        .planes(width, height)
         .into_iter()
         .map(|(row_bytes, rows)| (noise(row_bytes * rows), row_bytes))
         .collect();
@@ -68,8 +130,14 @@ fn measure(format: PixelFormat, width: usize, height: usize) -> [f64; 6] {
             stride: *stride,
         })
         .collect();
-    let image = ImageView::new(format, width, height, Colorimetry::default(), &planes)
-        .expect("planes of the format's layout");
+    let colorimetry = Colorimetry::default();
+    let image = match format {
+        Format::Common(format) => ImageView::new(format, width, height, colorimetry, &planes),
+        Format::Described(layout) => {
+            ImageView::with_layout(layout, width, height, colorimetry, &planes)
+        }
+    };
+    let image = image.expect("planes of the format's layout");
     let (w, h) = (width as f32, height as f32);
     let face = Crop {
         roi: RotatedRect {

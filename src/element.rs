@@ -29,33 +29,103 @@ fn template(name: &str, direction: gst::PadDirection, caps: &gst::Caps) -> gst::
         .expect("fixed names and caps make a template")
 }
 
-/// Has an error name the caps that a pad's template does not let through. They are refused before the element sees them, and
-/// "not negotiated" upstream helps nobody.
-pub(crate) fn tell_of_refused_caps(pad: &gst::Pad) {
+/// Caps that cannot be used but may be offered: frames outside system memory, and compressed video.
+fn foreign_video() -> gst::Caps {
+    const COMPRESSED: [&str; 20] = [
+        "video/x-h264",
+        "video/x-h265",
+        "video/x-h266",
+        "video/x-vp8",
+        "video/x-vp9",
+        "video/x-av1",
+        "video/x-theora",
+        "video/x-prores",
+        "video/x-dnxhd",
+        "video/x-dv",
+        "video/x-ffv",
+        "video/x-huffyuv",
+        "video/x-wmv",
+        "video/x-bayer",
+        "video/mpeg",
+        "image/jpeg",
+        "image/png",
+        "image/webp",
+        "image/tiff",
+        "image/x-jpc",
+    ];
+    let compressed = COMPRESSED
+        .iter()
+        .map(|name| gst::Structure::new_empty(*name));
+    let mut caps = any_video();
+    caps.merge(compressed.collect());
+    caps
+}
+
+/// Answers a CAPS query on a pad of a started element that has no peer yet with everything that
+/// might be linked to it, caps that will be refused among them. A pad that appears late, as those of
+/// `decodebin` do, is linked by nobody who reports a failure: so it can be linked, and what does not
+/// fit is an error of this element, which names the caps and the remedy. Once the pad is linked, its
+/// peer learns which caps are accepted.
+pub(crate) fn answer_before_late_link(pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
+    let is_started = pad
+        .parent_element()
+        .is_some_and(|element| element.current_state() >= gst::State::Paused);
+    if !is_started || pad.is_linked() {
+        return false;
+    }
+    let gst::QueryViewMut::Caps(query) = query.view_mut() else {
+        return false;
+    };
+    let mut caps = pad.pad_template_caps();
+    caps.merge(foreign_video());
+    let caps = match query.filter() {
+        Some(filter) => filter.intersect_with_mode(&caps, gst::CapsIntersectMode::First),
+        None => caps,
+    };
+    query.set_result(&caps);
+    true
+}
+
+/// Posts an error that names caps which the pad's template rejects. They are refused before the
+/// element sees them, and the "not negotiated" of an element upstream does not say why.
+pub(crate) fn report_refused_caps(pad: &gst::Pad) {
     pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, |pad, info| {
-        if let Some(gst::EventView::Caps(event)) = info.event().map(|event| event.view()) {
-            tell_of(pad, event.caps());
+        if let Some(gst::EventView::Caps(event)) = info.event().map(|event| event.view())
+            && !pad.pad_template_caps().can_intersect(event.caps())
+        {
+            report_refusal(pad, event.caps());
         }
         gst::PadProbeReturn::Ok
     });
 }
 
-fn tell_of(pad: &gst::Pad, caps: &gst::CapsRef) {
-    if pad.pad_template_caps().can_intersect(caps) {
+fn report_refusal(pad: &gst::Pad, caps: &gst::CapsRef) {
+    let Some(element) = pad.parent_element() else {
         return;
-    }
-    let elsewhere = caps
-        .features(0)
-        .is_some_and(|features| !features.contains("memory:SystemMemory"));
-    let remedy = match elsewhere {
-        true => "what brings frames into system memory, such as gldownload,",
-        false => "videoconvert",
     };
-    if let Some(element) = pad.parent_element() {
-        gst::element_error!(
-            element,
-            gst::StreamError::Format,
-            ("{caps} can't be used: put {remedy} before the element")
-        );
+    let remedy = remedy(caps);
+    gst::element_error!(
+        element,
+        gst::StreamError::Format,
+        (
+            "{} cannot read {caps}: put {remedy} before it",
+            element.name()
+        )
+    );
+}
+
+/// What makes raw video in system memory of `caps`.
+fn remedy(caps: &gst::CapsRef) -> &'static str {
+    let is_raw = caps.structure(0).is_none_or(|s| s.name() == "video/x-raw");
+    if !is_raw {
+        return "a decoder, such as decodebin,";
+    }
+    let features = caps.features(0);
+    let in_system_memory = features.is_none_or(|features| features.contains("memory:SystemMemory"));
+    if in_system_memory {
+        "videoconvert and videoscale"
+    } else {
+        "an element that downloads frames to system memory, such as gldownload, cudadownload or \
+         vapostproc,"
     }
 }

@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: MPL-2.0
 //! GStreamer's video frames as the domain's images: which formats, and how to read a mapped frame in place.
 
+mod layout;
+mod packed;
+mod rows;
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, LazyLock};
+
 use gst_video::prelude::*;
 use gst_video::{
-    VideoChromaSite, VideoColorMatrix, VideoColorRange, VideoCropMeta, VideoFormat, VideoInfo,
+    VideoChromaSite, VideoColorMatrix, VideoColorRange, VideoCropMeta, VideoFormat,
+    VideoFormatInfo, VideoFrameRef, VideoInfo,
 };
 use thiserror::Error;
 
+pub(crate) use self::layout::layout;
+
+pub(crate) use self::packed::{GROUP, Packed, Room, TooSmall};
+use self::rows::{PackedRows, PaletteRows, TiledRows};
 use crate::face::image::{
-    ChromaSite, ColorMatrix, ColorRange, Colorimetry, ImageError, ImageView, PixelFormat, Plane,
+    ChromaSite, ColorMatrix, ColorRange, Colorimetry, ImageError, ImageView, Layout, PixelFormat,
+    Plane,
 };
 
 /// Most pixels a side.
 const MAX_SIDE: i32 = 16384;
 
-/// The formats that frames may have, and how the domain reads them. Alpha is ignored.
-pub const FORMATS: [(VideoFormat, PixelFormat); 17] = [
+/// The common formats, for which the domain has readers of their own. Alpha is ignored.
+pub const COMMON_FORMATS: [(VideoFormat, PixelFormat); 17] = [
     (VideoFormat::Rgb, PixelFormat::Rgb),
     (VideoFormat::Bgr, PixelFormat::Bgr),
     (VideoFormat::Rgbx, PixelFormat::Rgbx),
@@ -35,10 +48,64 @@ pub const FORMATS: [(VideoFormat, PixelFormat); 17] = [
     (VideoFormat::Uyvy, PixelFormat::Uyvy),
 ];
 
+/// How frames of a format are read. Alpha is ignored.
+#[derive(Debug)]
+enum Reader {
+    /// By a reader of the domain's own.
+    Common(PixelFormat),
+    /// Sample by sample.
+    Samples(Layout),
+    /// Row by row: pixels are unpacked to a format of this layout.
+    Packed(Packed, Layout),
+    /// Row by row, through a palette of this layout.
+    Palette(Layout),
+    /// All at once, to a format of this layout.
+    Tiled(Layout),
+}
+
+impl Reader {
+    /// `None` for a format that GStreamer can neither describe nor unpack.
+    fn new(format: VideoFormat) -> Option<Self> {
+        let common = COMMON_FORMATS.iter().find(|(known, _)| *known == format);
+        if let Some((_, format)) = common {
+            return Some(Self::Common(*format));
+        }
+        if let Some(layout) = layout(format) {
+            return Some(Self::Samples(layout));
+        }
+        let info = VideoFormatInfo::from_format(format);
+        let unpacked = layout(info.unpack_format())?;
+        if info.is_tiled() {
+            return Some(Self::Tiled(unpacked));
+        }
+        if info.has_palette() {
+            return layout(PALETTE_COLOR).map(Self::Palette);
+        }
+        Packed::new(format).map(|packed| Self::Packed(packed, unpacked))
+    }
+}
+
+/// The format of a palette's colours: words of 32 bits, alpha in the uppermost eight.
+const PALETTE_COLOR: VideoFormat = match cfg!(target_endian = "little") {
+    true => VideoFormat::Bgra,
+    false => VideoFormat::Argb,
+};
+
+/// Every raw format that GStreamer can describe or unpack, the common ones first.
+static READERS: LazyLock<Vec<(VideoFormat, Reader)>> = LazyLock::new(|| {
+    let common = COMMON_FORMATS.into_iter().map(|(format, _)| format);
+    let is_rare = |format: &VideoFormat| COMMON_FORMATS.iter().all(|(known, _)| known != format);
+    let rare = VideoFormat::iter_raw().filter(is_rare);
+    common
+        .chain(rare)
+        .filter_map(|format| Some((format, Reader::new(format)?)))
+        .collect()
+});
+
 /// Why a frame cannot be read as an image.
 #[derive(Debug, Error, PartialEq)]
 pub enum VideoError {
-    /// The caps have a format outside [`FORMATS`].
+    /// GStreamer can neither describe nor unpack the format.
     #[error("video/x-raw,format={0} cannot be read; put videoconvert before the element")]
     Format(VideoFormat),
     /// The frame's rows run backwards or over each other, or the plane is absurdly large.
@@ -54,15 +121,25 @@ pub enum VideoError {
         /// Bytes from row to row.
         stride: i32,
     },
+    /// GStreamer does not convert the frame.
+    #[error(
+        "the {format} frame cannot be converted: {reason}; put videoconvert before the element"
+    )]
+    Tiles {
+        /// The frame's format.
+        format: VideoFormat,
+        /// As GStreamer says it.
+        reason: String,
+    },
     /// The frame's memory does not hold its caps.
     #[error("the frame does not hold what its caps promise: {0}")]
     Image(#[from] ImageError),
 }
 
-/// What can be read: system memory, 1…16384 pixels a side, any of [`FORMATS`].
+/// What can be read: system memory, 1…16384 pixels a side, every raw format.
 pub fn caps() -> gst::Caps {
     gst_video::VideoCapsBuilder::new()
-        .format_list(FORMATS.map(|(format, _)| format))
+        .format_list(READERS.iter().map(|(format, _)| *format))
         .width_range(1..=MAX_SIDE)
         .height_range(1..=MAX_SIDE)
         .build()
@@ -89,41 +166,111 @@ pub(crate) fn refuse_crops(query: &mut gst::query::Allocation) {
     }
 }
 
-/// How the domain reads `format`; `None` when it cannot.
-pub fn pixel_format(format: VideoFormat) -> Option<PixelFormat> {
-    let (_, pixel_format) = FORMATS.iter().find(|(video, _)| *video == format)?;
-    Some(*pixel_format)
-}
-
-/// The frame as an image, without a copy: its own strides, plane offsets and colorimetry.
+/// The frame as an image, without a copy unless its format is in tiles: its own strides, plane
+/// offsets, colorimetry and pixel aspect ratio.
 ///
 /// # Errors
-/// When the format is not one of [`FORMATS`], or the strides or the memory do not fit the frame's size.
-pub fn image<'a>(
-    frame: &'a gst_video::VideoFrameRef<&gst::BufferRef>,
-) -> Result<ImageView<'a>, VideoError> {
+/// When GStreamer can neither describe nor unpack the format, or the strides or the memory do not
+/// fit the frame's size.
+pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<'a>, VideoError> {
     let format = frame.format();
-    let pixel_format = pixel_format(format).ok_or(VideoError::Format(format))?;
+    let reader = READERS.iter().find(|(known, _)| *known == format);
+    let (_, reader) = reader.ok_or(VideoError::Format(format))?;
     let (width, height) = (frame.width() as usize, frame.height() as usize);
-    let planes = pixel_format
-        .plane_layout(width, height)
-        .into_iter()
-        .enumerate()
-        .map(|(index, (row_bytes, rows))| plane(frame, index, row_bytes, rows))
-        .collect::<Result<Vec<_>, _>>()?;
     let colorimetry = colorimetry(frame.info());
-    Ok(ImageView::new(
-        pixel_format,
+    let image = match reader {
+        Reader::Common(format) => {
+            let planes = format.plane_layout(width, height).into_iter().enumerate();
+            let planes = planes.map(|(index, (bytes, rows))| plane(frame, index, bytes, rows));
+            let planes = planes.collect::<Result<Vec<_>, _>>()?;
+            ImageView::new(*format, width, height, colorimetry, &planes)
+        }
+        Reader::Samples(layout) => {
+            let planes = sample_planes(frame, layout)?;
+            ImageView::with_layout(layout, width, height, colorimetry, &planes)
+        }
+        Reader::Packed(packed, layout) => {
+            let rows = packed_rows(frame, packed, layout)?;
+            ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
+        }
+        Reader::Palette(layout) => {
+            let (palette, _) = frame.plane_data(1).unwrap_or_default().as_chunks();
+            let rows = PaletteRows {
+                layout,
+                width,
+                indices: plane(frame, 0, width, height)?,
+                palette,
+            };
+            ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
+        }
+        Reader::Tiled(layout) => {
+            let rows = TiledRows::new(frame, layout).map_err(|error| VideoError::Tiles {
+                format,
+                reason: error.to_string(),
+            })?;
+            ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
+        }
+    }?;
+    Ok(match pixel_aspect_ratio(frame.info()) {
+        Some(ratio) => image.with_pixel_aspect_ratio(ratio),
+        None => image,
+    })
+}
+
+/// The planes of the components that make up the colour.
+fn sample_planes<'a>(
+    frame: &'a VideoFrameRef<&gst::BufferRef>,
+    layout: &Layout,
+) -> Result<Vec<Plane<'a>>, VideoError> {
+    let size = [frame.width() as usize, frame.height() as usize];
+    let last = layout.colors().iter().map(|c| c.plane).max();
+    let indices = 0..=last.unwrap_or(0);
+    let planes = indices.map(|index| {
+        let own = layout.colors().iter().filter(|c| c.plane == index);
+        let needs = own.map(|component| {
+            let [columns, rows] = component.samples(size);
+            (component.row_bytes(columns).unwrap_or(usize::MAX), rows)
+        });
+        let (bytes, rows) = needs.fold((0, 1), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+        plane(frame, index, bytes, rows)
+    });
+    planes.collect()
+}
+
+fn packed_rows<'a>(
+    frame: &'a VideoFrameRef<&gst::BufferRef>,
+    packed: &'a Packed,
+    layout: &'a Layout,
+) -> Result<PackedRows<'a>, VideoError> {
+    let width = frame.width() as usize;
+    let planes = (0..frame.n_planes() as usize).map(|index| {
+        let rows = frame.plane_height(index as u32) as usize;
+        plane(frame, index, packed.row_bytes(index, width), rows)
+    });
+    Ok(PackedRows {
+        packed,
+        layout,
         width,
-        height,
-        colorimetry,
-        &planes,
-    )?)
+        planes: planes.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Pixel aspect ratios that are read as they are said. Beyond them frames would have absurd sizes.
+const PIXEL_ASPECT_RATIOS: RangeInclusive<f64> = 0.1..=10.0;
+
+/// Width of a pixel divided by its height; `None` for square pixels and for a ratio that cannot be.
+pub(crate) fn pixel_aspect_ratio(info: &VideoInfo) -> Option<f64> {
+    let ratio = info.par();
+    if ratio.numer() <= 0 || ratio.denom() <= 0 || ratio.numer() == ratio.denom() {
+        return None;
+    }
+    let ratio = f64::from(ratio.numer()) / f64::from(ratio.denom());
+    PIXEL_ASPECT_RATIOS.contains(&ratio).then_some(ratio)
 }
 
 /// One plane of `rows` rows of `row_bytes` bytes.
 fn plane<'a>(
-    frame: &'a gst_video::VideoFrameRef<&gst::BufferRef>,
+    frame: &'a VideoFrameRef<&gst::BufferRef>,
     index: usize,
     row_bytes: usize,
     rows: usize,

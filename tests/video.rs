@@ -10,7 +10,7 @@ use gst_video::{VideoFormat, VideoFrameFlags, VideoFrameRef, VideoInfo, VideoMet
 use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
 use gstfacetrack::face::image::ImageView;
 use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, ValueRange};
-use gstfacetrack::video::{self, VideoError};
+use gstfacetrack::video;
 
 /// Levels by which a sampled colour may differ from a converted one. GStreamer 1.22's are the same.
 const TOLERANCE: f32 = 2.0;
@@ -44,7 +44,7 @@ const CHROMA_SITES: [Option<&str>; 3] = [Some("jpeg"), Some("mpeg2"), None];
 #[test]
 fn one_to_one_is_what_videoconvert_makes() {
     gst::init().expect("GStreamer");
-    for (format, _) in video::FORMATS {
+    for (format, _) in video::COMMON_FORMATS {
         for colorimetry in COLORIMETRIES {
             for site in sites_of(format) {
                 for (width, height) in SIZES {
@@ -79,7 +79,7 @@ fn open_colorimetry_is_assumed_by_resolution() {
 #[test]
 fn strides_and_offsets_of_the_buffer_are_used() {
     gst::init().expect("GStreamer");
-    for (format, _) in video::FORMATS {
+    for (format, _) in video::COMMON_FORMATS {
         let info = info(format, 13, 7, None, None);
         let tight = gst::Buffer::from_slice(noise(info.size()));
         let padded = padded(&tight, &info, 3, |plane| 7 + 2 * plane as usize);
@@ -88,17 +88,8 @@ fn strides_and_offsets_of_the_buffer_are_used() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn rows_over_each_other_are_refused() {
     gst::init().expect("GStreamer");
-    let foreign = info(VideoFormat::Y444, 8, 8, None, None);
-    let buffer = gst::Buffer::from_slice(noise(foreign.size()));
-    let frame = VideoFrameRef::from_buffer_ref_readable(&buffer, &foreign).expect("mapped");
-    let error = video::image(&frame).expect_err("a foreign format");
-    assert_eq!(error, VideoError::Format(VideoFormat::Y444));
-    for word in ["video/x-raw", "Y444", "videoconvert"] {
-        assert!(error.to_string().contains(word), "{error}");
-    }
-
     let info = info(VideoFormat::Rgb, 8, 8, None, None);
     let mut buffer = gst::Buffer::from_slice(noise(info.size()));
     let overlapping = [8];
@@ -125,7 +116,7 @@ fn template_caps_list_what_can_be_read() {
         ("video/x-raw,format=NV12,width=1,height=1", true),
         ("video/x-raw,format=ABGR,width=16384,height=16384", true),
         ("video/x-raw,format=RGB,width=16385,height=2", false),
-        ("video/x-raw,format=Y444,width=2,height=2", false),
+        ("video/x-raw,format=Y444,width=2,height=2", true),
         (
             "video/x-raw(memory:DMABuf),format=NV12,width=2,height=2",
             false,
@@ -134,11 +125,76 @@ fn template_caps_list_what_can_be_read() {
         let caps: gst::Caps = caps.parse().expect("caps");
         assert_eq!(caps.can_intersect(&template), accepted, "{caps}");
     }
-    assert!(
-        video::FORMATS
-            .iter()
-            .all(|(format, pixels)| { video::pixel_format(*format) == Some(*pixels) })
-    );
+    for format in VideoFormat::iter_raw() {
+        let caps = gst_video::VideoCapsBuilder::new().format(format).build();
+        assert!(caps.can_intersect(&template), "{format}");
+    }
+}
+
+/// Levels by which the mean of sampled colours may differ from that of converted ones. Of limited range,
+/// `videoconvert` makes colours that are two to three levels too dark of 8-bit codes.
+const MEAN_TOLERANCE: f32 = 3.0;
+
+/// A pixel may differ more where chroma changes fast: rare formats are interpolated from where
+/// chroma samples are, and unpacked ones are not interpolated.
+const PIXEL_TOLERANCE: f32 = 12.0;
+
+#[test]
+fn every_raw_format_shows_what_videoconvert_makes_of_it() {
+    gst::init().expect("GStreamer");
+    let mut off = Vec::new();
+    for format in VideoFormat::iter_raw() {
+        for (width, height) in [(192, 96), (97, 51)] {
+            // GStreamer 1.22 unpacks the last of an odd number of columns wrongly.
+            if format == VideoFormat::Vyuy && width % 2 == 1 {
+                continue;
+            }
+            for colorimetry in [Some("bt709"), Some("1:4:0:0")] {
+                let info = info(format, width, height, colorimetry, None);
+                let buffer = gradient(&info);
+                let (sampled, converted) = (sampled(&buffer, &info), converted(&buffer, &info));
+                let worst = worst_difference(&sampled, &converted);
+                let pairs = sampled.iter().zip(&converted);
+                let sum: f32 = pairs.map(|(a, b)| a - f32::from(*b)).sum();
+                let mean = sum / sampled.len() as f32;
+                if worst > PIXEL_TOLERANCE || mean.abs() > MEAN_TOLERANCE {
+                    off.push(format!(
+                        "{format} {width}×{height} {colorimetry:?}: {worst} levels, {mean} in the mean"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(off.is_empty(), "{off:#?}");
+}
+
+/// A frame that gets brighter from left to right and changes its hue from top to bottom, as
+/// GStreamer converts it to the format.
+fn gradient(info: &VideoInfo) -> gst::Buffer {
+    let (width, height) = (info.width(), info.height());
+    let rgb = VideoInfo::builder(VideoFormat::Rgb, width, height)
+        .build()
+        .expect("RGB");
+    let mut buffer = gst::Buffer::with_size(rgb.size()).expect("memory");
+    {
+        let buffer = buffer.get_mut().expect("the only reference");
+        let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, &rgb).expect("mapped");
+        let stride = frame.plane_stride()[0] as usize;
+        let rows = frame.plane_data_mut(0).expect("a plane").chunks_mut(stride);
+        for (y, row) in rows.enumerate() {
+            for (x, pixel) in row.chunks_exact_mut(3).take(width as usize).enumerate() {
+                let light = 40 + 160 * x / width as usize;
+                let hue = 55 * y / height as usize;
+                pixel.copy_from_slice(&[light + hue, light, light + 55 - hue].map(|v| v as u8));
+            }
+        }
+    }
+    let convert = gst_video::VideoConverter::new(&rgb, info, None).expect("a converter");
+    let source = gst_video::VideoFrame::from_buffer_readable(buffer, &rgb).expect("mapped");
+    let target = gst::Buffer::with_size(info.size()).expect("memory");
+    let mut target = gst_video::VideoFrame::from_buffer_writable(target, info).expect("mapped");
+    convert.frame(&source, &mut target);
+    target.into_buffer()
 }
 
 /// Chroma sites worth telling apart.

@@ -352,12 +352,16 @@ impl Analyzer {
     fn report(
         &self,
         frame: &Frame<'_>,
-        faces: Vec<TrackedFace>,
+        mut faces: Vec<TrackedFace>,
         without_faces: FrameStatus,
     ) -> FrameReport {
+        let [width, height] = frame.image.stored_size();
+        for TrackedFace { face, .. } in &mut faces {
+            frame.to_stored(face);
+        }
         FrameReport {
-            width: frame.image.width() as u32,
-            height: frame.image.height() as u32,
+            width: width as u32,
+            height: height as u32,
             status: match faces.is_empty() {
                 true => without_faces,
                 false => FrameStatus::Tracked,

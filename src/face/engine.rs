@@ -26,6 +26,9 @@ pub use kind::{EngineConfig, EngineKind, UnknownEngine, describe, load};
 
 /// Finds faces in frames. It assigns no identities and never smooths.
 ///
+/// An engine sees the picture as it is displayed, and its coordinates count those square pixels;
+/// [`Frame::to_stored`] brings a finished face to the pixels of the frame in memory.
+///
 /// A frame takes two steps, so that identity and smoothing come between them: [`Engine::process`] looks at pixels and
 /// yields boxes and landmarks; [`Engine::complete`] adds what follows from a face's (identified, smoothed) landmarks:
 /// blendshapes and pose.
@@ -90,6 +93,7 @@ pub fn look(engine: &mut dyn Engine, frame: &Frame<'_>) -> Result<Vec<Observatio
     let mut faces = engine.process(frame)?;
     for (id, face) in (1..).zip(&mut faces) {
         engine.complete(face, &Context::of(frame, id))?;
+        frame.to_stored(face);
     }
     Ok(faces)
 }
@@ -135,6 +139,16 @@ pub struct Frame<'a> {
     pub image: ImageView<'a>,
     /// Its time since the stream's start; increases from frame to frame.
     pub time: Duration,
+}
+
+impl Frame<'_> {
+    /// Brings a face from the displayed picture, which engines see, to stored pixels.
+    pub fn to_stored(&self, face: &mut Observation) {
+        let scale = self.image.column_scale();
+        if scale != 1.0 {
+            face.scale_columns(scale as f32);
+        }
+    }
 }
 
 /// What an engine is and measures.

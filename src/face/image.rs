@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Borrowed images in the layout that the frame already has.
 
+mod layout;
+
+use std::fmt;
+use std::sync::Arc;
+
 use thiserror::Error;
+
+pub use self::layout::{ColorModel, Component, Layout, Word};
 
 /// How the bytes of an image make pixels. Names are GStreamer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,14 +96,40 @@ pub struct Plane<'a> {
     pub stride: usize,
 }
 
-/// A frame that somebody else owns, read in place.
+/// How the pixels of an image are read.
+#[derive(Debug, Clone)]
+pub enum Pixels<'a> {
+    /// In one of the common formats, which are read fastest.
+    Known(PixelFormat),
+    /// In another format whose samples lie at regular distances.
+    Samples(&'a Layout),
+    /// Row by row, by the owner of the frame: the format has no regular distances.
+    Rows(Arc<dyn PixelRows + 'a>),
+}
+
+/// The rows of a frame that only its owner can read.
+pub trait PixelRows: fmt::Debug + Send + Sync {
+    /// How pixels are laid out once they are unpacked: one plane, no subsampling.
+    fn layout(&self) -> &Layout;
+
+    /// Unpacks the rows whose indices are in `rows` into `picture`, whose rows are `stride` bytes
+    /// apart. Row 0 of the frame is row 0 of the picture.
+    fn unpack(&self, rows: &mut dyn Iterator<Item = usize>, stride: usize, picture: &mut [u8]);
+}
+
+/// A frame that the caller owns, read in place.
 ///
 /// Every row of every plane is known to lie inside its slice: [`ImageView::new`] checks it.
+///
+/// An image is seen as it is displayed, in square pixels: [`ImageView::width`],
+/// [`ImageView::height`] and all coordinates count those. Where stored pixels have another shape,
+/// [`ImageView::column_scale`] says how many stored columns a displayed column spans; rows are the
+/// same.
 #[derive(Debug, Clone)]
 pub struct ImageView<'a> {
-    format: PixelFormat,
+    pixels: Pixels<'a>,
+    stored_size: [usize; 2],
     width: usize,
-    height: usize,
     colorimetry: Colorimetry,
     planes: [Plane<'a>; 3],
 }
@@ -116,12 +149,16 @@ pub enum ImageError {
         /// Rows.
         height: usize,
     },
+    /// A component of the layout is not what a component can be, or its plane is not there.
+    #[error("component {index} of the format is laid out in a way that cannot be read")]
+    Component {
+        /// Index of the component.
+        index: usize,
+    },
     /// The format has another number of planes.
-    #[error("{format:?} has {expected} planes, {actual} given")]
+    #[error("the format has {expected} planes, {actual} given")]
     PlaneCount {
-        /// The format.
-        format: PixelFormat,
-        /// Planes it has.
+        /// Planes the format has.
         expected: usize,
         /// Planes given.
         actual: usize,
@@ -173,7 +210,7 @@ impl PixelFormat {
 }
 
 impl<'a> ImageView<'a> {
-    /// A view of `planes` as a `width`×`height` image.
+    /// A view of `planes` as an image of `width`×`height` square pixels.
     ///
     /// # Errors
     /// When a side is zero, or the planes are not those of the format, or too small.
@@ -184,18 +221,78 @@ impl<'a> ImageView<'a> {
         colorimetry: Colorimetry,
         planes: &[Plane<'a>],
     ) -> Result<Self, ImageError> {
+        let layout = format.plane_layout(width, height);
+        let pixels = Pixels::Known(format);
+        Self::checked(pixels, [width, height], colorimetry, planes, &layout)
+    }
+
+    /// A view of `planes` as an image of `width`×`height` square pixels in the format that `layout`
+    /// describes.
+    ///
+    /// # Errors
+    /// When a side is zero, the layout has a component that cannot be read, or the planes are not
+    /// those of the layout, or too small.
+    pub fn with_layout(
+        layout: &'a Layout,
+        width: usize,
+        height: usize,
+        colorimetry: Colorimetry,
+        planes: &[Plane<'a>],
+    ) -> Result<Self, ImageError> {
+        let mut rows = vec![(0, 1); planes.len()];
+        for (index, component) in layout.colors().iter().enumerate() {
+            let [columns, count] = component.samples([width, height]);
+            let bytes = component
+                .row_bytes(columns)
+                .filter(|_| component.is_sound());
+            let (Some(bytes), Some(plane)) = (bytes, rows.get_mut(component.plane)) else {
+                return Err(ImageError::Component { index });
+            };
+            *plane = (plane.0.max(bytes), plane.1.max(count));
+        }
+        let pixels = Pixels::Samples(layout);
+        Self::checked(pixels, [width, height], colorimetry, planes, &rows)
+    }
+
+    /// An image of `width`×`height` square pixels that `rows` unpacks.
+    ///
+    /// # Errors
+    /// When a side is zero.
+    pub fn from_rows(
+        rows: Arc<dyn PixelRows + 'a>,
+        width: usize,
+        height: usize,
+        colorimetry: Colorimetry,
+    ) -> Result<Self, ImageError> {
+        Self::checked(Pixels::Rows(rows), [width, height], colorimetry, &[], &[])
+    }
+
+    /// The same image, of pixels that are `ratio` times as wide as they are high. The displayed
+    /// width is rounded to whole pixels, as `videoscale` does.
+    pub fn with_pixel_aspect_ratio(self, ratio: f64) -> Self {
+        let [stored_width, _] = self.stored_size;
+        let width = (stored_width as f64 * ratio).round().max(1.0) as usize;
+        Self { width, ..self }
+    }
+
+    /// `layout` has bytes of a row and number of rows of each plane.
+    fn checked(
+        pixels: Pixels<'a>,
+        [width, height]: [usize; 2],
+        colorimetry: Colorimetry,
+        planes: &[Plane<'a>],
+        layout: &[(usize, usize)],
+    ) -> Result<Self, ImageError> {
         if width == 0 || height == 0 {
             return Err(ImageError::Empty { width, height });
         }
-        let layout = format.plane_layout(width, height);
         if layout.len() != planes.len() {
             return Err(ImageError::PlaneCount {
-                format,
                 expected: layout.len(),
                 actual: planes.len(),
             });
         }
-        for (index, (plane, (row_bytes, rows))) in planes.iter().zip(&layout).enumerate() {
+        for (index, (plane, (row_bytes, rows))) in planes.iter().zip(layout).enumerate() {
             let needed = plane
                 .stride
                 .checked_mul(rows - 1)
@@ -221,11 +318,12 @@ impl<'a> ImageView<'a> {
             data: &[],
             stride: 0,
         }; 3];
-        all[..planes.len()].copy_from_slice(planes);
+        let count = planes.len().min(all.len());
+        all[..count].copy_from_slice(&planes[..count]);
         Ok(Self {
-            format,
+            pixels,
+            stored_size: [width, height],
             width,
-            height,
             colorimetry,
             planes: all,
         })
@@ -252,24 +350,39 @@ impl<'a> ImageView<'a> {
         )
     }
 
-    /// Byte layout.
-    pub fn format(&self) -> PixelFormat {
-        self.format
+    /// How the pixels are read.
+    pub fn pixels(&self) -> &Pixels<'a> {
+        &self.pixels
     }
 
-    /// Pixels a row.
+    /// Displayed columns, in square pixels.
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Rows.
     pub fn height(&self) -> usize {
-        self.height
+        self.stored_size[1]
+    }
+
+    /// Columns and rows in memory.
+    pub fn stored_size(&self) -> [usize; 2] {
+        self.stored_size
+    }
+
+    /// Stored columns that a displayed column spans; 1 for square pixels.
+    pub fn column_scale(&self) -> f64 {
+        self.stored_size[0] as f64 / self.width as f64
     }
 
     /// Meaning of the numbers.
     pub fn colorimetry(&self) -> Colorimetry {
         self.colorimetry
+    }
+
+    /// All planes.
+    pub fn planes(&self) -> [Plane<'a>; 3] {
+        self.planes
     }
 
     /// The planes that the format has.

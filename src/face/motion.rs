@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Where faces are in frames that nobody looks at, if they go on as they moved.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::geometry::Point;
-use super::observation::{Landmark, Landmarks, Observation};
+use super::observation::Observation;
 
 /// A face that goes on as it moved between the last two frames in which it was measured.
 #[derive(Debug, Clone, Copy)]
@@ -63,35 +62,8 @@ impl Motion {
 
 /// Moves everything of a face that is a place in the picture. Pose and 3-D models keep their own spaces.
 pub fn displace(face: &mut Observation, by: Point) {
-    let shift = |point: &mut Point| *point = Point::new(point.x + by.x, point.y + by.y);
     (face.bbox.x, face.bbox.y) = (face.bbox.x + by.x, face.bbox.y + by.y);
-    for Landmarks { points, .. } in [&mut face.landmarks, &mut face.contour]
-        .into_iter()
-        .flatten()
-    {
-        displace_landmarks(points, by);
-    }
-    face.key_points.iter_mut().for_each(shift);
-    if let Some(gaze) = &mut face.gaze {
-        shift(&mut gaze.right.position);
-        shift(&mut gaze.left.position);
-    }
-    if let Some(fit) = &mut face.fit {
-        fit.projected.iter_mut().for_each(shift);
-    }
-    if let Some(Ok(fit)) = &mut face.morphable {
-        shift(&mut fit.origin);
-        fit.contour.iter_mut().for_each(shift);
-        if let Some(mesh) = &mut fit.mesh {
-            displace_landmarks(Arc::make_mut(mesh), by);
-        }
-    }
-}
-
-fn displace_landmarks(points: &mut [Landmark], by: Point) {
-    for point in points {
-        (point.x, point.y) = (point.x + by.x, point.y + by.y);
-    }
+    face.for_each_point(|x, y| (*x, *y) = (*x + by.x, *y + by.y));
 }
 
 #[cfg(test)]

@@ -75,6 +75,39 @@ impl Observation {
         }
     }
 
+    /// Calls `change` with x and y of every point of the face that is a place in the picture, px. The
+    /// box is not among them; pose and 3-D models have spaces of their own.
+    pub fn for_each_point(&mut self, mut change: impl FnMut(&mut f32, &mut f32)) {
+        let mut change_landmark = |point: &mut Landmark| change(&mut point.x, &mut point.y);
+        let dense = [&mut self.landmarks, &mut self.contour].into_iter();
+        dense
+            .flatten()
+            .flat_map(|landmarks| &mut landmarks.points)
+            .for_each(&mut change_landmark);
+        let mut change_point = |point: &mut Point| change(&mut point.x, &mut point.y);
+        self.key_points.iter_mut().for_each(&mut change_point);
+        if let Some(gaze) = &mut self.gaze {
+            change_point(&mut gaze.right.position);
+            change_point(&mut gaze.left.position);
+        }
+        if let Some(fit) = &mut self.fit {
+            fit.projected.iter_mut().for_each(&mut change_point);
+        }
+        if let Some(Ok(fit)) = &mut self.morphable {
+            change_point(&mut fit.origin);
+            fit.contour.iter_mut().for_each(&mut change_point);
+            let mesh = fit.mesh.iter_mut().flat_map(Arc::make_mut);
+            mesh.for_each(|point| change(&mut point.x, &mut point.y));
+        }
+    }
+
+    /// Multiplies every x by `scale`: from displayed to stored columns.
+    pub fn scale_columns(&mut self, scale: f32) {
+        self.bbox.x *= scale;
+        self.bbox.width *= scale;
+        self.for_each_point(|x, _| *x *= scale);
+    }
+
     /// Whether the centroid is the mean of the landmarks.
     pub fn is_at_mean(&self) -> bool {
         let mesh = self.landmarks.as_ref().is_some_and(|landmarks| {

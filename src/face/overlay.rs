@@ -22,9 +22,7 @@ mod text;
 use std::time::Duration;
 
 use self::brush::Brush;
-pub use self::canvas::{
-    Canvas, CanvasError, ColorModel, Component, Layout, PlaneMut, Source, Word,
-};
+pub use self::canvas::{Canvas, CanvasError, PlaneMut, Source};
 pub use self::color::Rgb;
 pub use self::layers::Layers;
 use self::mask::Mask;

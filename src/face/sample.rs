@@ -42,6 +42,7 @@ mod grid;
 mod kernel;
 mod level;
 mod luma;
+mod picture;
 #[expect(
     clippy::needless_range_loop,
     reason = "one index runs through several arrays: the form that compiles to SIMD"
@@ -101,6 +102,18 @@ impl Window {
             y: 0,
             width: image.width(),
             height: image.height(),
+        }
+    }
+
+    /// The stored pixels that it shows, of `columns` in a row, where a displayed column spans
+    /// `scale` of them.
+    fn stored(self, scale: f64, columns: usize) -> Self {
+        let x = (self.x as f64 * scale).floor() as usize;
+        let end = (((self.x + self.width) as f64 * scale).ceil() as usize).min(columns);
+        Self {
+            x,
+            width: end - x,
+            ..self
         }
     }
 
@@ -236,7 +249,9 @@ impl Crop {
         if !window.is_in(image) {
             return Err(SampleError::Window(window));
         }
-        kernel::fill(image, self, &grid, &window, tensor);
+        let scale = image.column_scale();
+        let stored = window.stored(scale, image.stored_size()[0]);
+        kernel::fill(image, self, &grid.stored(scale), &stored, tensor);
         Ok(grid.image_from_tensor())
     }
 }

@@ -552,7 +552,7 @@ impl ObjectImpl for FaceTrack {
         self.parent_constructed();
         // Or the base class takes the flag away from buffers that pass.
         self.obj().set_gap_aware(true);
-        element::tell_of_refused_caps(self.obj().sink_pad());
+        element::report_refused_caps(self.obj().sink_pad());
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
@@ -720,6 +720,11 @@ impl BaseTransformImpl for FaceTrack {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        if direction == gst::PadDirection::Sink
+            && element::answer_before_late_link(self.obj().sink_pad(), query)
+        {
+            return true;
+        }
         if !BaseTransformImplExt::parent_query(self, direction, query) {
             return false;
         }

@@ -2,11 +2,12 @@
 //! GStreamer's frames as something to draw into.
 
 use gst_video::prelude::*;
-use gst_video::{VideoFormat, VideoFormatInfo, VideoFrameRef, VideoInfo};
+use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
 use thiserror::Error;
 
 use super::unpacked::Unpacked;
-use crate::face::overlay::{Canvas, CanvasError, ColorModel, Component, Layout, PlaneMut, Word};
+use crate::face::image::Layout;
+use crate::face::overlay::{Canvas, CanvasError, PlaneMut};
 use crate::video;
 
 /// How frames of a format are drawn into.
@@ -17,15 +18,6 @@ pub(super) enum Drawable {
     /// Unpacked.
     Unpacked(Unpacked),
 }
-
-/// Formats that GStreamer 1.22 describes otherwise than it reads them: words of v216 are little-endian, VYUY has the second
-/// chroma first, BGR15 and BGR16 have blue in the upper bits.
-const MISDESCRIBED: [VideoFormat; 4] = [
-    VideoFormat::V216,
-    VideoFormat::Vyuy,
-    VideoFormat::Bgr15,
-    VideoFormat::Bgr16,
-];
 
 /// Why a frame can't be drawn into.
 #[derive(Debug, Error)]
@@ -57,65 +49,9 @@ pub(super) fn caps() -> gst::Caps {
 /// How frames of a format are drawn into; `None` where they can't be.
 pub(super) fn drawable(format: VideoFormat) -> Option<Drawable> {
     let unpacked = || Unpacked::new(format).map(Drawable::Unpacked);
-    layout(format).map(Drawable::Directly).or_else(unpacked)
-}
-
-/// Where a format has its samples, by GStreamer's own description; `None` where that does not tell.
-pub(super) fn layout(format: VideoFormat) -> Option<Layout> {
-    let info = VideoFormatInfo::from_format(format);
-    let model = match (info.is_rgb(), info.is_yuv(), info.is_gray()) {
-        (true, _, _) => ColorModel::Rgb,
-        (_, true, _) => ColorModel::Yuv,
-        (_, _, true) => ColorModel::Gray,
-        _ => return None,
-    };
-    if info.is_complex() || info.is_tiled() || info.has_palette() || MISDESCRIBED.contains(&format)
-    {
-        return None;
-    }
-    let word = word(&info)?;
-    let components = (0..info.n_components() as usize).map(|index| {
-        let offset = info.poffset()[index] as usize;
-        Component {
-            plane: info.plane()[index] as usize,
-            // The second of two words is said to be at byte 1 in P010 and its like.
-            offset: match word {
-                Word::Byte => offset,
-                Word::Le16 | Word::Be16 => offset.next_multiple_of(2),
-            },
-            step: usize::try_from(info.pixel_stride()[index]).unwrap_or(0),
-            subsampling: [info.w_sub()[index], info.h_sub()[index]],
-            word,
-            shift: info.shift()[index],
-            depth: info.depth()[index],
-        }
-    });
-    let components: Vec<_> = components.collect();
-    let apart = (1..components.len()).all(|index| {
-        components[..index]
-            .iter()
-            .all(|c| are_apart(c, &components[index]))
-    });
-    let steps = components.iter().all(|component| component.step > 0);
-    (apart && steps).then_some(Layout { model, components })
-}
-
-/// What the format's samples are in; `None` for words of more than two bytes.
-fn word(info: &VideoFormatInfo) -> Option<Word> {
-    let bits = info.shift().iter().zip(info.depth()).map(|(a, b)| a + b);
-    match (bits.max()?, info.is_le()) {
-        (0..=8, _) => Some(Word::Byte),
-        (9..=16, true) => Some(Word::Le16),
-        (9..=16, false) => Some(Word::Be16),
-        _ => None,
-    }
-}
-
-/// Whether two components have no bit in common; the descriptions of some formats leave out where their components are.
-fn are_apart(a: &Component, b: &Component) -> bool {
-    (a.plane, a.offset) != (b.plane, b.offset)
-        || a.shift >= b.shift + b.depth
-        || b.shift >= a.shift + a.depth
+    video::layout(format)
+        .map(Drawable::Directly)
+        .or_else(unpacked)
 }
 
 /// Lets `draw` draw into a buffer.
@@ -202,13 +138,5 @@ mod tests {
                 assert_eq!(directly, want, "{name}");
             }
         }
-    }
-
-    #[test]
-    fn the_second_word_of_a_pair_comes_after_the_first() {
-        gst::init().expect("GStreamer");
-        let layout = layout(VideoFormat::P01010le).expect("a layout");
-        let offsets: Vec<_> = layout.components.iter().map(|c| c.offset).collect();
-        assert_eq!(offsets, [0, 0, 2]);
     }
 }

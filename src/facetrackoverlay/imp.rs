@@ -226,7 +226,7 @@ impl ObjectSubclass for FaceTrackOverlay {
 impl ObjectImpl for FaceTrackOverlay {
     fn constructed(&self) {
         self.parent_constructed();
-        element::tell_of_refused_caps(self.obj().sink_pad());
+        element::report_refused_caps(self.obj().sink_pad());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
@@ -321,6 +321,12 @@ impl BaseTransformImpl for FaceTrackOverlay {
         self.parent_propose_allocation(decide_query, query)?;
         video::refuse_crops(query);
         Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        let is_unlinked = direction == gst::PadDirection::Sink
+            && element::answer_before_late_link(self.obj().sink_pad(), query);
+        is_unlinked || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     /// Not in place by the base class, which would make every buffer writable, those too that pass untouched.

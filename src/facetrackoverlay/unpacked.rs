@@ -3,20 +3,11 @@
 
 use std::ops::Range;
 
-use gst_video::{VideoChromaSite, VideoFormat, VideoFormatInfo, VideoInfo, VideoPackFlags};
+use gst_video::{VideoChromaSite, VideoFormat, VideoPackFlags};
 
-use super::frame;
-use crate::face::image::Colorimetry;
-use crate::face::overlay::{
-    Canvas, CanvasError, ColorModel, Component, Layout, PlaneMut, Source, Word,
-};
-
-/// Pixels of a row that are unpacked together. Formats put 2 (UYVP), 3 (GRAY10_LE32), 4 (IYU1) or 6 (v210) of them into
-/// whole words, and rows of v210 are whole 48.
-const GROUP: usize = 48;
-
-/// Bytes by which GStreamer's functions may read and write beyond the end of a row, where it ends between two words.
-const SLACK: usize = 64;
+use crate::face::image::{ColorModel, Colorimetry, Component, Layout, Word};
+use crate::face::overlay::{Canvas, CanvasError, PlaneMut, Source};
+use crate::video::{self, GROUP, Packed, Room, TooSmall};
 
 /// A format, and room for frames of it.
 #[derive(Debug)]
@@ -30,33 +21,12 @@ pub(super) struct Unpacked {
     there: Vec<bool>,
 }
 
-/// How pixels are packed.
-#[derive(Debug)]
-struct Packed {
-    format: VideoFormatInfo,
-    planes: Vec<Plane>,
-    /// Columns and rows that share their chroma, as powers of 2.
-    subsampling: [u32; 2],
-}
-
-#[derive(Debug)]
-struct Plane {
-    /// Index of the first component that it holds.
-    component: usize,
-    /// Bytes of a group.
-    group: usize,
-    /// A row stands for 2ⁿ of the frame.
-    down: u32,
-}
-
 impl Unpacked {
     /// `None` for tiles, which have no rows, and for palettes, which have no other colours.
     pub fn new(format: VideoFormat) -> Option<Self> {
-        let info = VideoFormatInfo::from_format(format);
-        if info.is_tiled() || info.has_palette() {
-            return None;
-        }
-        let mut layout = frame::layout(info.unpack_format())?;
+        let packed = Packed::new(format)?;
+        let info = packed.format;
+        let mut layout = video::layout(info.unpack_format())?;
         let count = info.n_components() as usize;
         layout.components.truncate(count);
         // The upper bits of a word are the sample; the others only fill it, and not all of it where there are two.
@@ -68,23 +38,8 @@ impl Unpacked {
         if info.is_gray() {
             layout.model = ColorModel::Gray;
         }
-        let group = VideoInfo::builder(format, GROUP as u32, 2).build().ok()?;
-        let planes = (0..info.n_planes() as usize).map(|index| {
-            let mut planes = info.plane()[..count].iter();
-            let component = planes.position(|plane| *plane as usize == index)?;
-            Some(Plane {
-                component,
-                group: usize::try_from(group.stride()[index]).ok()?,
-                down: info.h_sub()[component],
-            })
-        });
-        let chroma = |shared: &[u32]| shared.get(1).copied().unwrap_or(0);
         Some(Self {
-            packed: Packed {
-                format: info,
-                planes: planes.collect::<Option<_>>()?,
-                subsampling: [chroma(info.w_sub()), chroma(info.h_sub())],
-            },
+            packed,
             layout,
             picture: Vec::new(),
             there: Vec::new(),
@@ -102,7 +57,13 @@ impl Unpacked {
         planes: &mut [PlaneMut],
         draw: impl FnOnce(&mut Canvas),
     ) -> Result<(), CanvasError> {
-        self.packed.check((width, height), planes)?;
+        let lengths = planes.iter().map(|plane| (plane.data.len(), plane.stride));
+        let checked = self.packed.check([width, height], lengths);
+        checked.map_err(|TooSmall { plane, component }| CanvasError::PlaneTooSmall {
+            component,
+            bytes: planes[plane].data.len(),
+            stride: planes[plane].stride,
+        })?;
         let groups = width.div_ceil(GROUP);
         let pixel = self.layout.components[0].step;
         let stride = groups * GROUP * pixel;
@@ -112,11 +73,9 @@ impl Unpacked {
         }
         self.there.clear();
         self.there.resize(groups * height, false);
-        let room = self.packed.room(groups);
         let mut rows = Rows {
             packed: &self.packed,
-            strides: room.iter().map(|room| room.len() as i32).collect(),
-            room,
+            room: self.packed.room(groups),
             planes,
             size: (width, height),
             groups,
@@ -137,54 +96,11 @@ impl Unpacked {
     }
 }
 
-impl Packed {
-    /// Whether the planes hold all rows.
-    fn check(
-        &self,
-        (width, height): (usize, usize),
-        planes: &[PlaneMut],
-    ) -> Result<(), CanvasError> {
-        for (plane, frame) in self.planes.iter().zip(planes) {
-            let (bytes, stride) = (frame.data.len(), frame.stride);
-            let row = (width * plane.group).div_ceil(GROUP);
-            let last = (height - 1) >> plane.down;
-            let end = stride.checked_mul(last).and_then(|at| at.checked_add(row));
-            if row > stride || end.is_none_or(|end| end > bytes) {
-                return Err(CanvasError::PlaneTooSmall {
-                    component: plane.component,
-                    bytes,
-                    stride,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Room for so many groups of a row in each plane.
-    fn room(&self, groups: usize) -> Vec<Vec<u8>> {
-        let planes = self.planes.iter();
-        let room = planes.map(|plane| vec![0; groups * plane.group + SLACK]);
-        room.collect()
-    }
-}
-
-impl Plane {
-    /// Where groups of a row are, as far as the row has them: it may end in the middle of a word that is packed as a whole.
-    fn bytes(&self, frame: &PlaneMut, y: usize, groups: &Range<usize>) -> Range<usize> {
-        let row = (y >> self.down) * frame.stride;
-        let end = row + (groups.end * self.group).min(frame.stride);
-        row + groups.start * self.group..end.min(frame.data.len())
-    }
-}
-
 /// The rows of a frame.
 #[derive(Debug)]
 struct Rows<'a, 'p> {
     packed: &'a Packed,
-    /// A piece of a row of each plane: GStreamer's functions see no more of the frame.
-    room: Vec<Vec<u8>>,
-    /// Bytes of each.
-    strides: Vec<i32>,
+    room: Room,
     planes: &'a mut [PlaneMut<'p>],
     size: (usize, usize),
     /// Groups of a row.
@@ -234,19 +150,15 @@ impl Rows<'_, '_> {
 
     /// Brings a piece of a row into the room.
     fn load(&mut self, y: usize, groups: &Range<usize>) {
-        let planes = self.packed.planes.iter().zip(&*self.planes);
-        for (room, (plane, frame)) in self.room.iter_mut().zip(planes) {
-            let bytes = &frame.data[plane.bytes(frame, y, groups)];
-            room[..bytes.len()].copy_from_slice(bytes);
-        }
+        let planes = self.planes.iter().map(|plane| (&*plane.data, plane.stride));
+        self.room.load(self.packed, y, groups, planes);
     }
 
     /// Brings it back into the frame.
     fn store(&mut self, y: usize, groups: &Range<usize>) {
-        let planes = self.packed.planes.iter().zip(&mut *self.planes);
-        for (room, (plane, frame)) in self.room.iter().zip(planes) {
-            let bytes = plane.bytes(frame, y, groups);
-            let bytes = &mut frame.data[bytes];
+        for (index, (room, plane)) in self.room.0.iter().zip(&mut *self.planes).enumerate() {
+            let length = (plane.data.len(), plane.stride);
+            let bytes = &mut plane.data[self.packed.bytes(index, length, y, groups)];
             bytes.copy_from_slice(&room[..bytes.len()]);
         }
     }
@@ -255,11 +167,8 @@ impl Rows<'_, '_> {
     fn unpack(&mut self, y: usize, groups: &Range<usize>, picture: &mut PlaneMut) {
         self.load(y, groups);
         let columns = self.columns(groups);
-        let room: Vec<_> = self.room.iter().map(Vec::as_slice).collect();
         let unpacked = self.pixels(picture, y, &columns);
-        let (flags, width) = (VideoPackFlags::empty(), columns.len() as i32);
-        let format = self.packed.format;
-        format.unpack(flags, unpacked, &room, &self.strides, 0, 0, width);
+        self.room.unpack(self.packed, columns.len(), unpacked);
     }
 
     /// Packs all that is in the picture.
@@ -280,13 +189,14 @@ impl Rows<'_, '_> {
         self.load(y, groups);
         let columns = self.columns(groups);
         let unpacked = self.pixels(picture, y, &columns);
-        let mut room: Vec<_> = self.room.iter_mut().map(Vec::as_mut_slice).collect();
+        let strides = self.room.strides();
+        let mut room: Vec<_> = self.room.0.iter_mut().map(Vec::as_mut_slice).collect();
         self.packed.format.pack(
             VideoPackFlags::empty(),
             unpacked,
             unpacked.len() as i32,
             &mut room,
-            &self.strides,
+            &strides,
             VideoChromaSite::empty(),
             0,
             columns.len() as i32,

@@ -306,14 +306,26 @@ impl Engine for Scripted {
         if let Some(learned) = &mut self.learned {
             learned.frames += 1;
         }
-        let size = (frame.image.width() as f32, frame.image.height() as f32);
+        // Scripts are written in stored pixels.
+        let [width, height] = frame.image.stored_size();
+        let size = (width as f32, height as f32);
+        let scale = frame.image.column_scale() as f32;
         let faces = self
             .script
             .faces
             .iter()
             .filter(|face| (face.from..=face.to).contains(&self.number))
             .take(self.max_faces)
-            .map(|face| self.observe(face.bbox(self.number, size)))
+            .map(|face| face.bbox(self.number, size))
+            .map(
+                |Rect {
+                     x,
+                     y,
+                     width,
+                     height,
+                 }| Rect::new(x / scale, y, width / scale, height),
+            )
+            .map(|bbox| self.observe(bbox))
             .collect();
         if self.info.temporal {
             self.origin = Origin::Tracked;

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::canvas::{Component, Word};
 use super::mask::{BLOCK, Mask, is_empty};
+use crate::face::image::{Component, Word};
 
 /// Most columns and rows that a sample of a component stands for, as a power of 2.
 pub(super) const MAX_SUBSAMPLING: u32 = 3;

@@ -9,70 +9,7 @@ use thiserror::Error;
 use super::blend::{self, Lanes};
 use super::color::Rgb;
 use super::mask::Mask;
-use crate::face::image::Colorimetry;
-
-/// What the components of a frame are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColorModel {
-    /// Red, green, blue, and alpha where there is a fourth.
-    Rgb,
-    /// Y′, Cb, Cr, and alpha where there is a fourth.
-    Yuv,
-    /// Y′ alone.
-    Gray,
-}
-
-/// How the bytes of a sample make a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
-    /// One byte.
-    Byte,
-    /// Two, the lower one first.
-    Le16,
-    /// Two, the upper one first.
-    Be16,
-}
-
-impl Word {
-    pub(super) fn bytes(self) -> usize {
-        match self {
-            Self::Byte => 1,
-            Self::Le16 | Self::Be16 => 2,
-        }
-    }
-
-    fn bits(self) -> u32 {
-        8 * self.bytes() as u32
-    }
-}
-
-/// Where a component's samples are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Component {
-    /// Index of the plane.
-    pub plane: usize,
-    /// Bytes from the start of a row to the first sample.
-    pub offset: usize,
-    /// Bytes from a sample to the next.
-    pub step: usize,
-    /// A sample stands for 2ⁿ columns and 2ⁿ rows.
-    pub subsampling: [u32; 2],
-    /// What a sample is read as.
-    pub word: Word,
-    /// Bits of the word below the component's.
-    pub shift: u32,
-    /// Bits of the component.
-    pub depth: u32,
-}
-
-/// A format: what its components are and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
-    /// What they are.
-    pub model: ColorModel,
-    /// One to four, in the order of the model.
-    pub components: Vec<Component>,
-}
+use crate::face::image::{Colorimetry, Component, Layout};
 
 /// Components of colour, where there is alpha too; alpha is the next one.
 const COLORS: usize = 3;
@@ -144,10 +81,10 @@ impl<'a> Canvas<'a> {
         for (index, component) in layout.components.iter().enumerate() {
             let plane = planes.get(component.plane);
             let plane = plane
-                .filter(|_| component.is_sound())
+                .filter(|_| is_drawable(component))
                 .ok_or(CanvasError::Layout(index))?;
             let size = [width, height];
-            let needed = component.bytes(size, plane.stride);
+            let needed = plane_bytes(component, size, plane.stride);
             if needed.is_none_or(|needed| needed > plane.data.len()) {
                 return Err(CanvasError::PlaneTooSmall {
                     component: index,
@@ -208,7 +145,7 @@ impl<'a> Canvas<'a> {
 
     /// Whether all is to be seen of what `mask` covers, and of a little around it.
     fn is_opaque(&self, mask: &Mask, alpha: &Component) -> bool {
-        let opaque = Lanes::new(alpha, alpha.most());
+        let opaque = Lanes::new(alpha, alpha.max_code());
         let [across, _] = alpha.subsampling;
         mask.rows().all(|y| {
             let line = self.line(alpha, y);
@@ -220,7 +157,7 @@ impl<'a> Canvas<'a> {
 
     /// What a colour's weight is in each pixel where nothing may have been to be seen before.
     fn weigh(&self, over: &mut Mask, mask: &Mask, ink: Ink, alpha: &Component) {
-        let most = alpha.most();
+        let most = alpha.max_code();
         let [across, _] = alpha.subsampling;
         over.follow(mask, |x, y, covered| {
             let before = blend::sample(self.line(alpha, y), alpha, x >> across);
@@ -269,33 +206,20 @@ impl<'a> Canvas<'a> {
     }
 }
 
-impl Component {
-    fn is_sound(&self) -> bool {
-        let bits = self.shift.checked_add(self.depth);
-        let fits = bits.is_some_and(|bits| bits <= self.word.bits());
-        let bytes = self.word.bytes();
-        let is_aligned = self.offset.is_multiple_of(bytes) && self.step.is_multiple_of(bytes);
-        let is_inside = self.offset < self.step && self.step <= blend::MAX_LANES * bytes;
-        let subsampling = self.subsampling.iter();
-        fits && self.depth > 0 && is_aligned && is_inside && { subsampling }
+/// Whether samples of a component can be drawn into.
+fn is_drawable(component: &Component) -> bool {
+    component.is_sound()
+        && component.step <= blend::MAX_LANES * component.word.bytes()
+        && component
+            .subsampling
+            .iter()
             .all(|n| *n <= blend::MAX_SUBSAMPLING)
-    }
+}
 
-    /// The largest code.
-    pub(super) fn most(&self) -> u32 {
-        (1 << self.depth) - 1
-    }
-
-    /// Bytes of the plane up to the end of the last sample; `None` when there are too many to count.
-    fn bytes(&self, [width, height]: [usize; 2], stride: usize) -> Option<usize> {
-        let [columns, rows] = [
-            width.div_ceil(1 << self.subsampling[0]),
-            height.div_ceil(1 << self.subsampling[1]),
-        ];
-        let row = columns.checked_sub(1)?.checked_mul(self.step)?;
-        let row = row
-            .checked_add(self.offset)?
-            .checked_add(self.word.bytes())?;
-        stride.checked_mul(rows.checked_sub(1)?)?.checked_add(row)
-    }
+/// Bytes of a component's plane up to the end of the last sample; `None` when there are too many to
+/// count.
+fn plane_bytes(component: &Component, size: [usize; 2], stride: usize) -> Option<usize> {
+    let [columns, rows] = component.samples(size);
+    let last_row = stride.checked_mul(rows.checked_sub(1)?)?;
+    last_row.checked_add(component.row_bytes(columns)?)
 }

@@ -3,8 +3,7 @@
 
 use std::str::FromStr;
 
-use super::canvas::ColorModel;
-use crate::face::image::{ColorRange, Colorimetry};
+use crate::face::image::{ColorModel, ColorRange, Colorimetry};
 use crate::face::sample::color::luma_weights;
 
 /// Red, green and blue, 0…255.

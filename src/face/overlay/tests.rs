@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::*;
 use crate::face::blendshape::Blendshapes;
 use crate::face::geometry::{Point, Rect};
-use crate::face::image::{ColorMatrix, ColorRange, Colorimetry};
+use crate::face::image::{
+    ColorMatrix, ColorModel, ColorRange, Colorimetry, Component, Layout, Word,
+};
 use crate::face::observation::{
     Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin, Pupil,
 };

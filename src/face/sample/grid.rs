@@ -61,6 +61,16 @@ impl Grid {
         })
     }
 
+    /// The same lattice over stored pixels, `scale` columns of which a displayed column spans.
+    pub fn stored(self, scale: f64) -> Self {
+        let along_rows = |[x, y]: [f64; 2]| [x * scale, y];
+        Self {
+            origin: along_rows(self.origin),
+            per_column: along_rows(self.per_column),
+            per_row: along_rows(self.per_row),
+        }
+    }
+
     /// The lattice as a transform.
     pub fn image_from_tensor(&self) -> Affine {
         Affine {

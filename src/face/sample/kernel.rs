@@ -8,24 +8,32 @@ use fearless_simd::{Level, Simd, dispatch};
 
 use super::grid::{Grid, LANES, Lanes, STEPS};
 use super::level::round;
-use super::source::{Gray, PackedRgb, Source, Yuv};
+use super::picture::Picture;
+use super::source::{Gray, PackedRgb, Samples, Source, Yuv, span};
 use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
-use crate::face::image::ImageView;
-use crate::face::image::PixelFormat::*;
+use crate::face::image::PixelFormat::{self, *};
+use crate::face::image::{self, ImageView, Pixels, Plane};
 
-/// Fills `tensor`, which has the crop's length, with the colours of the image's `window` at the grid's positions.
+/// Fills `tensor`, which has the crop's length, with the colours of the image's `window` at the
+/// grid's positions. Both count stored pixels.
 pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor: &mut [f32]) {
     let target = Target { crop, grid, window };
-    match image.format() {
-        Rgb | Bgr => target.fill(&PackedRgb::<3>::new(image), tensor),
-        Rgbx | Bgrx | Xrgb | Xbgr => target.fill(&PackedRgb::<4>::new(image), tensor),
-        Gray8 => target.fill(&Gray::new(image), tensor),
-        Nv12 | Nv21 => target.fill(&Yuv::semi_planar(image), tensor),
-        I420 | Yv12 => target.fill(&Yuv::planar(image), tensor),
-        Yuy2 | Uyvy => target.fill(&Yuv::packed(image), tensor),
+    match image.pixels() {
+        Pixels::Known(format) => target.fill_from_known(image, *format, tensor),
+        Pixels::Samples(layout) => {
+            target.fill_from_samples(image, layout, &image.planes(), tensor);
+        }
+        Pixels::Rows(rows) => {
+            let needed = target.rows();
+            let picture = Picture::unpack(&**rows, image.stored_size(), |row| {
+                needed.get(row) == Some(&true)
+            });
+            target.fill_from_samples(image, rows.layout(), &[picture.plane()], tensor);
+        }
     }
 }
-/// What a tensor is to show: the grid's positions in a window of the image.
+
+/// The part of an image that a tensor shows: the grid's positions in a window.
 struct Target<'a> {
     crop: &'a Crop,
     grid: &'a Grid,
@@ -33,6 +41,46 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
+    fn fill_from_known(&self, image: &ImageView, format: PixelFormat, tensor: &mut [f32]) {
+        match format {
+            Rgb | Bgr => self.fill(&PackedRgb::<3>::new(image, format), tensor),
+            Rgbx | Bgrx | Xrgb | Xbgr => self.fill(&PackedRgb::<4>::new(image, format), tensor),
+            Gray8 => self.fill(&Gray::new(image), tensor),
+            Nv12 | Nv21 => self.fill(&Yuv::semi_planar(image, format), tensor),
+            I420 | Yv12 => self.fill(&Yuv::planar(image, format), tensor),
+            Yuy2 | Uyvy => self.fill(&Yuv::packed(image, format), tensor),
+        }
+    }
+
+    fn fill_from_samples(
+        &self,
+        image: &ImageView,
+        layout: &image::Layout,
+        planes: &[Plane<'_>],
+        tensor: &mut [f32],
+    ) {
+        match span(layout) {
+            4 => self.fill(&Samples::<4>::new(layout, image, planes), tensor),
+            8 => self.fill(&Samples::<8>::new(layout, image, planes), tensor),
+            _ => self.fill(&Samples::<16>::new(layout, image, planes), tensor),
+        }
+    }
+
+    /// For each row of the image whether it is looked at, up to the window's last one.
+    fn rows(&self) -> Vec<bool> {
+        let Window { y, height, .. } = *self.window;
+        let (first, last) = (y as i32, (y + height) as i32 - 1);
+        let mut needed = vec![false; y + height];
+        let columns = [0, self.crop.width.saturating_sub(1)];
+        for row in 0..self.crop.height {
+            let ends = columns.map(|column| self.grid.positions(1, column, row)[0] / STEPS);
+            let from = ends[0].min(ends[1]).clamp(first, last);
+            let to = (ends[0].max(ends[1]).clamp(first, last) + 1).min(last);
+            needed[from as usize..=to as usize].fill(true);
+        }
+        needed
+    }
+
     fn fill<S: Source>(&self, source: &S, tensor: &mut [f32]) {
         dispatch!(Level::new(), simd => simd.vectorize(
             #[inline(always)]

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A frame's brightness, for detectors that see no colour.
 
-use crate::face::image::PixelFormat::*;
-use crate::face::image::{ColorRange, ImageView};
+use super::picture::Picture;
+use super::source::GrayLevels;
+use crate::face::image::PixelFormat::{self, *};
+use crate::face::image::{
+    ColorModel, ColorRange, Component, ImageView, Layout, Pixels, Plane, Word,
+};
 
 /// Weights of red, green and blue in grey, and digits after their point: `RGB2Gray<uchar>` in OpenCV's
 /// `color_rgb.simd.hpp`.
@@ -15,15 +19,27 @@ const DIGITS: u32 = 15;
 const LIMITED_BLACK: i32 = 16;
 const LIMITED_WHITE: i32 = 235;
 
-/// Fills `out` with the frame's rows of grey, 0 black and 255 white, one after another.
+/// Fills `out` with the frame's stored rows of grey, 0 black and 255 white, one after another.
 ///
 /// Of red, green and blue it is what OpenCV's `COLOR_BGR2GRAY` makes of them; of Y′CbCr and grey it is luma, brought to
 /// the full range and rounded to nearest. The two differ by a level where a conversion to RGB would round or clip, and
 /// more where the frame's matrix has other weights than BT.601.
 pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
     out.clear();
-    out.reserve(image.width() * image.height());
-    match image.format() {
+    let [width, height] = image.stored_size();
+    out.reserve(width * height);
+    match image.pixels() {
+        Pixels::Known(format) => known_rows(image, *format, out),
+        Pixels::Samples(layout) => sample_rows(image, layout, &image.planes(), out),
+        Pixels::Rows(rows) => {
+            let picture = Picture::unpack(&**rows, image.stored_size(), |_| true);
+            sample_rows(image, rows.layout(), &[picture.plane()], out);
+        }
+    }
+}
+
+fn known_rows(image: &ImageView, format: PixelFormat, out: &mut Vec<u8>) {
+    match format {
         Rgb => rgb_rows::<3>(image, [0, 1, 2], out),
         Bgr => rgb_rows::<3>(image, [2, 1, 0], out),
         Rgbx => rgb_rows::<4>(image, [0, 1, 2], out),
@@ -36,6 +52,55 @@ pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
     }
 }
 
+/// Grey of an image in the format `layout`.
+fn sample_rows(image: &ImageView, layout: &Layout, planes: &[Plane<'_>], out: &mut Vec<u8>) {
+    let [width, height] = image.stored_size();
+    let range = image.colorimetry().range;
+    for y in 0..height {
+        match (layout.model, layout.colors()) {
+            (ColorModel::Rgb, [red, green, blue]) => {
+                let codes = [red, green, blue].map(|c| (c, codes(c, planes, y)));
+                out.extend((0..width).map(|x| {
+                    let [r, g, b] = codes.map(|(c, codes)| {
+                        let (code, max) = (code(c, codes, x), c.max_code());
+                        (code * 255 + max / 2) / max
+                    });
+                    grey(r, g, b)
+                }));
+            }
+            (_, colors) => {
+                let luma = &colors[0];
+                let (levels, codes) = (GrayLevels::new(luma.depth, range), codes(luma, planes, y));
+                out.extend((0..width).map(|x| levels.level(code(luma, codes, x) as f32) as u8));
+            }
+        }
+    }
+}
+
+/// The bytes from the first sample of a component in row `y` on.
+fn codes<'a>(component: &Component, planes: &[Plane<'a>], y: usize) -> &'a [u8] {
+    let plane = planes[component.plane];
+    let row = (y >> component.subsampling[1]) * plane.stride;
+    plane.data.get(row + component.offset..).unwrap_or_default()
+}
+
+/// The code of a component at column `x`; `samples` are those of the row.
+fn code(component: &Component, samples: &[u8], x: usize) -> u32 {
+    let at = (x >> component.subsampling[0]) * component.step;
+    let byte = |index: usize| u32::from(samples.get(at + index).copied().unwrap_or(0));
+    let word = match component.word {
+        Word::Byte => byte(0),
+        Word::Le16 => byte(0) | byte(1) << 8,
+        Word::Be16 => byte(1) | byte(0) << 8,
+    };
+    (word >> component.shift) & component.max_code()
+}
+
+/// `RGB2Gray<uchar>` in OpenCV's `color_rgb.simd.hpp`.
+fn grey(red: u32, green: u32, blue: u32) -> u8 {
+    ((red * RED + green * GREEN + blue * BLUE + (1 << (DIGITS - 1))) >> DIGITS) as u8
+}
+
 fn rgb_rows<const BYTES: usize>(
     image: &ImageView,
     [red, green, blue]: [usize; 3],
@@ -45,7 +110,7 @@ fn rgb_rows<const BYTES: usize>(
         let (pixels, _) = row.as_chunks::<BYTES>();
         out.extend(pixels.iter().map(|pixel| {
             let [r, g, b] = [red, green, blue].map(|channel| u32::from(pixel[channel]));
-            ((r * RED + g * GREEN + b * BLUE + (1 << (DIGITS - 1))) >> DIGITS) as u8
+            grey(r, g, b)
         }));
     }
 }
@@ -65,8 +130,9 @@ fn luma_rows<const BYTES: usize>(image: &ImageView, offset: usize, out: &mut Vec
 /// The pixels of each row of the first plane.
 fn rows<'a, const BYTES: usize>(image: &ImageView<'a>) -> impl Iterator<Item = &'a [u8]> {
     let plane = image.plane(0);
-    let bytes = image.width() * BYTES;
-    (0..image.height()).map(move |row| &plane.data[row * plane.stride..][..bytes])
+    let [width, height] = image.stored_size();
+    let bytes = width * BYTES;
+    (0..height).map(move |row| &plane.data[row * plane.stride..][..bytes])
 }
 
 /// The level of each luma code.

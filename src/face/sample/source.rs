@@ -9,10 +9,12 @@
 mod gray;
 mod pixels;
 mod rgb;
+mod samples;
 mod yuv;
 
 pub use gray::Gray;
 pub use rgb::PackedRgb;
+pub use samples::{Gray as GrayLevels, Samples, span};
 pub use yuv::Yuv;
 
 use super::color::{Spread, spread};

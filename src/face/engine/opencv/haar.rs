@@ -21,6 +21,7 @@ use crate::face::observation::Observation;
 use crate::face::sample::luma;
 use detector::Detector;
 use group::Detection;
+use resize::Resizer;
 
 /// The published cascade, which the pipeline used that this engine replaces.
 const CASCADE: &str = "haarcascade_frontalface_default.xml";
@@ -90,6 +91,7 @@ pub struct Haar {
     detector: Detector,
     max_faces: usize,
     luma: Vec<u8>,
+    resizer: Resizer,
 }
 
 /// What the engine measures; no models are listed.
@@ -124,6 +126,7 @@ pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
         detector: Detector::new(cascade, config.haar),
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
+        resizer: Resizer::default(),
     })
 }
 
@@ -144,6 +147,7 @@ impl Engine for Haar {
             return Ok(Vec::new());
         }
         luma(&frame.image, &mut self.luma);
+        self.stretch(frame.image.stored_size(), size);
         let mut faces = self.detector.detect(&self.luma);
         if faces.len() > self.max_faces {
             faces.sort_by_key(|face| {
@@ -152,6 +156,22 @@ impl Engine for Haar {
             faces.truncate(self.max_faces);
         }
         Ok(faces.into_iter().map(observation).collect())
+    }
+}
+
+impl Haar {
+    /// Brings the grey image to the size in which the frame is displayed.
+    fn stretch(&mut self, stored: [usize; 2], displayed: [usize; 2]) {
+        if stored == displayed {
+            return;
+        }
+        let [width, height] = displayed;
+        self.resizer.begin(stored, displayed);
+        let mut image = vec![0; width * height];
+        for (index, row) in image.chunks_exact_mut(width).enumerate() {
+            self.resizer.row(&self.luma, index, row);
+        }
+        self.luma = image;
     }
 }
 

@@ -144,7 +144,7 @@ fn samples_of_one_code_are_told_from_others() {
             step: 3 * bytes,
             ..component(word, shift, depth)
         };
-        let lanes = Lanes::new(&component, component.most());
+        let lanes = Lanes::new(&component, component.max_code());
         // Four pixels, of which the last ends with its component.
         let mut line = vec![0; 11 * bytes];
         for pixel in 1..4 {

@@ -17,7 +17,7 @@ pub struct Gray<'a> {
 impl<'a> Gray<'a> {
     pub fn new(image: &ImageView<'a>) -> Self {
         Self {
-            size: [image.width(), image.height()],
+            size: image.stored_size(),
             rows: Rows::new(image.plane(0), image.height()),
             to_rgb: YuvToRgb::new(image.colorimetry()),
         }

@@ -15,15 +15,15 @@ pub struct PackedRgb<'a, const BYTES: usize> {
 }
 
 impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
-    pub fn new(image: &ImageView<'a>) -> Self {
-        let shifts = match image.format() {
+    pub fn new(image: &ImageView<'a>, format: PixelFormat) -> Self {
+        let shifts = match format {
             PixelFormat::Bgr | PixelFormat::Bgrx => [16, 8, 0],
             PixelFormat::Xrgb => [8, 16, 24],
             PixelFormat::Xbgr => [24, 16, 8],
             _ => [0, 8, 16],
         };
         Self {
-            size: [image.width(), image.height()],
+            size: image.stored_size(),
             rows: Rows::new(image.plane(0), image.height()),
             shifts,
         }

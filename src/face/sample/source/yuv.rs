@@ -22,9 +22,9 @@ enum Upsampling {
 }
 
 impl Upsampling {
-    fn of(image: &ImageView) -> Self {
+    fn of(image: &ImageView, format: PixelFormat) -> Self {
         let site = image.colorimetry().chroma_site;
-        match image.format() {
+        match format {
             PixelFormat::I420 | PixelFormat::Yv12 => Self::Repeat,
             PixelFormat::Yuy2 | PixelFormat::Uyvy => Self::Columns(site),
             _ => Self::Both(site),
@@ -80,9 +80,9 @@ pub trait Planes {
 }
 
 impl<P: Planes> Yuv<P> {
-    fn new(image: &ImageView, planes: P) -> Self {
-        let (width, height) = (image.width(), image.height());
-        let upsampling = Upsampling::of(image);
+    fn new(image: &ImageView, format: PixelFormat, planes: P) -> Self {
+        let [width, height] = image.stored_size();
+        let upsampling = Upsampling::of(image, format);
         Self {
             size: [width, height],
             chroma_size: [width.div_ceil(2), upsampling.rows(height)],

@@ -19,17 +19,17 @@ pub struct SemiPlanar<'a> {
 }
 
 impl<'a> Yuv<SemiPlanar<'a>> {
-    pub fn semi_planar(image: &ImageView<'a>) -> Self {
+    pub fn semi_planar(image: &ImageView<'a>, format: PixelFormat) -> Self {
         let height = image.height();
         let planes = SemiPlanar {
             luma: Rows::new(image.plane(0), height),
             chroma: Rows::new(image.plane(1), height.div_ceil(2)),
-            shifts: match image.format() {
+            shifts: match format {
                 PixelFormat::Nv21 => [8, 0],
                 _ => [0, 8],
             },
         };
-        Self::new(image, planes)
+        Self::new(image, format, planes)
     }
 }
 
@@ -68,15 +68,15 @@ pub struct Planar<'a> {
 }
 
 impl<'a> Yuv<Planar<'a>> {
-    pub fn planar(image: &ImageView<'a>) -> Self {
+    pub fn planar(image: &ImageView<'a>, format: PixelFormat) -> Self {
         let height = image.height();
         let [second, third] = [1, 2].map(|i| Rows::new(image.plane(i), height.div_ceil(2)));
-        let (cb, cr) = match image.format() {
+        let (cb, cr) = match format {
             PixelFormat::Yv12 => (third, second),
             _ => (second, third),
         };
         let luma = Rows::new(image.plane(0), height);
-        Self::new(image, Planar { luma, cb, cr })
+        Self::new(image, format, Planar { luma, cb, cr })
     }
 }
 
@@ -109,15 +109,15 @@ pub struct Packed<'a> {
 }
 
 impl<'a> Yuv<Packed<'a>> {
-    pub fn packed(image: &ImageView<'a>) -> Self {
+    pub fn packed(image: &ImageView<'a>, format: PixelFormat) -> Self {
         let planes = Packed {
             rows: Rows::new(image.plane(0), image.height()),
-            luma_shift: match image.format() {
+            luma_shift: match format {
                 PixelFormat::Uyvy => 8,
                 _ => 0,
             },
         };
-        Self::new(image, planes)
+        Self::new(image, format, planes)
     }
 }
 

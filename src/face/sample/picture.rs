@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The rows of a frame that a crop needs, unpacked.
+
+use crate::face::image::{PixelRows, Plane};
+
+/// Unpacked rows of a frame. Others are there too, and black: memory that is zero already is only
+/// taken up where it is written to.
+pub struct Picture {
+    data: Vec<u8>,
+    stride: usize,
+}
+
+impl Picture {
+    /// Unpacks the rows of a frame of `width`×`height` pixels for which `is_needed` holds.
+    pub fn unpack(
+        source: &dyn PixelRows,
+        [width, height]: [usize; 2],
+        is_needed: impl Fn(usize) -> bool,
+    ) -> Self {
+        let pixel = source.layout().components.first().map_or(0, |c| c.step);
+        let stride = width * pixel;
+        let mut data = vec![0; stride * height];
+        let mut rows = (0..height).filter(|row| is_needed(*row));
+        source.unpack(&mut rows, stride, &mut data);
+        Self { data, stride }
+    }
+
+    /// Its only plane.
+    pub fn plane(&self) -> Plane<'_> {
+        Plane {
+            data: &self.data,
+            stride: self.stride,
+        }
+    }
+}
