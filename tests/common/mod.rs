@@ -7,6 +7,7 @@ pub mod clip;
 pub mod drawn;
 pub mod engine;
 pub mod faces;
+pub mod ffmpeg;
 pub mod noise;
 pub mod pack;
 pub mod padded;
