@@ -42,6 +42,7 @@ test-packages: packages
 test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --no-run
 	$(TARGET)/debug/facetrack-setup fetch
+	$(TARGET)/debug/facetrack-setup fetch pictures
 	cargo test --locked
 	cargo test --no-default-features --locked
 
@@ -65,9 +66,10 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 		--clip "$$($(SETUP) path single_face.mp4)" --pack "$$(dirname "$$($(SETUP) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
 
-pictures: setup ## Draw the pictures of the README anew, from the sample clip
-	scripts/system-packages.sh python3-matplotlib
-	eval "$$($(SETUP) env)" && scripts/pictures.sh "$$($(SETUP) path single_face.mp4)" docs/pictures
+pictures: setup ## Redraw the pictures of the README from a portrait in the public domain
+	scripts/system-packages.sh python3-matplotlib ffmpeg
+	$(SETUP) fetch pictures
+	eval "$$($(SETUP) env)" && scripts/pictures.sh "$$($(SETUP) path astronaut.png)" docs/pictures
 
 doctor: $(SETUP) ## Say what is installed and missing, and how to mend it
 	@$(SETUP) doctor

@@ -270,7 +270,8 @@ mod tests {
     fn insightfaces_networks_are_a_pack_that_has_to_be_asked_for() {
         for file in &manifest().files {
             let is_insightface = file.family == "insightface";
-            assert_eq!(file.on_request, is_insightface, "{}", file.name);
+            let on_request = is_insightface || file.family == "pictures";
+            assert_eq!(file.on_request, on_request, "{}", file.name);
             assert_eq!(file.is_pack, is_insightface, "{}", file.name);
         }
         let place = |name| known(name).unwrap().place();

@@ -93,10 +93,11 @@ fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[&String]) -> bool {
         || (is_asked_for(&file.family) && is_kept_by_maker())
 }
 
-/// What was left out, since it has to be asked for; `None` where nothing was, or all of it is there.
+/// What was left out because of its licence; `None` where nothing was, or all of it is there.
 fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<String> {
     let left_out = |file: &&KnownFile| {
         file.on_request
+            && file.non_commercial
             && !files.iter().any(|fetched| fetched.family == file.family)
             && !store.place(file).exists()
     };
