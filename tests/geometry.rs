@@ -503,7 +503,8 @@ fn python_places_faces_too() {
         "videocrop left=20",
         "capssetter caps=video/x-raw,width=360,height=640",
     ] {
-        let output = python::program("tests/place_faces.py").arg(&format!(
+        let output = python::program("tests/place_faces.py")
+            .arg(&format!(
                 "videotestsrc num-buffers=1 ! {} ! {FACETRACK} ! {elements}",
                 caps("1/1")
             ))

@@ -72,7 +72,11 @@ fn faces_are_those_of_the_json() {
         );
         let seen = compared(&line, |tool| files.given_to(tool));
         for name in values.iter().chain(more) {
-            assert_eq!(seen.get(*name), Some(&FRAMES), "{engine}: {name} of {seen:?}");
+            assert_eq!(
+                seen.get(*name),
+                Some(&FRAMES),
+                "{engine}: {name} of {seen:?}"
+            );
         }
     }
 }

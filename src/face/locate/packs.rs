@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf, is_separator};
 
-use super::{SYSTEM_MODELS_DIR, Surroundings, listed};
+use super::{Surroundings, listed};
 use crate::face::model::ModelError;
 
 /// The variable with the folder in which InsightFace itself keeps its own, `models/` among them.
@@ -57,10 +57,10 @@ impl Surroundings {
             self.models_dir.clone(),
             self.data_dir().map(in_models),
             own_home.map(in_models),
-            Some(SYSTEM_MODELS_DIR.into()),
         ]
         .into_iter()
         .flatten()
+        .chain(self.system_data_dirs().map(in_models))
         .collect()
     }
 }
@@ -199,7 +199,7 @@ mod tests {
             ] {
                 assert!(error.contains(part), "{part} is not in: {error}");
             }
-            assert!(!error.contains("make setup"), "{error}");
+            assert!(!error.contains("`facetrack-setup fetch`"), "{error}");
         }
     }
 }
