@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-# In a checkout the module is beside the examples.
+# The module's folder in a checkout.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
 try:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
 # Draws the pictures of the README. Usage: scripts/pictures.sh <portrait> <folder>
-# The portrait is that of the astronaut Eileen Collins, by NASA and in the public domain: `facetrack-setup path astronaut.png`.
+# The portrait, of the astronaut Eileen Collins, is by NASA and in the public domain: `facetrack-setup path astronaut.png`.
 set -eu
 
 portrait=$1
@@ -12,8 +12,8 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 
-# Two seconds in which the camera moves, the mouth opens and the eyes close for a moment: pixels near the middle of the mouth and
-# of each eye are taken from farther below and above, or from nearer. Without losses it is the same with every encoder.
+# Two seconds in which the camera moves, the mouth opens, and the eyes half close for a moment. The portrait is stretched
+# vertically around the middle of the mouth, and compressed around each eye. A lossless codec makes the clip reproducible.
 mouth='exp(-pow((X-160)/16,2)-pow((Y-146)/11,2))'
 eyes='(exp(-pow((X-139)/11,2)-pow((Y-101)/7,2))+exp(-pow((X-182)/11,2)-pow((Y-101)/7,2)))'
 opens='0.5*pow(sin(PI*T/2),2)'
@@ -24,7 +24,7 @@ ffmpeg -hide_banner -loglevel error -loop 1 -framerate 25 -i "$portrait" -frames
     crop=320:240:65:0, format=gbrp, geq=r='r(X,$row)':g='g(X,$row)':b='b(X,$row)',
     scale=832:624:flags=lanczos, crop=800:600:'16+16*sin(PI*t)':'12-12*cos(PI*t)', format=yuv444p" "$clip"
 
-# picture <name> <engine> <facetrackoverlay's properties> <crop>: the last frame, in which the portrait is as it was taken.
+# picture <name> <engine> <facetrackoverlay's properties> <crop>: the last frame, which shows the portrait undistorted.
 picture() {
     gst-launch-1.0 -q filesrc "location=$clip" ! decodebin ! videoconvert ! video/x-raw,format=RGB \
         ! facetrack "engine=$2" max-faces=1 ! facetrackoverlay $3 \

@@ -222,7 +222,7 @@ class Face:
     gender: str | None
     """female or male, as guessed by a network"""
     embedding: NDArray[np.float32] | None
-    """The face as a unit vector, shape (N,), close to those of the same person; with `embedding=true` only."""
+    """Unit vector that identifies the person, shape (N,); with `embedding=true` only. Vectors of one person are close together."""
     fit: FaceModelFit | None
     """The model fitted by the engine openseeface."""
     morphable: MorphableFit | FailedFit | None
@@ -304,7 +304,7 @@ def _pixel_aspect_ratio(structure: Gst.Structure) -> Fraction:
 def _placed(buffer: Gst.Buffer, record: Record, frame: GstVideo.VideoInfo | None, add_borders: bool) -> _Place:
     """The steps of "The frame at hand" in the plugin's documentation of its metadata."""
     if frame is None:
-        raise ValueError("the caps are not those of raw or encoded video")
+        raise ValueError("these caps describe no video")
     witness = buffer.get_custom_meta("FaceTrackFrame")
     cropped = buffer.get_meta(GstVideo.video_crop_meta_api_get_type())
     if witness is None or cropped is not None:
