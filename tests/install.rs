@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What `make install` and meson install, and where.
+//! `make install` and meson put the plugin where GStreamer searches.
 
 mod common;
 

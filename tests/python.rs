@@ -142,7 +142,7 @@ fn every_value_is_read_and_absent_ones_are_none() {
     }
 }
 
-/// What a program may do with the values, and what it sees of a buffer that no element has looked at.
+/// Faces are kept after their pipeline has gone, and buffers without metadata have none.
 #[test]
 fn values_outlive_their_buffer() {
     if !has_bindings() {

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use gstfacetrack::face::locate;
 use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 
@@ -769,7 +770,7 @@ fn a_closed_pipe_changes_nothing() {
         assert_eq!(output.status.code(), read.status.code(), "{arguments:?}");
         assert_eq!(said(&output), String::from_utf8_lossy(&read.stderr));
     }
-    // What it starts does not fail of it either.
+    // Programs that it starts do not fail either.
     sandbox.pip_delivers(GOOD);
     let pip = fs::read_to_string(sandbox.path("bin/python3")).unwrap();
     sandbox.program("python3", &format!("{pip}\necho Downloading || exit 1"));
@@ -843,6 +844,36 @@ fn files_for_all_users_are_fetched_into_a_folder_that_is_searched() {
     fs::create_dir(of_all.parent().unwrap()).unwrap();
     fs::write(&of_all, "a clip").unwrap();
     assert_eq!(path("single_face.mp4"), of_all.to_str().unwrap());
+}
+
+/// As a package of a distribution or `ldconfig` makes it known.
+#[test]
+fn the_doctor_finds_a_runtime_that_the_loader_knows() {
+    let mut candidates = locate::runtime(None).into_iter();
+    let Some(library) = candidates.find(|path| path.is_file()) else {
+        eprintln!("SKIPPED: no ONNX Runtime. Run `facetrack-setup fetch`");
+        return;
+    };
+    let sandbox = Sandbox::offline();
+    let doctor = || {
+        let mut command = sandbox.command(&["doctor"]);
+        command.env("LD_LIBRARY_PATH", sandbox.path("lib"));
+        command.env("XDG_DATA_DIRS", sandbox.path("share"));
+        said(&command.output().unwrap())
+    };
+    let text = doctor();
+    for part in [
+        "✗ ONNX Runtime could not be loaded (tried libonnxruntime.so.1, libonnxruntime.so)",
+        "→ facetrack-setup fetch\n",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+    fs::create_dir(sandbox.path("lib")).unwrap();
+    let known = sandbox.path("lib/libonnxruntime.so.1");
+    std::os::unix::fs::symlink(library, known).unwrap();
+    let text = doctor();
+    let found = "✓ libonnxruntime.so.1 of the system's loader, in /";
+    assert!(text.contains(found), "{found:?} not in\n{text}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub const RUNTIME_VARIABLE: &str = "FACETRACK_ONNXRUNTIME";
 /// The variable that other users of ONNX Runtime read for the same.
 const SHARED_RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Folders of data for all users, where `$XDG_DATA_DIRS` names none: those of the XDG base directory specification.
+/// Folders of data for all users if `$XDG_DATA_DIRS` is not set, as the XDG base directory specification has them.
 const SYSTEM_DATA_DIRS: &str = "/usr/local/share:/usr/share";
 
 /// Names under which the dynamic loader may know ONNX Runtime.
@@ -127,7 +127,7 @@ impl Surroundings {
         absolute.map(|path| path.join("facetrack"))
     }
 
-    /// The user's folder, then those of the system.
+    /// The user's folder, then the system's.
     fn all_data_dirs(&self) -> impl Iterator<Item = PathBuf> {
         self.data_dir().into_iter().chain(self.system_data_dirs())
     }
@@ -308,7 +308,7 @@ mod tests {
         for part in [
             "a.task",
             "/nowhere/property, /nowhere/variable, /nowhere/home/.local/share/facetrack/models, /nowhere/share/facetrack/models)",
-            "Run `facetrack-setup fetch`",
+            "`facetrack-setup fetch`",
         ] {
             assert!(error.contains(part), "{part} is not in: {error}");
         }

@@ -71,7 +71,9 @@ pub fn run(manifest: &Manifest, names: &[&String], to: Option<&Path>) -> Result<
     if let Some(terms) = terms::not_for_commerce(there) {
         output::print_line(terms)?;
     }
-    if let Some(unasked) = unasked(&store, manifest, &files) {
+    if names.is_empty()
+        && let Some(unasked) = unasked(&store, manifest, &files)
+    {
         output::print_line(unasked)?;
     }
     let (needed, spared): (Vec<_>, Vec<_>) = missing
@@ -99,7 +101,7 @@ fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[&String]) -> bool {
         || (is_asked_for(&file.family) && is_kept_by_maker())
 }
 
-/// What was left out because of its licence; `None` where nothing was, or all of it is there.
+/// Names the files that were left out because of their licence; `None` if there are none.
 fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<String> {
     let left_out = |file: &&KnownFile| {
         file.on_request
@@ -120,7 +122,7 @@ fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<S
     })
 }
 
-/// What lets elements find the files under `root`; `None` where they look anyway.
+/// Names the variables that let elements find the files under `root`; `None` if elements search it anyway.
 fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
     let is_searched = locate::data_dir().into_iter().any(|folder| folder == root)
         || locate::system_data_dirs()

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::store::StoreError;
 
-/// Prints to standard output. That nobody reads it any more is not an error.
+/// Prints to standard output. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it can't be written, as to a full disk.
@@ -22,7 +22,7 @@ pub fn print(text: impl Display) -> Result<(), StoreError> {
 /// As [`print`], with the end of a line.
 ///
 /// # Errors
-/// As those of [`print`].
+/// As [`print`].
 pub fn print_line(text: impl Display) -> Result<(), StoreError> {
     print(format_args!("{text}\n"))
 }

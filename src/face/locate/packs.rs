@@ -148,7 +148,10 @@ mod tests {
     #[test]
     fn a_path_to_a_pack_ends_the_search() {
         let root = tempfile::tempdir().unwrap();
-        let around = Surroundings::default();
+        let around = Surroundings {
+            data_dirs: vec!["/nowhere/share".into()],
+            ..Default::default()
+        };
         let folder = root.path().join("own");
         let find = |path: &Path| around.pack(Some(path), None);
         let error = find(&folder).unwrap_err().to_string();
@@ -173,7 +176,7 @@ mod tests {
         }
         let error = find(Path::new("buffalo_l")).unwrap_err().to_string();
         assert!(
-            error.contains("buffalo_l") && error.contains("/usr/share"),
+            error.contains("buffalo_l") && error.contains("/nowhere/share/facetrack/models"),
             "{error}"
         );
     }
