@@ -12,7 +12,7 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 
-# Two seconds in which the camera moves, the mouth opens, and the eyes half close for a moment. The portrait is stretched
+# For two seconds the camera moves, the mouth opens, and the eyes half close for a moment. The portrait is stretched
 # vertically around the middle of the mouth, and compressed around each eye. A lossless codec makes the clip reproducible.
 mouth='exp(-pow((X-160)/16,2)-pow((Y-146)/11,2))'
 eyes='(exp(-pow((X-139)/11,2)-pow((Y-101)/7,2))+exp(-pow((X-182)/11,2)-pow((Y-101)/7,2)))'

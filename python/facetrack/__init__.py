@@ -87,11 +87,13 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """Position and rotation of the head in camera space: x to the right of the image, y up, the camera looks along -z."""
+    """Position and rotation of the head in camera space: x to the right of the image, y up, the camera looks along -z.
+
+    matrix: Camera from head, shape (4, 4), read-only. The translation is in the engine's unit: mediapipe centimetres,
+        eos millimetres of its model, insightface about the width of a face.
+    """
 
     matrix: NDArray[np.float32]
-    """Camera from head, shape (4, 4), read-only. The translation is in the engine's unit: mediapipe centimetres, eos
-    millimetres of its model, insightface about the width of a face."""
 
     @property
     def yaw(self) -> float:
@@ -111,14 +113,16 @@ class Pose:
 
 
 class Pupil(NamedTuple):
-    """The middle of an iris."""
+    """The middle of an iris.
+
+    x: px
+    y: px
+    confidence: 0 to 1; at 0 the position means nothing.
+    """
 
     x: float
-    """px"""
     y: float
-    """px"""
     confidence: float
-    """0 to 1; at 0 the position means nothing."""
 
 
 class Gaze(NamedTuple):
@@ -130,123 +134,134 @@ class Gaze(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FaceModelFit:
-    """OpenSeeFace's 3-D face model fitted to the landmarks, in OpenSeeFace's conventions."""
+    """OpenSeeFace's 3-D face model fitted to the landmarks, in OpenSeeFace's conventions.
+
+    success: Without it nothing else has a meaning.
+    error: Distance of the model from the landmarks, px.
+    quaternion: Inverse rotation: x, y, z, w.
+    euler: Rotation as three angles, degrees.
+    rotation: Rotation as axis times angle, radians.
+    translation: Camera from model, in units of the model.
+    landmarks_3d: Landmarks, pupils and eyeballs in the model's space, shape (N, 3).
+    projected: Points of the model in the image, shape (N, 2), px; as many as `pnp-points` asks for.
+    """
 
     success: bool
-    """Without it nothing else has a meaning."""
     error: float
-    """Distance of the model from the landmarks, px."""
     quaternion: NDArray[np.float32]
-    """Inverse rotation: x, y, z, w."""
     euler: NDArray[np.float32]
-    """Rotation as three angles, degrees."""
     rotation: NDArray[np.float32]
-    """Rotation as axis times angle, radians."""
     translation: NDArray[np.float32]
-    """Camera from model, in units of the model."""
     landmarks_3d: NDArray[np.float32]
-    """Landmarks, pupils and eyeballs in the model's space, shape (N, 3)."""
     projected: NDArray[np.float32]
-    """Points of the model in the image, shape (N, 2), px; as many as `pnp-points` asks for."""
 
 
 @dataclass(frozen=True, eq=False)
 class MorphableFit:
-    """The morphable model of the engine eos fitted to the landmarks."""
+    """The morphable model of the engine eos fitted to the landmarks.
+
+    shape: Coefficients of the shape, in standard deviations.
+    expression: Coefficient of each expression, from 0.
+    rotation: Camera from model as a unit quaternion: x, y, z, w.
+    origin: The model's origin in the image, px.
+    scale: px per millimetre of the model.
+    residual: Mean distance of the landmarks from their vertices, px.
+    contour: Vertices matched with the landmarks of the outline, shape (N, 2), px.
+    mesh: Every vertex in the image, shape (N, 3), px; with `mesh=true` only.
+    """
 
     shape: NDArray[np.float32]
-    """Coefficients of the shape, in standard deviations."""
     expression: dict[str, float]
-    """Coefficient of each expression, from 0."""
     rotation: NDArray[np.float32]
-    """Camera from model as a unit quaternion: x, y, z, w."""
     origin: tuple[float, float]
-    """The model's origin in the image, px."""
     scale: float
-    """px per millimetre of the model."""
     residual: float
-    """Mean distance of the landmarks from their vertices, px."""
     contour: NDArray[np.float32]
-    """Vertices matched with the landmarks of the outline, shape (N, 2), px."""
     mesh: NDArray[np.float32] | None
-    """Every vertex in the image, shape (N, 3), px; with `mesh=true` only."""
 
 
 @dataclass(frozen=True)
 class FailedFit:
-    """The morphable model could not be fitted."""
+    """The morphable model could not be fitted.
+
+    reason: no-landmarks, not-finite, degenerate, out-of-frame or unsolvable
+    """
 
     reason: str
-    """no-landmarks, not-finite, degenerate, out-of-frame or unsolvable"""
 
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A face in a frame."""
+    """A face in a frame.
+
+    id: Identity in this stream, from 1; it stays as long as the face is followed.
+    box: Bounding box, px.
+    origin: detected or tracked; held or predicted in frames that were not analysed
+    confidence: Score of the engine, 0 to 1.
+    landmark_scheme: mediapipe-478, openseeface-66, ibug-68 or insightface-106
+    landmarks: x, y and z of each landmark, shape (N, 3), px. z points away from the camera and is relative to the face;
+        0 in schemes without a depth.
+    landmark_confidences: Score of each landmark, shape (N,), 0 to 1.
+    contour_scheme: insightface-106, if there are such points and `landmarks` are others
+    contour: Those points as `landmarks`, shape (N, 3), px.
+    contour_confidences: Score of each of them, shape (N,), 0 to 1.
+    key_points: x and y of the detector's key points, shape (N, 2), px.
+    blendshapes: Value of each channel by its ARKit name, usually 0 to 1.
+    blendshape_source: measured by a network, or derived from landmarks
+    pose: Position and rotation of the head.
+    gaze: Where the pupils are.
+    features: OpenSeeFace's features by name, -1 to 1, 0 at rest.
+    age: Years, as guessed by a network.
+    gender: female or male, as guessed by a network
+    embedding: Unit vector that identifies the person, shape (N,); with `embedding=true` only. Vectors of one person are
+        close together.
+    fit: The model fitted by the engine openseeface.
+    morphable: The model fitted by the engine eos, or why there is none.
+    """
 
     id: int
-    """Identity in this stream, from 1; it stays as long as the face is followed."""
     box: Box
-    """Bounding box, px."""
     origin: str
-    """detected or tracked; held or predicted in frames that were not analysed"""
     confidence: float | None
-    """Score of the engine, 0 to 1."""
     landmark_scheme: str | None
-    """mediapipe-478, openseeface-66, ibug-68 or insightface-106"""
     landmarks: NDArray[np.float32] | None
-    """x, y and z of each landmark, shape (N, 3), px. z points away from the camera and is relative to the face; 0 in schemes
-    without a depth."""
     landmark_confidences: NDArray[np.float32] | None
-    """Score of each landmark, shape (N,), 0 to 1."""
     contour_scheme: str | None
-    """insightface-106, if there are such points and `landmarks` are others"""
     contour: NDArray[np.float32] | None
-    """Those points as `landmarks`, shape (N, 3), px."""
     contour_confidences: NDArray[np.float32] | None
-    """Score of each of them, shape (N,), 0 to 1."""
     key_points: NDArray[np.float32] | None
-    """x and y of the detector's key points, shape (N, 2), px."""
     blendshapes: dict[str, float]
-    """Value of each channel by its ARKit name, usually 0 to 1."""
     blendshape_source: str | None
-    """measured by a network, or derived from landmarks"""
     pose: Pose | None
-    """Position and rotation of the head."""
     gaze: Gaze | None
-    """Where the pupils are."""
     features: dict[str, float]
-    """OpenSeeFace's features by name, -1 to 1, 0 at rest."""
     age: float | None
-    """Years, as guessed by a network."""
     gender: str | None
-    """female or male, as guessed by a network"""
     embedding: NDArray[np.float32] | None
-    """Unit vector that identifies the person, shape (N,); with `embedding=true` only. Vectors of one person are close together."""
     fit: FaceModelFit | None
-    """The model fitted by the engine openseeface."""
     morphable: MorphableFit | FailedFit | None
-    """The model fitted by the engine eos, or why there is none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What is known of a frame."""
+    """What is known of a frame.
+
+    status: tracked, no-face, skipped, gap or error
+    engine: The engine that analysed it.
+    device: Where that ran: cpu or cuda:<number>.
+    width: Width of the analysed frame, px.
+    height: Height of the analysed frame, px.
+    pixel_aspect_ratio: Width of a pixel of that frame by its height.
+    faces: In the order of the engine.
+    """
 
     status: str
-    """tracked, no-face, skipped, gap or error"""
     engine: str
-    """The engine that analysed it."""
     device: str
-    """Where that ran: cpu or cuda:<number>."""
     width: int
-    """Width of the analysed frame, px."""
     height: int
-    """Height of the analysed frame, px."""
     pixel_aspect_ratio: Fraction
-    """Width of a pixel of that frame by its height."""
     faces: list[Face]
-    """In the order of the engine."""
 
 
 def faces(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool = True) -> list[Face]:
@@ -259,8 +274,8 @@ def read(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool 
     """The metadata of a buffer; None if it has none.
 
     Positions are pixels of the analysed frame. With `caps`, those of the buffer, they are pixels of the buffer's frame; Stale is
-    raised if an element has cut, turned or redrawn the picture. `add_borders` is that property of the last `videoscale` on the
-    way, which no metadata tells.
+    raised if an element has cut, turned or redrawn the picture. `add_borders` is the property of the last `videoscale` on the
+    way; metadata does not have it.
     """
     meta = buffer.get_custom_meta("FaceTrackMeta")
     if meta is None:
@@ -312,6 +327,8 @@ def _placed(buffer: Gst.Buffer, record: Record, frame: GstVideo.VideoInfo | None
     scaled = witness.get_structure().get_value("scaled")
     if not scaled and (frame.width, frame.height) != (record.width, record.height):
         raise Stale(f"the frame is {frame.width}x{frame.height}, and no element said that it scaled the picture")
+    if frame.width == 0 or frame.height == 0:
+        raise Stale("the caps do not have the size of the frame")
     if not scaled or not add_borders:
         return _Place(0, 0, frame.width, frame.height)
     shape = Fraction(record.width, record.height) * record.pixel_aspect_ratio / Fraction(frame.par_n, frame.par_d)
