@@ -9,11 +9,12 @@ PLUGINS = $(TARGET)/release/gstreamer-1.0
 # What programs with a window load when they open it, and the camera of a desktop.
 WINDOWS = gstreamer1.0-x libx11-6 libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x11-0 libwayland-client0 gstreamer1.0-pipewire
 
+# Where GStreamer searches is up to GStreamer, whatever PREFIX is.
 PREFIX = /usr/local
 PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-debian13 bench pictures doctor setup env build packages lint install clean
+.PHONY: help demo preview test-packages test test-debian13 bench pictures doctor setup env build packages lint install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -23,12 +24,14 @@ demo: setup ## Track a sample clip and show the result; sets up everything first
 
 preview: setup ## Show a camera or SOURCE=<video> with what is tracked; without a camera the sample clip
 	scripts/system-packages.sh $(WINDOWS)
+	@echo "Building the preview. The first time this takes some minutes, then a window opens."
 	eval "$$($(SETUP) env)" && cargo run --profile preview --locked --example preview -- $(if $(SOURCE),'$(subst ','\'',$(SOURCE))')
 
 setup: build ## Install system packages, build, fetch models and ONNX Runtime
 	$(SETUP) fetch
 
 build: packages ## Build the plugin in release
+	@echo "Building the plugin. The first time this takes some minutes."
 	cargo build --release --locked
 	mkdir -p $(PLUGINS)
 	ln -sf ../libgstfacetrack.so $(PLUGINS)/libgstfacetrack.so
@@ -37,11 +40,12 @@ packages: ## Install missing system packages
 	scripts/system-packages.sh
 
 test-packages: packages
-	scripts/system-packages.sh python3-matplotlib $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg
+	scripts/system-packages.sh python3-matplotlib $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson
 
 test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --no-run
 	$(TARGET)/debug/facetrack-setup fetch
+	$(TARGET)/debug/facetrack-setup fetch pictures
 	cargo test --locked
 	cargo test --no-default-features --locked
 
@@ -65,11 +69,12 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 		--clip "$$($(SETUP) path single_face.mp4)" --pack "$$(dirname "$$($(SETUP) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
 
-pictures: setup ## Draw the pictures of the README anew, from the sample clip
-	scripts/system-packages.sh python3-matplotlib
-	eval "$$($(SETUP) env)" && scripts/pictures.sh "$$($(SETUP) path single_face.mp4)" docs/pictures
+pictures: setup ## Redraw the pictures of the README from a portrait in the public domain
+	scripts/system-packages.sh python3-matplotlib ffmpeg
+	$(SETUP) fetch pictures
+	eval "$$($(SETUP) env)" && scripts/pictures.sh "$$($(SETUP) path astronaut.png)" docs/pictures
 
-doctor: $(SETUP) ## Say what is installed and missing, and how to mend it
+doctor: $(SETUP) ## Say what is installed and what is missing, with the commands that install it
 	@$(SETUP) doctor
 
 env: $(SETUP) ## Print the exports that let gst-launch-1.0 find the built plugin
@@ -85,9 +90,13 @@ lint: ## Check formatting, lints and documentation
 	cargo clippy --locked --all-targets --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
 
-install: ## Install plugin and tool (PREFIX, PLUGINSDIR, DESTDIR); build first
-	install -D -m 755 $(TARGET)/release/libgstfacetrack.so $(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so
-	install -D -m 755 $(SETUP) $(DESTDIR)$(PREFIX)/bin/facetrack-setup
+install: ## Install the built plugin and tool, stripped (PREFIX, PLUGINSDIR, DESTDIR)
+	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }
+	install -D -s -m 755 $(TARGET)/release/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
+	install -D -s -m 755 $(SETUP) '$(DESTDIR)$(PREFIX)/bin/facetrack-setup'
+
+uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR); fetched files stay
+	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack-setup'
 
 clean: ## Remove what was built; fetched files stay
 	cargo clean

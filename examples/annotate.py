@@ -15,11 +15,17 @@ import os
 import sys
 from pathlib import Path
 
-import gi
+try:
+    import gi
 
-gi.require_version("Gst", "1.0")
-gi.require_version("GstPbutils", "1.0")
-from gi.repository import GLib, Gst, GstPbutils  # noqa: E402
+    gi.require_version("Gst", "1.0")
+    gi.require_version("GstPbutils", "1.0")
+    from gi.repository import GLib, Gst, GstPbutils
+except (ImportError, ValueError) as error:
+    sys.exit(
+        f"{error}: GStreamer's bindings for Python are needed. On Debian: sudo apt-get install python3-gi python3-gst-1.0 "
+        "gir1.2-gst-plugins-base-1.0, and run /usr/bin/python3"
+    )
 
 # 8 bits and 4:2:0 are what every player shows, and halves of odd sizes are none; `qual` keeps the quality at any size.
 VIDEO = """

@@ -15,12 +15,15 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import matplotlib
-import numpy as np
-from matplotlib import cycler
+try:
+    import matplotlib
+    import numpy as np
+    from matplotlib import cycler
 
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+except ImportError as error:
+    sys.exit(f"{error}: Matplotlib is needed. On Debian: sudo apt-get install python3-matplotlib, and run /usr/bin/python3")
 
 # Colours that people tell apart whatever colours they see (M. Okabe, K. Ito: Color Universal Design, 2008).
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]

@@ -3,61 +3,46 @@
 """Prints what `facetrack` measures in a video: `eval "$(make -s env)"; examples/read_metadata.py video.mp4`."""
 
 import sys
+from pathlib import Path
 
-import gi
-import numpy as np
+# The module's folder in a checkout.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
-gi.require_version("Gst", "1.0")
-gi.require_version("GstApp", "1.0")
-from gi.repository import Gst, GstApp  # noqa: E402,F401
+try:
+    import facetrack
+    import gi
 
-
-def array(structure: Gst.Structure, field: str, *shape: int) -> np.ndarray:
-    """A field's little-endian 32-bit floats. The bindings copy them once, out of the GBytes; numpy looks at that copy."""
-    return np.frombuffer(structure.get_value(field).get_data(), "<f4").reshape(*shape)
-
-
-def named(structure: Gst.Structure, names: str, values: str) -> dict[str, float]:
-    """Values by the names that another field has for them, separated by commas."""
-    return dict(zip(structure.get_value(names).split(","), array(structure, values, -1)))
+    gi.require_version("GstApp", "1.0")
+    from gi.repository import Gst, GstApp  # noqa: F401
+except (ImportError, ValueError) as error:
+    sys.exit(str(error))
 
 
-def yaw(face: Gst.Structure) -> float:
-    """How far a head is turned to the right of the picture, degrees."""
-    pose = array(face, "pose", 4, 4)
-    return np.degrees(np.arctan2(pose[0, 2], pose[2, 2]))
+def describe(face: facetrack.Face) -> str:
+    x, y, width, height = face.box
+    line = f"  face {face.id} at {x + width / 2:.1f}, {y + height / 2:.1f}"
+    if face.landmarks is not None:
+        line += f", {len(face.landmarks)} landmarks"
+    if face.key_points is not None:
+        line += f", {len(face.key_points)} key points"
+    if face.pose is not None:
+        line += f", yaw {face.pose.yaw:.1f}°"
+    if "jawOpen" in face.blendshapes:
+        line += f", jawOpen {face.blendshapes['jawOpen']:.3f}"
+    if face.age is not None:
+        line += f", {face.gender}, {face.age:.0f} years"
+    if isinstance(face.morphable, facetrack.MorphableFit):
+        line += f", happiness {face.morphable.expression['happiness']:.3f}"
+    return line
 
 
 def show(buffer: Gst.Buffer) -> None:
-    meta = buffer.get_custom_meta("FaceTrackMeta")
-    if meta is None:
+    record = facetrack.read(buffer)
+    if record is None:
         return
-    record = meta.get_structure()
-    # Coordinates are fractions of the frame that was analysed, z of its width.
-    size = np.array([record.get_value("width"), record.get_value("height")])
-    print(f"{buffer.pts / Gst.SECOND:.3f} s {record.get_value('status')}")
-    for index in range(record.get_value("faces")):
-        face = record.get_value(f"face-{index}")
-        corner = np.array([face.get_value("x"), face.get_value("y")])
-        extent = np.array([face.get_value("width"), face.get_value("height")])
-        x, y = (corner + extent / 2) * size
-        line = f"  face {face.get_value('id')} at {x:.1f}, {y:.1f}"
-        if face.has_field("landmarks"):
-            line += f", {len(array(face, 'landmarks', -1, 3))} landmarks"
-        if face.has_field("key-points"):
-            line += f", {len(array(face, 'key-points', -1, 2))} key points"
-        if face.has_field("pose"):
-            line += f", yaw {yaw(face):.1f}°"
-        if face.has_field("blendshapes"):
-            blendshapes = named(face, "blendshape-names", "blendshapes")
-            line += f", jawOpen {blendshapes.get('jawOpen', float('nan')):.3f}"
-        if face.has_field("age"):
-            line += f", {face.get_value('gender')}, {face.get_value('age'):.0f} years"
-        fit = face.get_value("morphable")
-        if fit is not None and fit.has_field("expression"):
-            expression = named(fit, "expression-names", "expression")
-            line += f", happiness {expression.get('happiness', float('nan')):.3f}"
-        print(line)
+    print(f"{buffer.pts / Gst.SECOND:.3f} s {record.status}")
+    for face in record.faces:
+        print(describe(face))
 
 
 # How long a frame is waited for before the bus is asked whether there is an error.

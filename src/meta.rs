@@ -126,10 +126,13 @@
 //!    picture has borders: with s = (w · p) / (h · P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and
 //!    lies in the middle, its offset rounded down. What `add-borders` is, no metadata says.
 //!
+//! `python/facetrack` reads all of this in Python. Without it, hold the record in a variable while its faces are read: the
+//! bindings do not keep it for a structure that points into it.
+//!
 //! ```python
-//! meta = buffer.get_custom_meta("FaceTrackMeta").get_structure()
-//! for i in range(meta.get_uint("faces")[1]):
-//!     face = meta.get_value(f"face-{i}")
+//! record = buffer.get_custom_meta("FaceTrackMeta").get_structure()
+//! for i in range(record.get_value("faces")):
+//!     face = record.get_value(f"face-{i}")
 //!     landmarks = struct.iter_unpack("<3f", face.get_value("landmarks").get_data())
 //! ```
 //!

@@ -122,7 +122,7 @@ fn refusal_of(model: &Model, path: &Path) -> String {
 #[track_caller]
 fn assert_names(error: &str, path: &Path) {
     assert!(error.contains(&*path.to_string_lossy()), "{error}");
-    assert!(error.contains("make setup"), "{error}");
+    assert!(error.contains("facetrack-setup fetch"), "{error}");
 }
 
 /// Whether the models of an engine with several are all there: the first that is missing is the one that is named.

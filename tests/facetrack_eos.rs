@@ -113,7 +113,7 @@ fn each_missing_file_is_named_with_its_property_and_the_remedy() {
         for part in [
             format!("{missing} not found"),
             format!("set `{property}`"),
-            "Run `make setup` to fetch it".to_owned(),
+            "Run `facetrack-setup fetch` to fetch it".to_owned(),
         ] {
             assert!(text.contains(&part), "{part:?} not in\n{text}");
         }
@@ -135,7 +135,11 @@ fn a_folder_that_holds_other_models_alone_is_named() {
         .run();
     assert!(!success, "{text}");
     let place = folder.path().to_string_lossy().into_owned();
-    for part in ["sfm_shape_3448.bin not found", &place, "make setup"] {
+    for part in [
+        "sfm_shape_3448.bin not found",
+        &place,
+        "facetrack-setup fetch",
+    ] {
         assert!(text.contains(part), "{part:?} not in\n{text}");
     }
 }

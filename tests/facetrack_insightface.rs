@@ -433,7 +433,11 @@ fn a_missing_runtime_is_named() {
         .args("! fakesink")
         .run();
     assert!(!success, "{text}");
-    for part in ["/nowhere/libonnxruntime.so", "make setup", "`onnxruntime`"] {
+    for part in [
+        "/nowhere/libonnxruntime.so",
+        "facetrack-setup fetch",
+        "`onnxruntime`",
+    ] {
         assert!(text.contains(part), "{part} not in\n{text}");
     }
     assert!(Path::new(&installed.runtime).is_file());

@@ -486,10 +486,10 @@ fn frames_of_every_size_have_finite_faces() {
     }
 }
 
-/// Another reader follows the steps that are written down, with GStreamer's own bindings alone.
+/// The module for Python follows the steps that are written down for other readers.
 #[test]
 fn python_places_faces_too() {
-    if !python::has_bindings("Gst", "python3-gst-1.0") {
+    if !python::has_bindings("GstVideo", "gir1.2-gst-plugins-base-1.0") {
         return;
     }
     for elements in [
@@ -503,7 +503,7 @@ fn python_places_faces_too() {
         "videocrop left=20",
         "capssetter caps=video/x-raw,width=360,height=640",
     ] {
-        let output = python::script(include_str!("place_faces.py"))
+        let output = python::program("tests/place_faces.py")
             .arg(&format!(
                 "videotestsrc num-buffers=1 ! {} ! {FACETRACK} ! {elements}",
                 caps("1/1")

@@ -67,7 +67,10 @@ fn models_that_can_not_be_used_are_errors_at_load() {
         matches!(changed, EngineError::Model(ModelError::Hash { .. })),
         "{changed}"
     );
-    assert!(changed.to_string().contains("make setup"), "{changed}");
+    assert!(
+        changed.to_string().contains("facetrack-setup fetch"),
+        "{changed}"
+    );
 }
 
 fn installed_bundle() -> Option<Vec<u8>> {

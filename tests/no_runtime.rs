@@ -23,7 +23,7 @@ fn a_missing_runtime_is_an_error_that_names_the_path_and_the_remedy() {
             EngineError::Model(reason @ ModelError::Runtime { .. }) => {
                 let message = reason.to_string();
                 assert!(message.contains("/nowhere/libonnxruntime.so"), "{message}");
-                assert!(message.contains("make setup"), "{message}");
+                assert!(message.contains("facetrack-setup fetch"), "{message}");
             }
             other => panic!("{}: {other}", kind.name()),
         }

@@ -309,7 +309,7 @@ fn cascades_that_can_not_be_used_are_errors_at_load() {
             "{error}"
         );
         let text = error.to_string();
-        for part in [name, reason, "make setup"] {
+        for part in [name, reason, "facetrack-setup fetch"] {
             assert!(text.contains(part), "{text}");
         }
     }

@@ -220,12 +220,19 @@ fn a_detector_that_can_not_be_used_is_named_with_its_property() {
     let missing = refusal(&config(Path::new("/nowhere/yunet.onnx"))).unwrap();
     assert_tells(
         &missing,
-        ["/nowhere/yunet.onnx", "`detector-model`", "make setup"],
+        [
+            "/nowhere/yunet.onnx",
+            "`detector-model`",
+            "facetrack-setup fetch",
+        ],
     );
     let text = folder.path().join("text.onnx");
     std::fs::write(&text, "no network").unwrap();
     if let Some(foreign) = refusal(&config(&text)) {
-        assert_tells(&foreign, ["text.onnx", "`detector-model`", "make setup"]);
+        assert_tells(
+            &foreign,
+            ["text.onnx", "`detector-model`", "facetrack-setup fetch"],
+        );
     }
 }
 
@@ -247,7 +254,7 @@ fn landmarks_that_can_not_be_used_are_named_with_their_property() {
             ..EngineConfig::default()
         };
         let error = refusal(&config).unwrap();
-        assert_tells(&error, [told, "`landmark-model`", "make setup"]);
+        assert_tells(&error, [told, "`landmark-model`", "facetrack-setup fetch"]);
     }
 }
 

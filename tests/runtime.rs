@@ -24,7 +24,7 @@ fn the_first_library_that_loads_is_the_runtime_of_the_process() {
         "No such file",
         damaged_path,
         "file too short",
-        "make setup",
+        "facetrack-setup fetch",
     ] {
         assert!(message.contains(part), "{part} is not in: {message}");
     }

@@ -4,8 +4,9 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use gstfacetrack::face::locate;
 use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 
@@ -737,4 +738,148 @@ fn a_path_is_printed_for_scripts() {
         .unwrap();
     let expected = sandbox.path("data/facetrack/samples/single_face.mp4");
     assert_eq!(said(&output), format!("{}\n", expected.display()));
+}
+
+/// As by `facetrack-setup doctor | head -n 0`.
+fn unread(mut command: Command) -> Output {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdout(writer).stderr(Stdio::piped());
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn a_closed_pipe_changes_nothing() {
+    let sandbox = Sandbox::offline();
+    let report = sandbox.path("track.json");
+    fs::write(
+        &report,
+        r#"{"metadata": {"fps": 25, "tracking_engine": "mediapipe"}, "frames": []}"#,
+    )
+    .unwrap();
+    for arguments in [
+        &["doctor"][..],
+        &["env"],
+        &["path", "single_face.mp4"],
+        &["report", report.to_str().unwrap()],
+        &["--help"],
+        &["fetch", "nothing.bin"],
+    ] {
+        let read = sandbox.command(arguments).output().unwrap();
+        let output = unread(sandbox.command(arguments));
+        assert_eq!(output.status.code(), read.status.code(), "{arguments:?}");
+        assert_eq!(said(&output), String::from_utf8_lossy(&read.stderr));
+    }
+    // Programs that it starts do not fail either.
+    sandbox.pip_delivers(GOOD);
+    let pip = fs::read_to_string(sandbox.path("bin/python3")).unwrap();
+    sandbox.program("python3", &format!("{pip}\necho Downloading || exit 1"));
+    let manifest = sandbox.path("manifest.json");
+    let fetch = sandbox.command(&["fetch", "--manifest", manifest.to_str().unwrap()]);
+    assert_fetched(&sandbox, &unread(fetch));
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let sandbox = Sandbox::offline();
+    let full = fs::File::create("/dev/full").unwrap();
+    let output = sandbox.command(&["env"]).stdout(full).output().unwrap();
+    assert!(!output.status.success());
+    let text = said(&output);
+    assert!(text.contains("standard output: No space left"), "{text}");
+}
+
+#[test]
+fn files_for_all_users_are_fetched_into_a_folder_that_is_searched() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    let manifest = sandbox.path("manifest.json");
+    let shared = sandbox.path("share/facetrack");
+    let fetch = |to: &Path| {
+        let arguments = [
+            "fetch",
+            "--manifest",
+            manifest.to_str().unwrap(),
+            "--to",
+            to.to_str().unwrap(),
+        ];
+        let output = sandbox
+            .command(&arguments)
+            .env("XDG_DATA_DIRS", sandbox.path("share"))
+            .current_dir(sandbox.folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    let told = "Elements do not search ";
+    assert!(!fetch(&shared).contains(told));
+    let model = shared.join("models/model.bin");
+    assert_eq!(fs::read_to_string(&model).unwrap(), GOOD);
+    assert!(!sandbox.model().exists());
+
+    // Of another folder it says what to set.
+    let text = fetch(Path::new("elsewhere"));
+    let elsewhere = sandbox.path("elsewhere");
+    assert!(elsewhere.join("models/model.bin").is_file());
+    for part in [
+        format!("{told}{}", elsewhere.display()),
+        format!(
+            "FACETRACK_MODELS_DIR={}",
+            elsewhere.join("models").display()
+        ),
+    ] {
+        assert!(text.contains(&part), "{part:?} not in\n{text}");
+    }
+
+    let path = |name: &str| {
+        let mut command = sandbox.command(&["path", name]);
+        command.env("XDG_DATA_DIRS", sandbox.path("share"));
+        said(&command.output().unwrap()).trim().to_owned()
+    };
+    let clip = "samples/single_face.mp4";
+    let of_the_user = sandbox.path("data/facetrack").join(clip);
+    let of_all = shared.join(clip);
+    assert_eq!(path("single_face.mp4"), of_the_user.to_str().unwrap());
+    fs::create_dir(of_all.parent().unwrap()).unwrap();
+    fs::write(&of_all, "a clip").unwrap();
+    assert_eq!(path("single_face.mp4"), of_all.to_str().unwrap());
+}
+
+/// As a package of a distribution or `ldconfig` makes it known.
+#[test]
+fn the_doctor_finds_a_runtime_that_the_loader_knows() {
+    let mut candidates = locate::runtime(None).into_iter();
+    let Some(library) = candidates.find(|path| path.is_file()) else {
+        eprintln!("SKIPPED: no ONNX Runtime. Run `facetrack-setup fetch`");
+        return;
+    };
+    let sandbox = Sandbox::offline();
+    let doctor = || {
+        let mut command = sandbox.command(&["doctor"]);
+        command.env("LD_LIBRARY_PATH", sandbox.path("lib"));
+        command.env("XDG_DATA_DIRS", sandbox.path("share"));
+        said(&command.output().unwrap())
+    };
+    let text = doctor();
+    for part in [
+        "✗ ONNX Runtime could not be loaded (tried libonnxruntime.so.1, libonnxruntime.so)",
+        "→ facetrack-setup fetch\n",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+    fs::create_dir(sandbox.path("lib")).unwrap();
+    let known = sandbox.path("lib/libonnxruntime.so.1");
+    std::os::unix::fs::symlink(library, known).unwrap();
+    let text = doctor();
+    let found = "✓ libonnxruntime.so.1 of the system's loader, in /";
+    assert!(text.contains(found), "{found:?} not in\n{text}");
+}
+
+#[test]
+fn the_portrait_is_not_for_users() {
+    let sandbox = Sandbox::offline();
+    let text = said(&sandbox.command(&["fetch"]).output().unwrap());
+    assert!(text.contains("scrfd_500m_bnkps.onnx"), "{text}");
+    assert!(!text.contains("astronaut.png"), "{text}");
 }

@@ -19,8 +19,8 @@ pub const RUNTIME_VARIABLE: &str = "FACETRACK_ONNXRUNTIME";
 /// The variable that other users of ONNX Runtime read for the same.
 const SHARED_RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Where a package of the distribution would put the models.
-const SYSTEM_MODELS_DIR: &str = "/usr/share/facetrack/models";
+/// Folders of data for all users if `$XDG_DATA_DIRS` is not set, as the XDG base directory specification has them.
+const SYSTEM_DATA_DIRS: &str = "/usr/local/share:/usr/share";
 
 /// Names under which the dynamic loader may know ONNX Runtime.
 const LOADER_NAMES: [&str; 2] = ["libonnxruntime.so.1", "libonnxruntime.so"];
@@ -31,11 +31,16 @@ pub fn data_dir() -> Option<PathBuf> {
     Surroundings::current().data_dir()
 }
 
+/// The project's folders for all users: `facetrack` in each of `$XDG_DATA_DIRS`. They are laid out as the user's.
+pub fn system_data_dirs() -> Vec<PathBuf> {
+    Surroundings::current().system_data_dirs().collect()
+}
+
 /// The model `file`.
 ///
 /// `explicit` is the path of the file (or of a folder that stands for it) and ends the search. Otherwise it is looked
-/// for in `models_dir`, `$FACETRACK_MODELS_DIR`, the user's data folder and the system's; in each flat, then in the
-/// folder of its `family`.
+/// for in `models_dir`, `$FACETRACK_MODELS_DIR`, the user's data folder and the system's ([`system_data_dirs`]); in each
+/// flat, then in the folder of its `family`.
 ///
 /// # Errors
 /// [`ModelError::Missing`], with the folders looked in.
@@ -73,7 +78,8 @@ pub fn pack(explicit: Option<&Path>, models_dir: Option<&Path>) -> Result<PathBu
     Surroundings::current().pack(explicit, models_dir)
 }
 
-/// Paths under which ONNX Runtime may be, best first. A path from the property or an environment variable is the only
+/// Paths under which ONNX Runtime may be, best first: in the user's data folder, in the system's, and names that the dynamic
+/// loader may know. A path from the property or an environment variable is the only
 /// one, so that a typing error does not go unnoticed.
 pub fn runtime(explicit: Option<&Path>) -> Vec<PathBuf> {
     Surroundings::current().runtime(explicit)
@@ -86,6 +92,7 @@ struct Surroundings {
     runtime: Option<PathBuf>,
     shared_runtime: Option<PathBuf>,
     data_home: Option<PathBuf>,
+    data_dirs: Vec<PathBuf>,
     home: Option<PathBuf>,
     insightface_home: Option<PathBuf>,
 }
@@ -97,6 +104,10 @@ impl Surroundings {
             runtime: path_variable(RUNTIME_VARIABLE),
             shared_runtime: path_variable(SHARED_RUNTIME_VARIABLE),
             data_home: path_variable("XDG_DATA_HOME"),
+            data_dirs: env::split_paths(
+                &path_variable("XDG_DATA_DIRS").unwrap_or(SYSTEM_DATA_DIRS.into()),
+            )
+            .collect(),
             home: path_variable("HOME"),
             insightface_home: path_variable(INSIGHTFACE_HOME_VARIABLE),
         }
@@ -108,6 +119,17 @@ impl Surroundings {
         let data_home =
             data_home.or_else(|| self.home.as_ref().map(|home| home.join(".local/share")));
         data_home.map(|path| path.join("facetrack"))
+    }
+
+    /// Relative paths are ignored here too.
+    fn system_data_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let absolute = self.data_dirs.iter().filter(|path| path.is_absolute());
+        absolute.map(|path| path.join("facetrack"))
+    }
+
+    /// The user's folder, then the system's.
+    fn all_data_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        self.data_dir().into_iter().chain(self.system_data_dirs())
     }
 
     fn model(
@@ -129,15 +151,12 @@ impl Surroundings {
         family: &str,
         models_dir: Option<&Path>,
     ) -> Result<PathBuf, ModelError> {
-        let folders: Vec<PathBuf> = [
-            models_dir.map(Path::to_path_buf),
-            self.models_dir.clone(),
-            self.data_dir().map(|path| path.join("models")),
-            Some(SYSTEM_MODELS_DIR.into()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let chosen = [models_dir.map(Path::to_path_buf), self.models_dir.clone()];
+        let folders: Vec<PathBuf> = chosen
+            .into_iter()
+            .flatten()
+            .chain(self.all_data_dirs().map(|path| path.join("models")))
+            .collect();
         let places = |file| {
             folders
                 .iter()
@@ -162,10 +181,10 @@ impl Surroundings {
         if let Some(path) = chosen {
             return vec![path];
         }
-        let fetched = self.data_dir().map(|path| path.join("runtime"));
-        let mut candidates = fetched.map_or_else(Vec::new, |folder| libraries_in(&folder));
-        candidates.extend(LOADER_NAMES.map(PathBuf::from));
-        candidates
+        let fetched = self
+            .all_data_dirs()
+            .flat_map(|path| libraries_in(&path.join("runtime")));
+        fetched.chain(LOADER_NAMES.map(PathBuf::from)).collect()
     }
 }
 
@@ -230,6 +249,7 @@ mod tests {
         let around = Surroundings {
             models_dir: Some(at("variable")),
             data_home: Some(at("data")),
+            data_dirs: vec![at("local"), at("share")],
             ..Default::default()
         };
         let find = || around.model("a.task", "family", None, Some(&property)).ok();
@@ -237,6 +257,8 @@ mod tests {
         assert_eq!(find(), None);
         // Each file put in place takes precedence over those before it.
         for place in [
+            "share/facetrack/models/a.task",
+            "local/facetrack/models/family/a.task",
             "data/facetrack/models/family/a.task",
             "data/facetrack/models/a.task",
             "variable/family/a.task",
@@ -270,6 +292,7 @@ mod tests {
     fn a_missing_model_names_every_folder_and_the_remedy() {
         let around = Surroundings {
             models_dir: Some("/nowhere/variable".into()),
+            data_dirs: vec!["/nowhere/share".into(), "relative".into()],
             home: Some("/nowhere/home".into()),
             ..Default::default()
         };
@@ -284,8 +307,8 @@ mod tests {
             .to_string();
         for part in [
             "a.task",
-            "/nowhere/property, /nowhere/variable, /nowhere/home/.local/share/facetrack/models, /usr/share",
-            "make setup",
+            "/nowhere/property, /nowhere/variable, /nowhere/home/.local/share/facetrack/models, /nowhere/share/facetrack/models)",
+            "`facetrack-setup fetch`",
         ] {
             assert!(error.contains(part), "{part} is not in: {error}");
         }
@@ -301,7 +324,11 @@ mod tests {
         ] {
             let error = around.best_model(files, "family", None).unwrap_err();
             let error = error.to_string();
-            assert_eq!(error.contains("Run `make setup`"), is_fetched, "{error}");
+            assert_eq!(
+                error.contains("Run `facetrack-setup fetch`"),
+                is_fetched,
+                "{error}"
+            );
             assert_eq!(error.contains("models/README.md"), !is_fetched, "{error}");
         }
     }
@@ -352,20 +379,23 @@ mod tests {
     }
 
     #[test]
-    fn a_fetched_runtime_comes_before_the_loaders() {
+    fn a_users_runtime_comes_before_the_systems_and_the_loaders() {
         let root = tempfile::tempdir().unwrap();
-        let runtime = root.path().join("facetrack/runtime");
+        let runtime = root.path().join("home/facetrack/runtime");
         let old = touch(runtime.join("libonnxruntime.so.1.23.0"));
         let new = touch(runtime.join("libonnxruntime.so.1.31.1"));
         touch(runtime.join("LICENSE"));
+        let shared = root.path().join("share");
+        let system = touch(shared.join("facetrack/runtime/libonnxruntime.so.1.32.0"));
         let around = Surroundings {
-            data_home: Some(root.path().into()),
+            data_home: Some(root.path().join("home")),
+            data_dirs: vec![root.path().join("none"), shared],
             ..Default::default()
         };
         let loaders = LOADER_NAMES.map(PathBuf::from);
         assert_eq!(
             around.runtime(None),
-            [vec![new, old], loaders.to_vec()].concat()
+            [vec![new, old, system], loaders.to_vec()].concat()
         );
     }
 }

@@ -9,6 +9,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+/// The command that fetches every file that does not have to be asked for.
+pub const FETCH: &str = "facetrack-setup fetch";
+
 /// Every file that the project can fetch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -195,8 +198,8 @@ impl KnownFile {
     /// The command that fetches it.
     pub fn command(&self) -> String {
         match self.on_request {
-            true => format!("facetrack-setup fetch {}", self.family),
-            false => "make setup".to_owned(),
+            true => format!("{FETCH} {}", self.family),
+            false => FETCH.to_owned(),
         }
     }
 
@@ -270,7 +273,8 @@ mod tests {
     fn insightfaces_networks_are_a_pack_that_has_to_be_asked_for() {
         for file in &manifest().files {
             let is_insightface = file.family == "insightface";
-            assert_eq!(file.on_request, is_insightface, "{}", file.name);
+            let on_request = is_insightface || file.family == "pictures";
+            assert_eq!(file.on_request, on_request, "{}", file.name);
             assert_eq!(file.is_pack, is_insightface, "{}", file.name);
         }
         let place = |name| known(name).unwrap().place();
@@ -284,7 +288,7 @@ mod tests {
             command("genderage.onnx"),
             "facetrack-setup fetch insightface"
         );
-        assert_eq!(command("ibug_to_sfm.txt"), "make setup");
+        assert_eq!(command("ibug_to_sfm.txt"), FETCH);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
 
-use crate::face::manifest::{KnownFile, known, manifest};
+use crate::face::manifest::{FETCH, KnownFile, known, manifest};
 
 /// A network that is ready to run. All tensors are `f32`; those that a file has in half precision are converted.
 pub trait Model: Send {
@@ -69,7 +69,7 @@ pub const PROPERTY: &str = "model";
 pub enum ModelError {
     /// ONNX Runtime is not where it was looked for.
     #[error(
-        "ONNX Runtime could not be loaded ({tried}): {reason}. Run `make setup`, or set `onnxruntime` to the path of libonnxruntime.so"
+        "ONNX Runtime could not be loaded ({tried}): {reason}. Run `{FETCH}`, or set `onnxruntime` to the path of libonnxruntime.so"
     )]
     Runtime {
         /// Paths tried.
@@ -188,7 +188,7 @@ const GET_A_PACK: &str = "Run `facetrack-setup fetch insightface` to fetch small
 /// What fetches the file that a path names.
 fn command(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    known(&name).map_or_else(|| "make setup".to_owned(), KnownFile::command)
+    known(&name).map_or_else(|| FETCH.to_owned(), KnownFile::command)
 }
 
 /// How to come by a missing model. One that was looked for by its name alone may be none of those that are fetched.
@@ -197,7 +197,7 @@ fn remedy(path: &Path) -> String {
     let mut fetched = manifest().files.iter().map(|file| &file.name);
     let is_searched = path.parent() == Some(Path::new(""));
     match is_searched && !fetched.any(|name| names.contains(name)) {
-        true => "`make setup` does not fetch it: get it as models/README.md says".to_owned(),
+        true => format!("`{FETCH}` does not fetch it: get it as models/README.md says"),
         false => format!("Run `{}` to fetch it", command(path)),
     }
 }

@@ -12,6 +12,12 @@ pub fn script(text: &str) -> Tool {
     Tool::new(PYTHON).arg("-c").arg(text)
 }
 
+/// A program of the repository, which takes arguments.
+pub fn program(path: &str) -> Tool {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    Tool::new(PYTHON).arg(&root.join(path).to_string_lossy())
+}
+
 /// Whether there are bindings of a library, which are in `package`; says so otherwise.
 #[track_caller]
 pub fn has_bindings(library: &str, package: &str) -> bool {

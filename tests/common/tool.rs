@@ -208,7 +208,7 @@ impl From<Output> for Finished {
 }
 
 /// The shared library that Cargo built beside this test.
-fn plugin() -> PathBuf {
+pub fn plugin() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     test.with_file_name("libgstfacetrack.so")
 }

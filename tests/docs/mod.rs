@@ -4,6 +4,7 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use gstfacetrack::face::locate;
@@ -203,6 +204,28 @@ pub fn crate_example(name: &str) -> Tool {
         .args(RUN_EXAMPLE)
         .arg(name)
         .arg("--")
+}
+
+/// The portrait that the README's pictures are drawn from, where it has been fetched; says what is missing otherwise.
+pub fn portrait() -> Option<PathBuf> {
+    let path = locate::data_dir()?.join("samples/astronaut.png");
+    if !path.is_file() {
+        eprintln!(
+            "SKIPPED: {} is missing. Run `facetrack-setup fetch pictures`",
+            path.display()
+        );
+        return None;
+    }
+    Some(path)
+}
+
+/// Whether ffmpeg is there; says so otherwise.
+pub fn has_ffmpeg() -> bool {
+    let there = Command::new("ffmpeg").arg("-version").output().is_ok();
+    if !there {
+        skip_for_want_of("ffmpeg", "ffmpeg");
+    }
+    there
 }
 
 /// Whether curves can be drawn here; says so otherwise.

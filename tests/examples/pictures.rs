@@ -92,14 +92,15 @@ fn the_readme_shows_all_pictures_and_they_are_small() {
 #[test]
 fn pictures_are_what_is_drawn_today() {
     let files = Files::find().filter(|files| files.have("openseeface") && has_matplotlib());
-    let Some(files) = files else {
+    let (Some(files), Some(portrait)) = (files, docs::portrait().filter(|_| docs::has_ffmpeg()))
+    else {
         return;
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let script = docs::file("scripts/pictures.sh");
     let tool = Tool::new("sh")
         .arg(&script.to_string_lossy())
-        .arg(&files.clip.to_string_lossy())
+        .arg(&portrait.to_string_lossy())
         .arg(&folder.path().to_string_lossy());
     let Finished { success, text } = files.given_to(tool).run();
     assert!(success, "{text}");

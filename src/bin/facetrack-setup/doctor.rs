@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack-setup doctor`: what is installed, what is missing, and the command that mends it.
+//! `facetrack-setup doctor`: what is installed, what is missing, and the command that installs it.
 
 mod files;
 mod finding;
@@ -13,9 +13,15 @@ use std::process::ExitCode;
 use finding::Section;
 use gstfacetrack::face::engine::EngineKind;
 
+use crate::output;
+use crate::store::StoreError;
+
 /// Prints every check; success when the engine `mediapipe` can run.
-pub fn run() -> ExitCode {
-    println!("facetrack {}", env!("CARGO_PKG_VERSION"));
+///
+/// # Errors
+/// When nothing can be printed.
+pub fn run() -> Result<ExitCode, StoreError> {
+    output::print_line(concat!("facetrack ", env!("CARGO_PKG_VERSION")))?;
     for check in [
         gstreamer::framework,
         gstreamer::plugin,
@@ -25,17 +31,16 @@ pub fn run() -> ExitCode {
         gpu::checks,
         machine::environment,
     ] {
-        print!("{}", check());
+        output::print(check())?;
     }
     let engines = selftest::engines();
     let runs = engines
         .iter()
         .any(|(kind, finding)| *kind == EngineKind::MediaPipe && !finding.is_bad());
     let findings = engines.into_iter().map(|(_, finding)| finding).collect();
-    print!("{}", Section::new("Self-test, one frame", findings));
-    if runs {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    output::print(Section::new("Self-test, one frame", findings))?;
+    Ok(match runs {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }

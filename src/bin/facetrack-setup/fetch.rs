@@ -2,15 +2,15 @@
 //! `facetrack-setup fetch`: brings the files of the manifest to this machine.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 use std::{fmt, fs};
 
 use gstfacetrack::face::locate;
-use gstfacetrack::face::manifest::{self, KnownFile, Manifest, Source};
+use gstfacetrack::face::manifest::{self, FileKind, KnownFile, Manifest, Source};
 use thiserror::Error;
 
 use crate::store::{self, State, Store, StoreError};
-use crate::{packs, places, size, source, terms};
+use crate::{output, packs, places, size, source, terms};
 
 /// Why a file is not in place.
 #[derive(Debug, Error)]
@@ -43,16 +43,19 @@ pub enum FetchError {
 }
 
 /// Fetches the files called `names`, which may be names of families, or all that this machine's processor can use and
-/// that do not have to be asked for.
+/// that do not have to be asked for, into the folder `to`, or else into the user's.
 ///
 /// # Errors
 /// When one of them can't be had; the others are fetched all the same. Those that no package has may be missing, unless
 /// they were asked for.
-pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
+pub fn run(manifest: &Manifest, names: &[&String], to: Option<&Path>) -> Result<(), FetchError> {
     let mut files = chosen(manifest, names)?;
-    let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
+    let root = match to {
+        Some(folder) => absolute(folder).map_err(StoreError::at(folder))?,
+        None => locate::data_dir().ok_or(FetchError::NoPlace)?,
+    };
     let store = Store::open(&root)?;
-    println!("Files under {}:", root.display());
+    output::print_line(format_args!("Files under {}:", root.display()))?;
     let aside = packs::set_aside(&store, manifest, &mut files)?;
     let mut missing = Vec::new();
     for (index, file) in files.iter().enumerate() {
@@ -66,16 +69,21 @@ pub fn run(manifest: &Manifest, names: &[&String]) -> Result<(), FetchError> {
         .copied()
         .filter(|file| !missing.iter().any(|missing| missing.name == file.name));
     if let Some(terms) = terms::not_for_commerce(there) {
-        println!("{terms}");
+        output::print_line(terms)?;
     }
-    if let Some(unasked) = unasked(&store, manifest, &files) {
-        println!("{unasked}");
+    if names.is_empty()
+        && let Some(unasked) = unasked(&store, manifest, &files)
+    {
+        output::print_line(unasked)?;
     }
     let (needed, spared): (Vec<_>, Vec<_>) = missing
         .into_iter()
         .partition(|file| is_needed(manifest, file, names));
     if !spared.is_empty() {
-        println!("{}", without(&spared));
+        output::print_line(without(&spared))?;
+    }
+    if let Some(variables) = variables(&root, manifest) {
+        output::print_line(variables)?;
     }
     match needed.len() {
         0 => Ok(()),
@@ -93,10 +101,11 @@ fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[&String]) -> bool {
         || (is_asked_for(&file.family) && is_kept_by_maker())
 }
 
-/// What was left out, since it has to be asked for; `None` where nothing was, or all of it is there.
+/// Names the files that were left out because of their licence; `None` if there are none.
 fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<String> {
     let left_out = |file: &&KnownFile| {
         file.on_request
+            && file.non_commercial
             && !files.iter().any(|fetched| fetched.family == file.family)
             && !store.place(file).exists()
     };
@@ -113,6 +122,33 @@ fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<S
     })
 }
 
+/// Names the variables that let elements find the files under `root`; `None` if elements search it anyway.
+fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
+    let is_searched = locate::data_dir().into_iter().any(|folder| folder == root)
+        || locate::system_data_dirs()
+            .iter()
+            .any(|folder| folder == root);
+    if is_searched {
+        return None;
+    }
+    let models = root.join(FileKind::Model.folder());
+    let mut lines = vec![(locate::MODELS_DIR_VARIABLE, models)];
+    let runtime = manifest
+        .usable()
+        .find(|file| file.kind == FileKind::Runtime)
+        .map(|file| (locate::RUNTIME_VARIABLE, store::place(root, file)));
+    lines.extend(runtime);
+    let lines = lines
+        .iter()
+        .filter(|(_, path)| path.exists())
+        .map(|(variable, path)| format!("\n  {variable}={}", path.display()));
+    Some(format!(
+        "Elements do not search {}. Set:{}",
+        root.display(),
+        lines.collect::<String>()
+    ))
+}
+
 /// What it means that `files` are not there, which no package has.
 fn without(files: &[&KnownFile]) -> String {
     let lost: Vec<_> = files
@@ -125,12 +161,15 @@ fn without(files: &[&KnownFile]) -> String {
     )
 }
 
-/// Where the file `name` belongs, fetched or not.
+/// Where the file `name` is, in the user's folder or in one for all users; where it would be fetched to if it is in none.
 ///
 /// # Errors
 /// When the manifest does not have it.
 pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf, FetchError> {
     let file = known(manifest, name)?;
+    if let Some(path) = places::fetched(file) {
+        return Ok(path);
+    }
     let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
     Ok(store::place(&root, file))
 }
@@ -187,14 +226,21 @@ fn ensure(
 ) -> Result<bool, StoreError> {
     let path = store.place(file);
     if store::state(&path, file)? == State::Right {
-        println!("{step}: in place ({})", size::human(file.size));
+        output::print_line(format_args!(
+            "{step}: in place ({})",
+            size::human(file.size)
+        ))?;
         return Ok(true);
     }
-    println!("{step}: {}, {}", size::human(file.size), file.licence);
+    output::print_line(format_args!(
+        "{step}: {}, {}",
+        size::human(file.size),
+        file.licence
+    ))?;
     let fetched = bring(store, file, aside)?;
     match &fetched {
-        Ok(()) => println!("{step}: done, {}", path.display()),
-        Err(tried) => eprintln!("{}", unavailable(file, &path, tried)),
+        Ok(()) => output::print_line(format_args!("{step}: done, {}", path.display()))?,
+        Err(tried) => output::complain(unavailable(file, &path, tried)),
     }
     Ok(fetched.is_ok())
 }
@@ -207,7 +253,7 @@ fn bring(
 ) -> Result<Result<(), Vec<String>>, StoreError> {
     let mut tried = Vec::new();
     for origin in origins(file, aside) {
-        println!("    from {origin} …");
+        output::print_line(format_args!("    from {origin} …"))?;
         match attempt(store, file, &origin)? {
             Ok(()) => return Ok(Ok(())),
             Err(reason) => tried.push(format!("{origin}: {reason}")),

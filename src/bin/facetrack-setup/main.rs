@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Fetches what the plugin needs, says what is missing, and shows what came out: the tool behind `make setup`,
-//! `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
+//! Fetches what the plugin needs, says what is missing, and sums up records: the tool behind `make setup`, `make doctor`,
+//! `make env` and `make demo`. It needs no GStreamer to build.
 
 mod apt;
 mod doctor;
 mod env;
 mod fetch;
+mod output;
 mod packs;
 mod pip;
 mod places;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     match run(&command().get_matches()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("facetrack-setup: {error}");
+            output::complain(format_args!("facetrack-setup: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -52,6 +53,13 @@ fn command() -> Command {
                     Arg::new("manifest")
                         .long("manifest")
                         .help("Manifest to use instead of the built-in one")
+                        .value_parser(value_parser!(PathBuf)),
+                )
+                .arg(
+                    Arg::new("to")
+                        .long("to")
+                        .value_name("DIR")
+                        .help("Folder to fetch into instead of the user's, such as /usr/local/share/facetrack for all users")
                         .value_parser(value_parser!(PathBuf)),
                 ),
         )
@@ -98,19 +106,18 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Some(("fetch", arguments)) => {
             let names: Vec<&String> = arguments.get_many("file").unwrap_or_default().collect();
             let manifest = fetch::manifest(arguments.get_one("manifest"))?;
-            fetch::run(&manifest, &names)?;
+            let to = arguments.get_one("to").map(PathBuf::as_path);
+            fetch::run(&manifest, &names, to)?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(("doctor", _)) => Ok(doctor::run()),
+        Some(("doctor", _)) => Ok(doctor::run()?),
         Some(("env", _)) => {
-            print!("{}", env::exports());
+            output::print(env::exports())?;
             Ok(ExitCode::SUCCESS)
         }
         Some(("path", arguments)) => {
-            println!(
-                "{}",
-                fetch::path(manifest::manifest(), text(arguments, "file"))?.display()
-            );
+            let path = fetch::path(manifest::manifest(), text(arguments, "file"))?;
+            output::print_line(path.display())?;
             Ok(ExitCode::SUCCESS)
         }
         Some(("report", arguments)) => {
@@ -118,10 +125,11 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Box<dyn std::error::Error>> {
             let elapsed = arguments
                 .get_one("seconds")
                 .and_then(|&seconds| Duration::try_from_secs_f64(seconds).ok());
-            print!(
-                "{}",
-                report::of_file(track, text(arguments, "blendshape"), elapsed)?
-            );
+            output::print(report::of_file(
+                track,
+                text(arguments, "blendshape"),
+                elapsed,
+            )?)?;
             Ok(ExitCode::SUCCESS)
         }
         _ => unreachable!("clap requires one of the subcommands above"),

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gstfacetrack::face::manifest::{KnownFile, Manifest};
 
+use crate::output;
 use crate::store::{self, State, Store, StoreError};
 
 /// Renames the folders of packs of which one of `files` is damaged, and adds to `files` everything else that was in them.
@@ -34,11 +35,11 @@ pub fn set_aside<'a>(
         };
         let aside = folder.with_file_name(corrupt(&file.family));
         fs::rename(folder, &aside).map_err(StoreError::at(folder))?;
-        println!(
+        output::print_line(format_args!(
             "{} is damaged: its folder is now {}",
             path.display(),
             aside.display()
-        );
+        ))?;
         folders.push(aside);
         for lost in content {
             if !files.iter().any(|file| file.name == lost.name) {

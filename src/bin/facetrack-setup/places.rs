@@ -5,7 +5,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::KnownFile;
+
+use crate::store;
 
 /// A folder from the environment; `None` when unset or empty.
 pub fn folder(variable: &str) -> Option<PathBuf> {
@@ -22,6 +25,15 @@ pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
     ]
     .into_iter()
     .find(|path| path.is_file())
+}
+
+/// `file` where it was fetched to: in the user's folder or in one for all users.
+pub fn fetched(file: &KnownFile) -> Option<PathBuf> {
+    let folders = locate::data_dir().into_iter();
+    folders
+        .chain(locate::system_data_dirs())
+        .map(|root| store::place(&root, file))
+        .find(|path| path.is_file())
 }
 
 /// The file in a folder that a download went to; `None` when nothing came.

@@ -18,7 +18,8 @@ pub fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a program whose progress the user sees as it comes.
+/// Runs a program whose progress the user sees as it comes. It all goes to standard error: a closed standard output would
+/// make the program fail.
 ///
 /// # Errors
 /// As [`output`].
@@ -26,6 +27,7 @@ pub fn watch(command: &mut Command) -> Result<(), String> {
     let name = name(command);
     let mut child = command
         .stdin(Stdio::null())
+        .stdout(io::stderr())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| not_started(&name, &error))?;

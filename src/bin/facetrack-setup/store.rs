@@ -10,6 +10,8 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use thiserror::Error;
 
+use crate::output;
+
 /// Downloads happen in folders of this name, beside their destination: a rename within a file system is atomic.
 const SCRATCH_PREFIX: &str = ".fetch-";
 
@@ -55,7 +57,7 @@ impl Store {
         fs::create_dir_all(root).map_err(StoreError::at(root))?;
         let path = root.join(".lock");
         let lock = File::create(&path).map_err(StoreError::at(&path))?;
-        wait_for(&lock).map_err(StoreError::at(&path))?;
+        wait_for(&lock, &path)?;
         remove_leftovers(root).map_err(StoreError::at(root))?;
         Ok(Self {
             root: root.to_owned(),
@@ -132,13 +134,13 @@ fn sha256(path: &Path) -> io::Result<String> {
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn wait_for(lock: &File) -> io::Result<()> {
+fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
     match lock.try_lock() {
         Ok(()) => Ok(()),
-        Err(TryLockError::Error(error)) => Err(error),
+        Err(TryLockError::Error(error)) => Err(StoreError::at(path)(error)),
         Err(TryLockError::WouldBlock) => {
-            println!("Waiting for another fetch to end …");
-            lock.lock()
+            output::print_line("Waiting for another fetch to end …")?;
+            lock.lock().map_err(StoreError::at(path))
         }
     }
 }

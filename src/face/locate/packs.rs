@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf, is_separator};
 
-use super::{SYSTEM_MODELS_DIR, Surroundings, listed};
+use super::{Surroundings, listed};
 use crate::face::model::ModelError;
 
 /// The variable with the folder in which InsightFace itself keeps its own, `models/` among them.
@@ -57,10 +57,10 @@ impl Surroundings {
             self.models_dir.clone(),
             self.data_dir().map(in_models),
             own_home.map(in_models),
-            Some(SYSTEM_MODELS_DIR.into()),
         ]
         .into_iter()
         .flatten()
+        .chain(self.system_data_dirs().map(in_models))
         .collect()
     }
 }
@@ -148,7 +148,10 @@ mod tests {
     #[test]
     fn a_path_to_a_pack_ends_the_search() {
         let root = tempfile::tempdir().unwrap();
-        let around = Surroundings::default();
+        let around = Surroundings {
+            data_dirs: vec!["/nowhere/share".into()],
+            ..Default::default()
+        };
         let folder = root.path().join("own");
         let find = |path: &Path| around.pack(Some(path), None);
         let error = find(&folder).unwrap_err().to_string();
@@ -173,7 +176,7 @@ mod tests {
         }
         let error = find(Path::new("buffalo_l")).unwrap_err().to_string();
         assert!(
-            error.contains("buffalo_l") && error.contains("/usr/share"),
+            error.contains("buffalo_l") && error.contains("/nowhere/share/facetrack/models"),
             "{error}"
         );
     }
@@ -199,7 +202,7 @@ mod tests {
             ] {
                 assert!(error.contains(part), "{part} is not in: {error}");
             }
-            assert!(!error.contains("make setup"), "{error}");
+            assert!(!error.contains("`facetrack-setup fetch`"), "{error}");
         }
     }
 }

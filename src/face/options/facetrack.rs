@@ -411,7 +411,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "models-dir",
         None,
-        "Folder to look for models in; unset = FACETRACK_MODELS_DIR, the user's data folder, /usr/share/facetrack/models; for insightface's packs also INSIGHTFACE_HOME/models and ~/.insightface/models",
+        "Folder to look for models in; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; for insightface's packs also INSIGHTFACE_HOME/models and ~/.insightface/models",
     )
     .env(&[
         env_of("openseeface", "STEP5_OPENSEEFACE_MODELS_DIR"),
@@ -421,7 +421,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     OptionSpec::text(
         "onnxruntime",
         None,
-        "Path of libonnxruntime.so; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, the user's data folder, the loader's path",
+        "Path of libonnxruntime.so; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader",
     )
     .engines(NETWORKS),
     OptionSpec::text(

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! ONNX Runtime and the models.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::{self, FileKind, KnownFile};
+use gstfacetrack::face::model::onnx::OnnxRuntime;
 
 use super::finding::{Finding, Section};
 use crate::store::{self, State};
@@ -12,27 +13,38 @@ use crate::{size, terms};
 
 /// The library that an element would load.
 pub fn runtime() -> Section {
-    let library = locate::runtime(None)
-        .into_iter()
-        .find(|candidate| candidate.is_file());
-    let Some(library) = library else {
-        let text =
-            "not found as a file; an element would ask the system's loader for libonnxruntime.so";
-        return Section::new("ONNX Runtime", vec![Finding::bad(text, "make setup")]);
+    Section::new("ONNX Runtime", vec![library()])
+}
+
+fn library() -> Finding {
+    let candidates = locate::runtime(None);
+    let Some(library) = candidates.iter().find(|candidate| candidate.is_file()) else {
+        return loaded(&candidates);
     };
     let name = library
         .file_name()
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let found = match manifest::known(&name) {
-        Some(file) => checked(&library, file),
+    match manifest::known(&name) {
+        Some(file) => checked(library, file),
         None => Finding::good(format!(
             "{} (another build than the tested one)",
             library.display()
         )),
-    };
-    Section::new("ONNX Runtime", vec![found])
+    }
+}
+
+/// The library that the dynamic loader finds, by its name.
+fn loaded(candidates: &[PathBuf]) -> Finding {
+    match OnnxRuntime::load(candidates) {
+        Ok(runtime) => Finding::good(format!(
+            "{} of the system's loader, in {} (another build than the tested one)",
+            runtime.path().display(),
+            runtime.folder().unwrap_or_default().display()
+        )),
+        Err(error) => Finding::bad(error.to_string(), manifest::FETCH),
+    }
 }
 
 /// Every model of the manifest, and whose licence not everybody can follow.
@@ -93,6 +105,6 @@ fn checked(path: &Path, file: &KnownFile) -> Finding {
 fn fetch(file: &KnownFile) -> String {
     match file.on_request {
         true => file.command(),
-        false => format!("facetrack-setup fetch {}", file.name),
+        false => format!("{} {}", manifest::FETCH, file.name),
     }
 }

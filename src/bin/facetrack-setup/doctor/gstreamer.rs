@@ -59,7 +59,10 @@ pub fn plugin() -> Section {
             "not found in this shell by gst-launch-1.0",
             "eval \"$(make -s env)\"",
         ),
-        (Err(_), None) => Finding::bad("not built", "make build"),
+        (Err(_), None) => Finding::bad(
+            "not found by gst-launch-1.0, and not built",
+            format!("make build, or {PLUGIN_PATH}=<the folder of libgstfacetrack.so>"),
+        ),
     });
     Section::new("Plugin", findings)
 }

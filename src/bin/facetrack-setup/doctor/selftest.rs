@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use gstfacetrack::face::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
 use gstfacetrack::face::image::ImageView;
-use gstfacetrack::face::locate;
 use gstfacetrack::face::manifest::{self, FileKind, KnownFile};
 use gstfacetrack::face::model::ModelError;
 
 use super::finding::Finding;
-use crate::{program, store};
+use crate::{places, program};
 
 /// Size of the frame, px: that of the sample clip.
 const WIDTH: usize = 640;
@@ -66,7 +65,7 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
     // The scripted engine sees what it is told to.
     if kind != EngineKind::Scripted && faces != picture.faces {
         let told = format!("{told} instead of {}", picture.faces);
-        return Finding::bad(told, "facetrack-setup fetch");
+        return Finding::bad(told, manifest::FETCH);
     }
     Finding::good(told)
 }
@@ -74,7 +73,7 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
 fn remedy(kind: EngineKind) -> String {
     let mut models = manifest::manifest().family(kind.name());
     let first = models.next();
-    first.map_or_else(|| "make setup".to_owned(), KnownFile::command)
+    first.map_or_else(|| manifest::FETCH.to_owned(), KnownFile::command)
 }
 
 fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
@@ -98,7 +97,7 @@ fn sample() -> Option<Picture> {
     let file = manifest::manifest()
         .usable()
         .find(|file| file.kind == FileKind::Sample)?;
-    let clip = store::place(&locate::data_dir()?, file);
+    let clip = places::fetched(file)?;
     let folder = tempfile::tempdir().ok()?;
     let raw = folder.path().join("frame.rgb");
     let mut decode = Command::new("gst-launch-1.0");
