@@ -38,11 +38,20 @@ impl Turn {
         let element = source.parent_element();
         let method = element.and_then(|element| direction(&element));
         method.is_some_and(|it| it == VideoOrientationMethod::Auto || it == self.method)
-            || source
-                .iterate_internal_links()
-                .into_iter()
-                .flatten()
-                .any(|pad| self.is_done_before(&pad))
+            || sinks_before(&source)
+                .iter()
+                .any(|pad| self.is_done_before(pad))
+    }
+}
+
+/// The sink pads whose frames come out of a source pad, in the element or through the wall of the bin.
+fn sinks_before(source: &gst::Pad) -> Vec<gst::Pad> {
+    match source.downcast_ref::<gst::ProxyPad>() {
+        Some(proxy) => proxy.internal().into_iter().map(Cast::upcast).collect(),
+        None => {
+            let element = source.parent_element();
+            element.map(|it| it.sink_pads()).unwrap_or_default()
+        }
     }
 }
 
