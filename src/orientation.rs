@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How frames have to be turned to be upright, by the tag `image-orientation`.
+//! The tag `image-orientation`, and whether an element has applied it.
 
 use gst::prelude::*;
 use gst::tags::ImageOrientation;
@@ -8,7 +8,7 @@ use gst_video::VideoOrientationMethod;
 /// The property of elements that turn frames.
 const DIRECTION: &str = "video-direction";
 
-/// What a tag asks for.
+/// The turn or mirroring that a tag asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// The tag's value.
@@ -24,8 +24,8 @@ impl Turn {
         })
     }
 
-    /// Whether frames at a sink pad are still to be turned. The tag does not say so: videoflip of GStreamer 1.22 turns frames
-    /// and leaves the tag as it was.
+    /// Whether frames at a sink pad are still to be turned. The tag alone does not show it: videoflip of GStreamer 1.22 turns
+    /// frames and leaves the tag as it was.
     pub fn is_due_at(&self, pad: &gst::Pad) -> bool {
         self.method != VideoOrientationMethod::Identity && !self.is_done_before(pad)
     }

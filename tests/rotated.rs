@@ -15,7 +15,7 @@ use gstfacetrack::face::engine::{EngineConfig, EngineKind};
 use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
 
-/// What the documentation puts before `facetrack`.
+/// The elements that the documentation has before `facetrack`.
 const UPRIGHT_LINE: &str = "videoconvert ! videoflip video-direction=auto";
 
 /// Frames of the reference clip that are tracked. A decoder that is told to end yields some more.

@@ -13,7 +13,8 @@ use crate::pipelines::{Event, element};
 use crate::source::Source;
 use crate::stage::{Stage, Until};
 
-/// What follows the source. It is turned upright as its tag says; the mirror comes before the text, which it would mirror.
+/// Elements behind the source. The video is turned upright as its tag says. The mirror comes before the text, which stays
+/// readable.
 const TRACKING: &str = "videoconvert ! videoflip video-direction=auto ! queue ! videoflip name=mirror ! \
                         facetrack name=track ! appsink name=newest max-buffers=1 drop=true";
 

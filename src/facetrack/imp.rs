@@ -63,6 +63,15 @@
  * #GstFaceTrack:device-reason tell where it runs and why. A GPU that fails while it is used is left in the same way, and no
  * frame is lost.
  *
+ * Engines look for upright faces. Phones store video as the sensor yields it, with the tag `image-orientation`: put
+ * `videoconvert ! videoflip video-direction=auto` before facetrack, which turns such video upright and passes other video
+ * through without a copy. A stream with an orientation that has not been applied is a warning. The videoconvert is for raw
+ * formats that videoflip does not accept. Up to GStreamer 1.22, decodebin does not read the EXIF orientation of JPEG
+ * pictures; put jpegparse before it.
+ *
+ * Properties that are set and have no effect with the engine are a warning, and so is `device=cuda` with an engine that uses
+ * no GPU.
+ *
  * A discontinuity, a flush, another segment, other caps and the action signal #GstFaceTrack::reset make it forget the frames
  * before. Buffers with the flag GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
  *

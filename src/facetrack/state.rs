@@ -147,7 +147,7 @@ impl State {
         self.orientation.follow(tags)
     }
 
-    /// The tags are those of another stream.
+    /// Another stream begins, with tags of its own.
     pub fn forget_tags(&mut self) {
         self.orientation = Orientation::default();
     }

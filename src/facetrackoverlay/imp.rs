@@ -12,7 +12,10 @@
  * that carry nothing of facetrack's, and buffers with the flag GST_BUFFER_FLAG_GAP, pass untouched and uncopied. Frames may
  * have been scaled, converted, encoded or decoded since their analysis: faces are drawn where they are now, with
  * #GstFaceTrackOverlay:add-borders as scaling had it. Where an element cut or turned the picture nothing is drawn, and a
- * warning says so once.
+ * warning says so once. A stream that begins with 60 frames without metadata, or ends before, is a warning too: facetrack is
+ * missing, or comes after this element.
+ *
+ * Text lies inside the frame at every size from 160×90 pixels. Lines and text are sized by the frame's shorter side.
  *
  * The box of a face that was not measured in its frame, but repeated from an earlier one, is dashed, and everything of that
  * face is dimmed. Every property may change while frames flow.

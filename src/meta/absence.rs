@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Streams without metadata, which elements that read it would pass in silence.
+//! Streams without metadata. Elements that read metadata warn of them.
 
 use gst::prelude::*;
 
-/// Frames without metadata at a stream's start after which nobody expects any.
+/// Frames without metadata at a stream's start after which an element posts a warning.
 const PATIENCE: u64 = 60;
 
 /// The query whether an element that attaches metadata follows.
@@ -17,7 +17,7 @@ pub(crate) struct Absence {
 }
 
 impl Absence {
-    /// Counts a frame. Returns whether it is the one with which the absence becomes remarkable.
+    /// Counts a frame. Returns true once, when too many frames had no metadata.
     pub fn count(&mut self, has_metadata: bool) -> bool {
         if self.is_settled {
             return false;
@@ -27,14 +27,14 @@ impl Absence {
         self.is_settled && !has_metadata
     }
 
-    /// The stream ends. Returns whether it was too short for its absence to become remarkable.
+    /// The stream ends. Returns whether it had frames, none of them with metadata, and [`Absence::count`] has not said so.
     pub fn end(&mut self) -> bool {
         !std::mem::replace(&mut self.is_settled, true) && self.frames > 0
     }
 }
 
-/// What to do about it. `source` is the pad behind which an element may follow that attaches metadata, too late. No lock is
-/// held: other elements are asked.
+/// The problem and its remedy. Elements behind the pad `source` are asked whether they attach metadata, which is too late;
+/// the caller must hold no lock.
 pub(crate) fn remedy(source: Option<&gst::Pad>) -> &'static str {
     let query = || gst::query::Custom::new(gst::Structure::new_empty(SOURCE_QUERY));
     match source.is_some_and(|pad| pad.peer_query(&mut query())) {

@@ -4,7 +4,8 @@
  *
  * Sends the faces that `facetrack engine=openseeface` found to programs that understand OpenSeeFace: VSeeFace, VTube Studio,
  * vpuppr and whatever else reads the UDP packets of its `facetracker.py`. Each face of each frame is one packet of 1785
- * bytes, also when there are many faces. A frame without a face sends nothing.
+ * bytes, also when there are many faces. A frame without a face sends nothing. A stream that begins with 60 frames without
+ * facetrack's metadata, or ends before, is a warning.
  *
  * The stream never waits for the network, and nobody needs to listen: packets that the system does not take are counted in
  * `packets-dropped`. A packet is larger than an Ethernet frame and travels in two fragments, as the original's.

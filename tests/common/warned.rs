@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a pipeline warns of.
+//! The warnings that a pipeline posts.
 
 use gst::prelude::*;
 

@@ -224,7 +224,7 @@ fn sound_and_odd_sizes_are_no_hindrance() {
     }
 }
 
-/// What a phone has recorded lying is written upright, and not turned once more.
+/// A video with an orientation tag is written upright and without that tag.
 #[test]
 fn a_rotated_video_becomes_an_upright_one() {
     init();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is drawn as text. All of it lies inside the frame, from 160×90 pixels on.
+//! Everything that is drawn as text. All of it lies inside frames of 160×90 pixels or more.
 
 use super::Pace;
 use super::brush::Brush;
@@ -55,7 +55,7 @@ pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look:
     brush.paint(look.color.contrast(), look.opacity(TEXT_OPACITY));
 }
 
-/// The strongest blendshapes of a face, beside its box, as many as the frame has room for.
+/// The strongest blendshapes of a face, next to its box, as many as the frame has room for.
 pub(super) fn blendshapes(
     brush: &mut Brush,
     face: &Observation,
@@ -109,8 +109,8 @@ fn strongest(face: &Observation, most: usize) -> Vec<(&str, f32)> {
     channels.into_iter().map(|(_, channel)| channel).collect()
 }
 
-/// A plate for rows of blendshapes to the right of a box, to its left or below it: the first of these places in which it
-/// covers nothing of the box, or as little as possible.
+/// A plate for rows of blendshapes to the right of a box, to its left or below it. The first of these places is taken in
+/// which the plate covers the least of the box.
 fn beside(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
     let gap = brush.text_height() / 2.0;
     let plate = |x, y| brush.plate(Point::new(x, y), ROW_LETTERS, lines);

@@ -533,7 +533,7 @@ fn text_lies_inside_frames_of_every_shape() {
     }
 }
 
-/// Text is as large as in a landscape frame of the same shorter side, and beside the face where there is room.
+/// Text is as large as in a landscape frame of the same shorter side, and next to the face where there is room.
 #[test]
 fn a_panel_covers_no_face_that_leaves_it_room() {
     for (size, face) in [
