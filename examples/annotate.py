@@ -30,7 +30,7 @@ except (ImportError, ValueError) as error:
 # 8 bits and 4:2:0 are what every player shows, and halves of odd sizes are none; `qual` keeps the quality at any size.
 VIDEO = """
     filesrc name=source ! decodebin name=media
-    media. ! videoconvert ! queue ! {faces} ! facetrackoverlay {overlay} ! queue
+    media. ! videoconvert ! videoflip video-direction=auto ! queue ! {faces} ! facetrackoverlay {overlay} ! queue
         ! videoconvertscale ! video/x-raw,format=I420,width=[2,16384,2],height=[2,16384,2]
         ! x264enc pass=qual quantizer=20 ! mp4mux name=mux ! filesink name=target"""
 

@@ -53,7 +53,7 @@ fn run(video: &str, folder: &str, elements: &str) -> Result<(), Box<dyn Error>> 
     gst::init()?;
     gstfacetrack::plugin_register_static()?;
     let pipeline = gst::parse::launch(&format!(
-        "filesrc name=source ! decodebin ! facetrack ! {elements} \
+        "filesrc name=source ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! {elements} \
          ! videoconvert ! video/x-raw,format=RGB ! appsink name=sink sync=false"
     ))?
     .downcast::<gst::Pipeline>()

@@ -64,7 +64,8 @@ fn fit_in(video: &str, frame: usize) -> Result<MorphableFit, Box<dyn Error>> {
     gst::init()?;
     gstfacetrack::plugin_register_static()?;
     let pipeline = gst::parse::launch(
-        "filesrc name=source ! decodebin ! facetrack engine=eos mesh=true ! appsink name=sink sync=false",
+        "filesrc name=source ! decodebin ! videoconvert ! videoflip video-direction=auto ! \
+         facetrack engine=eos mesh=true ! appsink name=sink sync=false",
     )?
     .downcast::<gst::Pipeline>()
     .map_err(|_| "not a pipeline")?;

@@ -132,7 +132,8 @@ main (int argc, char **argv)
     return 1;
   }
   GstElement *pipeline = gst_parse_launch (
-      "filesrc name=source ! decodebin ! facetrack ! appsink name=sink sync=false", &error);
+      "filesrc name=source ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! "
+      "appsink name=sink sync=false", &error);
   if (error != NULL) {
     g_printerr ("%s\n", error->message);
     g_clear_error (&error);

@@ -52,7 +52,8 @@ PATIENCE = 100 * Gst.MSECOND
 def main(video: str) -> int:
     Gst.init(None)
     pipeline = Gst.parse_launch(
-        "filesrc name=source ! decodebin ! facetrack ! appsink name=sink sync=false"
+        "filesrc name=source ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack"
+        " ! appsink name=sink sync=false"
     )
     pipeline.get_by_name("source").set_property("location", video)
     sink = pipeline.get_by_name("sink")

@@ -33,7 +33,8 @@ fn run(video: &str) -> Result<(), Box<dyn Error>> {
     gst::init()?;
     gstfacetrack::plugin_register_static()?;
     let pipeline = gst::parse::launch(
-        "filesrc name=source ! decodebin ! facetrack ! appsink name=sink sync=false",
+        "filesrc name=source ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! \
+         appsink name=sink sync=false",
     )?
     .downcast::<gst::Pipeline>()
     .map_err(|_| "not a pipeline")?;

@@ -8,9 +8,10 @@ track=$2
 clip=$("$setup" path single_face.mp4)
 eval "$("$setup" env)"
 
-echo "+ gst-launch-1.0 filesrc location=$clip ! decodebin ! facetrack ! trackjsonsink location=$track overwrite=true"
+upright='videoconvert ! videoflip video-direction=auto'
+echo "+ gst-launch-1.0 filesrc location=$clip ! decodebin ! $upright ! facetrack ! trackjsonsink location=$track overwrite=true"
 start=$(date +%s%N)
-gst-launch-1.0 filesrc "location=$clip" ! decodebin ! facetrack ! trackjsonsink "location=$track" overwrite=true
+gst-launch-1.0 filesrc "location=$clip" ! decodebin ! $upright ! facetrack ! trackjsonsink "location=$track" overwrite=true
 end=$(date +%s%N)
 
 echo

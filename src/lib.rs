@@ -18,6 +18,8 @@ pub mod facetrackoverlay;
 #[cfg(feature = "gst")]
 pub mod meta;
 #[cfg(feature = "gst")]
+mod orientation;
+#[cfg(feature = "gst")]
 mod properties;
 #[cfg(feature = "gst")]
 pub mod trackjsonload;

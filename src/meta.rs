@@ -143,6 +143,7 @@
 //! ```
 
 #[cfg(not(feature = "analytics"))]
+mod absence;
 mod analytics;
 mod face;
 mod fields;
@@ -170,6 +171,7 @@ pub use self::sightings::{Sighting, Sightings};
 use crate::analytics;
 use crate::face::model::ModelFile;
 use crate::face::report::{FrameReport, FrameStatus, ReportSource};
+pub(crate) use absence::{Absence, asks_for_source, remedy};
 
 /// Version of the layout.
 const VERSION: u32 = 1;

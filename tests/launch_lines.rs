@@ -23,6 +23,7 @@ fn run_all(path: &str) {
     let lines = launch_lines(&docs::text(path));
     assert!(!lines.is_empty(), "{path} has no launch lines");
     for line in lines {
+        assert!(docs::turns_upright(&line), "{path}: {line}");
         if let Some(finished) = docs::run(&line) {
             let text = &finished.text;
             assert!(docs::came_to_its_end(&finished), "{path}: {line}\n{text}");

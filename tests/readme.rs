@@ -37,6 +37,10 @@ fn every_command_runs_or_is_run_by_the_makefile() {
     let (examples, others): (Vec<_>, Vec<_>) = blocks
         .iter()
         .partition(|block| block.contains(" examples/"));
+    let lines = blocks.iter().flat_map(|block| block.lines());
+    for line in lines.filter(|line| line.contains("gst-launch-1.0")) {
+        assert!(docs::turns_upright(line), "{line}");
+    }
     let commands: Vec<_> = others.iter().flat_map(|block| block.lines()).collect();
     assert!(commands.len() > 5, "{commands:?}");
     for command in commands {

@@ -13,9 +13,10 @@ use crate::pipelines::{Event, element};
 use crate::source::Source;
 use crate::stage::{Stage, Until};
 
-/// What follows the source. The mirror comes first, so that text is not mirrored.
-const TRACKING: &str = "videoconvert ! queue ! videoflip name=mirror ! facetrack name=track ! \
-                        appsink name=newest max-buffers=1 drop=true";
+/// Elements behind the source. The video is turned upright as its tag says. The mirror comes before the text, which stays
+/// readable.
+const TRACKING: &str = "videoconvert ! videoflip video-direction=auto ! queue ! videoflip name=mirror ! \
+                        facetrack name=track ! appsink name=newest max-buffers=1 drop=true";
 
 /// The sink in it, which shows frames when they are due unless it is told otherwise.
 pub const NEWEST: &str = "newest";

@@ -13,12 +13,14 @@ mod spec;
 pub mod trackjsonload;
 pub mod trackjsonsink;
 pub mod trackudpsink;
+mod unused;
 mod value;
 
 pub use spec::{
     Access, Choice, EnvDefault, EnvRule, EnvWarning, Kind, OptionSpec, env, env_number_of, env_of,
     env_square_of, env_switch, kebab, parse_switch,
 };
+pub use unused::Unused;
 pub(crate) use value::choices;
 pub use value::{FromValue, Value};
 
@@ -71,6 +73,12 @@ impl Settings {
     pub fn explicit<T: FromValue>(&self, name: &str) -> Option<T> {
         let index = index_of(self.table, name);
         T::from_value(Some(self.values[index].as_ref()?))
+    }
+
+    /// The options that were set for other engines than `engine`; `None` without any.
+    pub fn unused(&self, engine: &'static str) -> Option<Unused> {
+        let set = std::iter::zip(self.table, &self.values).filter(|(_, value)| value.is_some());
+        Unused::new(engine, set.map(|(option, _)| option))
     }
 
     /// The value of every option: what was set, else what `env` says to `engine`, else the built-in default. Variables

@@ -36,9 +36,9 @@ pub struct Style {
     pub layers: Layers,
     /// The colour of every face; `None` for one of its own for each.
     pub color: Option<Rgb>,
-    /// Width of lines, in heights of the frame.
+    /// Width of lines, as a part of the frame's shorter side.
     pub line_width: f32,
-    /// Height of text, in heights of the frame.
+    /// Height of text, as a part of the frame's shorter side; less where a panel would be wider than the frame.
     pub text_size: f32,
     /// Most blendshapes of a face.
     pub blendshapes: usize,
@@ -84,13 +84,15 @@ impl Overlay {
         pace: &Pace,
         style: &Style,
     ) {
-        let height = canvas.height() as f32;
-        self.letters.set_size(style.text_size * height);
+        let [width, height] = [canvas.width(), canvas.height()].map(|side| side as f32);
+        let side = width.min(height);
+        self.letters
+            .set_size(style.text_size * side, panel::widest_letter(width));
         let mut brush = Brush::new(
             canvas,
             &mut self.masks,
             &mut self.letters,
-            style.line_width * height,
+            style.line_width * side,
         );
         let scale = face::Scale::new(report, brush.size());
         for tracked in &report.faces {

@@ -63,43 +63,52 @@
  * #GstFaceTrack:device-reason tell where it runs and why. A GPU that fails while it is used is left in the same way, and no
  * frame is lost.
  *
+ * Engines look for upright faces. Phones store video as the sensor yields it, with the tag `image-orientation`: put
+ * `videoconvert ! videoflip video-direction=auto` before facetrack, which turns such video upright and passes other video
+ * through without a copy. A stream with an orientation that has not been applied is a warning. The videoconvert is for raw
+ * formats that videoflip does not accept. Up to GStreamer 1.22, decodebin does not read the EXIF orientation of JPEG
+ * pictures; put jpegparse before it.
+ *
+ * Properties that are set and have no effect with the engine are a warning, and so is `device=cuda` with an engine that uses
+ * no GPU.
+ *
  * A discontinuity, a flush, another segment, other caps and the action signal #GstFaceTrack::reset make it forget the frames
  * before. Buffers with the flag GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
  *
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack ! trackjsonsink location=video.json
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=video.json
  * ]|
  * Writes what is known of the faces in a file.
  *
  * |[
- * gst-launch-1.0 -q filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-yunet detect-max-width=0 ! trackjsonsink verbose=true
+ * gst-launch-1.0 -q filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 ! trackjsonsink verbose=true
  * ]|
  * Prints boxes and key points of all faces, as small as YuNet finds them in frames of full size.
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-yunet-pyfeat blendshape-interval=2 ! trackjsonsink location=video.json
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet-pyfeat blendshape-interval=2 ! trackjsonsink location=video.json
  * ]|
  * Measures the expression of every face, the blendshapes in every second of its frames.
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=openseeface calibration-file=faces.json ! trackjsonsink location=video.json verbose=true
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=openseeface calibration-file=faces.json ! trackjsonsink location=video.json verbose=true
  * ]|
  * Writes landmarks, gaze, pose and features, and keeps what was learned of the face for the next video.
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=eos ! trackjsonsink location=video.json verbose=true
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=eos ! trackjsonsink location=video.json verbose=true
  * ]|
  * Writes shape and expression of every face as coefficients of the Surrey Face Model.
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=insightface allowed-modules=landmark_2d_106,genderage ! trackjsonsink location=video.json verbose=true
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=insightface allowed-modules=landmark_2d_106,genderage ! trackjsonsink location=video.json verbose=true
  * ]|
  * Writes landmarks, age and gender, measured on a GPU where there is one.
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
  * ]|
  * Writes who is where, by OpenCV's cascade.
  *
@@ -131,11 +140,12 @@ use crate::face::analyzer::Analyzer;
 use crate::face::device::{Decision, OwnMemory, Severity};
 use crate::face::engine::{EngineInfo, EngineKind, Notice};
 use crate::face::options::facetrack::FACETRACK;
-use crate::face::options::{EnvWarning, OptionSpec, Settings, Value};
+use crate::face::options::{EnvWarning, OptionSpec, Settings, Unused, Value};
 use crate::face::profile::Profile;
 use crate::face::report::ReportSource;
 use crate::lock::lock;
-use crate::meta::FaceTrackMeta;
+use crate::meta::{self, FaceTrackMeta};
+use crate::orientation::Turn;
 use crate::{element, properties, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -237,6 +247,7 @@ impl FaceTrack {
     /// Shows what was loaded by `plan`. Returns the message that it is ready, to post when it is at work.
     fn introduce(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
+        self.warn_of_unused(plan.unused.as_ref());
         for notice in loaded.analyzer.take_notices() {
             self.warn_of(&notice);
         }
@@ -248,11 +259,13 @@ impl FaceTrack {
     /// Takes over other settings between two frames. Another engine is loaded beside the stream; until it can take over,
     /// and where it can't, the one at work goes on.
     fn follow_settings(&self) {
+        let mut unused = None;
         let successor = lock(&self.state).as_mut().and_then(|state| {
             let news = state.news_of(&lock(&self.settings));
-            news.into_iter().for_each(|settings| state.follow(settings));
+            unused = news.and_then(|settings| state.follow(settings));
             state.take_successor()
         });
+        self.warn_of_unused(unused.as_ref());
         match successor {
             None => (),
             Some(Ok(successor)) => self.succeed(successor),
@@ -285,6 +298,27 @@ impl FaceTrack {
     fn warn_of_environment(&self, warnings: &[EnvWarning]) {
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
+        }
+    }
+
+    fn warn_of_unused(&self, unused: Option<&Unused>) {
+        if let Some(unused) = unused {
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{unused}"));
+        }
+    }
+
+    /// Engines look for upright faces, in frames as they are.
+    fn warn_of_turn(&self, turn: &Turn) {
+        if turn.is_due_at(self.obj().sink_pad()) {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Format,
+                (
+                    "the video has the orientation {} and is not turned upright: faces are missed, or reported lying. \
+                     Put `videoconvert ! videoflip video-direction=auto` before facetrack",
+                    turn.tag
+                )
+            );
         }
     }
 
@@ -686,9 +720,11 @@ impl BaseTransformImpl for FaceTrack {
             // It comes beside the stream, and does not wait for a frame's analysis.
             return self.parent_sink_event(event);
         }
-        let mut left = Vec::new();
+        let (mut left, mut turn) = (Vec::new(), None);
         if let Some(state) = lock(&self.state).as_mut() {
             match event.view() {
+                gst::EventView::StreamStart(_) => state.forget_tags(),
+                gst::EventView::Tag(event) => turn = state.follow_tags(event.tag()),
                 gst::EventView::FlushStop(_) => state.reset(),
                 gst::EventView::Segment(event) => state.set_segment(event.segment()),
                 gst::EventView::Eos(_) => left = state.end(),
@@ -699,6 +735,7 @@ impl BaseTransformImpl for FaceTrack {
             lock(&self.pacing).reset();
         }
         left.into_iter().for_each(|structure| self.post(structure));
+        turn.iter().for_each(|turn| self.warn_of_turn(turn));
         if event.type_() == gst::EventType::Eos {
             self.save_calibration();
         }
@@ -720,8 +757,10 @@ impl BaseTransformImpl for FaceTrack {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        if direction == gst::PadDirection::Sink
-            && element::answer_before_late_link(self.obj().sink_pad(), query)
+        let from_upstream = direction == gst::PadDirection::Sink;
+        if from_upstream
+            && (meta::asks_for_source(query)
+                || element::answer_before_late_link(self.obj().sink_pad(), query))
         {
             return true;
         }

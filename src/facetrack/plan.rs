@@ -13,7 +13,7 @@ use crate::face::engine::opencv::haar::Search;
 use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use crate::face::engine::{eos, insightface, openseeface};
 use crate::face::options::facetrack::{FACETRACK, LateFrames, PostMessages, Smoothing};
-use crate::face::options::{EnvWarning, Resolved, Settings};
+use crate::face::options::{EnvWarning, Resolved, Settings, Unused};
 use crate::face::report::ReportSource;
 use crate::face::smoothing::OneEuro;
 use crate::face::tracker::TrackerConfig;
@@ -52,6 +52,8 @@ pub(super) struct Plan {
     pub setup: Setup,
     /// What may change from frame to frame.
     pub live: Live,
+    /// Options that were set for other engines.
+    pub unused: Option<Unused>,
 }
 
 /// The part of a plan that a loaded engine and its tracker are made for.
@@ -94,10 +96,16 @@ impl Plan {
             warnings.extend(Gate::warning(&env));
         }
         let request = Request::of(settings, &options, &env);
-        Ok((Self::of(kind, &options, request)?, warnings))
+        let unused = settings.unused(kind.name());
+        Ok((Self::of(kind, &options, request, unused)?, warnings))
     }
 
-    fn of(kind: EngineKind, options: &Resolved, request: Request) -> Result<Self, EngineError> {
+    fn of(
+        kind: EngineKind,
+        options: &Resolved,
+        request: Request,
+        unused: Option<Unused>,
+    ) -> Result<Self, EngineError> {
         let config = EngineConfig {
             model: options.get("model"),
             detector_model: options.get("detector-model"),
@@ -146,6 +154,7 @@ impl Plan {
                 request,
                 calibration_file: options.get("calibration-file"),
             },
+            unused,
         })
     }
 

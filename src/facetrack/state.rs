@@ -11,10 +11,11 @@ use super::pacing::{Arrival, Pace};
 use super::plan::{Environment, Live, Plan, Setup};
 use crate::face::analyzer::Analyzer;
 use crate::face::engine::{EngineError, Frame, Notice};
-use crate::face::options::Settings;
 use crate::face::options::facetrack::{LateFrames, PostMessages};
+use crate::face::options::{Settings, Unused};
 use crate::face::report::{FrameReport, FrameStatus};
 use crate::meta::{FrameShape, Sighting, Sightings};
+use crate::orientation::{Orientation, Turn};
 use crate::video;
 
 /// A loaded engine and the stream that it works on.
@@ -38,6 +39,7 @@ pub(super) struct State {
     /// The greatest id that was seen; ids rise.
     last_id: u32,
     sightings: Sightings,
+    orientation: Orientation,
 }
 
 /// What becomes of a buffer.
@@ -73,6 +75,7 @@ impl State {
             moment: Moment::default(),
             last_id: 0,
             sightings: Sightings::default(),
+            orientation: Orientation::default(),
         }
     }
 
@@ -86,14 +89,17 @@ impl State {
         (self.settings != *settings).then(|| settings.clone())
     }
 
-    /// Takes over what may change from frame to frame.
-    pub fn follow(&mut self, settings: Settings) {
+    /// Takes over what may change from frame to frame. Returns the options of other engines if there are others than before.
+    pub fn follow(&mut self, settings: Settings) -> Option<Unused> {
         let engine = |settings: &Settings| settings.explicit::<String>("engine");
         let other_engine = engine(&settings) != engine(&self.settings);
+        let unused = settings.unused(self.setup.kind.name());
+        let unused_before = self.settings.unused(self.setup.kind.name());
         self.settings = settings;
         self.live = Live::with(&self.setup, &self.settings, &self.env);
         self.analyzer.tune(self.live.tuning);
         self.engine_set |= other_engine;
+        unused.filter(|unused| !other_engine && Some(unused) != unused_before.as_ref())
     }
 
     /// Begins to load the engine that is set, unless it is the one at work.
@@ -134,6 +140,16 @@ impl State {
         // They may have changed since it began to load.
         self.live = Live::with(&self.setup, &self.settings, &self.env);
         self.analyzer.tune(self.live.tuning);
+    }
+
+    /// Follows the tags of the stream. Returns its orientation if that is another one than before.
+    pub fn follow_tags(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
+        self.orientation.follow(tags)
+    }
+
+    /// Another stream begins, with tags of its own.
+    pub fn forget_tags(&mut self) {
+        self.orientation = Orientation::default();
     }
 
     /// Another stream: ids start again.

@@ -12,7 +12,10 @@
  * that carry nothing of facetrack's, and buffers with the flag GST_BUFFER_FLAG_GAP, pass untouched and uncopied. Frames may
  * have been scaled, converted, encoded or decoded since their analysis: faces are drawn where they are now, with
  * #GstFaceTrackOverlay:add-borders as scaling had it. Where an element cut or turned the picture nothing is drawn, and a
- * warning says so once.
+ * warning says so once. A stream that begins with 60 frames without metadata, or ends before, is a warning too: facetrack is
+ * missing, or comes after this element.
+ *
+ * Text lies inside the frame at every size from 160×90 pixels. Lines and text are sized by the frame's shorter side.
  *
  * The box of a face that was not measured in its frame, but repeated from an earlier one, is dashed, and everything of that
  * face is dimmed. Every property may change while frames flow.
@@ -20,12 +23,12 @@
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! facetrack ! facetrackoverlay ! videoconvert ! autovideosink
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! facetrackoverlay ! videoconvert ! autovideosink
  * ]|
  * Shows a video with all that is known of its faces.
  *
  * |[
- * gst-launch-1.0 v4l2src ! videoconvert ! queue ! facetrack max-faces=1 ! facetrackoverlay layers=boxes+mesh+info ! videoconvert ! autovideosink sync=false
+ * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack max-faces=1 ! facetrackoverlay layers=boxes+mesh+info ! videoconvert ! autovideosink sync=false
  * ]|
  * Shows the mesh of a face in front of a camera.
  *
@@ -53,7 +56,7 @@ use crate::face::options::{OptionSpec, Settings};
 use crate::face::overlay::{Layers, Overlay, Pace, Rgb, Style};
 use crate::face::report::FrameReport;
 use crate::lock::lock;
-use crate::meta::{FaceTrackMeta, Fit, MetaError};
+use crate::meta::{self, Absence, FaceTrackMeta, Fit, MetaError};
 use crate::{element, properties, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -84,6 +87,7 @@ struct State {
     counter: Counter,
     /// What users were told.
     told: BTreeSet<String>,
+    absence: Absence,
 }
 
 impl State {
@@ -181,9 +185,17 @@ impl FaceTrackOverlay {
                 let drawn = state.draw(&mut buffer, &report, &pace, &style);
                 drawn.map_err(Undrawn::from)
             }
-            Err(MetaError::Absent) => Ok(()),
+            Err(MetaError::Absent) => {
+                let is_remarkable = state.absence.count(false);
+                drop(guard);
+                if is_remarkable {
+                    self.warn_of_absence();
+                }
+                return buffer;
+            }
             Err(error) => Err(error.into()),
         };
+        state.absence.count(true);
         let news = drawn.err().and_then(|why| state.news(&why));
         drop(guard);
         if let Some(news) = news {
@@ -195,6 +207,10 @@ impl FaceTrackOverlay {
     /// Says why nothing is drawn. No lock is held: who hears it may do anything.
     fn warn(&self, why: &str) {
         gst::element_imp_warning!(self, gst::StreamError::Format, ("Nothing is drawn: {why}"));
+    }
+
+    fn warn_of_absence(&self) {
+        self.warn(meta::remedy(Some(self.obj().src_pad())));
     }
 
     /// How long ago a frame was to be shown; `None` for one that is early, as those of files are.
@@ -300,8 +316,8 @@ impl BaseTransformImpl for FaceTrackOverlay {
             .ok_or_else(|| gst::loggable_error!(CAT, "{incaps} can't be drawn into"))?;
         let mut state = lock(&self.state);
         let old = state.take();
-        let (overlay, counter, told) = old
-            .map(|old| (old.overlay, old.counter, old.told))
+        let (overlay, counter, told, absence) = old
+            .map(|old| (old.overlay, old.counter, old.told, old.absence))
             .unwrap_or_default();
         *state = Some(State {
             info,
@@ -309,8 +325,24 @@ impl BaseTransformImpl for FaceTrackOverlay {
             overlay,
             counter,
             told,
+            absence,
         });
         Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        let mut is_remarkable = false;
+        if let Some(state) = lock(&self.state).as_mut() {
+            match event.view() {
+                gst::EventView::StreamStart(_) => state.absence = Absence::default(),
+                gst::EventView::Eos(_) => is_remarkable = state.absence.end(),
+                _ => (),
+            }
+        }
+        if is_remarkable {
+            self.warn_of_absence();
+        }
+        self.parent_sink_event(event)
     }
 
     fn propose_allocation(

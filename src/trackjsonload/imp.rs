@@ -27,7 +27,7 @@
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink location=clip.json verbose=true && gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! trackjsonload location=clip.json ! trackjsonsink location=again.json verbose=true && cmp clip.json again.json
+ * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json verbose=true && gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=clip.json ! trackjsonsink location=again.json verbose=true && cmp clip.json again.json
  * ]|
  * Tracks a video, and records it again from the file.
  *
@@ -52,7 +52,7 @@ use crate::face::options::trackjsonload::TRACKJSONLOAD;
 use crate::face::replay::ReplayError;
 use crate::face::report::FrameReport;
 use crate::lock::lock;
-use crate::meta::{FaceTrackMeta, FrameShape, Sighting, Sightings};
+use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
 use crate::{element, properties, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -251,6 +251,11 @@ impl BaseTransformImpl for TrackJsonLoad {
         self.parent_propose_allocation(decide_query, query)?;
         video::refuse_crops(query);
         Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        let is_asked = direction == gst::PadDirection::Sink && meta::asks_for_source(query);
+        is_asked || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {

@@ -14,12 +14,12 @@
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink location=clip.json
+ * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json
  * ]|
  * Writes what is known of the faces into a file.
  *
  * |[
- * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! facetrack ! trackjsonsink | head -n 3
+ * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink | head -n 3
  * ]|
  * Prints the head and the first two frames.
  */

@@ -4,7 +4,8 @@
  *
  * Sends the faces that `facetrack engine=openseeface` found to programs that understand OpenSeeFace: VSeeFace, VTube Studio,
  * vpuppr and whatever else reads the UDP packets of its `facetracker.py`. Each face of each frame is one packet of 1785
- * bytes, also when there are many faces. A frame without a face sends nothing.
+ * bytes, also when there are many faces. A frame without a face sends nothing. A stream that begins with 60 frames without
+ * facetrack's metadata, or ends before, is a warning.
  *
  * The stream never waits for the network, and nobody needs to listen: packets that the system does not take are counted in
  * `packets-dropped`. A packet is larger than an Ethernet frame and travels in two fragments, as the original's.
@@ -19,12 +20,12 @@
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! facetrack engine=openseeface ! trackudpsink
+ * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=openseeface ! trackudpsink
  * ]|
  * Moves an avatar on this machine as the face in a video.
  *
  * |[
- * gst-launch-1.0 v4l2src ! videoconvert ! queue ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
+ * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
  * ]|
  * Moves it as the face in front of a camera, with the least delay.
  */
@@ -42,7 +43,7 @@ use crate::face::options::trackudpsink::TRACKUDPSINK;
 use crate::face::options::{OptionSpec, Settings};
 use crate::face::report::FrameReport;
 use crate::lock::lock;
-use crate::meta::{FaceTrackMeta, MetaError};
+use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
 use crate::{element, properties};
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -58,6 +59,7 @@ struct State {
     sending: Sending,
     /// Whether this stream's faces that can't be sent have been told of.
     told: bool,
+    absence: Absence,
 }
 
 /// No two of these locks are held at once.
@@ -92,13 +94,16 @@ impl TrackUdpSink {
         *lock(&self.state) = Some(State {
             sending: Sending::new(receiver, options.get("face-id-offset")),
             told: false,
+            absence: Absence::default(),
         });
         Ok(())
     }
 
     /// The frame's faces, where it says anything of faces.
     fn report(&self, buffer: &gst::BufferRef) -> Option<FrameReport> {
-        match FaceTrackMeta::read(buffer) {
+        let report = FaceTrackMeta::read(buffer);
+        self.watch(!matches!(report, Err(MetaError::Absent)));
+        match report {
             Ok(report) => Some(report),
             Err(MetaError::Absent) => None,
             Err(error) => {
@@ -106,6 +111,27 @@ impl TrackUdpSink {
                 None
             }
         }
+    }
+
+    /// Counts a frame with metadata, or without.
+    fn watch(&self, has_metadata: bool) {
+        let mut state = lock(&self.state);
+        let is_remarkable = state
+            .as_mut()
+            .is_some_and(|state| state.absence.count(has_metadata));
+        drop(state);
+        if is_remarkable {
+            self.warn_of_absence();
+        }
+    }
+
+    fn warn_of_absence(&self) {
+        let remedy = meta::remedy(None);
+        gst::element_imp_warning!(
+            self,
+            gst::StreamError::Format,
+            ("Nothing is sent: {remedy}")
+        );
     }
 
     fn count(&self, sent: Sent) {
@@ -229,7 +255,7 @@ impl BaseSinkImpl for TrackUdpSink {
             return Ok(gst::FlowSuccess::Ok);
         };
         let mut state = lock(&self.state);
-        let State { sending, told } = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let State { sending, told, .. } = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let sent = sending.send(&report, time_of_day());
         let is_news = sent.unfit > 0 && !*told;
         *told |= is_news;
@@ -242,11 +268,20 @@ impl BaseSinkImpl for TrackUdpSink {
     }
 
     fn event(&self, event: gst::Event) -> bool {
-        if let gst::EventView::StreamStart(_) = event.view()
-            && let Some(state) = lock(&self.state).as_mut()
-        {
-            state.sending.restart();
-            state.told = false;
+        let mut is_remarkable = false;
+        if let Some(state) = lock(&self.state).as_mut() {
+            match event.view() {
+                gst::EventView::StreamStart(_) => {
+                    state.sending.restart();
+                    state.told = false;
+                    state.absence = Absence::default();
+                }
+                gst::EventView::Eos(_) => is_remarkable = state.absence.end(),
+                _ => (),
+            }
+        }
+        if is_remarkable {
+            self.warn_of_absence();
         }
         self.parent_event(event)
     }

@@ -14,8 +14,10 @@ pub mod padded;
 pub mod player;
 pub mod python;
 pub mod reports;
+pub mod rotated;
 pub mod same;
 pub mod tool;
+pub mod warned;
 
 use std::sync::Once;
 

@@ -115,6 +115,13 @@ impl Files {
     }
 }
 
+/// Whether everything that a command decodes or takes from a camera is turned upright.
+pub fn turns_upright(command: &str) -> bool {
+    let count = |part: &str| command.matches(part).count();
+    let sources = ["decodebin", "v4l2src", "pipewiresrc"].map(count);
+    count("videoconvert ! videoflip video-direction=auto") == sources.iter().sum::<usize>()
+}
+
 /// Whether a command needs the sample clip or the engine's files.
 pub fn needs_files(command: &str) -> bool {
     let plays = command.contains("facetrack") && !command.contains("gst-inspect");

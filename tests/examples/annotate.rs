@@ -10,6 +10,7 @@ use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
 
 use crate::common::player::open;
+use crate::common::rotated::{self, ROTATIONS, UPRIGHT};
 use crate::common::tool::{Finished, Tool};
 use crate::common::{init, play_to_end};
 use crate::docs::{self, Files};
@@ -219,6 +220,38 @@ fn sound_and_odd_sizes_are_no_hindrance() {
         if seconds > 0 {
             let (_, _, end) = stream_of(&output, "audio_0");
             assert!(end.nseconds().abs_diff(seconds * 1_000_000_000) < 100_000_000);
+        }
+    }
+}
+
+/// A video with an orientation tag is written upright and without that tag.
+#[test]
+fn a_rotated_video_becomes_an_upright_one() {
+    init();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [upright, video, output] =
+        ["upright.mp4", "video.mp4", "output.mp4"].map(|name| folder.path().join(name));
+    let source = "videotestsrc num-buffers=10 ! video/x-raw,width=160,height=120,framerate=25/1";
+    rotated::write(source, UPRIGHT, &upright);
+    let originals = frames_of(&upright, "identity");
+    for rotation in ROTATIONS {
+        rotated::write(source, rotation, &video);
+        let options = [
+            "--facetrack",
+            "engine=scripted",
+            "--facetrackoverlay",
+            "layers=0",
+        ];
+        let Finished { success, text } = annotate(None, &video, &output, &options);
+        assert!(success, "{text}");
+        // A turn that was still asked for would be made here.
+        let frames = frames_of(&output, "videoconvert ! videoflip video-direction=auto");
+        assert_none_is_lost(&frames, &originals);
+        for (frame, original) in frames.iter().zip(&originals) {
+            let pairs = frame.rgb.iter().zip(&original.rgb);
+            let difference: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+            let mean = difference as f64 / frame.rgb.len() as f64;
+            assert!(mean < 8.0, "{}: {mean}", rotation.tag);
         }
     }
 }

@@ -53,24 +53,26 @@ pub fn negotiate(
 
 /// Rows 1 and 2.
 fn without_gpu(engine: EngineKind, device: Option<DeviceChoice>) -> Decision {
-    let (severity, line) = match device {
-        Some(DeviceChoice::Cuda) => (
-            Severity::Warning,
-            format!(
-                "GPU mode is reserved for InsightFace only. Engine '{}' will run in CPU-only mode.",
-                engine.name()
-            ),
-        ),
-        _ => (
-            Severity::Info,
-            "CPU-only mode (GPU disabled or not supported for this engine)".to_owned(),
-        ),
-    };
+    if device != Some(DeviceChoice::Cuda) {
+        let line = "CPU-only mode (GPU disabled or not supported for this engine)".to_owned();
+        return Decision {
+            placement: Placement::Cpu,
+            reason: line.clone(),
+            log: vec![(Severity::Info, line)],
+            warning: None,
+        };
+    }
+    let line = format!(
+        "GPU mode is reserved for InsightFace only. Engine '{}' will run in CPU-only mode.",
+        engine.name()
+    );
     Decision {
         placement: Placement::Cpu,
         reason: line.clone(),
-        log: vec![(severity, line)],
-        warning: None,
+        warning: Some(format!(
+            "{line} Set device=auto, or engine=insightface for a GPU"
+        )),
+        log: vec![(Severity::Warning, line)],
     }
 }
 

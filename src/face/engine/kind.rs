@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The engines by name.
 
+use std::error::Error;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-
-use thiserror::Error;
 
 use super::{
     Engine, EngineError, EngineInfo, RunningMode, Thresholds, eos, insightface, mediapipe, opencv,
@@ -101,14 +101,53 @@ impl FromStr for EngineKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == wanted || kind.aliases().contains(&wanted.as_str()))
-            .ok_or_else(|| UnknownEngine(name.to_owned()))
+            .ok_or_else(|| UnknownEngine::new(name, &wanted))
     }
 }
 
-/// No engine has that name; the message lists those that there are.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-#[error("unknown engine {0:?}, `engine` is one of: {valid}", valid = EngineKind::ALL.map(EngineKind::name).join(", "))]
-pub struct UnknownEngine(String);
+/// No engine has that name. The message lists the engines, and suggests one whose name is similar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownEngine {
+    name: String,
+    suggestion: Option<&'static str>,
+}
+
+impl UnknownEngine {
+    /// Fewer letters are a part of too many names.
+    const LEAST_PART: usize = 3;
+
+    /// With more than one wrong letter in so many a name is another one, and no typing error.
+    const LETTERS_PER_EDIT: usize = 3;
+
+    /// `wanted` is `name`, hyphenated.
+    fn new(name: &str, wanted: &str) -> Self {
+        let names = EngineKind::ALL.map(EngineKind::name).into_iter();
+        let similar = names
+            .map(|engine| (strsim::osa_distance(engine, wanted), engine))
+            .filter(|(edits, engine)| {
+                let is_part = wanted.len() >= Self::LEAST_PART && engine.contains(wanted);
+                is_part || edits * Self::LETTERS_PER_EDIT <= engine.len()
+            });
+        Self {
+            name: name.to_owned(),
+            suggestion: similar.min().map(|(_, engine)| engine),
+        }
+    }
+}
+
+impl Error for UnknownEngine {}
+
+impl fmt::Display for UnknownEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown engine {:?}", self.name)?;
+        match self.suggestion {
+            Some(engine) => write!(f, ": did you mean `{engine}`? `engine`")?,
+            None => write!(f, ", `engine`")?,
+        }
+        let names = EngineKind::ALL.map(EngineKind::name);
+        write!(f, " is one of: {}", names.join(", "))
+    }
+}
 
 /// What [`load`] needs to know.
 #[derive(Debug, Clone, PartialEq)]
@@ -258,5 +297,36 @@ mod with_networks {
     pub fn refuse(_: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
         let reason = "this build can't run networks: build it with the feature `onnx`";
         Err(EngineError::Config(reason.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_nearly_an_engines_is_answered_with_it() {
+        for (name, meant) in [
+            ("yunet", Some("opencv-yunet")),
+            ("haar", Some("opencv-haar")),
+            ("PyFeat", Some("opencv-yunet-pyfeat")),
+            ("opencv_yunet_py_feat", Some("opencv-yunet-pyfeat")),
+            ("media-pipe", Some("mediapipe")),
+            ("medaipipe", Some("mediapipe")),
+            ("openface", Some("openseeface")),
+            ("insight", Some("insightface")),
+            ("", None),
+            ("e", None),
+            ("dlib", None),
+            ("none", None),
+        ] {
+            let error = name.parse::<EngineKind>().expect_err(name).to_string();
+            let start = format!("unknown engine {name:?}");
+            let start = match meant {
+                Some(engine) => format!("{start}: did you mean `{engine}`? `engine` is one of: "),
+                None => format!("{start}, `engine` is one of: "),
+            };
+            assert!(error.starts_with(&start), "{error}");
+        }
     }
 }

@@ -21,14 +21,14 @@ pub const FACETRACKOVERLAY: &[OptionSpec] = &[
     )
     .access(Access::Playing),
     OptionSpec::float("line-width", (0.0, 0.1, 0.0025), "Width of lines")
-        .unit("of the frame's height")
+        .unit("of the frame's shorter side")
         .access(Access::Playing),
     OptionSpec::float(
         "text-size",
         (0.0, 0.1, 0.022),
-        "Height of text, which has 8 px at least",
+        "Height of text, at least 8 px; less where a panel would be wider than the frame",
     )
-    .unit("of the frame's height")
+    .unit("of the frame's shorter side")
     .access(Access::Playing),
     OptionSpec::int(
         "max-blendshapes",

@@ -53,6 +53,22 @@ impl<'a, 'b> Brush<'a, 'b> {
         [self.canvas.width() as f32, self.canvas.height() as f32]
     }
 
+    /// Whether any of a rectangle lies in the frame.
+    pub fn shows(&self, rect: &Rect) -> bool {
+        let [width, height] = self.size();
+        rect.x < width && rect.y < height && rect.right() > 0.0 && rect.bottom() > 0.0
+    }
+
+    /// A rectangle moved into the frame, to its upper left corner where it is larger than the frame.
+    pub fn inside(&self, rect: Rect) -> Rect {
+        let [width, height] = self.size();
+        Rect {
+            x: rect.x.min(width - rect.width).max(0.0),
+            y: rect.y.min(height - rect.height).max(0.0),
+            ..rect
+        }
+    }
+
     /// Paints the shapes since the last time.
     pub fn paint(&mut self, color: Rgb, opacity: u8) {
         let ink = Ink { color, opacity };
@@ -119,6 +135,17 @@ impl<'a, 'b> Brush<'a, 'b> {
     /// Width of a text of `letters` letters, px.
     pub fn text_width(&self, letters: usize) -> f32 {
         letters as f32 * self.letters.advance() as f32
+    }
+
+    /// Letters in a row of a plate of this width, px.
+    pub fn letters_in(&self, width: f32) -> usize {
+        ((width - 2.0 * self.padding()) / self.letters.advance() as f32) as usize
+    }
+
+    /// Lines of text on a plate of the frame's height.
+    pub fn lines_in_frame(&self) -> usize {
+        let [_, height] = self.size();
+        ((height - 2.0 * self.padding()) / self.text_height()) as usize
     }
 
     /// Text with its upper left corner at a point; nothing where that is not finite.

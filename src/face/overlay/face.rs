@@ -128,6 +128,9 @@ pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style
     if let Some(pose) = face.pose.filter(|_| shown(Layers::POSE)) {
         axes(brush, &pose, middle(face, scale), bbox.width, look);
     }
+    if !brush.shows(&bbox) {
+        return;
+    }
     if shown(Layers::BLENDSHAPES) {
         panel::blendshapes(brush, face, &bbox, look, style.blendshapes);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is drawn as text.
+//! Everything that is drawn as text. All of it lies inside frames of 160×90 pixels or more.
 
 use super::Pace;
 use super::brush::Brush;
@@ -22,11 +22,20 @@ const LINE_LETTERS: usize = 48;
 const BAR_LETTERS: usize = 8;
 const BAR_HEIGHT: f32 = 0.6;
 
+/// Letters in a row of the blendshapes: name, space and bar.
+const ROW_LETTERS: usize = NAME_LETTERS + 1 + BAR_LETTERS;
+
 /// How much of what is behind them the grooves hide that bars lie in.
 const GROOVE_OPACITY: u8 = 40;
 
 /// How much text hides of what is behind it.
 const TEXT_OPACITY: u8 = 255;
+
+/// Width of letters, px, that has room for a row of the blendshapes in a frame of this width. The plate's padding takes
+/// less than a letter.
+pub(super) fn widest_letter(width: f32) -> f32 {
+    width / (ROW_LETTERS + 1) as f32
+}
 
 /// Number and score of a face, above its box, or inside where there is no room.
 pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look: Look) {
@@ -36,17 +45,17 @@ pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look:
     };
     let plate = brush.plate(Point::new(bbox.x, bbox.y), text.chars().count(), 1);
     let above = plate.y - plate.height;
-    let plate = Rect {
+    let plate = brush.inside(Rect {
         y: if above >= 0.0 { above } else { plate.y },
         ..plate
-    };
+    });
     brush.fill(plate);
     brush.paint(look.color, look.opacity(TEXT_OPACITY));
     brush.text(brush.on_plate(&plate), &text);
     brush.paint(look.color.contrast(), look.opacity(TEXT_OPACITY));
 }
 
-/// The strongest blendshapes of a face, beside its box.
+/// The strongest blendshapes of a face, next to its box, as many as the frame has room for.
 pub(super) fn blendshapes(
     brush: &mut Brush,
     face: &Observation,
@@ -54,12 +63,11 @@ pub(super) fn blendshapes(
     look: Look,
     most: usize,
 ) {
-    let channels = strongest(face, most);
+    let channels = strongest(face, most.min(brush.lines_in_frame()));
     if channels.is_empty() {
         return;
     }
-    let letters = NAME_LETTERS + 1 + BAR_LETTERS;
-    let plate = beside(brush, bbox, letters, channels.len());
+    let plate = beside(brush, bbox, channels.len());
     brush.darken(plate);
     let corner = brush.on_plate(&plate);
     let line = |index: usize, brush: &Brush| corner.y + index as f32 * brush.text_height();
@@ -101,51 +109,71 @@ fn strongest(face: &Observation, most: usize) -> Vec<(&str, f32)> {
     channels.into_iter().map(|(_, channel)| channel).collect()
 }
 
-/// A plate to the right of a box, to the left where there is more room.
-fn beside(brush: &Brush, bbox: &Rect, letters: usize, lines: usize) -> Rect {
+/// A plate for rows of blendshapes to the right of a box, to its left or below it. The first of these places is taken in
+/// which the plate covers the least of the box.
+fn beside(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
     let gap = brush.text_height() / 2.0;
-    let plate = brush.plate(Point::new(bbox.right() + gap, bbox.y), letters, lines);
-    let [width, height] = brush.size();
-    let too_far = plate.right() > width && bbox.x > width - bbox.right();
-    let x = match too_far {
-        true => bbox.x - gap - plate.width,
-        false => plate.x,
-    };
-    let lowest = (height - plate.height).max(0.0);
-    Rect {
-        x: x.round(),
-        y: plate.y.min(lowest).max(0.0),
-        ..plate
-    }
+    let plate = |x, y| brush.plate(Point::new(x, y), ROW_LETTERS, lines);
+    let right = plate(bbox.right() + gap, bbox.y);
+    let left = plate(bbox.x - gap - right.width, bbox.y);
+    let below = plate(bbox.x, bbox.bottom() + gap);
+    let covered = |plate: &Rect| plate.intersection(bbox).area();
+    [left, below]
+        .map(|plate| brush.inside(plate))
+        .into_iter()
+        .fold(brush.inside(right), |best, plate| {
+            match covered(&plate) < covered(&best) {
+                true => plate,
+                false => best,
+            }
+        })
 }
 
 /// What made the report, and how the stream goes, in the upper left corner.
 pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
-    let lines = [first_line(report), second_line(report, pace)];
-    let lines: Vec<_> = lines.iter().filter(|line| !line.is_empty()).collect();
-    let letters = lines.iter().map(|line| line.chars().count()).max();
     let corner = brush.text_height() / 2.0;
-    let plate = brush.plate(
-        Point::new(corner, corner),
-        letters.unwrap_or_default(),
-        lines.len(),
-    );
+    let [width, _] = brush.size();
+    let most = brush.letters_in(width - 2.0 * corner).min(LINE_LETTERS);
+    let lines = [
+        wrapped(&origin(report), " ", most),
+        wrapped(&progress(report, pace), "  ", most),
+    ];
+    let lines = lines.concat();
+    let Some(letters) = lines.iter().map(|line| line.chars().count()).max() else {
+        return;
+    };
+    let plate = brush.plate(Point::new(corner, corner), letters, lines.len());
     brush.darken(plate);
     let mut at = brush.on_plate(&plate);
-    for line in lines {
+    for line in &lines {
         brush.text(at, line);
         at.y += brush.text_height();
     }
     brush.paint(Rgb::WHITE, TEXT_OPACITY);
 }
 
-fn first_line(report: &FrameReport) -> String {
-    let source = &report.source;
-    let line = format!("{} {}", source.engine, source.device);
-    line.trim().chars().take(LINE_LETTERS).collect()
+/// Words in lines of at most `most` letters; a longer word is cut.
+fn wrapped(words: &[String], gap: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        let word: String = word.chars().take(most).collect();
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + gap.len() + word.chars().count() <= most => {
+                *line += gap;
+                *line += &word;
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
 }
 
-fn second_line(report: &FrameReport, pace: &Pace) -> String {
+fn origin(report: &FrameReport) -> [String; 2] {
+    let source = &report.source;
+    [&source.engine, &source.device].map(|word| word.trim().to_owned())
+}
+
+fn progress(report: &FrameReport, pace: &Pace) -> Vec<String> {
     let status = match report.status {
         FrameStatus::Tracked => None,
         status => Some(status.name().to_owned()),
@@ -154,6 +182,5 @@ fn second_line(report: &FrameReport, pace: &Pace) -> String {
     let latency = pace
         .latency
         .map(|latency| format!("{} ms", latency.as_millis()));
-    let parts = [fps, latency, status].into_iter().flatten();
-    parts.collect::<Vec<_>>().join("  ")
+    [fps, latency, status].into_iter().flatten().collect()
 }

@@ -439,6 +439,151 @@ fn bars_are_as_long_as_the_strongest_blendshapes() {
     assert!((5..=9).contains(&rows), "{lengths:?}");
 }
 
+/// A face with strong blendshapes whose names are as long as ARKit's longest.
+fn expressive(bbox: Rect, channels: usize) -> Observation {
+    let names: Vec<_> = (0..channels)
+        .map(|index| format!("mouthShrugUpper{index:04}"))
+        .collect();
+    Observation {
+        bbox,
+        confidence: Some(0.99),
+        blendshapes: Some(Blendshapes::new(names.into(), vec![1.0; channels])),
+        ..boxed(0.0, 0.0, 0.0, 0.0)
+    }
+}
+
+/// Columns and rows of the smallest rectangle around all that was drawn.
+fn extent(changed: &[(usize, usize)]) -> [std::ops::RangeInclusive<usize>; 2] {
+    let range = |side: fn(&(usize, usize)) -> usize| {
+        let values = changed.iter().map(side);
+        let bounds = values.clone().min().zip(values.max());
+        let (least, most) = bounds.expect("something is drawn");
+        least..=most
+    };
+    [range(|at| at.0), range(|at| at.1)]
+}
+
+/// A plate has a rim without letters and bars: one that the frame cuts lacks it on that side.
+#[track_caller]
+fn assert_is_a_whole_plate(picture: &Picture, case: &str) {
+    let [columns, rows] = extent(&picture.changed());
+    let rim = picture.color(*columns.start(), *rows.start());
+    let sides = [columns.start(), columns.end()];
+    for (x, y) in sides
+        .into_iter()
+        .flat_map(|x| rows.clone().map(move |y| (*x, y)))
+    {
+        assert_eq!(picture.color(x, y), rim, "{case}: column {x}, row {y}");
+    }
+    let sides = [rows.start(), rows.end()];
+    for (x, y) in sides
+        .into_iter()
+        .flat_map(|y| columns.clone().map(move |x| (x, *y)))
+    {
+        assert_eq!(picture.color(x, y), rim, "{case}: column {x}, row {y}");
+    }
+}
+
+#[test]
+fn text_lies_inside_frames_of_every_shape() {
+    let sizes = [
+        (160, 90),
+        (160, 120),
+        (160, 160),
+        (161, 285),
+        (284, 160),
+        (360, 640),
+        (720, 1280),
+    ];
+    // As parts of the frame: in the middle, in corners and partly outside, and larger than the frame.
+    let places = [
+        [0.3, 0.3, 0.4, 0.4],
+        [-0.1, -0.1, 0.3, 0.3],
+        [0.8, -0.1, 0.3, 0.3],
+        [-0.1, 0.8, 0.3, 0.3],
+        [0.8, 0.8, 0.3, 0.3],
+        [-0.2, -0.2, 1.4, 1.4],
+    ];
+    for (width, height) in sizes {
+        for place in places {
+            for (text_size, blendshapes) in [(0.022, 8), (0.022, 100), (0.1, 8)] {
+                for layer in [Layers::LABELS, Layers::BLENDSHAPES, Layers::INFO] {
+                    let style = Style {
+                        layers: layer,
+                        text_size,
+                        blendshapes,
+                        ..STYLE
+                    };
+                    let [x, across] = [place[0], place[2]].map(|part| part * width as f32);
+                    let [y, down] = [place[1], place[3]].map(|part| part * height as f32);
+                    let face = expressive(Rect::new(x, y, across, down), 52);
+                    let mut report = report(vec![face]);
+                    report.status = FrameStatus::Skipped;
+                    report.source = Arc::new(ReportSource {
+                        engine: "opencv-yunet-pyfeat".to_owned(),
+                        device: "cuda:0".to_owned(),
+                        ..ReportSource::default()
+                    });
+                    (report.width, report.height) = (width as u32, height as u32);
+                    let mut picture = Picture::rgb((width, height));
+                    picture.draw(&report, &style);
+                    let case = format!("{style:?} at {place:?} of {width}×{height}");
+                    assert_is_a_whole_plate(&picture, &case);
+                }
+            }
+        }
+    }
+}
+
+/// Text is as large as in a landscape frame of the same shorter side, and next to the face where there is room.
+#[test]
+fn a_panel_covers_no_face_that_leaves_it_room() {
+    for (size, face) in [
+        ((1280, 720), Rect::new(600.0, 200.0, 200.0, 200.0)),
+        ((1280, 720), Rect::new(1000.0, 200.0, 200.0, 200.0)),
+        ((720, 1280), Rect::new(20.0, 400.0, 300.0, 300.0)),
+        ((720, 1280), Rect::new(400.0, 400.0, 300.0, 300.0)),
+        ((720, 1280), Rect::new(160.0, 400.0, 400.0, 400.0)),
+    ] {
+        let style = Style {
+            layers: Layers::BLENDSHAPES,
+            text_size: 0.022,
+            blendshapes: 8,
+            ..STYLE
+        };
+        let mut report = report(vec![expressive(face, 8)]);
+        (report.width, report.height) = (size.0 as u32, size.1 as u32);
+        let mut picture = Picture::rgb(size);
+        picture.draw(&report, &style);
+        let [columns, rows] = extent(&picture.changed());
+        // 28 letters of 8 px, 8 lines of 16 px, and a rim of 3 px.
+        assert_eq!([columns.clone().count(), rows.clone().count()], [230, 134]);
+        let plate = [columns.start(), rows.start()].map(|at| *at as f32);
+        let plate = Rect::new(plate[0], plate[1], 230.0, 134.0);
+        assert_eq!(plate.intersection(&face).area(), 0.0, "{size:?} {face:?}");
+    }
+}
+
+#[test]
+fn a_face_out_of_sight_has_no_text() {
+    let mut picture = Picture::rgb((160, 120));
+    let style = Style {
+        layers: Layers::LABELS | Layers::BLENDSHAPES,
+        ..STYLE
+    };
+    for (x, y) in [
+        (-61.0, 30.0),
+        (161.0, 30.0),
+        (40.0, -61.0),
+        (40.0, 121.0),
+        (f32::NAN, 30.0),
+    ] {
+        let bbox = Rect::new(x, y, 60.0, 60.0);
+        picture.draw(&report(vec![expressive(bbox, 4)]), &style);
+        assert!(picture.changed().is_empty(), "{x}, {y}");
+    }
+}
+
 /// A drawing in Y′CbCr is the drawing in RGB, converted, with chroma averaged; on a frame of one color.
 #[test]
 fn every_format_shows_what_rgb_shows() {

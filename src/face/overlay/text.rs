@@ -32,12 +32,17 @@ impl Letters {
         }
     }
 
-    /// Sets the height of letters, px, to the nearest whole one that can be.
-    pub fn set_size(&mut self, size: f32) {
+    /// Sets the height of letters, px, to the nearest whole one that is possible and makes no letter wider than `widest` px.
+    pub fn set_size(&mut self, size: f32, widest: f32) {
         let size = match size.is_nan() {
             true => SIZES[0],
             false => size.round().clamp(SIZES[0], SIZES[1]),
         };
+        let sizes = (SIZES[0] as u32..=size as u32).rev();
+        let size = sizes
+            .map(|size| size as f32)
+            .find(|size| self.advance_at(*size) as f32 <= widest)
+            .unwrap_or(SIZES[0]);
         if size != self.size {
             self.stamps.clear();
             self.size = size;
@@ -51,7 +56,11 @@ impl Letters {
 
     /// From a letter to the next, px.
     pub fn advance(&self) -> i64 {
-        let font = self.font.as_scaled(PxScale::from(self.size));
+        self.advance_at(self.size)
+    }
+
+    fn advance_at(&self, size: f32) -> i64 {
+        let font = self.font.as_scaled(PxScale::from(size));
         font.h_advance(font.glyph_id('0')).round() as i64
     }
 
@@ -107,7 +116,7 @@ mod tests {
     #[test]
     fn letters_stand_on_a_line() {
         let mut letters = Letters::new();
-        letters.set_size(40.4);
+        letters.set_size(40.4, f32::INFINITY);
         assert_eq!(letters.height(), 40.0);
         for letter in ['H', '1', 'x'] {
             let stamp = letters.stamp(letter);
@@ -121,13 +130,26 @@ mod tests {
     }
 
     #[test]
+    fn letters_are_no_wider_than_asked_unless_they_would_be_unreadable() {
+        let mut letters = Letters::new();
+        for widest in [5.0, 5.9, 6.0, 24.0] {
+            letters.set_size(40.0, widest);
+            assert!(letters.advance() as f32 <= widest, "{widest}");
+            letters.set_size(letters.height() + 1.0, f32::INFINITY);
+            assert!(letters.advance() as f32 > widest || letters.height() == 41.0);
+        }
+        letters.set_size(40.0, 1.0);
+        assert_eq!(letters.height(), SIZES[0]);
+    }
+
+    #[test]
     fn every_character_has_a_picture_and_every_size_is_one_that_can_be() {
         let mut letters = Letters::new();
         for size in [f32::NAN, -1.0, 0.0, 1e9, f32::INFINITY] {
-            letters.set_size(size);
+            letters.set_size(size, f32::INFINITY);
             assert!(letters.advance() > 0 && letters.ascent() > 0, "{size}");
         }
-        letters.set_size(20.0);
+        letters.set_size(20.0, f32::INFINITY);
         assert!(letters.stamp(' ').coverage.is_empty());
         let unknown = letters.stamp(UNKNOWN).coverage.clone();
         for letter in ['é', '\n', '\0', '😀'] {

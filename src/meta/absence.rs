@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Streams without metadata. Elements that read metadata warn of them.
+
+use gst::prelude::*;
+
+/// Frames without metadata at a stream's start after which an element posts a warning.
+const PATIENCE: u64 = 60;
+
+/// The query whether an element that attaches metadata follows.
+const SOURCE_QUERY: &str = "facetrack-meta-source";
+
+/// Whether a stream has brought metadata so far.
+#[derive(Debug, Default)]
+pub(crate) struct Absence {
+    frames: u64,
+    is_settled: bool,
+}
+
+impl Absence {
+    /// Counts a frame. Returns true once, when too many frames had no metadata.
+    pub fn count(&mut self, has_metadata: bool) -> bool {
+        if self.is_settled {
+            return false;
+        }
+        self.frames += 1;
+        self.is_settled = has_metadata || self.frames == PATIENCE;
+        self.is_settled && !has_metadata
+    }
+
+    /// The stream ends. Returns whether it had frames, none of them with metadata, and [`Absence::count`] has not said so.
+    pub fn end(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_settled, true) && self.frames > 0
+    }
+}
+
+/// The problem and its remedy. Elements behind the pad `source` are asked whether they attach metadata, which is too late;
+/// the caller must hold no lock.
+pub(crate) fn remedy(source: Option<&gst::Pad>) -> &'static str {
+    let query = || gst::query::Custom::new(gst::Structure::new_empty(SOURCE_QUERY));
+    match source.is_some_and(|pad| pad.peer_query(&mut query())) {
+        true => {
+            "the frames carry no metadata of facetrack, which comes later in the pipeline: put facetrack before this element"
+        }
+        false => {
+            "the frames carry no metadata of facetrack: put facetrack or trackjsonload before this element, and nothing in \
+             between that drops metadata"
+        }
+    }
+}
+
+/// Whether a query asks for an element that attaches metadata.
+pub(crate) fn asks_for_source(query: &gst::QueryRef) -> bool {
+    query.type_() == gst::QueryType::Custom
+        && query
+            .structure()
+            .is_some_and(|structure| structure.name() == SOURCE_QUERY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a stream of these frames is remarked on: while it plays, and at its end.
+    fn remarks(frames: impl Iterator<Item = bool>) -> (usize, bool) {
+        let mut absence = Absence::default();
+        let remarks = frames.filter(|frame| absence.count(*frame)).count();
+        (remarks, absence.end())
+    }
+
+    #[test]
+    fn a_stream_is_remarked_on_once_unless_it_has_metadata_in_time() {
+        let patience = PATIENCE as usize;
+        let without = |count| std::iter::repeat_n(false, count);
+        assert_eq!(remarks(without(0)), (0, false));
+        assert_eq!(remarks(without(1)), (0, true));
+        assert_eq!(remarks(without(patience - 1)), (0, true));
+        assert_eq!(remarks(without(1000)), (1, false));
+        let late = without(patience - 1).chain([true]).chain(without(1000));
+        assert_eq!(remarks(late), (0, false));
+    }
+}
