@@ -10,6 +10,9 @@ use thiserror::Error;
 
 pub use self::layout::{ColorModel, Component, Layout, Word};
 
+/// Most bytes from a sample to the next that the resampler reads: eight are the most in a raw format.
+pub(in crate::face) const MAX_STEP: usize = 12;
+
 /// How the bytes of an image make pixels. Names are GStreamer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
@@ -244,7 +247,7 @@ impl<'a> ImageView<'a> {
             let [columns, count] = component.samples([width, height]);
             let bytes = component
                 .row_bytes(columns)
-                .filter(|_| component.is_sound());
+                .filter(|_| component.is_sound() && component.step <= MAX_STEP);
             let (Some(bytes), Some(plane)) = (bytes, rows.get_mut(component.plane)) else {
                 return Err(ImageError::Component { index });
             };

@@ -7,6 +7,9 @@
  * everything, and a #GstVideoRegionOfInterestMeta of type `face` for each face. Pixels are read in the format that they
  * have and never changed or copied.
  *
+ * Every raw format in system memory is read without a converter. HDR video is analysed without tone mapping, and alpha is
+ * ignored. Frames with non-square pixels are analysed as they are displayed; coordinates are pixels of the frame in memory.
+ *
  * Engines, by #GstFaceTrack:engine:
  *
  * * `mediapipe`: what Google's Face Landmarker measures: 478 landmarks, 52 blendshapes, head pose.

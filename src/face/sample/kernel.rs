@@ -9,7 +9,7 @@ use fearless_simd::{Level, Simd, dispatch};
 use super::grid::{Grid, LANES, Lanes, STEPS};
 use super::level::round;
 use super::picture::Picture;
-use super::source::{Gray, PackedRgb, Samples, Source, Yuv, span};
+use super::source::{Gray, PackedRgb, Samples, Source, Yuv, spans};
 use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::face::image::PixelFormat::{self, *};
 use crate::face::image::{self, ImageView, Pixels, Plane};
@@ -59,10 +59,11 @@ impl Target<'_> {
         planes: &[Plane<'_>],
         tensor: &mut [f32],
     ) {
-        match span(layout) {
-            4 => self.fill(&Samples::<4>::new(layout, image, planes), tensor),
-            8 => self.fill(&Samples::<8>::new(layout, image, planes), tensor),
-            _ => self.fill(&Samples::<16>::new(layout, image, planes), tensor),
+        match spans(layout) {
+            [4, 4] => self.fill(&Samples::<4, 4>::new(layout, image, planes), tensor),
+            [4, 8] => self.fill(&Samples::<4, 8>::new(layout, image, planes), tensor),
+            [8, 8] => self.fill(&Samples::<8, 8>::new(layout, image, planes), tensor),
+            _ => self.fill(&Samples::<16, 16>::new(layout, image, planes), tensor),
         }
     }
 

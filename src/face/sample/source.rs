@@ -14,7 +14,7 @@ mod yuv;
 
 pub use gray::Gray;
 pub use rgb::PackedRgb;
-pub use samples::{Gray as GrayLevels, Samples, span};
+pub use samples::{Gray as GrayLevels, Samples, spans};
 pub use yuv::Yuv;
 
 use super::color::{Spread, spread};

@@ -7,39 +7,89 @@
 
 use super::{Neighbours, Raster, Rows, Source, blend};
 use crate::face::image::{
-    ChromaSite, ColorModel, ColorRange, Colorimetry, Component, ImageView, Layout, Plane, Word,
+    ChromaSite, ColorModel, ColorRange, Colorimetry, Component, ImageView, Layout, MAX_STEP, Plane,
+    Word,
 };
 use crate::face::sample::color::luma_weights;
 use crate::face::sample::grid::{LANES, Lanes, STEP_BITS, STEPS};
 use crate::face::sample::level::round;
 
-/// A frame in the format that a [`Layout`] describes. `SPAN` bytes hold a sample and its right
-/// neighbour.
-pub struct Samples<'a, const SPAN: usize> {
+/// A frame in the format that a [`Layout`] describes. `FIRST` bytes hold the words of the first
+/// component's sample and its right neighbour, `OTHERS` bytes those of the other components.
+pub struct Samples<'a, const FIRST: usize, const OTHERS: usize> {
     /// Red, green and blue, or Y′, Cb and Cr; grey is repeated.
     channels: [Channel<'a>; 3],
     to_rgb: ToRgb,
 }
 
-/// Bytes that hold a sample of `layout` and its right neighbour: 4, 8 or 16.
-pub fn span(layout: &Layout) -> usize {
-    let spans = layout.colors().iter();
-    let span = spans.map(|c| c.step + c.word.bytes()).max().unwrap_or(0);
-    span.next_power_of_two().max(4)
+/// Bytes that hold the words of a sample and its right neighbour, for the first component of
+/// `layout` and for the others: 4, 8 or 16.
+pub fn spans(layout: &Layout) -> [usize; 2] {
+    let channels = located(layout);
+    let span = |located: &Located| (located.step + located.bytes).next_power_of_two().max(4);
+    let [first, second, third] = channels.map(|located| span(&located));
+    [first, second.max(third)]
 }
 
-impl<'a, const SPAN: usize> Samples<'a, SPAN> {
+/// Where the word that holds a component's sample is read. Components whose samples lie in the same
+/// four bytes are read together.
+#[derive(Clone, Copy)]
+struct Located {
+    /// Bytes before the first word.
+    offset: usize,
+    /// Bytes of the word.
+    bytes: usize,
+    /// Bytes from a word to the next.
+    step: usize,
+    /// Bit of the word at which the sample begins.
+    bit: u32,
+    /// Whether it is the word of the component before.
+    is_shared: bool,
+}
+
+/// Most bytes of a word.
+const WORD: usize = 4;
+
+/// Where the three components of `layout` are read; grey is repeated.
+fn located(layout: &Layout) -> [Located; 3] {
+    let colors = layout.colors();
+    let components = [0, 1, 2].map(|index: usize| &colors[index.min(colors.len() - 1)]);
+    let is_together = |a: &Component, b: &Component| {
+        let place = |c: &Component| (c.plane, c.step, c.subsampling, c.word);
+        place(a) == place(b)
+    };
+    [0, 1, 2].map(|index: usize| {
+        let own = components[index];
+        let group = components.iter().filter(|other| is_together(own, other));
+        let offsets = || group.clone().map(|other| other.offset);
+        let first = offsets().min().unwrap_or(own.offset);
+        let bytes = offsets().max().unwrap_or(own.offset) - first + own.word.bytes();
+        let fits = bytes <= WORD && (own.step >= WORD || own.step + bytes <= WORD);
+        let (offset, bytes) = if fits {
+            (first, bytes)
+        } else {
+            (own.offset, own.word.bytes())
+        };
+        Located {
+            offset,
+            bytes,
+            step: own.step,
+            bit: 8 * (own.offset - offset) as u32 + own.shift,
+            is_shared: fits && index > 0 && is_together(components[index - 1], own),
+        }
+    })
+}
+
+impl<'a, const FIRST: usize, const OTHERS: usize> Samples<'a, FIRST, OTHERS> {
     /// `planes` hold an image of the stored size of `image` in the format `layout`.
     pub fn new(layout: &Layout, image: &ImageView<'_>, planes: &[Plane<'a>]) -> Self {
         let colors = layout.colors();
+        let located = located(layout);
         let channels = [0, 1, 2].map(|index: usize| {
             let component = &colors[index.min(colors.len() - 1)];
-            Channel::new(
-                component,
-                image.stored_size(),
-                image.colorimetry().chroma_site,
-                planes[component.plane],
-            )
+            let site = image.colorimetry().chroma_site;
+            let plane = planes[component.plane];
+            Channel::new(component, located[index], image.stored_size(), site, plane)
         });
         Self {
             channels,
@@ -48,22 +98,25 @@ impl<'a, const SPAN: usize> Samples<'a, SPAN> {
     }
 }
 
-impl<const SPAN: usize> Source for Samples<'_, SPAN> {
+impl<const FIRST: usize, const OTHERS: usize> Source for Samples<'_, FIRST, OTHERS> {
     #[inline(always)]
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
         let [first, second, third] = &self.channels;
-        let raster = first.raster(x, y);
-        first.read::<SPAN>(&raster, &mut out[0]);
-        if let ToRgb::Gray(gray) = &self.to_rgb {
-            gray.apply(out);
-            return;
+        let mut raster = first.raster(x, y);
+        let mut words = Words::default();
+        first.gather::<FIRST>(&raster, &mut words);
+        first.blend::<FIRST>(&words, &raster, &mut out[0]);
+        match &self.to_rgb {
+            ToRgb::Gray(gray) => return gray.apply(out),
+            ToRgb::Yuv(_) => raster = second.raster(x, y),
+            ToRgb::Rgb(_) => (),
         }
-        let raster = match second.subsampling {
-            [0, 0] => raster,
-            _ => second.raster(x, y),
-        };
-        second.read::<SPAN>(&raster, &mut out[1]);
-        third.read::<SPAN>(&raster, &mut out[2]);
+        for (channel, out) in [second, third].into_iter().zip(&mut out[1..]) {
+            if !channel.is_shared {
+                channel.gather::<OTHERS>(&raster, &mut words);
+            }
+            channel.blend::<OTHERS>(&words, &raster, out);
+        }
         match &self.to_rgb {
             ToRgb::Rgb(scales) => scale(scales, out),
             ToRgb::Yuv(matrix) => matrix.apply(out),
@@ -78,6 +131,22 @@ impl<const SPAN: usize> Source for Samples<'_, SPAN> {
     }
 }
 
+/// The words that hold the samples at positions, in the upper and in the lower row. Where a sample
+/// and its right neighbour fit into one word, only `left` is used.
+struct Words {
+    left: [Lanes<u32>; 2],
+    right: [Lanes<u32>; 2],
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self {
+            left: [[0; LANES]; 2],
+            right: [[0; LANES]; 2],
+        }
+    }
+}
+
 /// The samples of one component.
 struct Channel<'a> {
     rows: Rows<'a>,
@@ -88,15 +157,22 @@ struct Channel<'a> {
     cosited: [bool; 2],
     /// Bytes from a sample to the next.
     step: u32,
-    big_endian: bool,
-    shift: u32,
+    is_big_endian: bool,
+    bit: u32,
     mask: u32,
+    is_shared: bool,
 }
 
 impl<'a> Channel<'a> {
-    fn new(component: &Component, size: [usize; 2], site: ChromaSite, plane: Plane<'a>) -> Self {
+    fn new(
+        component: &Component,
+        located: Located,
+        size: [usize; 2],
+        site: ChromaSite,
+        plane: Plane<'a>,
+    ) -> Self {
         let size = component.samples(size);
-        let data = plane.data.get(component.offset..).unwrap_or_default();
+        let data = plane.data.get(located.offset..).unwrap_or_default();
         let rows = Rows::new(Plane { data, ..plane }, size[1]);
         Self {
             rows,
@@ -104,9 +180,10 @@ impl<'a> Channel<'a> {
             subsampling: component.subsampling,
             cosited: [site.horizontally_cosited, site.vertically_cosited],
             step: component.step as u32,
-            big_endian: component.word == Word::Be16,
-            shift: component.shift,
+            is_big_endian: component.word == Word::Be16,
+            bit: located.bit,
             mask: component.max_code(),
+            is_shared: located.is_shared,
         }
     }
 
@@ -127,52 +204,56 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Writes the codes at the positions of `raster`.
+    /// Reads the words at the positions of `raster`.
     #[inline(always)]
-    fn read<const SPAN: usize>(&self, raster: &Raster, out: &mut Lanes<f32>) {
+    fn gather<const SPAN: usize>(&self, raster: &Raster, words: &mut Words) {
         let offsets = self.rows.offsets(raster, self.step);
-        let mut words = [[0; LANES]; 4];
         for i in 0..LANES {
-            let [top, bottom] = self.rows.pair::<SPAN>(offsets[i]);
-            let [top, bottom] = [top, bottom].map(|bytes| neighbours(bytes, self.step));
-            (words[0][i], words[1][i]) = (top[0], top[1]);
-            (words[2][i], words[3][i]) = (bottom[0], bottom[1]);
+            for (row, bytes) in self.rows.pair::<SPAN>(offsets[i]).iter().enumerate() {
+                words.left[row][i] = word(bytes, 0);
+                match SPAN {
+                    4 => (),
+                    8 => words.right[row][i] = word(bytes, WORD),
+                    _ => words.right[row][i] = word(bytes, (self.step as usize).min(MAX_STEP)),
+                }
+            }
         }
-        if self.big_endian {
-            let words = words.as_flattened_mut();
-            words.iter_mut().for_each(|word| *word = swapped(*word));
+        if self.is_big_endian {
+            swap(&mut words.left);
+            swap(&mut words.right);
         }
+    }
+
+    /// Writes the codes at the positions of `raster`, interpolated.
+    #[inline(always)]
+    fn blend<const SPAN: usize>(&self, words: &Words, raster: &Raster, out: &mut Lanes<f32>) {
+        let Words { left, right } = words;
+        let (right, right_bit) = match SPAN {
+            4 => (left, self.bit + 8 * self.step),
+            8 => (right, self.bit + 8 * (self.step - WORD as u32)),
+            _ => (right, self.bit),
+        };
+        let code = |word: u32, bit: u32| ((word >> bit) & self.mask) as i32 as f32;
         for i in 0..LANES {
-            let [a, b, c, d] = [0, 1, 2, 3]
-                .map(|tap: usize| ((words[tap][i] >> self.shift) & self.mask) as i32 as f32);
-            out[i] = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
+            let top = [code(left[0][i], self.bit), code(right[0][i], right_bit)];
+            let bottom = [code(left[1][i], self.bit), code(right[1][i], right_bit)];
+            out[i] = blend(top, bottom, raster.x.weight[i], raster.y.weight[i]);
         }
     }
 }
 
-/// The first word of a run of bytes and the one `step` bytes after it, each in its lower half.
+/// Four bytes from `at` on.
 #[inline(always)]
-fn neighbours<const SPAN: usize>(bytes: [u8; SPAN], step: u32) -> [u32; 2] {
-    match SPAN {
-        4 => {
-            let bits = u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-            [bits, bits >> (8 * step)]
-        }
-        8 => {
-            let bits = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-            [bits as u32, (bits >> (8 * step)) as u32]
-        }
-        _ => {
-            let bits = u128::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-            [bits as u32, (bits >> (8 * step)) as u32]
-        }
-    }
+fn word<const SPAN: usize>(bytes: &[u8; SPAN], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
-/// A big-endian word of two bytes that was read as a little-endian one.
+/// Exchanges the bytes of each big-endian sample of two bytes.
 #[inline(always)]
-fn swapped(word: u32) -> u32 {
-    (word & 0xff) << 8 | (word >> 8) & 0xff
+fn swap(words: &mut [Lanes<u32>; 2]) {
+    for word in words.as_flattened_mut() {
+        *word = (*word & 0x00ff_00ff) << 8 | (*word >> 8) & 0x00ff_00ff;
+    }
 }
 
 impl Neighbours {
