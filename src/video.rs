@@ -258,14 +258,17 @@ fn packed_rows<'a>(
 /// Pixel aspect ratios that are read as they are said. Beyond them frames would have absurd sizes.
 const PIXEL_ASPECT_RATIOS: RangeInclusive<f64> = 0.1..=10.0;
 
-/// Width of a pixel divided by its height; `None` for square pixels and for a ratio that cannot be.
-pub(crate) fn pixel_aspect_ratio(info: &VideoInfo) -> Option<f64> {
+/// Width of a pixel divided by its height; `None` for square pixels and for a ratio that cannot be
+/// read.
+fn pixel_aspect_ratio(info: &VideoInfo) -> Option<f64> {
     let ratio = info.par();
-    if ratio.numer() <= 0 || ratio.denom() <= 0 || ratio.numer() == ratio.denom() {
-        return None;
-    }
     let ratio = f64::from(ratio.numer()) / f64::from(ratio.denom());
-    PIXEL_ASPECT_RATIOS.contains(&ratio).then_some(ratio)
+    (ratio != 1.0 && PIXEL_ASPECT_RATIOS.contains(&ratio)).then_some(ratio)
+}
+
+/// Whether frames are taken for square pixels although the caps say something else.
+pub(crate) fn ignores_pixel_aspect_ratio(info: &VideoInfo) -> bool {
+    info.par() != gst::Fraction::new(1, 1) && pixel_aspect_ratio(info).is_none()
 }
 
 /// One plane of `rows` rows of `row_bytes` bytes.

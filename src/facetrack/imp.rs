@@ -702,6 +702,18 @@ impl BaseTransformImpl for FaceTrack {
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = gst_video::VideoInfo::from_caps(incaps)
             .map_err(|_| gst::loggable_error!(CAT, "{incaps} are no caps of raw video"))?;
+        if video::ignores_pixel_aspect_ratio(&info) {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Format,
+                (
+                    "the pixel aspect ratio {} is implausible: frames are analysed as if their \
+                     pixels were square. Put `capssetter caps=video/x-raw,pixel-aspect-ratio=1/1` \
+                     before facetrack, or the ratio that the video has",
+                    info.par()
+                )
+            );
+        }
         if let Some(state) = lock(&self.state).as_mut() {
             state.set_info(info);
         }
