@@ -19,10 +19,10 @@ pub fn print(text: impl Display) -> Result<(), StoreError> {
     }
 }
 
-/// As [`print`], with the end of a line.
+/// Prints a line to standard output, as [`print()`] does.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_line(text: impl Display) -> Result<(), StoreError> {
     print(format_args!("{text}\n"))
 }
