@@ -16,6 +16,7 @@ use std::net::UdpSocket;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
+use common::rotated::{self, ROTATIONS};
 use common::tool::{Running, Tool};
 use desktop::{Desktop, Shot, Window};
 use docs::{Files, RUN_EXAMPLE};
@@ -398,6 +399,31 @@ fn faces_are_where_the_metadata_says_and_keys_change_what_is_seen() {
 
     preview.press("q");
     assert!(preview.running.ends(PATIENCE), "it ends well");
+}
+
+#[test]
+fn a_rotated_video_is_shown_upright() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let meshes = track(&files, "mediapipe");
+    let folder = tempfile::tempdir().expect("a folder");
+    let clip = folder.path().join("clip.mp4");
+    let source = format!("filesrc location={} ! decodebin", files.clip.display());
+    rotated::write(&source, ROTATIONS[0], &clip);
+    let clip = clip.to_string_lossy();
+    let arguments = ["--layers=points", "--freeze-at", PAUSE, &*clip];
+    let tool = files.given_to(Tool::new(env!("CARGO")));
+    let mut preview = Preview::start(tool, &desktop, &arguments);
+
+    let report = report_at(&meshes, time(&preview.wait_for("paused at ")));
+    preview.shot_with("landmarks of an upright face", |shot| {
+        let places = Places::in_shot(report, shot);
+        shot.width > shot.height && face_color(shot, &places.landmarks).is_some()
+    });
 }
 
 #[test]

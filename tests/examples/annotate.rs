@@ -246,8 +246,10 @@ fn a_rotated_video_becomes_an_upright_one() {
         assert!(success, "{text}");
         // A turn that was still asked for would be made here.
         let frames = frames_of(&output, "videoconvert ! videoflip video-direction=auto");
-        assert_none_is_lost(&frames, &originals);
+        assert_eq!(frames.len(), originals.len());
         for (frame, original) in frames.iter().zip(&originals) {
+            let sizes = [frame, original].map(|frame| (frame.width, frame.height));
+            assert_eq!(sizes[0], sizes[1]);
             let pairs = frame.rgb.iter().zip(&original.rgb);
             let difference: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
             let mean = difference as f64 / frame.rgb.len() as f64;
