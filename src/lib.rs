@@ -20,6 +20,8 @@ pub mod meta;
 #[cfg(feature = "gst")]
 mod properties;
 #[cfg(feature = "gst")]
+mod stream;
+#[cfg(feature = "gst")]
 pub mod trackjsonload;
 #[cfg(feature = "gst")]
 pub mod trackjsonsink;

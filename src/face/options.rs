@@ -19,8 +19,8 @@ pub use spec::{
     Access, Choice, EnvDefault, EnvRule, EnvWarning, Kind, OptionSpec, env, env_number_of, env_of,
     env_square_of, env_switch, kebab, parse_switch,
 };
-pub(crate) use value::choices;
 pub use value::{FromValue, Value};
+pub(crate) use value::{choices, flags};
 
 /// What was set explicitly, by a table.
 #[derive(Debug, Clone)]

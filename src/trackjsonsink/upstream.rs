@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What the elements before the sink know of the video.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use gst::glib;
+use gst::prelude::*;
+
+use super::following::Following;
+use super::imp::CAT;
+use crate::face::container::{self, Extent};
+use crate::face::record::completeness::{End, Promise};
+
+/// The video's URI, where an element upstream knows it.
+pub(super) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
+    let mut query = gst::query::Uri::new();
+    match pad.peer_query(&mut query) {
+        true => query.uri(),
+        false => None,
+    }
+}
+
+/// The path that a URI stands for; `None` for what is not a local file.
+pub(super) fn path(uri: &str) -> Option<PathBuf> {
+    glib::filename_from_uri(uri).ok().map(|(path, _)| path)
+}
+
+/// Whether frames come as they are taken, and are lost where nobody waits for them.
+pub(super) fn is_live(pad: &gst::Pad) -> bool {
+    let mut query = gst::query::Latency::new();
+    pad.peer_query(&mut query) && query.result().0
+}
+
+/// What is promised of a video that is not live.
+pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
+    let duration = pad.peer_query_duration::<gst::ClockTime>();
+    let duration = duration.map(gst::ClockTime::nseconds);
+    let frames = pad.peer_query_duration::<gst::format::Default>();
+    let path = uri(pad).as_deref().and_then(path);
+    let video_end = following.promised_end(duration).map(End::Video);
+    Promise {
+        end: video_end.or(duration
+            .filter(|_| following.is_forward())
+            .map(End::Container)),
+        frames: following.promised_frames().or(frames.map(|frames| *frames)),
+        extent: path.map_or(Extent::Unknown, |path| extent(&path)),
+    }
+}
+
+fn extent(path: &Path) -> Extent {
+    let read = || container::extent(&mut File::open(path)?);
+    read().unwrap_or_else(|error| {
+        gst::info!(
+            CAT,
+            "{}: its length is not checked: {error}",
+            path.display()
+        );
+        Extent::Unknown
+    })
+}
