@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The stream that is recorded: the times of its frames, where it is interrupted, and what its tags say.
 
+use crate::face::record::completeness::End;
 use crate::face::record::timeline::Continuity;
 use crate::stream;
 
 /// Greatest start of a stream that is taken as time 0, ns. The clock of an MPEG transport stream begins before its first
 /// frame, by what a decoder has to buffer; demuxers count from there. Our choice; usual are 0.7 s, and 5 s are never reached.
 const MAX_START: u64 = 5_000_000_000;
+
+/// How much longer than the longest track a tag may say that the video is: some writers round.
+const TAG_TOLERANCE: gst::ClockTime = gst::ClockTime::from_mseconds(500);
 
 /// A stream under way.
 #[derive(Default)]
@@ -29,8 +33,8 @@ pub(super) struct Following {
 /// Statistics that muxers of Matroska write for each track.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct TrackTags {
-    /// Time at which the track ends, ns.
-    end: Option<u64>,
+    /// Timestamp at which the track ends.
+    end: Option<gst::ClockTime>,
     frames: Option<u64>,
 }
 
@@ -124,21 +128,19 @@ impl Following {
         self.end
     }
 
-    /// Time at which the video should end, by its segment or a tag, ns. `duration` is that of the longest track, ns: a tag that
-    /// exceeds it is of another file.
-    pub(super) fn promised_end(&self, duration: Option<u64>) -> Option<u64> {
+    /// Time at which the video should end, by its segment or a tag, else at which the longest track ends, ns. `duration` is the
+    /// one of the longest track: a tag that exceeds it was copied from another file.
+    pub(super) fn promised_end(&self, duration: Option<gst::ClockTime>) -> Option<End> {
         let segment = self.segment.downcast_ref::<gst::ClockTime>()?;
-        if !self.is_forward() {
+        if segment.rate() < 0.0 {
             return None;
         }
-        let stop = segment.stop().and_then(|stop| self.time(Some(stop)));
-        let is_of_file = |end: &u64| duration.is_none_or(|duration| *end <= duration + 500_000_000);
-        stop.or(self.track.end.filter(is_of_file))
-    }
-
-    /// Whether the video is played towards its end.
-    pub(super) fn is_forward(&self) -> bool {
-        self.segment.rate() > 0.0
+        let is_of_file = |end: &gst::ClockTime| {
+            duration.is_none_or(|duration| *end <= duration + TAG_TOLERANCE)
+        };
+        let video = segment.stop().or(self.track.end.filter(is_of_file));
+        let video = self.time(video).map(End::Video);
+        video.or_else(|| self.time(duration).map(End::Container))
     }
 
     /// Frames that the video should have.
@@ -178,14 +180,15 @@ impl TrackTags {
     }
 }
 
-/// Hours, minutes and seconds as ns.
-fn clock_time(text: &str) -> Option<u64> {
+/// A time written in hours, minutes and seconds.
+fn clock_time(text: &str) -> Option<gst::ClockTime> {
     let mut parts = text.trim().split(':');
     let [hours, minutes] = [parts.next()?, parts.next()?].map(|part| part.parse::<u32>().ok());
     let seconds = parts.next()?.parse::<f64>().ok()?;
     let is_time = parts.next().is_none() && (0.0..=60.0).contains(&seconds);
     let whole = u64::from(hours?) * 3600 + u64::from(minutes?) * 60;
-    is_time.then_some(whole * 1_000_000_000 + (seconds * 1e9).round() as u64)
+    let seconds = gst::ClockTime::from_nseconds((seconds * 1e9).round() as u64);
+    is_time.then(|| gst::ClockTime::from_seconds(whole) + seconds)
 }
 
 #[cfg(test)]
@@ -202,11 +205,11 @@ mod tests {
         tags.read("DURATION-eng=01:02:03.500000000");
         tags.read("NUMBER_OF_FRAMES=93087");
         let want = TrackTags {
-            end: Some(3_723_500_000_000),
+            end: Some(gst::ClockTime::from_mseconds(3_723_500)),
             frames: Some(93_087),
         };
         assert_eq!(tags, want);
         tags.read("DURATION=00:00:04.023000000");
-        assert_eq!(tags.end, Some(4_023_000_000));
+        assert_eq!(tags.end, Some(gst::ClockTime::from_mseconds(4_023)));
     }
 }

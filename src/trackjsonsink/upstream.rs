@@ -34,16 +34,16 @@ pub(super) fn is_live(pad: &gst::Pad) -> bool {
 
 /// What is promised of a video that is not live.
 pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
-    let duration = pad.peer_query_duration::<gst::ClockTime>();
-    let duration = duration.map(gst::ClockTime::nseconds);
-    let frames = pad.peer_query_duration::<gst::format::Default>();
+    let end = following.promised_end(pad.peer_query_duration());
     let path = uri(pad).as_deref().and_then(path);
-    let video_end = following.promised_end(duration).map(End::Video);
     Promise {
-        end: video_end.or(duration
-            .filter(|_| following.is_forward())
-            .map(End::Container)),
-        frames: following.promised_frames().or(frames.map(|frames| *frames)),
+        end,
+        frames: match end {
+            Some(End::Video(_)) => following.promised_frames(),
+            _ => pad
+                .peer_query_duration::<gst::format::Default>()
+                .map(|frames| *frames),
+        },
         extent: path.map_or(Extent::Unknown, |path| extent(&path)),
     }
 }

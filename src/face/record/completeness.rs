@@ -177,12 +177,12 @@ fn cut(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     (!is_reached).then_some((promised, bytes))
 }
 
-/// Whether the end of the longest track is that of the video, and is not derived from a part of the file.
+/// Whether the end of the longest track is that of the video, and is not derived from the data that is there.
 fn is_of_video(promise: &Promise, found: &Found) -> bool {
     let (Some(End::Container(time)), Some(end)) = (promise.end, found.end) else {
         return false;
     };
-    !matches!(promise.extent, Extent::Cut { .. })
+    matches!(promise.extent, Extent::Whole | Extent::Unknown)
         && (time as f64 - end as f64).abs() <= CONTAINER_TOLERANCE
 }
 
@@ -341,6 +341,7 @@ mod tests {
             ),
             // As of an index that was made from what is left.
             (Container(4 * S), CUT, Some(100), whole, (None, None)),
+            (Container(4 * S), Extent::Open, Some(100), whole, (None, None)),
         ] {
             assert_eq!(
                 expected(end, extent, frames, &found),
