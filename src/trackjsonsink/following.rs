@@ -135,9 +135,8 @@ impl Following {
         if segment.rate() < 0.0 {
             return None;
         }
-        let is_of_file = |end: &gst::ClockTime| {
-            duration.is_none_or(|duration| *end <= duration + TAG_TOLERANCE)
-        };
+        let is_of_file =
+            |end: &gst::ClockTime| duration.is_none_or(|duration| *end <= duration + TAG_TOLERANCE);
         let video = segment.stop().or(self.track.end.filter(is_of_file));
         let video = self.time(video).map(End::Video);
         video.or_else(|| self.time(duration).map(End::Container))

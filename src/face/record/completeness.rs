@@ -341,7 +341,13 @@ mod tests {
             ),
             // As of an index that was made from what is left.
             (Container(4 * S), CUT, Some(100), whole, (None, None)),
-            (Container(4 * S), Extent::Open, Some(100), whole, (None, None)),
+            (
+                Container(4 * S),
+                Extent::Open,
+                Some(100),
+                whole,
+                (None, None),
+            ),
         ] {
             assert_eq!(
                 expected(end, extent, frames, &found),
