@@ -233,7 +233,7 @@ fn recording_again_gives_the_same_file() {
     }
 }
 
-/// The record that `tests/golden/records/README.md` tells of: its times are timestamps.
+/// The record is described in `tests/golden/records/README.md`. Its times are timestamps.
 #[test]
 fn records_of_the_first_schema_are_read() {
     let recorded = Recorded::of(include_bytes!("golden/records/facetrack-1.json"));
@@ -269,7 +269,7 @@ fn records_of_the_first_schema_are_read() {
     assert_eq!(faces(&second), faces(&recorded.text()));
 }
 
-/// Stream times are compared, whatever the timestamps are: those of a transport stream begin late.
+/// Stream times are compared, also if timestamps start late, as in a transport stream.
 #[test]
 fn stream_times_are_found() {
     let head = r#"{"metadata":{"schema":"facetrack-2","start_time":780000000,"width":640,"height":360,"tracking_engine":"a"}}"#;

@@ -292,7 +292,7 @@ fn lost_frames_are_filled_in() {
     assert_eq!(head["complete"], true);
 }
 
-/// What a decoder does after a frame that it can't decode.
+/// A decoder sets the flag after a frame that it can't decode.
 #[test]
 fn interruptions_without_notice_are_errors_in_a_file() {
     common::init();

@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Boxes that are gone through at most; a fragmented file has two for each fragment.
 const MAX_BOXES: usize = 1 << 20;
 
-/// Bytes by which the size in a RIFF header may exceed the file: some writers count the header itself.
+/// Excess of the size in a RIFF header that is accepted: some writers count the header itself.
 const RIFF_HEADER: u64 = 8;
 
 /// Boxes that an ISO media file begins with.

@@ -154,7 +154,7 @@ impl<S: Read + Seek> Replay<S> {
         self.index.filling
     }
 
-    /// What the frames' times are.
+    /// The kind of time that frames have.
     pub fn times(&self) -> Times {
         self.index.times
     }

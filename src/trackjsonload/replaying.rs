@@ -144,7 +144,7 @@ impl Replaying {
         self.counter.gap(start, duration, continuity);
     }
 
-    /// What the file says of a buffer with these times; `None` where it says nothing.
+    /// Returns the report for a buffer with these times; `None` if the file has none.
     ///
     /// # Errors
     /// [`ReplayingError::Content`].

@@ -5,8 +5,8 @@ use crate::face::record::completeness::End;
 use crate::face::record::timeline::Continuity;
 use crate::stream;
 
-/// Greatest start of a stream that is taken as time 0, ns. The clock of an MPEG transport stream begins before its first
-/// frame, by what a decoder has to buffer; demuxers count from there. Our choice; usual are 0.7 s, and 5 s are never reached.
+/// Maximum start of a stream that counts as time 0, ns. The clock of an MPEG transport stream starts before its first frame,
+/// by the delay of the decoder's buffer, and demuxers count from there. Our choice: 0.7 s is common.
 const MAX_START: u64 = 5_000_000_000;
 
 /// How much longer than the longest track a tag may say that the video is: some writers round.

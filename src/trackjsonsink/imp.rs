@@ -223,7 +223,7 @@ impl TrackJsonSink {
         false
     }
 
-    /// What the elements before this one say of the video; nothing of a live one.
+    /// Asks the elements upstream about the video. A live one promises nothing.
     fn promise(&self, recording: &Recording) -> Promise {
         let following = recording.following();
         match following.is_live() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the elements before the sink know of the video.
+//! Queries to the elements upstream about the video.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(super) fn path(uri: &str) -> Option<PathBuf> {
     glib::filename_from_uri(uri).ok().map(|(path, _)| path)
 }
 
-/// Whether frames come as they are taken, and are lost where nobody waits for them.
+/// Whether the source is live: its frames are lost if the pipeline is too slow.
 pub(super) fn is_live(pad: &gst::Pad) -> bool {
     let mut query = gst::query::Latency::new();
     pad.peer_query(&mut query) && query.result().0

@@ -84,7 +84,7 @@ fn rows(schema: &Json, definition: &str) -> Vec<Row> {
     rows
 }
 
-/// Adds the keys of an object, and those of the objects in it that have no section of their own.
+/// Adds the keys of an object, and of nested objects without a section of their own.
 fn collect(schema: &Json, object: &Json, prefix: &str, rows: &mut Vec<Row>) {
     let empty = Map::new();
     let properties = object["properties"].as_object().unwrap_or(&empty);
@@ -137,7 +137,7 @@ fn section_of(property: &Json) -> Option<&'static str> {
     section.map(|(_, heading)| *heading)
 }
 
-/// What values a property has.
+/// Type or values of a property.
 fn kind(schema: &Json, property: &Json) -> String {
     if let Some(heading) = section_of(property) {
         let anchor = heading.to_lowercase().replace(' ', "-");

@@ -151,7 +151,7 @@ impl<S: Storage> ArrayDocument<S> {
         let mut done = 0;
         while done < end - from {
             let length = (end - from - done).min(WRITE_SIZE as u64);
-            // What lies in the way has to be moved before.
+            // Bytes that would be overwritten are moved first.
             let start = match to > from {
                 true => end - done - length,
                 false => from + done,

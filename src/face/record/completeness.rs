@@ -18,13 +18,13 @@ const WHOLE_TOLERANCE: f64 = 500e6;
 /// How much earlier than the longest track the video may end, ns. Our choice; audio often ends a few packets later.
 const CONTAINER_TOLERANCE: f64 = 1e9;
 
-/// Intervals between frames by which the video may end earlier than stated.
+/// Number of intervals between frames that may be missing at the end.
 const INTERVALS: f64 = 1.5;
 
-/// The same in a file that is whole, of the longest interval: the last picture may stand still.
+/// The same in a file that is whole, as a number of longest intervals: the last picture may stand still.
 const LONGEST_INTERVALS: f64 = 3.0;
 
-/// What upstream says of the video.
+/// Statements of the elements upstream about the video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promise {
     /// Time at which the video or its longest track ends, ns.
@@ -54,7 +54,7 @@ pub enum End {
     Container(u64),
 }
 
-/// What came.
+/// Figures of the recorded stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Found {
     /// Time at which the last frame ends, ns; `None` if frames have no times.
@@ -177,7 +177,7 @@ fn cut(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     (!is_reached).then_some((promised, bytes))
 }
 
-/// Whether the end of the longest track is that of the video, and is not derived from the data that is there.
+/// Whether the longest track ends with the video, and its end is stated, not derived from the data that is there.
 fn is_of_video(promise: &Promise, found: &Found) -> bool {
     let (Some(End::Container(time)), Some(end)) = (promise.end, found.end) else {
         return false;

@@ -17,14 +17,14 @@ const GRAIN: usize = 256;
 /// Blanks behind the metadata, at least.
 const MARGIN: usize = 32;
 
-/// What most records have at their end, to keep as much room for it as it will need.
+/// Counts of a typical record, to estimate the length of the final metadata.
 const USUAL: Totals = Totals {
     frames: 10_000,
     padded: 0,
     faces: 0,
 };
 
-/// Time at which most videos end, ns.
+/// Duration of a typical video, ns.
 const USUAL_DURATION: u64 = 100_000_000_000;
 
 const CLOSING: &[u8] = b"\n]}\n";

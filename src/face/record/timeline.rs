@@ -10,7 +10,7 @@ use super::rhythm::Rhythm;
 /// The longest hole that is filled, ns: a minute. A longer one is another recording or a clock that was set. Our choice.
 const LONGEST_HOLE: f64 = 60e9;
 
-/// What it was in records of the schema `facetrack-1`.
+/// The same in records of the schema `facetrack-1`.
 const LONGEST_HOLE_1: f64 = 3_600e9;
 
 /// The fastest rate that is filled at before the rate is measured, frames per second. Containers may claim millions.
@@ -216,7 +216,7 @@ impl Timeline {
         }
     }
 
-    /// What lies between the expected time and that of the next frame.
+    /// Returns the hole between the expected time and the next frame.
     fn before(&self, expected: f64, next: f64, period: f64) -> Before {
         let longest = match self.filling {
             Filling::Timestamps1 => LONGEST_HOLE_1,

@@ -131,7 +131,7 @@ impl HeadJson {
         }
     }
 
-    /// What the frames' times are.
+    /// The kind of time that frames have.
     pub(super) fn times(&self) -> Times {
         match self.is_first_schema() {
             true => Times::Timestamps,
