@@ -9,6 +9,7 @@
 pub mod analyzer;
 pub mod blendshape;
 pub mod budget;
+pub mod container;
 pub mod device;
 pub mod engine;
 pub mod geometry;

@@ -22,6 +22,8 @@ mod orientation;
 #[cfg(feature = "gst")]
 mod properties;
 #[cfg(feature = "gst")]
+mod stream;
+#[cfg(feature = "gst")]
 pub mod trackjsonload;
 #[cfg(feature = "gst")]
 pub mod trackjsonsink;

@@ -4,7 +4,7 @@
 #[path = "common/faces.rs"]
 mod faces;
 
-use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use gstfacetrack::face::geometry::Rect;
 use gstfacetrack::face::model::ModelFile;
 use gstfacetrack::face::observation::{FitFailure, Landmark, MorphableFit, Observation};
 use gstfacetrack::face::record::{
-    BlendshapeProfile, Detail, End, Export, FrameRecord, Metadata, Record, Storage,
+    BlendshapeProfile, Completeness, End, Export, Fields, FrameRecord, Metadata, Record, Storage,
 };
 use gstfacetrack::face::report::{FrameStatus, ReportSource, TrackedFace};
 use serde_json::Value as Json;
@@ -44,6 +44,12 @@ impl Disk {
 
     fn json(&self) -> Json {
         serde_json::from_str(&self.text()).expect("JSON")
+    }
+}
+
+impl Read for Disk {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.content.lock().unwrap().read(bytes)
     }
 }
 
@@ -102,7 +108,16 @@ fn metadata() -> Metadata {
         height: 360,
         generator: "gst-plugin-facetrack 0.1.0".into(),
         source: Some(source()),
-        options: Vec::new(),
+        completeness: whole(),
+        ..Metadata::default()
+    }
+}
+
+/// All of the video came.
+fn whole() -> Completeness {
+    Completeness {
+        reason: None,
+        ..Completeness::default()
     }
 }
 
@@ -129,7 +144,7 @@ fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
 
 fn verbose() -> Export {
     Export {
-        detail: Detail::Verbose,
+        fields: Fields::ALL,
         ..Export::default()
     }
 }
@@ -174,10 +189,10 @@ fn dense_is_the_specified_sample() {
         head,
         concat!(
             r#"{"metadata":{"video_path":"clip.mp4","total_frames":2,"fps":25.0,"tracking_engine":"mediapipe","#,
-            r#""width":640,"height":360,"schema":"facetrack-1","generator":"gst-plugin-facetrack 0.1.0","device":"cpu","#,
+            r#""width":640,"height":360,"schema":"facetrack-2","generator":"gst-plugin-facetrack 0.1.0","device":"cpu","#,
             r#""models":{"face_landmarker.task":"6464646464646464646464646464646464646464646464646464646464646464"},"#,
             r#""options":{},"padded_frames":0,"execution_provider":"CPUExecutionProvider","#,
-            r#""device_reason":"there is no GPU","load_time_ms":12.5}"#
+            r#""device_reason":"there is no GPU","complete":true,"decode_errors":0,"corrupted_frames":0}"#
         )
     );
     assert_eq!(tail.trim_start(), r#","frames":["#);
@@ -625,16 +640,116 @@ fn what_is_known_only_later_is_in_the_finished_head() {
     assert_eq!(disk.json()["frames"][11]["pts"], Json::Null);
 }
 
+/// Also where the metadata are longer than the place that was kept for them, or much shorter, and with more frames than are
+/// moved at once.
 #[test]
-fn metadata_that_outgrows_its_place_leaves_the_counts_right() {
+fn a_file_does_not_depend_on_when_the_metadata_were_known() {
+    let faces = [full_face(1, 600.123_4)];
+    for length in [0, 100, 1000, 4000, 100_000] {
+        let last = Metadata {
+            video_path: "ä".repeat(length),
+            ..metadata()
+        };
+        let record = |first: Metadata| {
+            let disk = Disk::new();
+            let mut record = Record::dense(disk.clone(), Export::default(), first);
+            for i in 0..100 {
+                record.frame(&tracked(&faces, i)).expect("room");
+            }
+            *record.metadata_mut() = last.clone();
+            record.close(End::Complete).expect("room");
+            disk
+        };
+        let known_first = record(last.clone());
+        assert_eq!(known_first.json()["metadata"]["total_frames"], 100);
+        for first in [Metadata::default(), metadata()] {
+            assert_eq!(record(first).text(), known_first.text(), "{length}");
+        }
+        let text = known_first.text();
+        let line = text.lines().next().expect("a head");
+        let blanks = line.matches(' ').count();
+        assert!((32..400).contains(&blanks), "{blanks}");
+    }
+}
+
+#[test]
+fn metadata_that_find_no_room_on_the_disk_leave_the_counts_right() {
+    for end in [End::Complete, End::Broken] {
+        let disk = Disk::new();
+        let mut record = Record::dense(disk.clone(), Export::default(), metadata());
+        record.frame(&tracked(&[], 0)).expect("room");
+        *disk.room.lock().unwrap() = disk.text().len() as u64 + 100;
+        record.metadata_mut().video_path = "ä".repeat(4000);
+        let error = record.close(end).expect_err("the disk is full");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        let head = &disk.json()["metadata"];
+        assert_eq!(head["video_path"], "clip.mp4");
+        assert_eq!(head["total_frames"], 1);
+    }
+}
+
+#[test]
+fn a_record_without_an_end_says_that_it_is_incomplete() {
     let disk = Disk::new();
-    let mut record = Record::dense(disk.clone(), Export::default(), metadata());
+    let mut record = Record::dense(disk.clone(), Export::default(), Metadata::default());
     record.frame(&tracked(&[], 0)).expect("room");
-    record.metadata_mut().video_path = "ä".repeat(4000);
-    record.close(End::Complete).expect("room");
     let head = &disk.json()["metadata"];
-    assert_eq!(head["video_path"], "clip.mp4");
-    assert_eq!(head["total_frames"], 1);
+    assert_eq!(head["complete"], false);
+    assert_eq!(head["incomplete_reason"], "the stream broke off");
+}
+
+#[test]
+fn what_is_known_of_the_video_is_in_the_head() {
+    let known = Metadata {
+        completeness: Completeness {
+            reason: Some("it is cut off".into()),
+            expected_duration: Some(4_000_000_000),
+            expected_frames: Some(100),
+            decode_errors: 1,
+            corrupted: 2,
+        },
+        variable_rate: true,
+        orientation: Some("rotate-90".into()),
+        start_time: 780_000_000,
+        ..metadata()
+    };
+    let disk = Disk::new();
+    let mut record = Record::dense(disk.clone(), Export::default(), known);
+    record.close(End::Complete).expect("room");
+    let text = disk.text();
+    let added = concat!(
+        r#""complete":false,"incomplete_reason":"it is cut off","expected_duration":4000000000,"expected_frames":100,"#,
+        r#""decode_errors":1,"corrupted_frames":2,"variable_rate":true,"orientation":"rotate-90","start_time":780000000}"#
+    );
+    assert!(text.contains(added), "{text}");
+}
+
+#[test]
+fn fields_select_parts() {
+    let face = full_face(1, 600.123_4);
+    let source = Fields::ORIGIN;
+    for (fields, added) in [
+        (Fields::NONE, &[][..]),
+        (Fields::POSE, &["pose"]),
+        (
+            Fields::LANDMARKS | Fields::POSE,
+            &["landmarks", "pose", "landmarks_106", "landmark_confidence"],
+        ),
+        (Fields::BOX | Fields::KEY_POINTS, &["box", "key_points"]),
+        (Fields::ATTRIBUTES, &["age", "gender"]),
+        (Fields::EMBEDDING, &["embedding"]),
+        (Fields::GAZE | Fields::FIT, &["gaze", "fit"]),
+        (Fields::FEATURES, &["features", "eye_openness"]),
+        (Fields::MORPHABLE, &["eos", "eos_fit"]),
+        (source, &["origin", "blendshapes_source"]),
+    ] {
+        let export = Export {
+            fields,
+            ..Export::default()
+        };
+        let frame = dense_frame(std::slice::from_ref(&face), export);
+        assert_eq!(keys(&frame["tracked_objects"][0])[17..], *added);
+    }
 }
 
 #[test]
@@ -655,7 +770,10 @@ fn jsonl_has_a_header_and_a_trailer() {
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
     assert_eq!(lines.len(), 4);
-    assert_eq!(lines[0]["metadata"]["total_frames"], Json::Null);
+    for counted in ["total_frames", "complete", "decode_errors"] {
+        assert_eq!(lines[0]["metadata"][counted], Json::Null);
+        assert_ne!(lines[3]["trailer"][counted], Json::Null);
+    }
     assert_eq!(lines[1]["frame"], 1);
     let object = &lines[1]["tracked_objects"][0];
     assert!(object["eos"].is_object() && object["eos_fit"].is_object());

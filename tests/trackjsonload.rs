@@ -225,10 +225,76 @@ fn recording_again_gives_the_same_file() {
         "verbose=true format=jsonl",
         "verbose=true blendshape-profile=mouth",
         "verbose=true fill-gaps=false",
+        "verbose=true fill-by=timestamps",
     ] {
         let recorded = Recorded::from(buffers(&everything(), &times), properties);
         let text = again(&recorded, times.map(nth), properties);
         assert_same(&text, &recorded.text());
+    }
+}
+
+/// The record is described in `tests/golden/records/README.md`. Its times are timestamps.
+#[test]
+fn records_of_the_first_schema_are_read() {
+    let recorded = Recorded::of(include_bytes!("golden/records/facetrack-1.json"));
+    let segment = |load: &mut Load| {
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(80 * MS);
+        segment.set_time(gst::ClockTime::ZERO);
+        assert!(load.harness.push_event(gst::event::Segment::new(&segment)));
+    };
+    let timestamps = || (0..10).map(|n| at(Some((80 + 40 * n) * MS)));
+    for by in ["auto", "pts", "frame"] {
+        let mut load = Load::with(&recorded, |element| {
+            element.set_property_from_str("match", by);
+        });
+        segment(&mut load);
+        let found: Vec<usize> = timestamps()
+            .map(|buffer| load.report(buffer).expect("a report").faces.len())
+            .collect();
+        assert_eq!(found, [0, 0, 1, 1, 2, 2, 2, 2, 2, 2], "{by}");
+    }
+    // Recorded again it has the new schema, and with that it comes back to the letter.
+    let second = again(&recorded, timestamps(), "verbose=true");
+    assert!(second.contains("\"facetrack-2\""), "{second}");
+    let same = again(&Recorded::of(&second), timestamps(), "verbose=true");
+    assert_same(&same, &second);
+    let faces = |text: &str| -> Vec<serde_json::Value> {
+        let record: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        let frames = record["frames"].as_array().expect("frames").iter();
+        frames
+            .map(|frame| frame["tracked_objects"].clone())
+            .collect()
+    };
+    assert_eq!(faces(&second), faces(&recorded.text()));
+}
+
+/// Stream times are compared, also if timestamps start late, as in a transport stream.
+#[test]
+fn stream_times_are_found() {
+    let head = r#"{"metadata":{"schema":"facetrack-2","start_time":780000000,"width":640,"height":360,"tracking_engine":"a"}}"#;
+    let frame = |n: u64| {
+        format!(
+            r#"{{"frame":{},"tracked_objects":[],"pts":{}}}"#,
+            n + 1,
+            n * 40_000_000
+        )
+    };
+    let lines: Vec<String> = std::iter::once(head.to_owned())
+        .chain((0..3).map(frame))
+        .collect();
+    let recorded = Recorded::of(lines.join("\n"));
+    for (start, time) in [(780, 780), (5000, 780)] {
+        let mut load = Load::new(&recorded);
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(start * MS);
+        segment.set_time(time * MS);
+        assert!(load.harness.push_event(gst::event::Segment::new(&segment)));
+        for n in 0..3 {
+            let buffer = at(Some((start + 40 * n) * MS));
+            assert!(load.report(buffer).is_some(), "{start} {n}");
+        }
+        assert!(load.report(at(Some((start + 400) * MS))).is_none());
     }
 }
 
@@ -313,11 +379,17 @@ fn frames_are_counted_where_that_is_asked_for() {
     assert_eq!(Load::new(&recorded).numbers(&[0, 40]), [None, None]);
     let mut load = Load::by_frame(&recorded);
     // The frame of 80 ms is missing.
-    assert_eq!(load.numbers(&[0, 40, 120]), [Some(1), Some(2), Some(4)]);
+    assert_eq!(load.numbers(&[0, 40]), [Some(1), Some(2)]);
+    let mut late = at(Some(120 * MS));
+    late.make_mut().set_flags(gst::BufferFlags::DISCONT);
+    assert_eq!(load.number(late), Some(4));
     load.flush_to(240);
     assert_eq!(load.numbers(&[240, 280]), [Some(7), Some(8)]);
     // A gap that was announced, and the end of the record.
-    let gap = gst::event::Gap::builder(320 * MS).duration(40 * MS).build();
+    let gap = gst::event::Gap::builder(320 * MS)
+        .duration(40 * MS)
+        .gap_flags(gst::GapFlags::DATA)
+        .build();
     assert!(load.harness.push_event(gap));
     assert_eq!(load.numbers(&[360, 400]), [Some(10), None]);
     load.flush_to(0);

@@ -134,6 +134,20 @@ fn nth(n: u64) -> gst::Buffer {
     with_report(bare(n), &report(vec![full_face(1, n as f32)]))
 }
 
+/// A buffer before which others are lost.
+fn interrupted(mut buffer: gst::Buffer) -> gst::Buffer {
+    buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
+    buffer
+}
+
+/// A GAP event of missing data, or of a picture that stands still.
+fn gap(start: u64, frames: u64, flags: gst::GapFlags) -> gst::Event {
+    gst::event::Gap::builder(start * PERIOD)
+        .duration(frames * PERIOD)
+        .gap_flags(flags)
+        .build()
+}
+
 fn numbers(record: &Json) -> Vec<u64> {
     frames(record)
         .iter()
@@ -251,43 +265,319 @@ fn every_buffer_is_a_frame_whatever_it_carries() {
     assert_eq!(record["metadata"]["padded_frames"], 1);
 }
 
+fn times(record: &Json) -> Vec<u64> {
+    let pts = frames(record).iter().map(|frame| frame["pts"].as_u64());
+    pts.map(|pts| pts.expect("a time") / PERIOD.nseconds())
+        .collect()
+}
+
+const HOLES: [&str; 7] = ["tracked", "gap", "gap", "tracked", "gap", "gap", "tracked"];
+
 #[test]
-fn holes_in_time_are_filled() {
+fn lost_frames_are_filled_in() {
+    let mut sink = Sink::new();
+    sink.push_nth(0);
+    sink.push(interrupted(nth(3)));
+    let missing = gap(4, 2, gst::GapFlags::DATA);
+    assert!(sink.harness.push_event(missing));
+    sink.push(interrupted(nth(6)));
+    let record = sink.finish();
+    assert_eq!(numbers(&record), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(statuses(&record), HOLES);
+    assert_eq!(times(&record), [0, 1, 2, 3, 4, 5, 6]);
+    let head = &record["metadata"];
+    assert_eq!(head["padded_frames"], 4);
+    // The harness is live: what it loses was never promised.
+    assert_eq!(head["decode_errors"], 0);
+    assert_eq!(head["complete"], true);
+}
+
+/// A decoder sets the flag after a frame that it can't decode.
+#[test]
+fn interruptions_without_notice_are_errors_in_a_file() {
+    common::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("clip.json");
+    let pipeline = gst::parse::launch(&format!(
+        "appsrc name=source format=time caps=video/x-raw,framerate=25/1 ! trackjsonsink location={}",
+        path_text(&path)
+    ));
+    let pipeline = pipeline.expect("a pipeline").downcast::<gst::Bin>();
+    let pipeline = pipeline.expect("a bin");
+    let source = pipeline.by_name("source").expect("it is named");
+    let source = source.downcast::<gst_app::AppSrc>().expect("a source");
+    let buffers = [
+        interrupted(nth(0)),
+        nth(1),
+        interrupted(nth(2)),
+        interrupted(nth(5)),
+    ];
+    for buffer in buffers {
+        source.push_buffer(buffer).expect("there is room");
+    }
+    source.end_of_stream().expect("it ends");
+    common::play_to_end(pipeline.upcast_ref());
+    let record = json(&path);
+    assert_eq!(times(&record), [0, 1, 2, 3, 4, 5]);
+    let head = &record["metadata"];
+    assert_eq!(head["decode_errors"], 2);
+    assert_eq!(head["padded_frames"], 2);
+    assert_eq!(head["complete"], false);
+    assert_eq!(head["incomplete_reason"], "2 decoding errors");
+}
+
+/// As in a file of variable rate, where demuxers announce that a picture stands still.
+#[test]
+fn uneven_times_are_no_loss() {
     let mut sink = Sink::new();
     sink.push_nth(0);
     sink.push_nth(3);
-    let gap = gst::event::Gap::builder(4 * PERIOD)
-        .duration(2 * PERIOD)
-        .build();
-    assert!(sink.harness.push_event(gap));
+    assert!(sink.harness.push_event(gap(4, 2, gst::GapFlags::empty())));
     sink.push_nth(6);
     let record = sink.finish();
-    assert_eq!(numbers(&record), [1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(
-        statuses(&record),
-        ["tracked", "gap", "gap", "tracked", "gap", "gap", "tracked"]
-    );
-    let times: Vec<_> = frames(&record)
-        .iter()
-        .map(|frame| frame["pts"].as_u64().expect("a time") / PERIOD.nseconds())
-        .collect();
-    assert_eq!(times, [0, 1, 2, 3, 4, 5, 6]);
-    assert_eq!(record["metadata"]["padded_frames"], 4);
+    assert_eq!(times(&record), [0, 3, 6]);
+    assert_eq!(record["metadata"]["padded_frames"], 0);
+    assert_eq!(record["metadata"]["complete"], true);
+}
+
+#[test]
+fn holes_in_time_are_filled_if_asked_for() {
+    let mut sink = Sink::with(|element| element.set_property_from_str("fill-by", "timestamps"));
+    sink.push_nth(0);
+    sink.push_nth(3);
+    assert!(sink.harness.push_event(gap(4, 2, gst::GapFlags::empty())));
+    sink.push_nth(6);
+    let record = sink.finish();
+    assert_eq!(statuses(&record), HOLES);
+    assert_eq!(times(&record), [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(record["metadata"]["options"]["fill-by"], "timestamps");
+}
+
+/// A sink that is synchronised drops late buffers itself, and asks decoders to.
+#[test]
+fn holes_in_time_are_losses_where_late_frames_are_dropped() {
+    for property in ["qos", "max-lateness"] {
+        let mut sink = Sink::with(|element| {
+            let value = if property == "qos" {
+                "true"
+            } else {
+                "20000000"
+            };
+            element.set_property_from_str(property, value);
+        });
+        sink.push_nth(0);
+        sink.push_nth(3);
+        assert_eq!(times(&sink.finish()), [0, 1, 2, 3], "{property}");
+    }
 }
 
 #[test]
 fn holes_stay_where_they_are_not_to_be_filled() {
     let mut sink = Sink::with(|element| element.set_property("fill-gaps", false));
     sink.push_nth(0);
-    sink.push_nth(30);
+    sink.push(interrupted(nth(30)));
     assert_eq!(numbers(&sink.finish()), [1, 2]);
 
-    let mut sink = Sink::new();
+    let mut sink = Sink::with(|element| element.set_property_from_str("fill-by", "timestamps"));
     sink.harness
         .set_src_caps_str("video/x-raw,format=RGB,width=640,height=360,framerate=0/1");
     sink.push_nth(0);
     sink.push_nth(30);
     assert_eq!(numbers(&sink.finish()), [1, 2]);
+}
+
+/// As of a small file that claims a frame every 0.1 ms.
+#[test]
+fn filling_ends_when_the_pipeline_stops() {
+    let mut sink = Sink::with(|element| element.set_property_from_str("fill-by", "timestamps"));
+    sink.harness
+        .set_src_caps_str("video/x-raw,format=RGB,width=640,height=360,framerate=10000/1");
+    let at = |tenths_of_ms: u64| {
+        let mut buffer = bare(0);
+        let pts = tenths_of_ms * gst::ClockTime::from_useconds(100);
+        buffer.make_mut().set_pts(pts);
+        buffer
+    };
+    for tenths_of_ms in 0..10 {
+        sink.push(at(tenths_of_ms));
+    }
+    let (element, path) = (sink.element.clone(), sink.partial());
+    let filling = std::thread::spawn(move || {
+        let result = sink.harness.push(at(600_000));
+        (result, sink)
+    });
+    while element.property::<u32>("frames") == 10 && !filling.is_finished() {
+        std::thread::yield_now();
+        if fs::metadata(&path).is_ok_and(|file| file.len() > 200_000) {
+            break;
+        }
+    }
+    element.set_state(gst::State::Null).expect("it stops");
+    let (result, sink) = filling.join().expect("it ends");
+    assert_eq!(result, Err(gst::FlowError::Flushing));
+    let kept = frames(&json(&sink.partial())).len();
+    assert!((1000..600_000).contains(&kept), "{kept}");
+}
+
+/// As of an MP4 file with B-frames, whose timestamps begin at 80 ms, and of a transport stream.
+#[test]
+fn times_are_those_of_the_video() {
+    for (start, time, start_time) in [(2, 0, Json::Null), (20, 20, 800_000_000.into())] {
+        let (element, _bus, folder) = Sink::element();
+        let mut harness = Harness::with_element(&element, Some("sink"), None);
+        harness.play();
+        harness.push_event(gst::event::StreamStart::new("a video"));
+        let caps = "video/x-raw,framerate=25/1".parse().expect("caps");
+        harness.push_event(gst::event::Caps::new(&caps));
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(start * PERIOD);
+        segment.set_time(time * PERIOD);
+        harness.push_event(gst::event::Segment::new(&segment));
+        for n in 0..3 {
+            harness.push(nth(start + n)).expect("the sink takes it");
+        }
+        assert!(harness.push_event(gst::event::Eos::new()));
+        let record = json(&folder.path().join("clip.json"));
+        assert_eq!(times(&record), [0, 1, 2], "{start}");
+        let told = record["metadata"].get("start_time");
+        assert_eq!(told.unwrap_or(&Json::Null), &start_time);
+    }
+}
+
+#[test]
+fn the_rate_is_measured_where_it_is_missing_or_wrong() {
+    for (caps, step, fps) in [("0/1", 1, 25.0), ("500/1", 1, 25.0), ("25/1", 2, 12.5)] {
+        let mut sink = Sink::new();
+        sink.harness.set_src_caps_str(&format!(
+            "video/x-raw,width=640,height=360,framerate={caps}"
+        ));
+        (0..12).for_each(|n| sink.push_nth(n * step));
+        let record = sink.finish();
+        assert_eq!(record["metadata"]["fps"], fps, "{caps}");
+        assert_eq!(record["metadata"].get("variable_rate"), None, "{caps}");
+    }
+    let mut sink = Sink::new();
+    for n in [0, 1, 2, 3, 4, 8, 12, 16, 20, 24] {
+        sink.push_nth(n);
+    }
+    let head = &sink.finish()["metadata"];
+    assert_eq!(head["fps"], 9.375);
+    assert_eq!(head["variable_rate"], true);
+}
+
+#[test]
+fn damage_and_orientation_are_told() {
+    let mut sink = Sink::new();
+    let mut tags = gst::TagList::new();
+    let writable = tags.make_mut();
+    writable.set_scope(gst::TagScope::Stream);
+    writable.add::<gst::tags::ImageOrientation>(&"rotate-90", gst::TagMergeMode::Append);
+    sink.push_nth(0);
+    assert!(sink.harness.push_event(gst::event::Tag::new(tags)));
+    let mut damaged = nth(1);
+    damaged.make_mut().set_flags(gst::BufferFlags::CORRUPTED);
+    sink.push(damaged);
+    sink.eos();
+    let warning = sink.warning();
+    for part in ["1 damaged frame", "clip.json", "2 frames", "undamaged"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+    let record = json(&sink.path());
+    assert_eq!(record["metadata"]["orientation"], "rotate-90");
+    assert_eq!(record["metadata"]["corrupted_frames"], 1);
+    assert_eq!(record["metadata"]["complete"], false);
+}
+
+#[test]
+fn the_end_is_announced() {
+    let mut sink = Sink::new();
+    sink.push_nth(0);
+    sink.push(with_report(bare(1), &report(vec![])));
+    sink.eos();
+    let kinds = [gst::MessageType::Element, gst::MessageType::Warning];
+    let message = sink.bus.pop_filtered(&kinds).expect("a message");
+    let done = message.structure().expect("an element message");
+    assert_eq!(done.name(), "trackjsonsink-done");
+    assert_eq!(done.get("location"), Ok(path_text(&sink.path())));
+    assert_eq!(
+        (done.get("frames"), done.get("faces")),
+        (Ok(2u64), Ok(1u64))
+    );
+    assert_eq!(done.get("complete"), Ok(true));
+}
+
+/// A stream that ends before its source said that it would.
+#[test]
+fn a_stream_that_ends_early_is_incomplete() {
+    common::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let play = |end: &str, name: &str| {
+        let path = folder.path().join(name);
+        let pipeline = gst::parse::launch(&format!(
+            "videotestsrc num-buffers=100 ! video/x-raw,framerate=25/1 ! {end} ! facetrack engine=scripted ! trackjsonsink location={}",
+            path_text(&path)
+        ));
+        common::play_to_end(&pipeline.expect("a pipeline"));
+        json(&path)["metadata"].clone()
+    };
+    let whole = play("identity", "whole.json");
+    assert_eq!(whole["complete"], true);
+    assert_eq!(whole["expected_frames"], 100);
+    let early = play("identity eos-after=20", "early.json");
+    assert_eq!(early["complete"], false);
+    assert_eq!(early["expected_duration"], 4_000_000_000u64);
+    let reason = early["incomplete_reason"].as_str().expect("a reason");
+    assert!(reason.contains("of 4.000 s"), "{reason}");
+}
+
+#[test]
+fn frames_without_metadata_bring_one_warning() {
+    for frames in [1, 49, 50, 200] {
+        let mut sink = Sink::new();
+        (0..frames).for_each(|n| sink.push(bare(n)));
+        sink.eos();
+        let warning = sink.warning();
+        assert!(warning.contains("put facetrack"), "{warning}");
+        let another = sink.bus.pop_filtered(&[gst::MessageType::Warning]);
+        assert!(another.is_none(), "{frames}");
+    }
+    let mut sink = Sink::new();
+    (0..40).for_each(|n| sink.push(bare(n)));
+    (40..60).for_each(|n| sink.push_nth(n));
+    sink.eos();
+    let warning = sink.bus.pop_filtered(&[gst::MessageType::Warning]);
+    assert!(warning.is_none());
+}
+
+#[test]
+fn a_stream_without_a_frame_is_an_error() {
+    let mut sink = Sink::new();
+    assert!(!sink.harness.push_event(gst::event::Eos::new()));
+    assert!(sink.error().contains("no frame"));
+    let left = fs::read_dir(sink.folder.path()).expect("a folder").count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn fields_and_the_path_of_the_video_can_be_set() {
+    let mut sink = Sink::with(|element| {
+        element.set_property_from_str("fields", "pose+landmarks");
+        element.set_property("video-path", "somewhere/else.mp4");
+    });
+    sink.push_nth(0);
+    let record = sink.finish();
+    let object = &record["frames"][0]["tracked_objects"][0];
+    for (key, is_there) in [
+        ("pose", true),
+        ("landmarks", true),
+        ("gaze", false),
+        ("box", false),
+    ] {
+        assert_eq!(object.get(key).is_some(), is_there, "{key}");
+    }
+    let head = &record["metadata"];
+    assert_eq!(head["video_path"], "somewhere/else.mp4");
+    assert_eq!(head["options"]["fields"], "landmarks+pose");
 }
 
 #[test]
@@ -310,7 +600,7 @@ fn seeks_and_new_segments_count_on_without_filling() {
 fn a_jump_of_days_fills_nothing() {
     let mut sink = Sink::new();
     sink.push_nth(0);
-    sink.push_nth(10_000_000);
+    sink.push(interrupted(nth(10_000_000)));
     sink.push_nth(10_000_001);
     assert_eq!(numbers(&sink.finish()), [1, 2, 3]);
 }
@@ -322,7 +612,7 @@ fn other_caps_in_mid_stream_change_nothing() {
     let caps = "video/x-raw,format=NV12,width=320,height=180,framerate=25/1";
     let caps = caps.parse().expect("caps");
     assert!(sink.harness.push_event(gst::event::Caps::new(&caps)));
-    sink.push_nth(2);
+    sink.push(interrupted(nth(2)));
     let record = sink.finish();
     assert_eq!(statuses(&record), ["tracked", "gap", "tracked"]);
     let [first, last] =
@@ -666,7 +956,7 @@ fn jsonl_can_be_read_while_it_grows() {
 fn reduced_is_written_too() {
     let mut sink = Sink::with(|element| element.set_property_from_str("format", "reduced"));
     sink.push_nth(0);
-    sink.push_nth(2);
+    sink.push(interrupted(nth(2)));
     let record = sink.finish();
     assert_eq!(record["total_frames"], 3);
     assert_eq!(

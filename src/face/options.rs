@@ -21,8 +21,8 @@ pub use spec::{
     env_square_of, env_switch, kebab, parse_switch,
 };
 pub use unused::Unused;
-pub(crate) use value::choices;
 pub use value::{FromValue, Value};
+pub(crate) use value::{choices, flags};
 
 /// What was set explicitly, by a table.
 #[derive(Debug, Clone)]

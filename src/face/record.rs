@@ -8,11 +8,13 @@
 //! | jsonl | a line with the metadata, one line a frame, a trailer line with the final metadata |
 //!
 //! Dense and reduced files are whole JSON after every write, so that a stream that breaks leaves something to read. The
-//! JSON Schema of all three is `schema/facetrack-1.schema.json`.
+//! JSON Schema of all three is `schema/facetrack-2.schema.json`.
 
 mod array;
+pub mod completeness;
 mod dense;
 mod detail;
+mod fields;
 mod jsonl;
 mod metadata;
 mod morphable;
@@ -20,11 +22,14 @@ mod number;
 mod object;
 mod profile;
 mod reduced;
+pub mod rhythm;
 pub mod timeline;
 
 use std::io::{self, Write};
 
 pub use array::Storage;
+pub use completeness::Completeness;
+pub use fields::Fields;
 pub use metadata::Metadata;
 pub(in crate::face) use number::thousandths;
 pub use profile::{BlendshapeProfile, ProfileError};
@@ -33,32 +38,24 @@ use super::report::{FrameStatus, TrackedFace};
 
 /// Name and version of the JSON Schema that records follow. New keys may be added at the end of an object; anything else
 /// is a new version.
-pub const SCHEMA: &str = "facetrack-1";
+pub const SCHEMA: &str = "facetrack-2";
+
+/// The schema before it: `pts` are timestamps, and holes are filled by them.
+pub const SCHEMA_1: &str = "facetrack-1";
 
 /// What of a face is exported.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Export {
     /// Blendshape channels.
     pub profile: BlendshapeProfile,
-    /// How much of the rest.
-    pub detail: Detail,
-}
-
-/// How much of a face is exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
-    /// What the record's readers need.
-    #[default]
-    Plain,
-    /// Also landmarks, key points, pose, age and gender, the embedding, gaze, features, the fitted model, origin and the box
-    /// with decimals.
-    Verbose,
+    /// Parts that are added to what the record's readers need.
+    pub fields: Fields,
 }
 
 /// One frame of a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameRecord<'a> {
-    /// Presentation time, ns.
+    /// Time in the video, ns.
     pub pts: Option<u64>,
     /// What became of it.
     pub status: FrameStatus,

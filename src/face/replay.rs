@@ -25,8 +25,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use self::frame::FrameJson;
+pub use self::head::Times;
 use self::index::{Entry, Index};
-use super::record::SCHEMA;
+use super::record::timeline::Filling;
+use super::record::{SCHEMA, SCHEMA_1};
 use super::report::FrameReport;
 
 /// Why a record can't be read. The message goes behind the record's name.
@@ -56,7 +58,9 @@ pub enum ReplayError {
     )]
     Reduced,
     /// It has another layout than this reader knows.
-    #[error("it follows the schema {0:?}, and this plugin reads {SCHEMA:?}: update it")]
+    #[error(
+        "it follows the schema {0:?}, and this plugin reads {SCHEMA:?} and {SCHEMA_1:?}: update it"
+    )]
     Schema(String),
     /// The head says something that can't be.
     #[error("its metadata are damaged: {0}. Record it again")]
@@ -140,14 +144,19 @@ impl<S: Read + Seek> Replay<S> {
         self.index.cut_line
     }
 
-    /// Frames a second; `None` when unknown or variable.
+    /// Frames per second; `None` when unknown.
     pub fn fps(&self) -> Option<f64> {
         self.index.fps
     }
 
-    /// Whether frames that were missing in the stream have a number.
-    pub fn counts_missing(&self) -> bool {
-        self.index.counts_missing
+    /// Which frames that were missing in the stream have a number.
+    pub fn filling(&self) -> Filling {
+        self.index.filling
+    }
+
+    /// The kind of time that frames have.
+    pub fn times(&self) -> Times {
+        self.index.times
     }
 
     /// What the record says of a frame, by its place in [`Replay::frames`]; `None` where nothing analysed it. `video` is

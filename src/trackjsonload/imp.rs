@@ -13,8 +13,8 @@
  * too. Without, boxes, ids, scores and blendshapes come back, and of the rest nothing is made up but the origin, which is
  * `detected` of all faces, held and predicted ones among them.
  *
- * A buffer's record is the one with its time, within #GstTrackJsonLoad:tolerance, so seeking and playing in a loop are
- * no matter. Where there are no times, or with #GstTrackJsonLoad:match set to `frame`, buffers are counted from the start of
+ * A buffer's record is the one with its stream time, within #GstTrackJsonLoad:tolerance, so seeking and playing in a loop are
+ * no matter. Records of the schema `facetrack-1` have timestamps in place of stream times, and are compared with those. Where there are no times, or with #GstTrackJsonLoad:match set to `frame`, buffers are counted from the start of
  * the stream, over all of its segments, and missing ones too where the record counts them, as trackjsonsink counts them.
  * After seeking, they are counted from where it went, which the record's frame rate says: of a record that begins where the
  * stream does. One that was recorded from a seek on has to be found by times. What another analysis attached before is replaced. A buffer that the
@@ -46,14 +46,14 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::TrackJsonLoadMatch;
-use super::replaying::{Replaying, ReplayingError};
+use super::replaying::{BufferTimes, Replaying, ReplayingError};
 use crate::face::options::Settings;
 use crate::face::options::trackjsonload::TRACKJSONLOAD;
 use crate::face::replay::ReplayError;
 use crate::face::report::FrameReport;
 use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
-use crate::{element, properties, video};
+use crate::{element, properties, stream, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -114,10 +114,13 @@ impl TrackJsonLoad {
         &self,
         buffer: &gst::BufferRef,
     ) -> Result<Option<(FrameReport, FrameShape)>, gst::FlowError> {
-        let pts = buffer.pts().map(gst::ClockTime::nseconds);
+        let times = BufferTimes {
+            timestamp: buffer.pts().map(gst::ClockTime::nseconds),
+            stream: stream::time(&self.obj().segment(), buffer.pts()),
+        };
         let mut state = lock(&self.state);
         let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let report = replaying.report(pts);
+        let report = replaying.report(times, stream::continuity_of(buffer));
         let shape = replaying.video();
         drop(state);
         let report = report.map_err(|error| {
@@ -271,7 +274,8 @@ impl BaseTransformImpl for TrackJsonLoad {
             gst::EventView::Gap(gap) => {
                 let (start, duration) = gap.get();
                 let duration = duration.map(gst::ClockTime::nseconds);
-                self.with(|replaying| replaying.gap(start.nseconds(), duration));
+                let continuity = stream::continuity_of_gap(gap);
+                self.with(|replaying| replaying.gap(start.nseconds(), duration, continuity));
             }
             gst::EventView::Eos(_) => self.warn_of_strangers(),
             _ => (),

@@ -8,8 +8,9 @@ use thiserror::Error;
 
 use crate::face::options::Resolved;
 use crate::face::options::trackjsonload::MatchBy;
+use crate::face::record::timeline::Continuity;
 use crate::face::replay::matching::{Counter, Frames};
-use crate::face::replay::{Replay, ReplayError};
+use crate::face::replay::{Replay, ReplayError, Times};
 use crate::face::report::FrameReport;
 use crate::meta::FrameShape;
 use crate::video;
@@ -39,6 +40,13 @@ pub(super) enum ReplayingError {
         /// What is wrong.
         source: ReplayError,
     },
+}
+
+/// Times of a buffer, ns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BufferTimes {
+    pub(super) timestamp: Option<u64>,
+    pub(super) stream: Option<u64>,
 }
 
 /// A record that is being replayed.
@@ -72,8 +80,8 @@ impl Replaying {
         Ok(Self {
             frames: Frames::new(replay.frames()),
             path,
+            counter: Counter::new(replay.filling()),
             replay,
-            counter: Counter::default(),
             is_sought: false,
             match_by: options.get("match"),
             tolerance: u64::from(tolerance) * 1_000_000,
@@ -104,8 +112,7 @@ impl Replaying {
         if let Some(ratio) = stream.and_then(|stream| stream.get("pixel-aspect-ratio").ok()) {
             self.video.pixel_aspect_ratio = ratio;
         }
-        let rate = video::rate(caps).filter(|_| self.replay.counts_missing());
-        self.counter.set_rate(rate);
+        self.counter.set_rate(video::rate(caps));
     }
 
     /// The stream's frames.
@@ -133,20 +140,25 @@ impl Replaying {
     }
 
     /// Passes an announced gap, ns.
-    pub(super) fn gap(&mut self, start: u64, duration: Option<u64>) {
-        self.counter.gap(start, duration);
+    pub(super) fn gap(&mut self, start: u64, duration: Option<u64>, continuity: Continuity) {
+        self.counter.gap(start, duration, continuity);
     }
 
-    /// What the file says of a buffer with this time, ns; `None` where it says nothing.
+    /// Returns the report for a buffer with these times; `None` if the file has none.
     ///
     /// # Errors
     /// [`ReplayingError::Content`].
     pub(super) fn report(
         &mut self,
-        pts: Option<u64>,
+        times: BufferTimes,
+        continuity: Continuity,
     ) -> Result<Option<FrameReport>, ReplayingError> {
-        let number = self.counter.frame(pts);
-        let Some(place) = self.place(number, pts) else {
+        let number = self.counter.frame(times.timestamp, continuity);
+        let time = match self.replay.times() {
+            Times::Timestamps => times.timestamp,
+            Times::Stream(start) => times.stream.and_then(|time| time.checked_sub(start)),
+        };
+        let Some(place) = self.place(number, time) else {
             return Ok(None);
         };
         let report = self

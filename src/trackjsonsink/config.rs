@@ -4,18 +4,21 @@
 use thiserror::Error;
 
 use super::output::{Destination, Existing, OutputError};
-use crate::face::options::trackjsonsink::Format;
+use crate::face::options::trackjsonsink::{FillBy, Format};
 use crate::face::options::{Resolved, Value};
-use crate::face::record::{BlendshapeProfile, Detail, Export, ProfileError};
+use crate::face::record::timeline::Filling;
+use crate::face::record::{BlendshapeProfile, Export, Fields, ProfileError};
 
 /// Options that shape what is written, as the record names them.
-const SHAPING: [&str; 6] = [
+const SHAPING: [&str; 8] = [
     "format",
     "blendshape-profile",
     "blendshape-keys",
     "include-tongue",
     "verbose",
+    "fields",
     "fill-gaps",
+    "fill-by",
 ];
 
 /// What to record and where.
@@ -25,18 +28,11 @@ pub(super) struct Config {
     pub(super) existing: Existing,
     pub(super) format: Format,
     pub(super) export: Export,
-    pub(super) gaps: Gaps,
+    pub(super) filling: Filling,
+    /// As it is stated; `None` for what the source reports.
+    pub(super) video_path: Option<String>,
     /// For the record's head.
     pub(super) options: Vec<(&'static str, Value)>,
-}
-
-/// What becomes of holes in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gaps {
-    /// They are filled with empty frames.
-    Fill,
-    /// They stay.
-    Keep,
 }
 
 /// Why options do not go together.
@@ -69,10 +65,12 @@ impl Config {
             },
             format,
             export: export(options)?,
-            gaps: match options.get("fill-gaps") {
-                true => Gaps::Fill,
-                false => Gaps::Keep,
+            filling: match (options.get("fill-gaps"), options.get("fill-by")) {
+                (false, _) => Filling::Never,
+                (true, FillBy::Loss) => Filling::Loss,
+                (true, FillBy::Timestamps) => Filling::Timestamps,
             },
+            video_path: options.get("video-path"),
             options: shaping(options, format),
         })
     }
@@ -87,9 +85,9 @@ fn export(options: &Resolved) -> Result<Export, ProfileError> {
             true => profile.with_tongue(),
             false => profile,
         },
-        detail: match options.get("verbose") {
-            true => Detail::Verbose,
-            false => Detail::Plain,
+        fields: match options.get("verbose") {
+            true => Fields::ALL,
+            false => options.get("fields"),
         },
     })
 }

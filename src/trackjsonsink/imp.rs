@@ -5,11 +5,21 @@
  * Writes the faces that `facetrack` found as JSON: one object with a head and a line for each frame (`dense`), the same as
  * lines for pipes and live use (`jsonl`), or ids and positions alone (`reduced`).
  *
- * Every frame has its line, numbered from 1 without a hole: also frames without a face, frames that were not analysed, and
- * frames that are missing in the stream, which are filled in from timestamps and GAP events.
+ * Every decoded frame has its line, numbered from 1 without a hole: also frames without a face and frames that were not
+ * analysed. Frame N is the Nth frame that the decoder puts out, as other programs count the frames of the file. An empty frame
+ * is filled in for each one that is known to be lost: after an interruption (the flag GST_BUFFER_FLAG_DISCONT, and time has
+ * passed), in a GAP event with the flag GST_GAP_FLAG_MISSING_DATA, and where late frames may be dropped (the properties `qos` and
+ * `max-lateness`). Uneven timestamps are no loss; #GstTrackJsonSink:fill-by fills by time. A hole of more than 60 s is not
+ * filled. `pts` is the stream time: 0 for the first frame of a file, also if its timestamps begin later.
  *
- * A dense or reduced file is written under its name and `.partial` and renamed at end-of-stream, so a file with the name
- * itself is whole. When the stream breaks off, the partial file stays, is valid JSON, and a warning names it.
+ * A dense or reduced file is written under its name and `.partial` and renamed at end-of-stream. When the stream breaks off,
+ * the partial file stays, is valid JSON, and a warning names it. A file that has its name may still lack frames, because the
+ * video was cut off or damaged: then `complete` in its metadata is false, `incomplete_reason` says why, and a warning does, too.
+ * What came is compared with what the container says of the video's end and of its own length. A stream without a single
+ * frame is an error.
+ *
+ * Once the file has its name the element posts an element message named `trackjsonsink-done` with the fields `location`
+ * (string), `frames` and `faces` (uint64) and `complete` (boolean).
  *
  * ## Example launch lines
  *
@@ -19,25 +29,31 @@
  * Writes what is known of the faces into a file.
  *
  * |[
+ * gst-launch-1.0 -m filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json fields=pose+landmarks
+ * ]|
+ * Adds pose and landmarks, and prints the message at the end.
+ *
+ * |[
  * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink | head -n 3
  * ]|
  * Prints the head and the first two frames.
  */
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use gst::glib;
 use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 
-use super::TrackJsonSinkFormat;
 use super::config::{Config, ConfigError};
 use super::output::OutputError;
-use super::recording::{Abandoned, Recording};
+use super::recording::{Abandoned, Finished, Recording, Stop};
+use super::{TrackJsonSinkFields, TrackJsonSinkFillBy, TrackJsonSinkFormat, upstream};
 use crate::face::options::trackjsonsink::TRACKJSONSINK;
-use crate::face::options::{EnvWarning, Settings};
+use crate::face::options::{EnvWarning, OptionSpec, Settings};
+use crate::face::record::completeness::Promise;
 use crate::lock::lock;
 use crate::{element, properties};
 
@@ -71,6 +87,8 @@ pub struct TrackJsonSink {
     settings: Mutex<Settings>,
     environment: Mutex<Environment>,
     state: Mutex<State>,
+    /// Set while the pipeline wants the streaming thread back, which may hold `state`.
+    unlocked: Arc<AtomicBool>,
     frames: AtomicU64,
     faces: AtomicU64,
 }
@@ -81,6 +99,7 @@ impl Default for TrackJsonSink {
             settings: Mutex::new(Settings::new(TRACKJSONSINK)),
             environment: Mutex::default(),
             state: Mutex::default(),
+            unlocked: Arc::default(),
             frames: AtomicU64::new(0),
             faces: AtomicU64::new(0),
         }
@@ -118,7 +137,8 @@ impl TrackJsonSink {
             "recording to {}",
             config.destination.partial().display()
         );
-        let recording = Recording::open(config).map_err(|error| output_error(&error))?;
+        let recording = Recording::open(config, self.unlocked.clone());
+        let recording = recording.map_err(|error| output_error(&error))?;
         *lock(&self.state) = State::Recording(Box::new(recording));
         self.count(0, 0);
         Ok(())
@@ -127,7 +147,7 @@ impl TrackJsonSink {
     /// Lets `work` have the record, where there is one. An error ends it and is posted.
     fn record(
         &self,
-        work: impl FnOnce(&mut Recording) -> Result<(), OutputError>,
+        work: impl FnOnce(&mut Recording) -> Result<(), Stop>,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let mut state = lock(&self.state);
         let recording = match &mut *state {
@@ -145,8 +165,15 @@ impl TrackJsonSink {
         let result = work(recording);
         let totals = recording.totals();
         self.count(totals.frames, totals.faces);
-        let Err(error) = result else {
-            return Ok(gst::FlowSuccess::Ok);
+        let error = match result {
+            Ok(()) => {
+                let lacks_metadata = recording.lacks_metadata(false);
+                drop(state);
+                self.warn_of_bare_frames(lacks_metadata);
+                return Ok(gst::FlowSuccess::Ok);
+            }
+            Err(Stop::Unlocked) => return Err(gst::FlowError::Flushing),
+            Err(Stop::Failed(error)) => error,
         };
         let broken = std::mem::replace(&mut *state, State::Failed);
         drop(state);
@@ -158,30 +185,103 @@ impl TrackJsonSink {
     /// Ends the record. `false` when that fails: an error is posted, and the end goes no further.
     fn finish(&self) -> bool {
         let state = std::mem::replace(&mut *lock(&self.state), State::Finished);
-        let State::Recording(recording) = state else {
+        let State::Recording(mut recording) = state else {
             let failed = matches!(state, State::Failed);
             *lock(&self.state) = state;
             return !failed;
         };
-        let has_video = self.obj().sink_pad().current_caps().is_some();
-        if !has_video {
-            self.post_error_message(gst::error_msg!(
-                gst::StreamError::Failed,
-                ["the stream ended and no video had come: nothing is recorded. The elements before this one tell why"]
-            ));
+        if recording.totals().frames == 0 {
+            return self.fail(recording, no_frames(self.obj().sink_pad()));
         }
-        if !has_video || recording.is_broken() {
+        if recording.is_broken() {
             *lock(&self.state) = State::Failed;
             self.abandon(State::Recording(recording));
-            // Who waits for the end of a record that broke off waits for this one.
-            return has_video;
-        }
-        let Err(error) = recording.finish() else {
+            // Programs that wait for the end of a record that broke off wait for this one.
             return true;
-        };
+        }
+        let lacks_metadata = recording.lacks_metadata(true);
+        self.warn_of_bare_frames(lacks_metadata);
+        let promise = self.promise(&recording);
+        match recording.finish(&promise) {
+            Ok(finished) => {
+                self.announce(&finished);
+                true
+            }
+            Err(error) => {
+                *lock(&self.state) = State::Failed;
+                self.post_error_message(output_error(&error));
+                false
+            }
+        }
+    }
+
+    /// Ends a record with an error.
+    fn fail(&self, recording: Box<Recording>, error: gst::ErrorMessage) -> bool {
         *lock(&self.state) = State::Failed;
-        self.post_error_message(output_error(&error));
+        self.post_error_message(error);
+        self.abandon(State::Recording(recording));
         false
+    }
+
+    /// Asks the elements upstream about the video. A live one promises nothing.
+    fn promise(&self, recording: &Recording) -> Promise {
+        let following = recording.following();
+        match following.is_live() {
+            true => Promise::default(),
+            false => upstream::promise(self.obj().sink_pad(), following),
+        }
+    }
+
+    /// Says that the record is finished, and if it lacks something.
+    fn announce(&self, finished: &Finished) {
+        let Finished {
+            location,
+            video,
+            totals,
+            completeness,
+        } = finished;
+        let location = location.display().to_string();
+        let complete = completeness.is_complete();
+        if let Some(reason) = &completeness.reason {
+            let video = Some(video.as_str()).filter(|video| !video.is_empty());
+            let video = video.unwrap_or("the video");
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Decode,
+                [
+                    "{video} is incomplete: {reason}. {location} has the {} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one",
+                    totals.frames
+                ]
+            );
+        }
+        gst::info!(
+            CAT,
+            imp = self,
+            "{location} is finished: {} frames, {} faces, complete: {complete}",
+            totals.frames,
+            totals.faces
+        );
+        let done = gst::Structure::builder("trackjsonsink-done")
+            .field("location", location)
+            .field("frames", totals.frames)
+            .field("faces", totals.faces)
+            .field("complete", complete)
+            .build();
+        let message = gst::message::Element::builder(done).src(&*self.obj());
+        // Nobody listens where there is no bus.
+        let _ = self.obj().post_message(message.build());
+    }
+
+    fn warn_of_bare_frames(&self, lacks_metadata: bool) {
+        if lacks_metadata {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Failed,
+                [
+                    "no frame carries facetrack's metadata, so the record has no faces: put facetrack, or trackjsonload, before trackjsonsink"
+                ]
+            );
+        }
     }
 
     /// Makes a record that is not finished readable, and tells where it is.
@@ -212,13 +312,31 @@ impl TrackJsonSink {
 
     /// The video's path, or its URI, where an element upstream knows it.
     fn video_path(&self) -> Option<String> {
-        let mut query = gst::query::Uri::new();
-        if !self.obj().sink_pad().peer_query(&mut query) {
-            return None;
-        }
-        let uri = query.uri()?;
-        let path = glib::filename_from_uri(&uri).ok();
-        Some(path.map_or_else(|| uri.to_string(), |(path, _)| path.display().to_string()))
+        let uri = upstream::uri(self.obj().sink_pad())?;
+        let path = upstream::path(&uri).map(|path| path.display().to_string());
+        Some(path.unwrap_or_else(|| uri.to_string()))
+    }
+}
+
+/// Why nothing is recorded.
+fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
+    let what = match pad.current_caps() {
+        Some(_) => "no frame had come",
+        None => "no video had come",
+    };
+    gst::error_msg!(
+        gst::StreamError::Failed,
+        [
+            "the stream ended and {what}: nothing is recorded. Check the video, and the messages of the elements before this one"
+        ]
+    )
+}
+
+fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
+    match option.name {
+        "fields" => properties::flags_spec::<TrackJsonSinkFields>(option),
+        "fill-by" => properties::choice_spec::<TrackJsonSinkFillBy>(option),
+        _ => properties::choice_spec::<TrackJsonSinkFormat>(option),
     }
 }
 
@@ -265,12 +383,8 @@ impl ObjectSubclass for TrackJsonSink {
 
 impl ObjectImpl for TrackJsonSink {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            properties::param_specs(
-                TRACKJSONSINK,
-                properties::choice_spec::<TrackJsonSinkFormat>,
-            )
-        });
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
+            LazyLock::new(|| properties::param_specs(TRACKJSONSINK, enum_spec));
         &PROPERTIES
     }
 
@@ -342,8 +456,9 @@ impl ElementImpl for TrackJsonSink {
 impl BaseSinkImpl for TrackJsonSink {
     fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let path = self.video_path();
+        let is_live = upstream::is_live(self.obj().sink_pad());
         if let State::Recording(recording) = &mut *lock(&self.state) {
-            recording.set_caps(caps);
+            recording.set_caps(caps, is_live);
             if let Some(path) = path {
                 recording.set_video_path(path);
             }
@@ -361,19 +476,33 @@ impl BaseSinkImpl for TrackJsonSink {
     }
 
     fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        self.record(|recording| recording.buffer(buffer))
+        let sink = self.obj();
+        let may_drop = sink.is_qos() || sink.max_lateness() >= 0;
+        self.record(|recording| recording.buffer(buffer, may_drop))
+    }
+
+    fn unlock(&self) -> Result<(), gst::ErrorMessage> {
+        self.unlocked.store(true, Ordering::Relaxed);
+        self.parent_unlock()
+    }
+
+    fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
+        self.unlocked.store(false, Ordering::Relaxed);
+        self.parent_unlock_stop()
     }
 
     fn event(&self, event: gst::Event) -> bool {
-        let done = match event.view() {
-            gst::EventView::Segment(_) | gst::EventView::FlushStop(_) => self.record(|recording| {
-                recording.reset_time();
+        let note = |work: &dyn Fn(&mut Recording)| {
+            self.record(|recording| {
+                work(recording);
                 Ok(())
-            }),
-            gst::EventView::Gap(gap) => {
-                let (start, duration) = gap.get();
-                self.record(|recording| recording.gap(start, duration))
-            }
+            })
+        };
+        let done = match event.view() {
+            gst::EventView::Segment(event) => note(&|record| record.begin(event.segment())),
+            gst::EventView::FlushStop(_) => note(&Recording::flush),
+            gst::EventView::Tag(event) => note(&|record| record.read_tags(event.tag())),
+            gst::EventView::Gap(gap) => self.record(|recording| recording.gap(gap)),
             gst::EventView::Eos(_) if !self.finish() => Err(gst::FlowError::Error),
             _ => Ok(gst::FlowSuccess::Ok),
         };

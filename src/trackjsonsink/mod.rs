@@ -5,9 +5,15 @@ use gst::glib;
 use gst::prelude::*;
 
 mod config;
+#[allow(missing_docs, reason = "the macro documents nothing")]
+mod fields;
+mod following;
 mod imp;
 mod output;
 mod recording;
+mod upstream;
+
+pub use fields::Fields as TrackJsonSinkFields;
 
 glib::wrapper! {
     /// Writes what `facetrack` found to a file.
@@ -40,6 +46,25 @@ pub enum TrackJsonSinkFormat {
     Reduced,
 }
 
+/// How missing frames are recognised; the words of [`crate::face::options::trackjsonsink::FillBy`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+#[enum_type(name = "GstTrackJsonSinkFillBy")]
+pub enum TrackJsonSinkFillBy {
+    /// By interruptions.
+    #[default]
+    #[enum_value(
+        name = "Loss: where frames are known to be lost, after an interruption or in a gap of missing data",
+        nick = "loss"
+    )]
+    Loss,
+    /// By time.
+    #[enum_value(
+        name = "Timestamps: wherever time passes without a frame, at a constant nominal rate",
+        nick = "timestamps"
+    )]
+    Timestamps,
+}
+
 /// Registers the element with `plugin`.
 ///
 /// # Errors
@@ -56,13 +81,18 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::options::trackjsonsink::Format;
+    use crate::face::options::Choice;
+    use crate::face::options::trackjsonsink::{FillBy, Format};
 
     #[test]
-    fn the_enum_has_the_words_of_the_option() {
-        let class = glib::EnumClass::new::<TrackJsonSinkFormat>();
-        let nicks: Vec<_> = class.values().iter().map(|value| value.nick()).collect();
-        let words: Vec<_> = Format::CHOICES.iter().map(|choice| choice.nick).collect();
-        assert_eq!(nicks, words);
+    fn the_enums_have_the_words_of_the_options() {
+        fn assert_words<T: StaticType>(choices: &[Choice]) {
+            let class = glib::EnumClass::with_type(T::static_type()).expect("an enum");
+            let nicks: Vec<_> = class.values().iter().map(|value| value.nick()).collect();
+            let words: Vec<_> = choices.iter().map(|choice| choice.nick).collect();
+            assert_eq!(nicks, words);
+        }
+        assert_words::<TrackJsonSinkFormat>(Format::CHOICES);
+        assert_words::<TrackJsonSinkFillBy>(FillBy::CHOICES);
     }
 }

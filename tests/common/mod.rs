@@ -5,6 +5,7 @@
 pub mod bus;
 pub mod clip;
 pub mod drawn;
+pub mod encoded;
 pub mod engine;
 pub mod faces;
 pub mod ffmpeg;
@@ -13,6 +14,7 @@ pub mod pack;
 pub mod padded;
 pub mod player;
 pub mod python;
+pub mod record_page;
 pub mod reports;
 pub mod rotated;
 pub mod same;

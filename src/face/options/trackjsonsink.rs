@@ -2,7 +2,7 @@
 //! The options of the element `trackjsonsink`.
 
 use super::{Access, OptionSpec, choices, env};
-use crate::face::record::BlendshapeProfile;
+use crate::face::record::{BlendshapeProfile, Fields};
 
 choices! {
     /// Form of the record.
@@ -10,6 +10,14 @@ choices! {
         Dense = "dense": "one JSON object, all of every frame, a frame a line",
         Jsonl = "jsonl": "a JSON object a line: header, frames, trailer; flushed per line",
         Reduced = "reduced": "one JSON object with ids, positions and sizes alone",
+    }
+}
+
+choices! {
+    /// Which holes are filled.
+    pub enum FillBy {
+        Loss = "loss": "where frames are known to be lost: after an interruption (DISCONT), in a gap of missing data, and where frames may be dropped because they are late (qos, max-lateness)",
+        Timestamps = "timestamps": "wherever time passes without a frame, at a constant nominal rate; numbers then follow the clock, not the decoded frames",
     }
 }
 
@@ -53,13 +61,25 @@ pub const TRACKJSONSINK: &[OptionSpec] = &[
     OptionSpec::bool(
         "verbose",
         false,
-        "Also write landmarks, key points, pose, gaze, features, fitted models, origin and the box with decimals",
+        "Write every part of a face that fields can select",
     )
     .env(&[env("STEP5_EXPORT_VERBOSE_FIELDS")]),
+    OptionSpec::flags(
+        "fields",
+        Fields::CHOICES,
+        "",
+        "Parts of a face that are written after its id, whole pixels, score and blendshapes, if verbose is false",
+    ),
     OptionSpec::bool(
         "fill-gaps",
         true,
-        "Fill holes in time with empty frames, so that a frame's number is its position; needs a constant framerate",
+        "Write an empty frame for each frame that is missing, for 60 s at most; false = write only the frames that come",
+    ),
+    OptionSpec::choice("fill-by", FillBy::CHOICES, "How missing frames are recognised"),
+    OptionSpec::text(
+        "video-path",
+        None,
+        "Path of the video as the record states it; unset = path or URI that the source reports",
     ),
     OptionSpec::int("frames", (0, i32::MAX, 0), "Frames recorded")
         .unit("frames")

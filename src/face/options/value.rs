@@ -113,4 +113,64 @@ macro_rules! choices {
     };
 }
 
-pub(crate) use choices;
+/// A set of the words of an option's flags, with its own [`Choice`]s: `NAME = bit, "nick": "blurb"`.
+macro_rules! flags {
+    (
+        $(#[$meta:meta])* pub struct $set:ident;
+        $($name:ident = $bit:literal, $nick:literal: $blurb:literal;)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $set(u32);
+
+        impl $set {
+            $(
+                #[doc = concat!("`", $nick, "`: ", $blurb, ".")]
+                pub const $name: Self = Self(1 << $bit);
+            )*
+
+            /// Nothing.
+            pub const NONE: Self = Self(0);
+
+            /// Everything.
+            pub const ALL: Self = Self(0 $(| 1 << $bit)*);
+
+            /// Their words, in the order of their bits.
+            pub const CHOICES: &'static [$crate::face::options::Choice] = &[
+                $($crate::face::options::Choice { nick: $nick, blurb: $blurb },)*
+            ];
+
+            /// Whether all of `others` are among them.
+            pub fn contains(self, others: Self) -> bool {
+                self.0 & others.0 == others.0
+            }
+        }
+
+        impl std::ops::BitOr for $set {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl $crate::face::options::FromValue for $set {
+            /// The words that are joined by `+`.
+            fn from_value(value: Option<&$crate::face::options::Value>) -> Option<Self> {
+                let Some($crate::face::options::Value::Text(text)) = value else {
+                    return None;
+                };
+                let words = text.split('+').filter(|word| !word.is_empty());
+                words
+                    .map(|word| {
+                        let mut choices = Self::CHOICES.iter();
+                        let bit = choices.position(|choice| choice.nick == word)?;
+                        Some(Self(1 << bit))
+                    })
+                    .try_fold(Self::NONE, |all, flag| Some(all | flag?))
+            }
+        }
+    };
+}
+
+pub(crate) use {choices, flags};

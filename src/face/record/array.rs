@@ -4,7 +4,7 @@
 //! Lines are gathered and written together with what closes the document; the next write begins where the closing was.
 
 use std::fs::File;
-use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 use super::Totals;
 
@@ -12,8 +12,8 @@ use super::Totals;
 /// crash costs a second or two of video. Our choice.
 const WRITE_SIZE: usize = 64 * 1024;
 
-/// Something to write to that can be changed and cut afterwards.
-pub trait Storage: Write + Seek + Send {
+/// Something to write to that can be read, changed and cut afterwards.
+pub trait Storage: Read + Write + Seek + Send {
     /// Cuts it to `len` bytes.
     ///
     /// # Errors
@@ -127,6 +127,46 @@ impl<S: Storage> ArrayDocument<S> {
     /// The storage, for what is changed in place after the end.
     pub(super) fn storage(&mut self) -> &mut S {
         &mut self.storage
+    }
+
+    /// Moves everything from the byte `from` on so that it begins at `to`. Room for that is taken first: when there is none,
+    /// nothing has changed.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub(super) fn move_lines(&mut self, from: usize, to: usize) -> io::Result<()> {
+        if from == to {
+            return Ok(());
+        }
+        let (from, to) = (from as u64, to as u64);
+        let end = self.storage.seek(SeekFrom::End(0))?;
+        let moved_end = end - from + to;
+        if to > from
+            && let Err(error) = io::copy(&mut io::repeat(b' ').take(to - from), &mut self.storage)
+        {
+            self.storage.truncate(end)?;
+            return Err(error);
+        }
+        let mut chunk = vec![0; WRITE_SIZE];
+        let mut done = 0;
+        while done < end - from {
+            let length = (end - from - done).min(WRITE_SIZE as u64);
+            // Bytes that would be overwritten are moved first.
+            let start = match to > from {
+                true => end - done - length,
+                false => from + done,
+            };
+            let chunk = &mut chunk[..length as usize];
+            self.storage.seek(SeekFrom::Start(start))?;
+            self.storage.read_exact(chunk)?;
+            self.storage.seek(SeekFrom::Start(start - from + to))?;
+            self.storage.write_all(chunk)?;
+            done += length;
+        }
+        if to < from {
+            self.storage.truncate(moved_end)?;
+        }
+        self.storage.flush()
     }
 
     fn write(&mut self, totals: Totals, closing: &[u8]) -> io::Result<()> {

@@ -8,12 +8,24 @@ use serde::Serialize;
 use super::array::{ArrayDocument, Storage};
 use super::metadata::MetadataJson;
 use super::object::{DenseObject, placed};
-use super::{End, Export, FrameRecord, Layout, Metadata, Totals};
+use super::{Completeness, End, Export, FrameRecord, Layout, Metadata, Totals};
 
-/// Blanks kept behind the metadata, at least, for the counts and the models that are known only later. Our choice: several
-/// times what five models with their hashes and the reason for a device need. What is kept is a multiple of it, so that
-/// streams whose metadata are the same at the end have the same file, whenever they were known.
-const SLACK: usize = 4096;
+/// Bytes that are kept for the metadata are a multiple of this, and [`MARGIN`] longer at least. So files whose metadata are
+/// the same have the same bytes, whenever the metadata were known, and are a few hundred bytes longer at most.
+const GRAIN: usize = 256;
+
+/// Blanks behind the metadata, at least.
+const MARGIN: usize = 32;
+
+/// Counts of a typical record, to estimate the length of the final metadata.
+const USUAL: Totals = Totals {
+    frames: 10_000,
+    padded: 0,
+    faces: 0,
+};
+
+/// Duration of a typical video, ns.
+const USUAL_DURATION: u64 = 100_000_000_000;
 
 const CLOSING: &[u8] = b"\n]}\n";
 
@@ -21,8 +33,9 @@ const CLOSING: &[u8] = b"\n]}\n";
 pub(super) struct Dense<S> {
     document: ArrayDocument<S>,
     export: Export,
-    /// Metadata as first written, and the bytes kept for it.
+    /// Metadata as first written.
     first: Metadata,
+    /// Bytes kept for them.
     reserved: usize,
 }
 
@@ -41,7 +54,7 @@ impl<S: Storage> Dense<S> {
             return Ok(());
         }
         let mut opening = head(metadata, Totals::default())?;
-        self.reserved = (opening.len() + SLACK).next_multiple_of(SLACK);
+        self.reserved = room(usual_head(metadata)?.len().max(opening.len()));
         self.first = metadata.clone();
         opening.resize(self.reserved, b' ');
         opening.extend_from_slice(b",\"frames\":[");
@@ -49,16 +62,54 @@ impl<S: Storage> Dense<S> {
         Ok(())
     }
 
-    /// The head with final counts in the bytes that were kept for it. Where foreign metadata outgrows them, those known
-    /// at the beginning stay.
-    fn final_head(&self, metadata: &Metadata, totals: Totals) -> io::Result<Vec<u8>> {
-        let mut head_bytes = head(metadata, totals)?;
-        if head_bytes.len() > self.reserved {
-            head_bytes = head(&self.first, totals)?;
+    /// Puts the final metadata in the place that was kept for them, and moves the frames where that is too small or too
+    /// large. When that fails, the metadata known at first stay, with the right counts.
+    fn finish_head(&mut self, metadata: &Metadata, totals: Totals, end: End) -> io::Result<()> {
+        let last = head(metadata, totals)?;
+        let fits = last.len() <= self.reserved;
+        let wanted = match end {
+            End::Broken if fits => self.reserved,
+            _ => room(last.len()),
+        };
+        let moved = self.document.move_lines(self.reserved, wanted);
+        if moved.is_ok() {
+            return self.write_head(last, wanted);
         }
-        head_bytes.resize(self.reserved, b' ');
-        Ok(head_bytes)
+        let stays = match fits {
+            true => last,
+            false => head(&self.first, totals)?,
+        };
+        self.write_head(stays, self.reserved)?;
+        moved
     }
+
+    fn write_head(&mut self, mut head: Vec<u8>, room: usize) -> io::Result<()> {
+        head.resize(room, b' ');
+        let storage = self.document.storage();
+        storage.seek(SeekFrom::Start(0))?;
+        storage.write_all(&head)?;
+        storage.flush()
+    }
+}
+
+/// Bytes that are kept for metadata of `length`.
+fn room(length: usize) -> usize {
+    (length + MARGIN).next_multiple_of(GRAIN)
+}
+
+/// The metadata as they will be at the end of most streams.
+fn usual_head(metadata: &Metadata) -> io::Result<Vec<u8>> {
+    let completeness = Completeness {
+        reason: None,
+        expected_duration: Some(USUAL_DURATION),
+        expected_frames: Some(USUAL.frames),
+        ..Completeness::default()
+    };
+    let usual = Metadata {
+        completeness,
+        ..metadata.clone()
+    };
+    head(&usual, USUAL)
 }
 
 impl<S: Storage> Layout for Dense<S> {
@@ -83,13 +134,9 @@ impl<S: Storage> Layout for Dense<S> {
         if self.document.is_empty() {
             return Ok(written);
         }
-        let head = self.final_head(metadata, written)?;
-        let storage = self.document.storage();
-        storage.seek(SeekFrom::Start(0))?;
-        storage.write_all(&head)?;
-        storage.flush()?;
+        self.finish_head(metadata, written, end)?;
         if end == End::Complete {
-            storage.sync()?;
+            self.document.storage().sync()?;
         }
         Ok(written)
     }

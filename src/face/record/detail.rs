@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a verbose record adds to a face. Struct fields are in the order of the JSON's keys; what was not measured, or has a
-//! number that is not finite, is left out.
+//! The parts of a face that [`Fields`] select. Struct fields are in the order of the JSON's keys; what was not measured, or has
+//! a number that is not finite, is left out.
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
+use super::Fields;
 use super::morphable::{CoefficientsJson, MorphableJson};
 use super::number::{PointsJson, Thousandths, all_finite};
 use crate::face::geometry::Rect;
@@ -18,8 +19,8 @@ pub(super) struct DetailJson<'a> {
     landmarks: Option<LandmarksJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     eos: Option<CoefficientsJson<'a>>,
-    #[serde(rename = "box")]
-    bbox: [Thousandths; 4],
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    bbox: Option<[Thousandths; 4]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key_points: Option<PointsJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,8 @@ pub(super) struct DetailJson<'a> {
     gaze: Option<GazeJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<FeaturesJson>,
-    origin: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     landmark_confidence: Option<ScoresJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,30 +50,48 @@ pub(super) struct DetailJson<'a> {
 }
 
 impl<'a> DetailJson<'a> {
-    pub(super) fn new(face: &'a Observation) -> Self {
-        let features = face.features.filter(|features| all_finite(&features.0));
-        let landmarks = face.landmarks.as_ref();
-        let attributes = face.attributes.filter(|looks| looks.age.is_finite());
-        let morphable = face.morphable.as_ref();
+    pub(super) fn new(face: &'a Observation, fields: Fields) -> Self {
+        let wants = |field| fields.contains(field);
+        let landmarks = face.landmarks.as_ref().filter(|_| wants(Fields::LANDMARKS));
+        let attributes = face
+            .attributes
+            .filter(|looks| wants(Fields::ATTRIBUTES) && looks.age.is_finite());
+        let features = face
+            .features
+            .filter(|features| wants(Fields::FEATURES) && all_finite(&features.0));
+        let morphable = face.morphable.as_ref().filter(|_| wants(Fields::MORPHABLE));
         let fitted = morphable.and_then(|fit| fit.as_ref().ok());
+        let embedding = face.embedding.as_deref();
         Self {
             landmarks: landmarks.and_then(LandmarksJson::new),
             eos: fitted.and_then(CoefficientsJson::new),
-            bbox: rect_json(&face.bbox),
+            bbox: wants(Fields::BOX).then(|| rect_json(&face.bbox)),
             key_points: Some(&face.key_points)
-                .filter(|points| !points.is_empty())
+                .filter(|points| wants(Fields::KEY_POINTS) && !points.is_empty())
                 .and_then(|points| PointsJson::new(points)),
-            pose: face.pose.and_then(PoseJson::new),
+            pose: face
+                .pose
+                .filter(|_| wants(Fields::POSE))
+                .and_then(PoseJson::new),
             age: attributes.map(|looks| Thousandths(looks.age)),
             gender: attributes.map(|looks| looks.gender.name()),
-            embedding: face.embedding.as_deref().filter(|e| all_finite(e)),
-            landmarks_106: contour(face).and_then(PlaneJson::new),
-            gaze: face.gaze.and_then(GazeJson::new),
+            embedding: embedding.filter(|e| wants(Fields::EMBEDDING) && all_finite(e)),
+            landmarks_106: contour(face)
+                .filter(|_| wants(Fields::LANDMARKS))
+                .and_then(PlaneJson::new),
+            gaze: face
+                .gaze
+                .filter(|_| wants(Fields::GAZE))
+                .and_then(GazeJson::new),
             features: features.map(FeaturesJson),
-            origin: face.origin.name(),
+            origin: wants(Fields::ORIGIN).then(|| face.origin.name()),
             landmark_confidence: landmarks.and_then(|l| ScoresJson::new(&l.confidences)),
             eye_openness: features.map(|features| features.eye_openness().map(Thousandths)),
-            fit: face.fit.as_ref().and_then(FitJson::new),
+            fit: face
+                .fit
+                .as_ref()
+                .filter(|_| wants(Fields::FIT))
+                .and_then(FitJson::new),
             eos_fit: morphable.and_then(MorphableJson::new),
         }
     }

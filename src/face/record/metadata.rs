@@ -2,11 +2,10 @@
 //! The head of a record.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{SCHEMA, Totals};
+use super::{Completeness, SCHEMA, Totals};
 use crate::face::model::ModelFile;
 use crate::face::options::Value;
 use crate::face::report::ReportSource;
@@ -16,7 +15,7 @@ use crate::face::report::ReportSource;
 pub struct Metadata {
     /// Path or URI of the video; empty when unknown.
     pub video_path: String,
-    /// Frames a second; 0 when unknown or variable.
+    /// Frames per second; 0 when unknown.
     pub fps: f64,
     /// Pixels a row of the frames that coordinates belong to.
     pub width: u32,
@@ -28,9 +27,17 @@ pub struct Metadata {
     pub source: Option<Arc<ReportSource>>,
     /// Options that shape the record.
     pub options: Vec<(&'static str, Value)>,
+    /// Whether the record has all of the video.
+    pub completeness: Completeness,
+    /// Whether the time of a frame does not follow from its number.
+    pub variable_rate: bool,
+    /// How the video is to be turned for display, as the tag `image-orientation` says it.
+    pub orientation: Option<String>,
+    /// Stream time of a frame with the time 0, ns.
+    pub start_time: u64,
 }
 
-/// Metadata as JSON; the counts are `null` until they are known.
+/// Metadata as JSON; what is counted is `null` until it is known.
 pub(super) struct MetadataJson<'a> {
     pub(super) metadata: &'a Metadata,
     pub(super) totals: Option<Totals>,
@@ -46,7 +53,12 @@ impl Serialize for MetadataJson<'_> {
             generator,
             source,
             options,
+            completeness,
+            variable_rate,
+            orientation,
+            start_time,
         } = self.metadata;
+        let is_known = self.totals.is_some();
         let source = source.as_deref();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("video_path", video_path)?;
@@ -66,14 +78,35 @@ impl Serialize for MetadataJson<'_> {
             source.map_or("", |s| &s.execution_provider),
         )?;
         map.serialize_entry("device_reason", source.map_or("", |s| &s.device_reason))?;
-        map.serialize_entry("load_time_ms", &source.map(|s| milliseconds(s.load_time)))?;
+        map.serialize_entry("complete", &is_known.then(|| completeness.is_complete()))?;
+        if let Some(reason) = completeness.reason.as_ref().filter(|_| is_known) {
+            map.serialize_entry("incomplete_reason", reason)?;
+        }
+        if let Some(duration) = completeness.expected_duration {
+            map.serialize_entry("expected_duration", &duration)?;
+        }
+        if let Some(frames) = completeness.expected_frames {
+            map.serialize_entry("expected_frames", &frames)?;
+        }
+        map.serialize_entry(
+            "decode_errors",
+            &is_known.then_some(completeness.decode_errors),
+        )?;
+        map.serialize_entry(
+            "corrupted_frames",
+            &is_known.then_some(completeness.corrupted),
+        )?;
+        if *variable_rate {
+            map.serialize_entry("variable_rate", variable_rate)?;
+        }
+        if let Some(orientation) = orientation {
+            map.serialize_entry("orientation", orientation)?;
+        }
+        if *start_time > 0 {
+            map.serialize_entry("start_time", start_time)?;
+        }
         map.end()
     }
-}
-
-/// To a thousandth.
-fn milliseconds(time: Duration) -> f64 {
-    time.as_micros() as f64 / 1e3
 }
 
 /// File name → SHA-256.

@@ -6,7 +6,7 @@ use serde::ser::{Serialize, Serializer};
 use super::detail::DetailJson;
 use super::number::{Thousandths, all_finite};
 use super::profile::ChannelsJson;
-use super::{Detail, Export};
+use super::{Export, Fields};
 use crate::face::blendshape::{BlendshapeSource, Blendshapes};
 use crate::face::geometry::Rect;
 use crate::face::observation::Observation;
@@ -116,7 +116,7 @@ impl<'a> DenseObject<'a> {
             speaking_sources: SpeakingSources {
                 visual: speaking.visual.map(VisualJson::from),
             },
-            detail: (export.detail == Detail::Verbose).then(|| DetailJson::new(face)),
+            detail: (export.fields != Fields::NONE).then(|| DetailJson::new(face, export.fields)),
             blendshapes_source: blendshapes.and_then(|channels| told_source(channels, export)),
         }
     }
@@ -125,7 +125,7 @@ impl<'a> DenseObject<'a> {
 /// Readers of plain records take blendshapes, and the speech told from them, for measured, so that derived ones say it.
 fn told_source(channels: &Blendshapes, export: &Export) -> Option<&'static str> {
     let source = channels.source();
-    let told = export.detail == Detail::Verbose || source == BlendshapeSource::Derived;
+    let told = export.fields.contains(Fields::ORIGIN) || source == BlendshapeSource::Derived;
     told.then(|| source.name())
 }
 

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where in a stream frames are missing.
+//! Frames that are missing in a stream.
 //!
-//! Timestamps jitter, are rounded by containers and drift from the nominal rate, so the expected time follows what is
-//! seen, and only a frame that is more than half a period late (1½ periods after the one before) tells of a hole.
+//! The number of a frame is the number of decoded frames up to it, which is how other readers of the same file count. Times of
+//! a container may be uneven without a frame being lost, so empty frames are filled in only where the stream says that it was
+//! interrupted. Filling by timestamps is for streams of a constant rate whose numbers should follow the clock.
 
-/// The longest hole that is filled, ns: an hour. A longer one is a clock that was set, not an hour of lost frames. Our
-/// choice; filling an hour at 60 frames a second writes 13 MB.
-const LONGEST_HOLE: f64 = 3_600e9;
+use super::rhythm::Rhythm;
+
+/// The longest hole that is filled, ns: a minute. A longer one is another recording or a clock that was set. Our choice.
+const LONGEST_HOLE: f64 = 60e9;
+
+/// The same in records of the schema `facetrack-1`.
+const LONGEST_HOLE_1: f64 = 3_600e9;
+
+/// The fastest rate that is filled at before the rate is measured, frames per second. Containers may claim millions.
+const FASTEST: f64 = 240.0;
+
+/// Intervals after which the measured rate decides how many frames a hole has.
+const MEASURED: u64 = 3;
+
+/// How far the measured period may be from the nominal one before it replaces it, as a fraction.
+const WRONG: f64 = 0.1;
 
 /// How far the expected time follows a single frame: jitter of a frame moves it by an eighth, and a drift of 1 % lags by
 /// a twelfth of a period. Our choice.
@@ -15,13 +29,45 @@ const FOLLOW: f64 = 0.125;
 /// How many periods a frame may be off its expected time.
 const TOLERANCE: f64 = 0.5;
 
-/// Follows the frames of one stream of constant rate.
+/// Which holes are filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filling {
+    /// None.
+    Never,
+    /// Those where the stream was interrupted.
+    #[default]
+    Loss,
+    /// All, at a constant nominal rate.
+    Timestamps,
+    /// All, as records of the schema `facetrack-1` have them.
+    Timestamps1,
+}
+
+/// Whether frames are known to be lost before a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Continuity {
+    /// They are not.
+    Continuous,
+    /// They may be, which time shows.
+    Uncertain,
+    /// The stream was interrupted: frames are lost if time has passed.
+    Interrupted,
+}
+
+/// Follows the frames of one stream.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    /// Time from frame to frame, ns; `None` for a variable or unknown rate.
-    period: Option<f64>,
-    /// Smoothed time of the last frame, ns; `None` when nothing is expected of the next.
+    filling: Filling,
+    /// Time from frame to frame that the caps say, ns; `None` for a variable or unknown rate.
+    nominal: Option<f64>,
+    /// Time at which the last frame was or was expected, ns; `None` when nothing is expected of the next.
     last: Option<f64>,
+    /// Time of the last frame, ns.
+    seen: Option<f64>,
+    /// Intervals between frames as they came.
+    arrived: Rhythm,
+    /// Intervals between frames with those that were filled in.
+    recorded: Rhythm,
 }
 
 /// Frames missing between two frames.
@@ -52,33 +98,72 @@ pub enum Before {
 }
 
 impl Timeline {
-    /// Sets the rate as a fraction of frames a second; `None` or one that is not positive is variable. At another rate than
-    /// before nothing is expected of the next frame.
+    /// A stream whose holes are filled like this.
+    pub fn new(filling: Filling) -> Self {
+        Self {
+            filling,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the nominal rate as a fraction of frames per second; `None` or one that is not positive is variable. After a
+    /// change nothing is expected of the next frame.
     pub fn set_rate(&mut self, rate: Option<(i32, i32)>) {
-        let period = rate
+        let nominal = rate
             .filter(|(numerator, denominator)| *numerator > 0 && *denominator > 0)
             .map(|(numerator, denominator)| 1e9 * f64::from(denominator) / f64::from(numerator));
-        if period != self.period {
-            self.period = period;
-            self.last = None;
+        if nominal != self.nominal {
+            self.nominal = nominal;
+            self.reset();
         }
     }
 
     /// Expects nothing of the next frame: it may have any time.
     pub fn reset(&mut self) {
         self.last = None;
+        self.seen = None;
     }
 
-    /// Takes a frame at `pts` ns and tells what is missing before it.
-    pub fn frame(&mut self, pts: Option<u64>) -> Before {
-        let Some(period) = self.period else {
-            return Before::Nothing;
-        };
+    /// Intervals between the frames of the record.
+    pub fn rhythm(&self) -> &Rhythm {
+        &self.recorded
+    }
+
+    /// Time from frame to frame, ns, as measured, else nominal.
+    pub fn period(&self) -> Option<f64> {
+        self.arrived.period(1).or(self.nominal)
+    }
+
+    /// Takes a frame at `pts` ns and returns what is missing before it.
+    pub fn frame(&mut self, pts: Option<u64>, continuity: Continuity) -> Before {
         let Some(pts) = pts.map(|pts| pts as f64) else {
-            self.last = self.last.map(|last| last + period);
+            self.last = self.last.zip(self.filled_period()).map(|(a, b)| a + b);
+            self.seen = None;
             return Before::Nothing;
         };
-        let Some(last) = self.last else {
+        let interval = self.seen.replace(pts).map(|seen| pts - seen);
+        let continuous = interval.filter(|_| continuity != Continuity::Interrupted);
+        if let Some(interval) = continuous {
+            self.arrived.add(interval, 1);
+        }
+        let before = self.missing(pts, continuity);
+        match before {
+            Before::Hole(hole) => interval.map(|time| (time, hole.frames + 1)),
+            _ => continuous.map(|time| (time, 1)),
+        }
+        .into_iter()
+        .for_each(|(time, count)| self.recorded.add(time, count));
+        before
+    }
+
+    fn missing(&mut self, pts: f64, continuity: Continuity) -> Before {
+        let is_looked_for = match self.filling {
+            Filling::Never => false,
+            Filling::Loss => continuity != Continuity::Continuous,
+            Filling::Timestamps | Filling::Timestamps1 => true,
+        };
+        let (Some(period), Some(last), true) = (self.filled_period(), self.last, is_looked_for)
+        else {
             self.last = Some(pts);
             return Before::Nothing;
         };
@@ -91,55 +176,89 @@ impl Timeline {
             return Before::Nothing;
         }
         self.last = Some(pts);
-        before(expected, pts, period)
+        self.before(expected, pts, period)
     }
 
-    /// Takes an announced gap from `start` on for `duration` ns, and tells which frames it stands for. Without a
-    /// duration the next frame will tell.
-    pub fn gap(&mut self, start: u64, duration: Option<u64>) -> Before {
-        let (Some(period), Some(duration)) = (self.period, duration) else {
+    /// Takes an announced gap from `start` on for `duration` ns, and returns the frames that it stands for. Elements also
+    /// announce that a picture stands still: frames are lost only if the gap interrupts the stream, or if time counts.
+    pub fn gap(&mut self, start: u64, duration: Option<u64>, continuity: Continuity) -> Before {
+        let (Some(period), Some(duration)) = (self.filled_period(), duration) else {
             return Before::Nothing;
         };
         let start = start as f64;
-        let expected = self.last.map_or(start, |last| last + period);
+        let expected = match (self.filling, self.last) {
+            (Filling::Never, _) | (Filling::Loss, None) => return Before::Nothing,
+            (Filling::Loss, _) if continuity == Continuity::Continuous => return Before::Nothing,
+            (_, last) => last.map_or(start, |last| last + period),
+        };
         let end = start + duration as f64;
         if end <= expected {
             return Before::Nothing;
         }
         self.last = Some(end - period);
-        before(expected, end, period)
+        self.seen = None;
+        self.before(expected, end, period)
     }
-}
 
-/// What lies between the expected time and that of the next frame.
-fn before(expected: f64, next: f64, period: f64) -> Before {
-    if next - expected > LONGEST_HOLE {
-        return Before::Jump((next - expected) / 1e9);
+    /// Time from frame to frame that holes are filled with, ns: the nominal one unless frames come at another rate.
+    fn filled_period(&self) -> Option<f64> {
+        match (self.filling, self.nominal) {
+            (Filling::Never, _) | (Filling::Timestamps, None) => return None,
+            (Filling::Timestamps1, nominal) => return nominal,
+            (Filling::Loss | Filling::Timestamps, _) => (),
+        }
+        let nominal = self.nominal.map(|nominal| nominal.max(1e9 / FASTEST));
+        match (nominal, self.arrived.period(MEASURED)) {
+            (Some(nominal), Some(measured)) if (measured / nominal - 1.0).abs() > WRONG => {
+                Some(measured)
+            }
+            (nominal, measured) => nominal.or(measured),
+        }
     }
-    match ((next - expected) / period).round() as u64 {
-        0 => Before::Nothing,
-        frames => Before::Hole(Hole {
-            frames,
-            start: expected,
-            period,
-        }),
+
+    /// Returns the hole between the expected time and the next frame.
+    fn before(&self, expected: f64, next: f64, period: f64) -> Before {
+        let longest = match self.filling {
+            Filling::Timestamps1 => LONGEST_HOLE_1,
+            _ => LONGEST_HOLE,
+        };
+        if next - expected > longest {
+            return Before::Jump((next - expected) / 1e9);
+        }
+        match ((next - expected) / period).round() as u64 {
+            0 => Before::Nothing,
+            frames => Before::Hole(Hole {
+                frames,
+                start: expected,
+                period,
+            }),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Continuity::{Continuous, Interrupted};
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    fn at_25() -> Timeline {
-        let mut timeline = Timeline::default();
+    fn at_25(filling: Filling) -> Timeline {
+        let mut timeline = Timeline::new(filling);
         timeline.set_rate(Some((25, 1)));
         timeline
     }
 
+    fn by_time() -> Timeline {
+        at_25(Filling::Timestamps)
+    }
+
     fn missing(timeline: &mut Timeline, pts_ms: u64) -> u64 {
-        count(timeline.frame(Some(pts_ms * MS)))
+        count(timeline.frame(Some(pts_ms * MS), Continuous))
+    }
+
+    fn lost(timeline: &mut Timeline, pts_ms: u64) -> u64 {
+        count(timeline.frame(Some(pts_ms * MS), Interrupted))
     }
 
     fn count(before: Before) -> u64 {
@@ -151,7 +270,38 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_counted_in_frames() {
+    fn uneven_times_are_no_loss() {
+        let mut timeline = at_25(Filling::Loss);
+        for pts in [0, 80, 520, 30_000, 30_000, 29_000, 29_040] {
+            assert_eq!(missing(&mut timeline, pts), 0, "{pts}");
+        }
+    }
+
+    #[test]
+    fn an_interruption_is_as_long_as_the_time_that_passed() {
+        let mut timeline = at_25(Filling::Loss);
+        let found: Vec<u64> = [(0, Interrupted), (40, Interrupted), (80, Continuous)]
+            .into_iter()
+            .chain([(100, Interrupted), (260, Interrupted), (300, Continuous)])
+            .map(|(pts, continuity)| count(timeline.frame(Some(pts * MS), continuity)))
+            .collect();
+        assert_eq!(found, [0, 0, 0, 0, 3, 0]);
+        let mut never = at_25(Filling::Never);
+        assert_eq!(lost(&mut never, 0) + lost(&mut never, 400), 0);
+    }
+
+    #[test]
+    fn where_frames_may_be_dropped_time_shows_it() {
+        let mut timeline = at_25(Filling::Loss);
+        let found: Vec<u64> = [0, 40, 80, 200, 240]
+            .map(|pts| count(timeline.frame(Some(pts * MS), Continuity::Uncertain)))
+            .into();
+        assert_eq!(found, [0, 0, 0, 2, 0]);
+        assert_eq!(timeline.rhythm().period(6), Some(40e6));
+    }
+
+    #[test]
+    fn holes_in_time_are_counted_in_frames() {
         let cases: [(&[u64], &[u64]); 7] = [
             (&[0, 40, 80], &[0, 0, 0]),
             // One frame, then ten are missing.
@@ -166,7 +316,7 @@ mod tests {
             (&[1000, 1000, 1000, 1040], &[0, 0, 0, 0]),
         ];
         for (times, expected) in cases {
-            let mut timeline = at_25();
+            let mut timeline = by_time();
             let found: Vec<u64> = times
                 .iter()
                 .map(|pts| missing(&mut timeline, *pts))
@@ -177,9 +327,9 @@ mod tests {
 
     #[test]
     fn missing_frames_have_the_times_they_were_expected_at() {
-        let mut timeline = at_25();
-        timeline.frame(Some(0));
-        let Before::Hole(hole) = timeline.frame(Some(160 * MS)) else {
+        let mut timeline = at_25(Filling::Loss);
+        timeline.frame(Some(0), Continuous);
+        let Before::Hole(hole) = timeline.frame(Some(160 * MS), Interrupted) else {
             panic!("no hole");
         };
         assert_eq!(
@@ -189,49 +339,70 @@ mod tests {
     }
 
     #[test]
+    fn a_hole_has_no_more_frames_than_the_measured_rate() {
+        for filling in [Filling::Loss, Filling::Timestamps] {
+            let mut timeline = Timeline::new(filling);
+            timeline.set_rate(Some((1_000_000, 1)));
+            // Until three intervals are known, a frame every 4 ms is believed at most.
+            let filled: u64 = (0..4).map(|i| missing(&mut timeline, i * 40)).sum();
+            assert!(filled <= 3 * 9, "{filled}");
+            assert_eq!(missing(&mut timeline, 160), 0);
+            assert_eq!(lost(&mut timeline, 280), 2, "{filling:?}");
+        }
+        // Without a nominal rate only a loss is filled.
+        for (filling, want) in [(Filling::Loss, 2), (Filling::Timestamps, 0)] {
+            let mut timeline = Timeline::new(filling);
+            (0..5).for_each(|i| assert_eq!(missing(&mut timeline, i * 40), 0));
+            assert_eq!(lost(&mut timeline, 280), want);
+        }
+    }
+
+    #[test]
     fn jitter_and_drift_are_no_holes() {
-        let mut timeline = at_25();
+        let mut timeline = by_time();
         for i in 0..10_000u64 {
             // ±12 ms of jitter on 40 ms, and 0.5 % slower than nominal.
             let pts = i * 40_200_000 + (i * 7919 % 25) * MS;
-            assert_eq!(timeline.frame(Some(pts)), Before::Nothing, "frame {i}");
+            let before = timeline.frame(Some(pts), Continuous);
+            assert_eq!(before, Before::Nothing, "frame {i}");
         }
     }
 
     #[test]
     fn containers_that_round_to_milliseconds_have_no_holes() {
-        let mut timeline = Timeline::default();
+        let mut timeline = Timeline::new(Filling::Timestamps);
         timeline.set_rate(Some((30_000, 1001)));
         for i in 0..100_000u64 {
             let pts = (i * 1_001_000 + 15_000) / 30_000 * MS;
-            assert_eq!(timeline.frame(Some(pts)), Before::Nothing, "frame {i}");
+            let before = timeline.frame(Some(pts), Continuous);
+            assert_eq!(before, Before::Nothing, "frame {i}");
         }
     }
 
     #[test]
     fn without_a_timestamp_the_rate_goes_on() {
-        let mut timeline = at_25();
-        timeline.frame(Some(0));
-        timeline.frame(None);
-        timeline.frame(None);
+        let mut timeline = by_time();
+        timeline.frame(Some(0), Continuous);
+        timeline.frame(None, Continuous);
+        timeline.frame(None, Continuous);
         assert_eq!(missing(&mut timeline, 120), 0);
-        timeline.frame(None);
+        timeline.frame(None, Continuous);
         assert_eq!(missing(&mut timeline, 240), 1);
     }
 
     #[test]
     fn a_variable_rate_has_no_holes() {
-        let mut timeline = Timeline::default();
+        let mut timeline = Timeline::new(Filling::Timestamps);
         timeline.set_rate(Some((0, 1)));
         assert_eq!(missing(&mut timeline, 0), 0);
         assert_eq!(missing(&mut timeline, 10_000), 0);
-        assert_eq!(timeline.gap(0, Some(MS)), Before::Nothing);
+        assert_eq!(timeline.gap(0, Some(MS), Interrupted), Before::Nothing);
     }
 
     #[test]
     fn the_same_rate_again_changes_nothing() {
-        let mut timeline = at_25();
-        timeline.frame(Some(0));
+        let mut timeline = by_time();
+        timeline.frame(Some(0), Continuous);
         timeline.set_rate(Some((50, 2)));
         assert_eq!(missing(&mut timeline, 80), 1);
         timeline.set_rate(Some((30, 1)));
@@ -240,37 +411,69 @@ mod tests {
 
     #[test]
     fn nothing_is_expected_after_a_reset() {
-        let mut timeline = at_25();
-        timeline.frame(Some(0));
-        timeline.reset();
-        assert_eq!(missing(&mut timeline, 10_000), 0);
+        for mut timeline in [by_time(), at_25(Filling::Loss)] {
+            timeline.frame(Some(0), Continuous);
+            timeline.reset();
+            assert_eq!(lost(&mut timeline, 10_000), 0);
+            assert_eq!(timeline.rhythm().longest(), 0.0);
+        }
     }
 
     #[test]
     fn a_jump_is_not_filled() {
-        let mut timeline = at_25();
-        timeline.frame(Some(0));
-        let before = timeline.frame(Some(u64::MAX / 2));
-        assert!(matches!(before, Before::Jump(_)), "{before:?}");
-        let mut timeline = at_25();
-        timeline.frame(Some(0));
-        assert_eq!(missing(&mut timeline, 3_600_000), 3600 * 25 - 1);
+        for (filling, longest) in [
+            (Filling::Loss, 60),
+            (Filling::Timestamps, 60),
+            (Filling::Timestamps1, 3600),
+        ] {
+            let mut timeline = at_25(filling);
+            timeline.frame(Some(0), Continuous);
+            let before = timeline.frame(Some(u64::MAX / 2), Interrupted);
+            assert!(matches!(before, Before::Jump(_)), "{before:?}");
+            let mut timeline = at_25(filling);
+            timeline.frame(Some(0), Continuous);
+            assert_eq!(lost(&mut timeline, longest * 1000), longest * 25 - 1);
+        }
     }
 
     #[test]
     fn announced_gaps_count_once() {
-        let mut timeline = at_25();
+        let mut timeline = by_time();
         assert_eq!(missing(&mut timeline, 0), 0);
-        assert_eq!(count(timeline.gap(40 * MS, Some(80 * MS))), 2);
+        assert_eq!(count(timeline.gap(40 * MS, Some(80 * MS), Continuous)), 2);
         assert_eq!(missing(&mut timeline, 120), 0);
-        // Without a duration the next frame tells.
-        assert_eq!(count(timeline.gap(160 * MS, None)), 0);
+        // Without a duration the next frame shows it.
+        assert_eq!(count(timeline.gap(160 * MS, None, Continuous)), 0);
         assert_eq!(missing(&mut timeline, 200), 1);
         // A gap that lies behind is none.
-        assert_eq!(count(timeline.gap(0, Some(40 * MS))), 0);
+        assert_eq!(count(timeline.gap(0, Some(40 * MS), Continuous)), 0);
         // One at the beginning counts from its start.
-        let mut timeline = at_25();
-        assert_eq!(count(timeline.gap(0, Some(200 * MS))), 5);
+        let mut timeline = by_time();
+        assert_eq!(count(timeline.gap(0, Some(200 * MS), Continuous)), 5);
         assert_eq!(missing(&mut timeline, 200), 0);
+    }
+
+    #[test]
+    fn only_gaps_of_missing_data_are_losses() {
+        let mut timeline = at_25(Filling::Loss);
+        assert_eq!(count(timeline.gap(0, Some(200 * MS), Interrupted)), 0);
+        assert_eq!(missing(&mut timeline, 200), 0);
+        assert_eq!(count(timeline.gap(240 * MS, Some(80 * MS), Continuous)), 0);
+        assert_eq!(count(timeline.gap(240 * MS, Some(80 * MS), Interrupted)), 2);
+        assert_eq!(missing(&mut timeline, 320), 0);
+    }
+
+    #[test]
+    fn the_rate_of_the_record_counts_what_was_filled_in() {
+        let mut timeline = at_25(Filling::Loss);
+        for i in 0..20 {
+            missing(&mut timeline, i * 40);
+        }
+        assert_eq!(lost(&mut timeline, 4_000), 80);
+        for i in 0..20 {
+            missing(&mut timeline, 4_040 + i * 40);
+        }
+        let rate = timeline.rhythm().rate(Some(25.0));
+        assert_eq!((rate.fps, rate.is_variable), (25.0, false));
     }
 }

@@ -9,7 +9,10 @@ use serde::Deserialize;
 use super::ReplayError;
 use super::pairs::Pairs;
 use crate::face::model::ModelFile;
-use crate::face::record::SCHEMA;
+use crate::face::options::trackjsonsink::FillBy;
+use crate::face::options::{FromValue, Value};
+use crate::face::record::timeline::Filling;
+use crate::face::record::{SCHEMA, SCHEMA_1};
 use crate::face::report::ReportSource;
 
 /// Metadata as JSON. Foreign writers may leave anything out.
@@ -28,6 +31,16 @@ pub(super) struct HeadJson {
     execution_provider: String,
     device_reason: String,
     load_time_ms: Option<f64>,
+    start_time: u64,
+}
+
+/// Times of a record's frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    /// They are the buffers' timestamps.
+    Timestamps,
+    /// They are stream times, from this one on, ns.
+    Stream(u64),
 }
 
 /// Those options that a reader needs.
@@ -35,12 +48,16 @@ pub(super) struct HeadJson {
 #[serde(default, rename_all = "kebab-case", expecting = "an object")]
 struct OptionsJson {
     fill_gaps: bool,
+    fill_by: Option<String>,
 }
 
 impl Default for OptionsJson {
     /// As the sink's own.
     fn default() -> Self {
-        Self { fill_gaps: true }
+        Self {
+            fill_gaps: true,
+            fill_by: None,
+        }
     }
 }
 
@@ -50,8 +67,10 @@ impl HeadJson {
     /// # Errors
     /// [`ReplayError::Schema`], [`ReplayError::Head`].
     pub(super) fn check(&self) -> Result<(), ReplayError> {
-        if let Some(other) = self.schema.as_ref().filter(|schema| *schema != SCHEMA) {
-            return Err(ReplayError::Schema(other.clone()));
+        let known = [SCHEMA, SCHEMA_1];
+        let schema = self.schema.as_deref();
+        if let Some(other) = schema.filter(|schema| !known.contains(schema)) {
+            return Err(ReplayError::Schema(other.to_owned()));
         }
         let texts = [
             &self.tracking_engine,
@@ -95,18 +114,37 @@ impl HeadJson {
         (self.width > 0 && self.height > 0).then_some((self.width, self.height))
     }
 
-    /// Frames a second; `None` when unknown or variable.
+    /// Frames per second; `None` when unknown.
     pub(super) fn fps(&self) -> Option<f64> {
         (self.fps > 0.0).then_some(self.fps)
     }
 
-    /// Whether frames that were missing in the stream were filled in.
-    pub(super) fn counts_missing(&self) -> bool {
-        self.options.fill_gaps
+    /// Which holes of the stream were filled in.
+    pub(super) fn filling(&self) -> Filling {
+        let by = self.options.fill_by.clone().map(Value::Text);
+        let by = by.and_then(|word| FillBy::from_value(Some(&word)));
+        match (self.options.fill_gaps, by) {
+            (false, _) => Filling::Never,
+            (true, _) if self.is_first_schema() => Filling::Timestamps1,
+            (true, Some(FillBy::Timestamps)) => Filling::Timestamps,
+            (true, Some(FillBy::Loss) | None) => Filling::Loss,
+        }
+    }
+
+    /// The kind of time that frames have.
+    pub(super) fn times(&self) -> Times {
+        match self.is_first_schema() {
+            true => Times::Timestamps,
+            false => Times::Stream(self.start_time),
+        }
+    }
+
+    fn is_first_schema(&self) -> bool {
+        self.schema.as_deref() == Some(SCHEMA_1)
     }
 }
 
-/// A record has thousandths. The cast saturates, whatever a file says.
+/// A record of the first schema has thousandths. The cast saturates, whatever a file says.
 fn from_milliseconds(time: f64) -> Duration {
     Duration::from_micros((time * 1e3).round() as u64)
 }

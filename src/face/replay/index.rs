@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::ReplayError;
-use super::head::HeadJson;
+use super::head::{HeadJson, Times};
+use crate::face::record::timeline::Filling;
 use crate::face::report::{FrameStatus, ReportSource};
 
 /// A frame's place in the text.
@@ -14,7 +15,7 @@ use crate::face::report::{FrameStatus, ReportSource};
 pub(super) struct Entry {
     /// Its number in the stream.
     pub(super) number: u64,
-    /// Presentation time, ns.
+    /// Time, ns.
     pub(super) pts: Option<u64>,
     /// First byte.
     pub(super) offset: u64,
@@ -32,7 +33,8 @@ pub(super) struct Index {
     /// Of the analysed frames, px; `None` where the record does not say it.
     pub(super) size: Option<(u32, u32)>,
     pub(super) fps: Option<f64>,
-    pub(super) counts_missing: bool,
+    pub(super) filling: Filling,
+    pub(super) times: Times,
     pub(super) cut_line: Option<u64>,
 }
 
@@ -129,7 +131,8 @@ impl Indexer {
             },
             size: last.size(),
             fps: last.fps(),
-            counts_missing: last.counts_missing(),
+            filling: last.filling(),
+            times: last.times(),
             cut_line,
         })
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Which frame of a record belongs to a frame of a stream.
 
-use crate::face::record::timeline::{Before, Timeline};
+use crate::face::record::timeline::{Before, Continuity, Filling, Timeline};
 
 /// The frames of a record by number and by time.
 #[derive(Debug)]
@@ -78,7 +78,15 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Sets the rate of frames that a missing one is told by, as a fraction; `None` counts only those that come.
+    /// Counts frames of a record whose holes are filled like this.
+    pub fn new(filling: Filling) -> Self {
+        Self {
+            timeline: Timeline::new(filling),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the nominal rate, a fraction of frames per second.
     pub fn set_rate(&mut self, rate: Option<(i32, i32)>) {
         self.timeline.set_rate(rate);
     }
@@ -101,16 +109,16 @@ impl Counter {
     }
 
     /// The number of the frame that comes, at `time` ns.
-    pub fn frame(&mut self, time: Option<u64>) -> u64 {
-        let before = self.timeline.frame(time);
+    pub fn frame(&mut self, time: Option<u64>, continuity: Continuity) -> u64 {
+        let before = self.timeline.frame(time, continuity);
         self.pass(before);
         self.passed = self.passed.saturating_add(1);
         self.passed
     }
 
     /// Passes an announced gap from `start` on for `duration`, ns.
-    pub fn gap(&mut self, start: u64, duration: Option<u64>) {
-        let before = self.timeline.gap(start, duration);
+    pub fn gap(&mut self, start: u64, duration: Option<u64>, continuity: Continuity) {
+        let before = self.timeline.gap(start, duration, continuity);
         self.pass(before);
     }
 
@@ -177,27 +185,39 @@ mod tests {
         assert!(frames.have_times());
     }
 
+    const ON: Continuity = Continuity::Continuous;
+
     #[test]
     fn frames_are_counted_as_the_sink_does() {
+        for (filling, lost) in [
+            (Filling::Timestamps, ON),
+            (Filling::Timestamps1, ON),
+            (Filling::Loss, Continuity::Interrupted),
+        ] {
+            let mut counter = Counter::new(filling);
+            counter.set_rate(Some((25, 1)));
+            let numbers: Vec<_> = [(0, ON), (40, ON), (120, lost), (160, ON)]
+                .map(|(ms, continuity)| counter.frame(Some(ms * MS), continuity))
+                .into();
+            assert_eq!(numbers, [1, 2, 4, 5], "{filling:?}");
+            counter.gap(200 * MS, Some(80 * MS), lost);
+            assert_eq!(counter.frame(Some(280 * MS), ON), 8);
+            assert_eq!(counter.frame(None, ON), 9);
+        }
         let mut counter = Counter::default();
         counter.set_rate(Some((25, 1)));
-        let numbers: Vec<_> = [0, 40, 120, 160]
-            .map(|ms| counter.frame(Some(ms * MS)))
-            .into();
-        assert_eq!(numbers, [1, 2, 4, 5]);
-        counter.gap(200 * MS, Some(80 * MS));
-        assert_eq!(counter.frame(Some(280 * MS)), 8);
-        assert_eq!(counter.frame(None), 9);
+        assert_eq!(counter.frame(Some(0), ON), 1);
+        assert_eq!(counter.frame(Some(120 * MS), ON), 2);
     }
 
     #[test]
     fn a_segment_that_goes_on_misses_nothing() {
-        let mut counter = Counter::default();
+        let mut counter = Counter::new(Filling::Timestamps);
         counter.set_rate(Some((25, 1)));
-        assert_eq!(counter.frame(Some(0)), 1);
+        assert_eq!(counter.frame(Some(0), ON), 1);
         counter.go_on(0);
-        assert_eq!(counter.frame(Some(4_000 * MS)), 2);
-        assert_eq!(counter.frame(Some(4_080 * MS)), 4);
+        assert_eq!(counter.frame(Some(4_000 * MS), ON), 2);
+        assert_eq!(counter.frame(Some(4_080 * MS), ON), 4);
     }
 
     #[test]
@@ -214,14 +234,14 @@ mod tests {
         ] {
             let mut counter = Counter::default();
             counter.go_on(origin * MS);
-            assert_eq!(counter.frame(Some(origin * MS)), 1, "{origin}");
+            assert_eq!(counter.frame(Some(origin * MS), ON), 1, "{origin}");
             counter.seek(start * MS, fps);
-            let number = counter.frame(Some(start * MS));
+            let number = counter.frame(Some(start * MS), ON);
             assert_eq!(number, want, "{origin} {start} {fps:?}");
         }
         let mut counter = Counter::default();
         counter.seek(u64::MAX, Some(f64::MAX));
-        assert_eq!(counter.frame(None), u64::MAX);
-        assert_eq!(counter.frame(None), u64::MAX);
+        assert_eq!(counter.frame(None, ON), u64::MAX);
+        assert_eq!(counter.frame(None, ON), u64::MAX);
     }
 }

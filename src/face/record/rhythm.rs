@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The rate of a stream, measured from the times of its frames.
+
+use std::collections::BTreeMap;
+
+/// Buckets per doubling of an interval: each is 9 % wide, which is less than the intervals of one rate differ.
+const BUCKETS_PER_OCTAVE: f64 = 8.0;
+
+/// An interval belongs to the rate if it differs from the usual one by no more than this factor. Half a period off is what
+/// [`timeline`](super::timeline) calls late.
+const REGULAR: f64 = 1.5;
+
+/// Intervals that are needed before a measurement replaces the nominal rate. Our choice: with fewer, rounding to
+/// milliseconds is too large an error.
+const MIN_INTERVALS: u64 = 8;
+
+/// How far the measured period may be from the nominal one, as a fraction of it. Rates that are in use differ by 4 %, those
+/// of NTSC by 0.1 % from their neighbours; 8 intervals in milliseconds are known to 1 %.
+const NOMINAL_ERROR: f64 = 0.01;
+
+/// Fraction of the intervals that may be irregular at a constant rate.
+const MAX_IRREGULAR: f64 = 0.02;
+
+/// Periods that irregular intervals may add up to at a constant rate: a single uneven step of one or two frames does not
+/// make the rate variable.
+const MAX_DRIFT: f64 = 2.0;
+
+/// The same as a fraction of the duration, for long streams.
+const MAX_RELATIVE_DRIFT: f64 = 0.01;
+
+/// Intervals between frames, counted by their length. Its size does not depend on the number of frames.
+#[derive(Debug, Clone, Default)]
+pub struct Rhythm {
+    buckets: BTreeMap<i32, Bucket>,
+    /// Intervals that were 0 or negative.
+    backward: u64,
+    longest: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    count: u64,
+    sum: f64,
+}
+
+impl Bucket {
+    fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+}
+
+/// A rate in frames per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// Frames per second; 0 if nothing is known.
+    pub fps: f64,
+    /// Whether the time of a frame does not follow from its number.
+    pub is_variable: bool,
+}
+
+impl Rhythm {
+    /// Adds `count` equal intervals that take `time` ns together.
+    pub fn add(&mut self, time: f64, count: u64) {
+        let interval = time / count as f64;
+        if interval <= 0.0 {
+            self.backward += count;
+            return;
+        }
+        let index = (interval.log2() * BUCKETS_PER_OCTAVE).floor() as i32;
+        self.buckets
+            .entry(index)
+            .or_default()
+            .add(Bucket { count, sum: time });
+        self.longest = self.longest.max(interval);
+    }
+
+    /// Longest interval, ns; 0 without any.
+    pub fn longest(&self) -> f64 {
+        self.longest
+    }
+
+    /// Usual interval, ns, once `intervals` of them are known: the mean of those near the median.
+    pub fn period(&self, intervals: u64) -> Option<f64> {
+        let regular = self.regular()?;
+        (self.all().count >= intervals).then(|| regular.mean())
+    }
+
+    /// The rate of the stream, whose caps say `nominal` frames per second.
+    pub fn rate(&self, nominal: Option<f64>) -> Rate {
+        let constant = |fps| Rate {
+            fps,
+            is_variable: false,
+        };
+        let Some(regular) = self.regular() else {
+            return constant(nominal.unwrap_or(0.0));
+        };
+        let all = self.all();
+        let intervals = all.count + self.backward;
+        let irregular = intervals - regular.count;
+        let drift = (all.sum - intervals as f64 * regular.mean()).abs();
+        let allowed = (MAX_DRIFT * regular.mean()).max(MAX_RELATIVE_DRIFT * all.sum);
+        let is_uneven = irregular >= 2 && irregular as f64 > MAX_IRREGULAR * intervals as f64;
+        if intervals >= MIN_INTERVALS && (is_uneven || drift > allowed) {
+            return Rate {
+                fps: 1e9 * intervals as f64 / all.sum,
+                is_variable: true,
+            };
+        }
+        match nominal {
+            Some(nominal) if intervals < MIN_INTERVALS => constant(nominal),
+            Some(nominal) if (regular.mean() * nominal * 1e-9 - 1.0).abs() <= NOMINAL_ERROR => {
+                constant(nominal)
+            }
+            _ => constant(1e9 / regular.mean()),
+        }
+    }
+
+    fn all(&self) -> Bucket {
+        let mut all = Bucket::default();
+        self.buckets.values().for_each(|bucket| all.add(*bucket));
+        all
+    }
+
+    /// Intervals near the median.
+    fn regular(&self) -> Option<Bucket> {
+        let middle = self.all().count / 2;
+        let mut seen = 0;
+        let median = self.buckets.values().find(|bucket| {
+            seen += bucket.count;
+            seen > middle
+        })?;
+        let near = median.mean() / REGULAR..=median.mean() * REGULAR;
+        let mut regular = Bucket::default();
+        let buckets = self.buckets.values();
+        buckets
+            .filter(|bucket| near.contains(&bucket.mean()))
+            .for_each(|bucket| regular.add(*bucket));
+        Some(regular)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(intervals_ms: impl IntoIterator<Item = f64>) -> Rhythm {
+        let mut rhythm = Rhythm::default();
+        for interval in intervals_ms {
+            rhythm.add(interval * 1e6, 1);
+        }
+        rhythm
+    }
+
+    fn constant(n: usize, ms: f64) -> impl Iterator<Item = f64> {
+        std::iter::repeat_n(ms, n)
+    }
+
+    #[test]
+    fn the_nominal_rate_stands_where_it_is_right() {
+        let ntsc = 24_000.0 / 1001.0;
+        // Rounded to milliseconds, as Matroska has it.
+        let rounded = (0..100).map(|i| {
+            let at = |i: i32| (f64::from(i) * 1001.0 / 24.0).round();
+            at(i + 1) - at(i)
+        });
+        for (rhythm, nominal) in [
+            (of(constant(100, 40.0)), 25.0),
+            (of(rounded), ntsc),
+            // One uneven step.
+            (
+                of(constant(60, 40.0).chain([80.0]).chain(constant(60, 40.0))),
+                25.0,
+            ),
+            // Too few to say otherwise.
+            (of([0.001, 7_000.0]), 25.0),
+            (of([]), 25.0),
+            (of(constant(100, 40.0).chain([0.0])), 25.0),
+        ] {
+            let rate = rhythm.rate(Some(nominal));
+            assert_eq!((rate.fps, rate.is_variable), (nominal, false), "{rhythm:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_missing_or_wrong_is_measured() {
+        for (rhythm, nominal, fps) in [
+            (of([40.0]), None, 25.0),
+            (of(constant(9, 40.0)), Some(500.0), 25.0),
+            (of(constant(9, 40.0)), Some(90_000.0), 25.0),
+            (of(constant(9, 100.0)), Some(25.0), 10.0),
+        ] {
+            let rate = rhythm.rate(nominal);
+            assert!(
+                (rate.fps - fps).abs() < 1e-9 && !rate.is_variable,
+                "{rate:?}"
+            );
+        }
+        assert_eq!(of([]).rate(None).fps, 0.0);
+    }
+
+    #[test]
+    fn a_variable_rate_is_frames_over_duration() {
+        for (rhythm, fps) in [
+            (
+                of(constant(30, 40.0).chain(constant(24, 120.0))),
+                54e3 / (30.0 * 40.0 + 24.0 * 120.0),
+            ),
+            // A still picture of 20 s.
+            (of(constant(99, 40.0).chain([20_040.0])), 100e3 / 24_000.0),
+            // Every fourth timestamp is repeated.
+            (of((0..40).map(|i| [40.0, 40.0, 0.0, 80.0][i % 4])), 25.0),
+        ] {
+            for nominal in [Some(25.0), None] {
+                let rate = rhythm.rate(nominal);
+                assert!(
+                    (rate.fps - fps).abs() < 1e-9 && rate.is_variable,
+                    "{rate:?} {fps}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn jitter_is_no_variable_rate() {
+        let jitter = (0..1000).map(|i| 40.0 + [12.0, -12.0, 6.0, -6.0][i % 4]);
+        let rate = of(jitter).rate(Some(25.0));
+        assert_eq!((rate.fps, rate.is_variable), (25.0, false));
+    }
+
+    #[test]
+    fn the_usual_interval_is_known_after_a_few() {
+        let rhythm = of([40.0, 41.0, 39.0, 800.0]);
+        assert_eq!(rhythm.period(5), None);
+        let period = rhythm.period(4).expect("four");
+        assert!((period - 40e6).abs() < 1e3, "{period}");
+        assert_eq!(rhythm.longest(), 800e6);
+        assert_eq!(Rhythm::default().period(0), None);
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The stream that is recorded: the times of its frames, where it is interrupted, and what its tags say.
+
+use crate::face::record::completeness::End;
+use crate::face::record::timeline::Continuity;
+use crate::stream;
+
+/// Maximum start of a stream that counts as time 0, ns. The clock of an MPEG transport stream starts before its first frame,
+/// by the delay of the decoder's buffer, and demuxers count from there. Our choice: 0.7 s is common.
+const MAX_START: u64 = 5_000_000_000;
+
+/// How much longer than the longest track a tag may say that the video is: some writers round.
+const TAG_TOLERANCE: gst::ClockTime = gst::ClockTime::from_mseconds(500);
+
+/// A stream under way.
+#[derive(Default)]
+pub(super) struct Following {
+    segment: gst::Segment,
+    has_segment: bool,
+    /// Stream time that is 0 in the record, ns.
+    start: u64,
+    /// Whether an interruption is announced: by a new segment, a flush or a gap.
+    expects_interruption: bool,
+    is_live: bool,
+    /// Time at which the last frame of the segment ends, ns.
+    end: Option<u64>,
+    decode_errors: u64,
+    corrupted: u64,
+    track: TrackTags,
+    orientation: Option<String>,
+}
+
+/// Statistics that muxers of Matroska write for each track.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct TrackTags {
+    /// Timestamp at which the track ends.
+    end: Option<gst::ClockTime>,
+    frames: Option<u64>,
+}
+
+impl Following {
+    pub(super) fn new() -> Self {
+        Self {
+            expects_interruption: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn set_live(&mut self, is_live: bool) {
+        self.is_live = is_live;
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// Begins a segment.
+    pub(super) fn begin(&mut self, segment: &gst::Segment) {
+        if !self.has_segment {
+            self.start = start_of(segment).unwrap_or(0);
+        }
+        self.has_segment = true;
+        self.segment = segment.clone();
+        self.end = None;
+        self.expects_interruption = true;
+    }
+
+    /// Expects a frame of any time.
+    pub(super) fn flush(&mut self) {
+        self.expects_interruption = true;
+    }
+
+    /// Passes an announced gap.
+    pub(super) fn gap(&mut self, gap: &gst::event::Gap) -> Continuity {
+        self.expects_interruption = true;
+        stream::continuity_of_gap(gap)
+    }
+
+    /// Stream time that is 0 in the record, ns.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Time in the record of a timestamp, ns.
+    pub(super) fn time(&self, timestamp: Option<gst::ClockTime>) -> Option<u64> {
+        stream::time(&self.segment, timestamp)?.checked_sub(self.start)
+    }
+
+    /// Takes a frame, and returns whether others are lost before it.
+    pub(super) fn frame(&mut self, buffer: &gst::BufferRef, period: Option<f64>) -> Continuity {
+        let continuity = stream::continuity_of(buffer);
+        let is_expected = std::mem::take(&mut self.expects_interruption) || self.is_live;
+        if continuity == Continuity::Interrupted && !is_expected {
+            self.decode_errors += 1;
+        }
+        if buffer.flags().contains(gst::BufferFlags::CORRUPTED) {
+            self.corrupted += 1;
+        }
+        let period = period.unwrap_or(0.0) as u64;
+        let duration = buffer.duration().map_or(period, gst::ClockTime::nseconds);
+        let begin = self.time(buffer.pts()).or(self.end);
+        let end = begin.map(|begin| begin.saturating_add(duration));
+        self.end = self.end.max(end);
+        continuity
+    }
+
+    /// Takes what a list of tags says.
+    pub(super) fn read_tags(&mut self, tags: &gst::TagListRef) {
+        if let Some(orientation) = tags.get::<gst::tags::ImageOrientation>() {
+            self.orientation = Some(orientation.get().to_owned());
+        }
+        if tags.scope() != gst::TagScope::Stream {
+            return;
+        }
+        let comments = tags.iter_tag::<gst::tags::ExtendedComment>();
+        for comment in comments {
+            self.track.read(comment.get());
+        }
+    }
+
+    /// How the video is to be turned, where a tag says so.
+    pub(super) fn orientation(&self) -> Option<&str> {
+        self.orientation.as_deref()
+    }
+
+    /// Time at which the last frame ends, ns.
+    pub(super) fn end(&self) -> Option<u64> {
+        self.end
+    }
+
+    /// Time at which the video should end, by its segment or a tag, else at which the longest track ends, ns. `duration` is the
+    /// one of the longest track: a tag that exceeds it was copied from another file.
+    pub(super) fn promised_end(&self, duration: Option<gst::ClockTime>) -> Option<End> {
+        let segment = self.segment.downcast_ref::<gst::ClockTime>()?;
+        if segment.rate() < 0.0 {
+            return None;
+        }
+        let is_of_file =
+            |end: &gst::ClockTime| duration.is_none_or(|duration| *end <= duration + TAG_TOLERANCE);
+        let video = segment.stop().or(self.track.end.filter(is_of_file));
+        let video = self.time(video).map(End::Video);
+        video.or_else(|| self.time(duration).map(End::Container))
+    }
+
+    /// Frames that the video should have.
+    pub(super) fn promised_frames(&self) -> Option<u64> {
+        self.track.frames
+    }
+
+    pub(super) fn decode_errors(&self) -> u64 {
+        self.decode_errors
+    }
+
+    pub(super) fn corrupted(&self) -> u64 {
+        self.corrupted
+    }
+}
+
+/// Where the first segment of a stream begins, ns, if its timestamps are times in the video as they are.
+fn start_of(segment: &gst::Segment) -> Option<u64> {
+    let segment = segment.downcast_ref::<gst::ClockTime>()?;
+    let start = segment
+        .start()
+        .filter(|start| segment.time() == Some(*start))?;
+    Some(start.nseconds()).filter(|start| *start <= MAX_START)
+}
+
+impl TrackTags {
+    /// Reads a comment such as `DURATION=00:00:04.023000000`, also `DURATION-eng=…`.
+    fn read(&mut self, comment: &str) {
+        let Some((name, value)) = comment.split_once('=') else {
+            return;
+        };
+        match name.split('-').next() {
+            Some("DURATION") => self.end = clock_time(value).or(self.end),
+            Some("NUMBER_OF_FRAMES") => self.frames = value.trim().parse().ok().or(self.frames),
+            _ => (),
+        }
+    }
+}
+
+/// A time written in hours, minutes and seconds.
+fn clock_time(text: &str) -> Option<gst::ClockTime> {
+    let mut parts = text.trim().split(':');
+    let [hours, minutes] = [parts.next()?, parts.next()?].map(|part| part.parse::<u32>().ok());
+    let seconds = parts.next()?.parse::<f64>().ok()?;
+    let is_time = parts.next().is_none() && (0.0..=60.0).contains(&seconds);
+    let whole = u64::from(hours?) * 3600 + u64::from(minutes?) * 60;
+    let seconds = gst::ClockTime::from_nseconds((seconds * 1e9).round() as u64);
+    is_time.then(|| gst::ClockTime::from_seconds(whole) + seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_a_track() {
+        let mut tags = TrackTags::default();
+        for comment in ["ENCODER=DURATION", "DURATION", "DURATION=soon", "BPS=100"] {
+            tags.read(comment);
+        }
+        assert_eq!(tags, TrackTags::default());
+        tags.read("DURATION-eng=01:02:03.500000000");
+        tags.read("NUMBER_OF_FRAMES=93087");
+        let want = TrackTags {
+            end: Some(gst::ClockTime::from_mseconds(3_723_500)),
+            frames: Some(93_087),
+        };
+        assert_eq!(tags, want);
+        tags.read("DURATION=00:00:04.023000000");
+        assert_eq!(tags.end, Some(gst::ClockTime::from_mseconds(4_023)));
+    }
+}

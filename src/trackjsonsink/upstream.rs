@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Queries to the elements upstream about the video.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use gst::glib;
+use gst::prelude::*;
+
+use super::following::Following;
+use super::imp::CAT;
+use crate::face::container::{self, Extent};
+use crate::face::record::completeness::{End, Promise};
+
+/// The video's URI, where an element upstream knows it.
+pub(super) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
+    let mut query = gst::query::Uri::new();
+    match pad.peer_query(&mut query) {
+        true => query.uri(),
+        false => None,
+    }
+}
+
+/// The path that a URI stands for; `None` for what is not a local file.
+pub(super) fn path(uri: &str) -> Option<PathBuf> {
+    glib::filename_from_uri(uri).ok().map(|(path, _)| path)
+}
+
+/// Whether the source is live: its frames are lost if the pipeline is too slow.
+pub(super) fn is_live(pad: &gst::Pad) -> bool {
+    let mut query = gst::query::Latency::new();
+    pad.peer_query(&mut query) && query.result().0
+}
+
+/// What is promised of a video that is not live.
+pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
+    let end = following.promised_end(pad.peer_query_duration());
+    let path = uri(pad).as_deref().and_then(path);
+    Promise {
+        end,
+        frames: match end {
+            Some(End::Video(_)) => following.promised_frames(),
+            _ => pad
+                .peer_query_duration::<gst::format::Default>()
+                .map(|frames| *frames),
+        },
+        extent: path.map_or(Extent::Unknown, |path| extent(&path)),
+    }
+}
+
+fn extent(path: &Path) -> Extent {
+    let read = || container::extent(&mut File::open(path)?);
+    read().unwrap_or_else(|error| {
+        gst::info!(
+            CAT,
+            "{}: its length is not checked: {error}",
+            path.display()
+        );
+        Extent::Unknown
+    })
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The page that describes the record, made from its JSON Schema.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value as Json};
+
+/// Definitions that have a section, with its heading.
+const SECTIONS: [(&str, &str); 9] = [
+    ("dense", "Dense file"),
+    ("header", "First line of a jsonl file"),
+    ("trailer", "Last line of a jsonl file"),
+    ("metadata", "Metadata"),
+    ("frame", "Frame"),
+    ("object", "Face"),
+    ("reduced", "Reduced file"),
+    ("reducedFrame", "Frame of a reduced file"),
+    ("reducedObject", "Face of a reduced file"),
+];
+
+/// How descriptions of keys that the pipeline before this one had begin.
+const OLDER: &str = "For older consumers";
+
+const INTRODUCTION: &str = r#"# The JSON record
+
+<!-- Written by tests/schema.rs from schema/facetrack-2.schema.json: UPDATE_README=1 cargo test --test schema -->
+
+`trackjsonsink` writes this. With `format=dense` a file is one object with the keys `metadata` and `frames`; with `format=jsonl` the
+first line holds the metadata, each further line a frame, and the last line the metadata again with what was counted. Every frame is
+on a line of its own.
+
+Look at `complete` in the metadata before you use a file: it is false if the video was cut off or damaged. A file that is still being
+written, or whose stream broke off, is called `<name>.partial`.
+
+Positions are in pixels of the analysed frame, with the origin at its top-left corner, x to the right and y down. Times are in
+nanoseconds. New keys may be added to any object; `metadata.schema` changes if anything else does. In the tables, `a.b` is the key
+`b` of the object `a`.
+
+In the schema `facetrack-1`, which `trackjsonload` still reads, `pts` was the buffer's timestamp, holes were filled by timestamps, the
+metadata had `load_time_ms`, and did not have `complete`, `incomplete_reason`, `expected_duration`, `expected_frames`, `decode_errors`,
+`corrupted_frames`, `variable_rate`, `orientation` and `start_time`.
+"#;
+
+/// The page as Markdown.
+pub fn markdown(schema: &Json) -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let older: Vec<String> = rows(schema, "object")
+        .into_iter()
+        .filter(|row| row.meaning.starts_with(OLDER))
+        .map(|row| format!("`{}`", row.key))
+        .collect();
+    let _ = writeln!(
+        page,
+        "\nThese keys of a face exist for programs that read an older format: {}.",
+        older.join(", ")
+    );
+    for (definition, heading) in SECTIONS {
+        let description = text(&schema["$defs"][definition]["description"]);
+        let _ = write!(
+            page,
+            "\n## {heading}\n\n{description}\n\n| key | type | present | meaning |\n|---|---|---|---|\n"
+        );
+        for row in rows(schema, definition) {
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {} | {} |",
+                row.key, row.kind, row.present, row.meaning
+            );
+        }
+    }
+    page
+}
+
+struct Row {
+    key: String,
+    kind: String,
+    present: &'static str,
+    meaning: String,
+}
+
+fn rows(schema: &Json, definition: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    collect(schema, &schema["$defs"][definition], "", &mut rows);
+    rows
+}
+
+/// Adds the keys of an object, and of nested objects without a section of their own.
+fn collect(schema: &Json, object: &Json, prefix: &str, rows: &mut Vec<Row>) {
+    let empty = Map::new();
+    let properties = object["properties"].as_object().unwrap_or(&empty);
+    for (name, property) in properties {
+        let key = format!("{prefix}{name}");
+        let required = object["required"].as_array();
+        let is_required = required.is_some_and(|keys| keys.iter().any(|key| key == name));
+        let target = resolved(schema, property);
+        let own = &property["description"];
+        let meaning = if own.is_null() {
+            &target["description"]
+        } else {
+            own
+        };
+        assert!(meaning.is_string(), "{key} is not described");
+        rows.push(Row {
+            kind: kind(schema, property),
+            present: if is_required { "always" } else { "optional" },
+            meaning: text(meaning),
+            key: key.clone(),
+        });
+        if section_of(property).is_none() {
+            let variants = property["oneOf"].as_array();
+            let variants = variants.map_or(std::slice::from_ref(target), Vec::as_slice);
+            for variant in variants {
+                collect(schema, variant, &format!("{key}."), rows);
+            }
+        }
+    }
+}
+
+fn resolved<'a>(schema: &'a Json, property: &'a Json) -> &'a Json {
+    match reference(property) {
+        Some(name) => &schema["$defs"][name],
+        None => property,
+    }
+}
+
+fn reference(property: &Json) -> Option<&str> {
+    property["$ref"].as_str()?.strip_prefix("#/$defs/")
+}
+
+/// The heading under which a property's object is described.
+fn section_of(property: &Json) -> Option<&'static str> {
+    let name = match reference(property)? {
+        "finalMetadata" => "metadata",
+        name => name,
+    };
+    let section = SECTIONS.iter().find(|(definition, _)| *definition == name);
+    section.map(|(_, heading)| *heading)
+}
+
+/// Type or values of a property.
+fn kind(schema: &Json, property: &Json) -> String {
+    if let Some(heading) = section_of(property) {
+        let anchor = heading.to_lowercase().replace(' ', "-");
+        return format!("[{heading}](#{anchor})");
+    }
+    let property = resolved(schema, property);
+    if let Some(value) = property.get("const") {
+        return format!("`{value}`");
+    }
+    if let Some(values) = property["enum"].as_array() {
+        let values: Vec<_> = values.iter().map(|value| format!("`{value}`")).collect();
+        return values.join(", ");
+    }
+    if property["items"].is_object() {
+        return format!("list of {}", kind(schema, &property["items"]));
+    }
+    match &property["type"] {
+        Json::String(kind) => kind.clone(),
+        Json::Array(kinds) => kinds.iter().map(text).collect::<Vec<_>>().join(" or "),
+        _ => "object".to_owned(),
+    }
+}
+
+fn text(value: &Json) -> String {
+    value.as_str().unwrap_or_default().replace('|', "\\|")
+}
