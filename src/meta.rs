@@ -294,6 +294,13 @@ impl FaceTrackMeta {
         report_from_structure(record, size, analysed.scale())
     }
 
+    /// Size and pixel aspect ratio of the frame that was analysed; `None` without a record that can
+    /// be read.
+    pub fn analysed_frame(buffer: &gst::BufferRef) -> Option<FrameShape> {
+        let meta = CustomMeta::from_buffer(buffer, Self::NAME).ok()?;
+        analysed_frame(Fields(meta.structure())).ok()
+    }
+
     /// The report on a buffer, in pixels of the frame that the buffer is by its caps: of the video as it is here, behind
     /// elements that copy, convert, scale or encode it. The report's width and height are the frame's. What is no
     /// place in the picture, such as the pose, is that of the analysed picture. `frame` may be of encoded video.

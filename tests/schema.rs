@@ -234,6 +234,7 @@ fn the_schema_tells_what_is_wrong() {
         ("expected_duration", json!(500)),
         ("variable_rate", json!(true)),
         ("orientation", json!("rotate-90")),
+        ("pixel_aspect_ratio", json!(1.25)),
     ] {
         good["metadata"][key] = value;
     }
@@ -256,6 +257,7 @@ fn the_schema_tells_what_is_wrong() {
         ("/metadata/expected_duration", json!(0.5)),
         ("/metadata/variable_rate", json!(false)),
         ("/metadata/orientation", json!(90)),
+        ("/metadata/pixel_aspect_ratio", json!("4/3")),
         ("/metadata/device_reason", Json::Null),
         (&format!("{tracked}/age"), json!("30")),
         (&format!("{tracked}/gender"), json!("unsure")),

@@ -90,6 +90,13 @@ impl FrameShape {
         }
     }
 
+    /// Width of a pixel divided by its height; `None` for square pixels.
+    pub fn pixel_stretch(self) -> Option<f64> {
+        let ratio = self.sound_ratio();
+        let stretch = f64::from(ratio.numer()) / f64::from(ratio.denom());
+        (stretch != 1.0).then_some(stretch)
+    }
+
     /// That of the frame that was analysed.
     pub(super) fn from_record(record: Fields<'_>) -> Result<Self, MetaError> {
         let ratio = record.optional(PIXEL_ASPECT_RATIO, Fields::fraction)?;

@@ -21,8 +21,8 @@
  * file says nothing of passes as it is; when that is all of them, a warning at the end says so.
  *
  * Positions are fractions of the frame that was analysed, so they also hold when the same video is played at another size,
- * between borders where that has another shape. The file does not say whether the pixels were square: those of the video
- * that was analysed are taken to have the shape of the ones that are played.
+ * between borders where that has another shape. The video that was analysed is assumed to have the
+ * pixel aspect ratio of the one that is played.
  *
  * ## Example launch lines
  *

@@ -16,7 +16,7 @@ use crate::face::record::completeness::{Found, Promise};
 use crate::face::record::timeline::{Before, Continuity, Timeline};
 use crate::face::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
 use crate::face::report::{FrameReport, FrameStatus};
-use crate::meta::{FaceTrackMeta, MetaError};
+use crate::meta::{FaceTrackMeta, FrameShape, MetaError};
 use crate::video;
 
 /// What the record says of its maker where no analysed frame says it.
@@ -215,7 +215,7 @@ impl Recording {
         let pts = self.following.time(buffer.pts());
         Ok(match self.report(buffer) {
             Some(report) => {
-                self.know(&report);
+                self.know(&report, FaceTrackMeta::analysed_frame(buffer));
                 self.frame(&FrameRecord {
                     pts,
                     status: report.status,
@@ -360,12 +360,13 @@ impl Recording {
     }
 
     /// Takes what an analysed frame says of the stream.
-    fn know(&mut self, report: &FrameReport) {
+    fn know(&mut self, report: &FrameReport, frame: Option<FrameShape>) {
         self.last_analysis = Some(report.status);
         let is_first = self.record.totals().frames == 0;
         let metadata = self.record.metadata_mut();
         if is_first {
             (metadata.width, metadata.height) = (report.width, report.height);
+            metadata.pixel_aspect_ratio = frame.and_then(FrameShape::pixel_stretch);
         }
         // An engine may come to run elsewhere.
         if metadata.source.as_ref() != Some(&report.source) {

@@ -33,6 +33,8 @@ pub struct Metadata {
     pub variable_rate: bool,
     /// How the video is to be turned for display, as the tag `image-orientation` says it.
     pub orientation: Option<String>,
+    /// Width of a pixel divided by its height in the analysed frames; `None` for square pixels.
+    pub pixel_aspect_ratio: Option<f64>,
     /// Stream time of a frame with the time 0, ns.
     pub start_time: u64,
 }
@@ -56,6 +58,7 @@ impl Serialize for MetadataJson<'_> {
             completeness,
             variable_rate,
             orientation,
+            pixel_aspect_ratio,
             start_time,
         } = self.metadata;
         let is_known = self.totals.is_some();
@@ -101,6 +104,9 @@ impl Serialize for MetadataJson<'_> {
         }
         if let Some(orientation) = orientation {
             map.serialize_entry("orientation", orientation)?;
+        }
+        if let Some(ratio) = pixel_aspect_ratio {
+            map.serialize_entry("pixel_aspect_ratio", ratio)?;
         }
         if *start_time > 0 {
             map.serialize_entry("start_time", start_time)?;
