@@ -67,9 +67,9 @@
  * frame is lost.
  *
  * Engines look for upright faces. Phones store video as the sensor yields it, with the tag `image-orientation`: put
- * `videoconvert ! videoflip video-direction=auto` before facetrack, which turns such video upright and passes other video
- * through without a copy. A stream with an orientation that has not been applied is a warning. The videoconvert is for raw
- * formats that videoflip does not accept. Up to GStreamer 1.22, decodebin does not read the EXIF orientation of JPEG
+ * `videoconvert ! videoflip video-direction=auto` before facetrack, which turns such video upright and leaves other video as
+ * it is, in a copy. A stream with an orientation that has not been applied is a warning. The videoconvert is for raw formats
+ * that videoflip does not accept, and passes the others through. Up to GStreamer 1.22, decodebin does not read the EXIF orientation of JPEG
  * pictures; put jpegparse before it.
  *
  * Properties that are set and have no effect with the engine are a warning, and so is `device=cuda` with an engine that uses
