@@ -83,7 +83,8 @@ impl Orientation {
             .cloned()
     }
 
-    fn get(&self) -> Option<&Turn> {
+    /// What the tags ask for.
+    pub fn get(&self) -> Option<&Turn> {
         self.stream.as_ref().or(self.container.as_ref())
     }
 }

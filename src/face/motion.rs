@@ -68,9 +68,13 @@ pub fn displace(face: &mut Observation, by: Point) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::face::geometry::Rect;
-    use crate::face::observation::{Gaze, LandmarkScheme, ModelFit, MorphableFit, Pupil};
+    use crate::face::observation::{
+        Gaze, Landmark, LandmarkScheme, Landmarks, ModelFit, MorphableFit, Pupil,
+    };
 
     fn face(x: f32) -> Observation {
         Observation::from_bbox(Rect::new(x, 50.0, 40.0, 40.0))

@@ -3,6 +3,7 @@
 
 use crate::face::record::completeness::End;
 use crate::face::record::timeline::Continuity;
+use crate::orientation::Orientation;
 use crate::stream;
 
 /// Maximum start of a stream that counts as time 0, ns. The clock of an MPEG transport stream starts before its first frame,
@@ -27,7 +28,7 @@ pub(super) struct Following {
     decode_errors: u64,
     corrupted: u64,
     track: TrackTags,
-    orientation: Option<String>,
+    orientation: Orientation,
 }
 
 /// Statistics that muxers of Matroska write for each track.
@@ -106,9 +107,7 @@ impl Following {
 
     /// Takes what a list of tags says.
     pub(super) fn read_tags(&mut self, tags: &gst::TagListRef) {
-        if let Some(orientation) = tags.get::<gst::tags::ImageOrientation>() {
-            self.orientation = Some(orientation.get().to_owned());
-        }
+        self.orientation.follow(tags);
         if tags.scope() != gst::TagScope::Stream {
             return;
         }
@@ -118,9 +117,10 @@ impl Following {
         }
     }
 
-    /// How the video is to be turned, where a tag says so.
-    pub(super) fn orientation(&self) -> Option<&str> {
-        self.orientation.as_deref()
+    /// How frames at `pad` still have to be turned for display, as the tag says it.
+    pub(super) fn orientation(&self, pad: &gst::Pad) -> Option<String> {
+        let turn = self.orientation.get()?;
+        turn.is_due_at(pad).then(|| turn.tag.clone())
     }
 
     /// Time at which the last frame ends, ns.

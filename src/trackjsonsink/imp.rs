@@ -501,7 +501,9 @@ impl BaseSinkImpl for TrackJsonSink {
         let done = match event.view() {
             gst::EventView::Segment(event) => note(&|record| record.begin(event.segment())),
             gst::EventView::FlushStop(_) => note(&Recording::flush),
-            gst::EventView::Tag(event) => note(&|record| record.read_tags(event.tag())),
+            gst::EventView::Tag(event) => {
+                note(&|record| record.read_tags(event.tag(), self.obj().sink_pad()))
+            }
             gst::EventView::Gap(gap) => self.record(|recording| recording.gap(gap)),
             gst::EventView::Eos(_) if !self.finish() => Err(gst::FlowError::Error),
             _ => Ok(gst::FlowSuccess::Ok),

@@ -193,11 +193,10 @@ impl Recording {
         self.following.flush();
     }
 
-    /// Takes what a list of tags says.
-    pub(super) fn read_tags(&mut self, tags: &gst::TagListRef) {
+    /// Takes what a list of tags says of the frames at `pad`.
+    pub(super) fn read_tags(&mut self, tags: &gst::TagListRef, pad: &gst::Pad) {
         self.following.read_tags(tags);
-        let orientation = self.following.orientation().map(str::to_owned);
-        self.record.metadata_mut().orientation = orientation;
+        self.record.metadata_mut().orientation = self.following.orientation(pad);
     }
 
     /// Records a buffer, and what is missing before it. `may_drop` says whether late buffers are dropped on their way.

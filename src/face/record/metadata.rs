@@ -31,7 +31,7 @@ pub struct Metadata {
     pub completeness: Completeness,
     /// Whether the time of a frame does not follow from its number.
     pub variable_rate: bool,
-    /// How the video is to be turned for display, as the tag `image-orientation` says it.
+    /// How the frames still have to be turned for display, as the tag `image-orientation` says it.
     pub orientation: Option<String>,
     /// Width of a pixel divided by its height in the analysed frames; `None` for square pixels.
     pub pixel_aspect_ratio: Option<f64>,
