@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 /// Buckets per doubling of an interval: each is 9 % wide, which is less than the intervals of one rate differ.
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
 
-/// An interval belongs to the rate if it differs from the usual one by no more than this factor. Half a period off is what
-/// [`timeline`](super::timeline) calls late.
-const REGULAR: f64 = 1.5;
+/// An interval belongs to the rate if it differs from the usual one by no more than this factor, which jitter does not reach;
+/// it is 2 where a frame is missing.
+const REGULAR: f64 = 1.75;
 
 /// Intervals that are needed before a measurement replaces the nominal rate. Our choice: with fewer, rounding to
 /// milliseconds is too large an error.

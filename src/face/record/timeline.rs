@@ -19,8 +19,8 @@ const FASTEST: f64 = 240.0;
 /// Intervals after which the measured rate decides how many frames a hole has.
 const MEASURED: u64 = 3;
 
-/// How far the measured period may be from the nominal one before it replaces it, as a fraction.
-const WRONG: f64 = 0.1;
+/// The measured period replaces the nominal one if it differs by more than this factor. A few intervals with jitter do not.
+const WRONG: f64 = 1.5;
 
 /// How far the expected time follows a single frame: jitter of a frame moves it by an eighth, and a drift of 1 % lags by
 /// a twelfth of a period. Our choice.
@@ -209,7 +209,9 @@ impl Timeline {
         }
         let nominal = self.nominal.map(|nominal| nominal.max(1e9 / FASTEST));
         match (nominal, self.arrived.period(MEASURED)) {
-            (Some(nominal), Some(measured)) if (measured / nominal - 1.0).abs() > WRONG => {
+            (Some(nominal), Some(measured))
+                if !(1.0 / WRONG..=WRONG).contains(&(measured / nominal)) =>
+            {
                 Some(measured)
             }
             (nominal, measured) => nominal.or(measured),
