@@ -223,7 +223,7 @@ fn the_page_describes_the_schema() {
     }
     let page = fs::read_to_string(path).expect("the page");
     let remedy = format!("{path} is outdated: run {UPDATE}=1 cargo test --test schema");
-    assert_eq!(page, expected, "{remedy}");
+    assert!(page == expected, "{remedy}");
 }
 
 #[test]
