@@ -31,7 +31,15 @@ fn template(name: &str, direction: gst::PadDirection, caps: &gst::Caps) -> gst::
 
 /// Caps that cannot be used but may be offered: frames outside system memory, and compressed video.
 fn foreign_video() -> gst::Caps {
-    const COMPRESSED: [&str; 20] = [
+    const COMPRESSED: [&str; 28] = [
+        "video/x-h263",
+        "video/x-flash-video",
+        "video/x-vp6",
+        "video/x-divx",
+        "video/x-xvid",
+        "video/x-msmpeg",
+        "video/x-rle",
+        "image/gif",
         "video/x-h264",
         "video/x-h265",
         "video/x-h266",
@@ -62,10 +70,11 @@ fn foreign_video() -> gst::Caps {
 }
 
 /// Answers a CAPS query on a pad of a started element that has no peer yet with everything that
-/// might be linked to it, caps that will be refused among them. A pad that appears late, as those of
-/// `decodebin` do, is linked by nobody who reports a failure: so it can be linked, and what does not
-/// fit is an error of this element, which names the caps and the remedy. Once the pad is linked, its
-/// peer learns which caps are accepted.
+/// might be linked to it, including caps that will be refused. A failed link to a pad that appears
+/// late, as those of `decodebin` do, is not reported. So the link is allowed, and the element posts
+/// an error that names the caps and the remedy. Once the pad is linked, the answer lists the caps
+/// that are accepted. The ghost pad of a bin is linked from the start, so late links to it are not
+/// covered.
 pub(crate) fn answer_before_late_link(pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
     let is_started = pad
         .parent_element()
@@ -114,18 +123,28 @@ fn report_refusal(pad: &gst::Pad, caps: &gst::CapsRef) {
     );
 }
 
-/// What makes raw video in system memory of `caps`.
+/// Element that turns `caps` into raw video in system memory.
 fn remedy(caps: &gst::CapsRef) -> &'static str {
     let is_raw = caps.structure(0).is_none_or(|s| s.name() == "video/x-raw");
     if !is_raw {
         return "a decoder, such as decodebin,";
     }
-    let features = caps.features(0);
-    let in_system_memory = features.is_none_or(|features| features.contains("memory:SystemMemory"));
-    if in_system_memory {
-        "videoconvert and videoscale"
-    } else {
-        "an element that downloads frames to system memory, such as gldownload, cudadownload or \
-         vapostproc,"
+    let features: Vec<_> = caps
+        .features(0)
+        .into_iter()
+        .flat_map(|features| features.iter().map(|feature| feature.to_string()))
+        .collect();
+    let is_elsewhere =
+        |feature: &String| feature.starts_with("memory:") && feature != "memory:SystemMemory";
+    if features.iter().any(is_elsewhere) {
+        return "an element that downloads frames to system memory, such as gldownload, cudadownload \
+                or vapostproc,";
     }
+    if features
+        .iter()
+        .any(|feature| feature == "format:Interlaced")
+    {
+        return "deinterlace";
+    }
+    "videoconvert and videoscale"
 }

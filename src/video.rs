@@ -9,9 +9,10 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock};
 
 use gst_video::prelude::*;
+use gst_video::video_frame::IsVideoFrame;
 use gst_video::{
     VideoChromaSite, VideoColorMatrix, VideoColorRange, VideoCropMeta, VideoFormat,
-    VideoFormatInfo, VideoFrameRef, VideoInfo,
+    VideoFormatInfo, VideoFrameRef, VideoInfo, VideoMeta,
 };
 use thiserror::Error;
 
@@ -85,6 +86,9 @@ impl Reader {
     }
 }
 
+/// Bytes of a palette: 256 colours.
+const PALETTE_BYTES: usize = 256 * 4;
+
 /// The format of a palette's colours: words of 32 bits, alpha in the uppermost eight.
 const PALETTE_COLOR: VideoFormat = match cfg!(target_endian = "little") {
     true => VideoFormat::Bgra,
@@ -111,7 +115,7 @@ pub enum VideoError {
     /// The frame's rows run backwards or over each other, or the plane is absurdly large.
     #[error(
         "plane {plane} of the {format} frame has a stride of {stride} bytes; put videoconvert before the element, \
-         which lays frames out anew"
+         which copies frames to a standard layout"
     )]
     Stride {
         /// The frame's format.
@@ -120,6 +124,16 @@ pub enum VideoError {
         plane: usize,
         /// Bytes from row to row.
         stride: i32,
+    },
+    /// The frame is larger than any that is accepted.
+    #[error(
+        "a frame of {width}×{height} pixels is too large: {MAX_SIDE} are the most a side; put videoscale before the element"
+    )]
+    Size {
+        /// Pixels a row.
+        width: u32,
+        /// Rows.
+        height: u32,
     },
     /// GStreamer does not convert the frame.
     #[error(
@@ -136,7 +150,7 @@ pub enum VideoError {
     Image(#[from] ImageError),
 }
 
-/// What can be read: system memory, 1…16384 pixels a side, every raw format.
+/// Caps that can be read: system memory, 1…16384 pixels a side, every raw format.
 pub fn caps() -> gst::Caps {
     gst_video::VideoCapsBuilder::new()
         .format_list(READERS.iter().map(|(format, _)| *format))
@@ -176,7 +190,13 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
     let format = frame.format();
     let reader = READERS.iter().find(|(known, _)| *known == format);
     let (_, reader) = reader.ok_or(VideoError::Format(format))?;
-    let (width, height) = (frame.width() as usize, frame.height() as usize);
+    let (width, height) = (frame.width(), frame.height());
+    let max = MAX_SIDE as u32;
+    // A VideoMeta may say something else than the caps.
+    if width > max || height > max {
+        return Err(VideoError::Size { width, height });
+    }
+    let (width, height) = (width as usize, height as usize);
     let colorimetry = colorimetry(frame.info());
     let image = match reader {
         Reader::Common(format) => {
@@ -194,7 +214,8 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
             ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
         }
         Reader::Palette(layout) => {
-            let (palette, _) = frame.plane_data(1).unwrap_or_default().as_chunks();
+            let palette = plane(frame, 1, PALETTE_BYTES, 1)?;
+            let (palette, _) = palette.data.as_chunks();
             let rows = PaletteRows {
                 layout,
                 width,
@@ -204,6 +225,7 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
             ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
         }
         Reader::Tiled(layout) => {
+            check_tiles(frame)?;
             let rows = TiledRows::new(frame, layout).map_err(|error| VideoError::Tiles {
                 format,
                 reason: error.to_string(),
@@ -215,6 +237,25 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
         Some(ratio) => image.with_pixel_aspect_ratio(ratio),
         None => image,
     })
+}
+
+/// Checks that tiles lie as the caps say, in memory that holds them all: GStreamer's converter does
+/// not.
+fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError> {
+    let tiles = |reason: &str| VideoError::Tiles {
+        format: frame.format(),
+        reason: reason.to_owned(),
+    };
+    let usual = VideoInfo::builder(frame.format(), frame.width(), frame.height())
+        .build()
+        .map_err(|error| tiles(&error.to_string()))?;
+    let is_usual = usual.stride() == frame.plane_stride() && usual.offset() == frame.plane_offset();
+    let is_whole = frame.buffer().n_memory() == 1 && frame.buffer().size() >= usual.size();
+    if is_usual && is_whole {
+        Ok(())
+    } else {
+        Err(tiles("its tiles do not lie in one memory as its caps say"))
+    }
 }
 
 /// The planes of the components that make up the colour.
@@ -292,11 +333,41 @@ fn plane<'a>(
         return Err(unusable());
     }
     let stride = stride as usize;
-    let data = frame.plane_data(index as u32).map_err(|_| unusable())?;
     // The last row may end with the memory, short of a whole stride.
     let used = stride * (rows - 1) + row_bytes;
+    let available = available_bytes(frame, index);
+    if used > available {
+        return Err(VideoError::Image(ImageError::PlaneTooSmall {
+            plane: index,
+            actual: available,
+            stride,
+            rows,
+            row_bytes,
+        }));
+    }
+    let data = frame.plane_data(index as u32).map_err(|_| unusable())?;
     let data = data.get(..used).unwrap_or(data);
     Ok(Plane { data, stride })
+}
+
+/// Bytes of the buffer's memory from the start of a plane on. The bindings take a plane to be as
+/// long as its stride and height say, whatever the memory holds.
+pub(crate) fn available_bytes<T>(frame: &VideoFrameRef<T>, plane: usize) -> usize
+where
+    VideoFrameRef<T>: IsVideoFrame,
+{
+    let (buffer, offset) = (frame.buffer(), frame.plane_offset()[plane]);
+    if buffer.meta::<VideoMeta>().is_none() {
+        return buffer.size().saturating_sub(offset);
+    }
+    // With a VideoMeta, each plane is mapped from the one memory in which it begins.
+    let found = buffer.find_memory(offset..offset.saturating_add(1));
+    found.map_or(0, |(memories, skip)| {
+        buffer
+            .peek_memory(memories.start)
+            .size()
+            .saturating_sub(skip)
+    })
 }
 
 /// What the numbers of `info`'s frames mean; what the caps leave unknown is what GStreamer assumes for the format and

@@ -156,6 +156,7 @@ fn track_both(video: &Path, format: &str) -> (Vec<FrameReport>, Vec<FrameReport>
 /// Distance of each point of each face from the same in `wanted`, whose columns are `columns` times
 /// as many, divided by the distance of the outer eye corners. Every frame has one face.
 fn distances(reports: &[FrameReport], wanted: &[FrameReport], columns: f32) -> Vec<f32> {
+    assert_eq!(reports.len(), wanted.len());
     let pairs = reports.iter().zip(wanted).flat_map(|(report, wanted)| {
         assert_eq!((report.faces.len(), wanted.faces.len()), (1, 1));
         let [face, wanted] = [report, wanted].map(|report| &report.faces[0].face);
@@ -254,6 +255,9 @@ fn blendshape_difference(reports: &[FrameReport], wanted: &[FrameReport]) -> f32
             blendshapes.iter().map(|(_, value)| value).collect()
         })
     };
+    let measured = values(&wanted[0]).len();
+    let is_alike = |report: &FrameReport| values(report).len() == measured;
+    assert!(reports.iter().chain(wanted).all(is_alike));
     let pairs = reports.iter().zip(wanted);
     let differences: Vec<f32> = pairs
         .flat_map(|(a, b)| std::iter::zip(values(a), values(b)))

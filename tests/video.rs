@@ -79,11 +79,43 @@ fn open_colorimetry_is_assumed_by_resolution() {
 #[test]
 fn strides_and_offsets_of_the_buffer_are_used() {
     gst::init().expect("GStreamer");
-    for (format, _) in video::COMMON_FORMATS {
-        let info = info(format, 13, 7, None, None);
-        let tight = gst::Buffer::from_slice(noise(info.size()));
-        let padded = padded(&tight, &info, 3, |plane| 7 + 2 * plane as usize);
-        assert_eq!(sampled(&tight, &info), sampled(&padded, &info), "{format}");
+    for format in VideoFormat::iter_raw().filter(|format| !has_tiles(*format)) {
+        for (width, height) in [(13, 7), (1, 1), (1, 7), (7, 1), (49, 3)] {
+            let info = info(format, width, height, None, None);
+            let tight = gst::Buffer::from_slice(noise(info.size()));
+            let padded = padded(&tight, &info, 4, |plane| 8 + 4 * plane as usize);
+            assert_eq!(sampled(&tight, &info), sampled(&padded, &info), "{format}");
+        }
+    }
+}
+
+fn has_tiles(format: VideoFormat) -> bool {
+    gst_video::VideoFormatInfo::from_format(format).is_tiled()
+}
+
+/// GStreamer maps a frame with a meta without looking at the size of the memory.
+#[test]
+fn a_meta_that_promises_more_than_the_memory_holds_is_refused() {
+    gst::init().expect("GStreamer");
+    for format in VideoFormat::iter_raw() {
+        let info = info(format, 64, 48, None, None);
+        let mut buffer = gst::Buffer::with_size(info.size() / 4).expect("memory");
+        let planes = info.n_planes() as usize;
+        VideoMeta::add_full(
+            buffer.get_mut().expect("the only reference"),
+            VideoFrameFlags::empty(),
+            format,
+            64,
+            48,
+            &vec![0; planes],
+            &info.stride()[..planes],
+        )
+        .expect("a meta");
+        let frame = VideoFrameRef::from_buffer_ref_readable(&buffer, &info).expect("mapped");
+        let error = video::image(&frame)
+            .expect_err("too little memory")
+            .to_string();
+        assert!(error.contains("caps"), "{format}: {error}");
     }
 }
 
@@ -150,7 +182,14 @@ fn every_raw_format_shows_what_videoconvert_makes_of_it() {
                 continue;
             }
             for colorimetry in [Some("bt709"), Some("1:4:0:0")] {
-                let info = info(format, width, height, colorimetry, None);
+                let mut caps = info(format, width, height, colorimetry, None)
+                    .to_caps()
+                    .expect("caps");
+                let rate = gst::Fraction::new(25, 1);
+                caps.get_mut()
+                    .expect("the only reference")
+                    .set("framerate", rate);
+                let info = VideoInfo::from_caps(&caps).expect("video caps");
                 let buffer = gradient(&info);
                 let (sampled, converted) = (sampled(&buffer, &info), converted(&buffer, &info));
                 let worst = worst_difference(&sampled, &converted);
@@ -173,6 +212,7 @@ fn every_raw_format_shows_what_videoconvert_makes_of_it() {
 fn gradient(info: &VideoInfo) -> gst::Buffer {
     let (width, height) = (info.width(), info.height());
     let rgb = VideoInfo::builder(VideoFormat::Rgb, width, height)
+        .fps(info.fps())
         .build()
         .expect("RGB");
     let mut buffer = gst::Buffer::with_size(rgb.size()).expect("memory");
@@ -232,7 +272,7 @@ fn converted(buffer: &gst::Buffer, info: &VideoInfo) -> Vec<u8> {
         .format(VideoFormat::Rgb)
         .width(info.width() as i32)
         .height(info.height() as i32)
-        .framerate(gst::Fraction::new(0, 1))
+        .framerate(info.fps())
         .field("colorimetry", "sRGB")
         .build();
     let rgb_info = VideoInfo::from_caps(&rgb_caps).expect("RGB caps");

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 pub use self::layout::{ColorModel, Component, Layout, Word};
 
-/// Most bytes from a sample to the next that the resampler reads: eight are the most in a raw format.
+/// Maximum number of bytes from a sample to the next; raw formats have up to eight.
 pub(in crate::face) const MAX_STEP: usize = 12;
 
 /// How the bytes of an image make pixels. Names are GStreamer's.
@@ -134,8 +134,11 @@ pub struct ImageView<'a> {
     stored_size: [usize; 2],
     width: usize,
     colorimetry: Colorimetry,
-    planes: [Plane<'a>; 3],
+    planes: [Plane<'a>; MAX_PLANES],
 }
+
+/// Planes that hold colours, at most.
+const MAX_PLANES: usize = 3;
 
 /// Bytes that a plane has at most: its offsets are 32 bits wide. The largest frame of GStreamer's common formats,
 /// 16384×16384 at 4 bytes a pixel, has a quarter of that.
@@ -242,12 +245,13 @@ impl<'a> ImageView<'a> {
         colorimetry: Colorimetry,
         planes: &[Plane<'a>],
     ) -> Result<Self, ImageError> {
-        let mut rows = vec![(0, 1); planes.len()];
+        let mut rows = vec![(0, 1); planes.len().min(MAX_PLANES)];
+        if let Err(index) = layout.check() {
+            return Err(ImageError::Component { index });
+        }
         for (index, component) in layout.colors().iter().enumerate() {
             let [columns, count] = component.samples([width, height]);
-            let bytes = component
-                .row_bytes(columns)
-                .filter(|_| component.is_sound() && component.step <= MAX_STEP);
+            let bytes = component.row_bytes(columns);
             let (Some(bytes), Some(plane)) = (bytes, rows.get_mut(component.plane)) else {
                 return Err(ImageError::Component { index });
             };
@@ -320,7 +324,7 @@ impl<'a> ImageView<'a> {
         let mut all = [Plane {
             data: &[],
             stride: 0,
-        }; 3];
+        }; MAX_PLANES];
         let count = planes.len().min(all.len());
         all[..count].copy_from_slice(&planes[..count]);
         Ok(Self {
@@ -384,7 +388,7 @@ impl<'a> ImageView<'a> {
     }
 
     /// All planes.
-    pub fn planes(&self) -> [Plane<'a>; 3] {
+    pub fn planes(&self) -> [Plane<'a>; MAX_PLANES] {
         self.planes
     }
 

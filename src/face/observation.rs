@@ -206,7 +206,7 @@ pub struct Landmark {
     pub x: f32,
     /// Downward, px.
     pub y: f32,
-    /// Away from the camera, px at the scale of `x`, relative to the face's centre; 0 in 2-D schemes.
+    /// Away from the camera, px at the scale of `y`, relative to the face's centre; 0 in 2-D schemes.
     pub z: f32,
 }
 

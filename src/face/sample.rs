@@ -236,7 +236,8 @@ impl Crop {
     /// When the region is empty, not finite or absurdly far away, the window no part of the image, or `tensor` has not
     /// [`Crop::len`] elements.
     pub fn sample(&self, image: &ImageView, tensor: &mut [f32]) -> Result<Affine, SampleError> {
-        let grid = Grid::new(&self.roi, self.width, self.height)?;
+        let scale = image.column_scale();
+        let grid = Grid::new(&self.roi, self.width, self.height, scale)?;
         if tensor.len() != self.len() {
             return Err(SampleError::TensorLength {
                 width: self.width,
@@ -249,7 +250,6 @@ impl Crop {
         if !window.is_in(image) {
             return Err(SampleError::Window(window));
         }
-        let scale = image.column_scale();
         let stored = window.stored(scale, image.stored_size()[0]);
         kernel::fill(image, self, &grid.stored(scale), &stored, tensor);
         Ok(grid.image_from_tensor())

@@ -24,7 +24,7 @@ pub(super) enum Drawable {
 pub(super) enum FrameError {
     #[error(
         "a buffer of {size} bytes can't be written as {width}×{height} {format}; put videoconvert before the element, or \
-         mend what makes such buffers"
+         fix the element that produces such buffers"
     )]
     Map {
         size: usize,
@@ -34,7 +34,9 @@ pub(super) enum FrameError {
     },
     #[error("plane {plane} has a stride of {stride} bytes; put videoconvert before the element")]
     Stride { plane: usize, stride: i32 },
-    #[error("the frame does not hold what its caps promise: {0}; mend what makes such buffers")]
+    #[error(
+        "the frame does not hold what its caps promise: {0}; fix the element that produces such buffers"
+    )]
     Canvas(#[from] CanvasError),
 }
 
@@ -72,13 +74,15 @@ pub(super) fn with_canvas(
     let strides: Vec<_> = (0..frame.n_planes() as usize)
         .map(|plane| stride(&frame, plane))
         .collect::<Result<_, _>>()?;
-    let offsets = frame.plane_offset().to_vec();
+    let available: Vec<_> = (0..frame.n_planes() as usize)
+        .map(|plane| video::available_bytes(&frame, plane))
+        .collect();
     let (width, height) = (frame.width() as usize, frame.height() as usize);
     let colorimetry = video::colorimetry(frame.info());
-    let planes = std::iter::zip(frame.planes_data_mut(), strides).zip(offsets);
-    let planes = planes.map(|((data, stride), offset)| {
+    let planes = std::iter::zip(frame.planes_data_mut(), strides).zip(available);
+    let planes = planes.map(|((data, stride), available)| {
         // The last row may end with the memory, short of a whole stride.
-        let end = size.saturating_sub(offset).min(data.len());
+        let end = available.min(data.len());
         let data = &mut data[..end];
         PlaneMut { data, stride }
     });

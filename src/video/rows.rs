@@ -84,6 +84,8 @@ impl<'a> TiledRows<'a> {
         let format = frame.format_info().unpack_format();
         let info = VideoInfo::builder(format, frame.width(), frame.height())
             .colorimetry(&source.colorimetry())
+            .fps(source.fps())
+            .interlace_mode(source.interlace_mode())
             .build()?;
         let converter = VideoConverter::new(source, &info, None)?;
         let buffer = gst::Buffer::with_size(info.size())?;

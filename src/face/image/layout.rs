@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frame formats described by where the samples of each component lie.
 
-/// What the components of a frame are.
+use super::MAX_STEP;
+
+/// The colour model of a frame's components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorModel {
     /// Red, green, blue, and alpha if there is a fourth.
@@ -11,6 +13,9 @@ pub enum ColorModel {
     /// Y′ only.
     Gray,
 }
+
+/// Maximum subsampling, as a power of two: YUV9 has a chroma sample for 4×4 pixels.
+const MAX_SUBSAMPLING: u32 = 2;
 
 /// How the bytes of a sample make a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +74,8 @@ impl Component {
         let fits = bits.is_some_and(|bits| bits <= self.word.bits());
         let bytes = self.word.bytes();
         let is_aligned = self.offset.is_multiple_of(bytes) && self.step.is_multiple_of(bytes);
-        fits && self.depth > 0 && is_aligned && self.offset < self.step
+        let is_subsampled = self.subsampling.iter().all(|n| *n <= MAX_SUBSAMPLING);
+        fits && self.depth > 0 && is_aligned && self.offset < self.step && is_subsampled
     }
 
     /// Columns and rows of samples in a frame of `width`×`height` pixels.
@@ -87,16 +93,38 @@ impl Component {
     }
 }
 
-/// A format: what its components are and where.
+/// A format: its components and where they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// What they are.
+    /// Their meaning.
     pub model: ColorModel,
     /// One to four, in the order of the model.
     pub components: Vec<Component>,
 }
 
 impl Layout {
+    /// Checks that the colours can be read. Returns the index of the first component for which that
+    /// is not so.
+    pub(super) fn check(&self) -> Result<(), usize> {
+        let colors = self.colors();
+        let count = match self.model {
+            ColorModel::Gray => 1,
+            ColorModel::Rgb | ColorModel::Yuv => 3,
+        };
+        let is_readable = |index: usize| {
+            let component = colors.get(index)?;
+            // Components that are read at the same positions.
+            let like = match self.model {
+                ColorModel::Yuv if index > 0 => &colors[1],
+                _ => &colors[0],
+            };
+            let is_alike = component.subsampling == like.subsampling;
+            (component.is_sound() && component.step <= MAX_STEP && is_alike).then_some(())
+        };
+        let unreadable = (0..count).find(|index| is_readable(*index).is_none());
+        unreadable.map_or(Ok(()), Err)
+    }
+
     /// The components that make up the colour, without alpha.
     pub fn colors(&self) -> &[Component] {
         let count = match self.model {

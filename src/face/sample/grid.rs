@@ -32,8 +32,14 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The lattice that spreads `width`×`height` elements over `roi`.
-    pub fn new(roi: &RotatedRect, width: usize, height: usize) -> Result<Self, SampleError> {
+    /// The lattice that spreads `width`×`height` elements over `roi`, of an image in which a displayed
+    /// column spans `column_scale` stored columns.
+    pub fn new(
+        roi: &RotatedRect,
+        width: usize,
+        height: usize,
+        column_scale: f64,
+    ) -> Result<Self, SampleError> {
         let finite = [
             roi.center.x,
             roi.center.y,
@@ -47,7 +53,10 @@ impl Grid {
             return Err(SampleError::Region(*roi));
         }
         let [bottom_left, top_left, top_right] = corners(roi);
-        let beyond = |v: f64| v.abs() + roi.size.width as f64 + roi.size.height as f64 > FARTHEST;
+        let beyond = |v: f64| {
+            (v.abs() + roi.size.width as f64 + roi.size.height as f64) * column_scale.max(1.0)
+                > FARTHEST
+        };
         if top_left.iter().any(|v| beyond(*v)) {
             return Err(SampleError::TooFar(*roi));
         }

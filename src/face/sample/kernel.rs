@@ -75,8 +75,9 @@ impl Target<'_> {
         let columns = [0, self.crop.width.saturating_sub(1)];
         for row in 0..self.crop.height {
             let ends = columns.map(|column| self.grid.positions(1, column, row)[0] / STEPS);
-            let from = ends[0].min(ends[1]).clamp(first, last);
-            let to = (ends[0].max(ends[1]).clamp(first, last) + 1).min(last);
+            // A row more on either side: positions between the ends are summed up from rounded steps.
+            let from = (ends[0].min(ends[1]) - 1).clamp(first, last);
+            let to = (ends[0].max(ends[1]) + 2).clamp(first, last);
             needed[from as usize..=to as usize].fill(true);
         }
         needed

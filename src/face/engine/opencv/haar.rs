@@ -143,7 +143,8 @@ impl Engine for Haar {
             let reason = format!("{width}×{height} pixels; a cascade is run on {MAX_SIDE} a side");
             return Err(EngineError::Frame(reason));
         }
-        if !self.detector.prepare(size) {
+        let is_line = frame.image.stored_size().contains(&1);
+        if is_line || !self.detector.prepare(size) {
             return Ok(Vec::new());
         }
         luma(&frame.image, &mut self.luma);
