@@ -3,6 +3,8 @@
 
 use gst::prelude::*;
 
+use crate::video;
+
 /// Who wrote them.
 pub(crate) const AUTHOR: &str = "The gst-plugin-facetrack contributors";
 
@@ -117,7 +119,7 @@ fn report_refusal(pad: &gst::Pad, caps: &gst::CapsRef) {
         element,
         gst::StreamError::Format,
         (
-            "{} cannot read {caps}: put {remedy} before it",
+            "{} cannot use {caps}: put {remedy} before it",
             element.name()
         )
     );
@@ -146,5 +148,10 @@ fn remedy(caps: &gst::CapsRef) -> &'static str {
     {
         return "deinterlace";
     }
-    "videoconvert and videoscale"
+    let (width, height) = video::size(caps);
+    if width.max(height) > video::MAX_SIDE as u32 {
+        "videoscale"
+    } else {
+        "videoconvert"
+    }
 }

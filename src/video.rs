@@ -26,7 +26,7 @@ use crate::face::image::{
 };
 
 /// Most pixels a side.
-const MAX_SIDE: i32 = 16384;
+pub(crate) const MAX_SIDE: i32 = 16384;
 
 /// The common formats, for which the domain has readers of their own. Alpha is ignored.
 pub const COMMON_FORMATS: [(VideoFormat, PixelFormat); 17] = [
@@ -86,8 +86,11 @@ impl Reader {
     }
 }
 
-/// Bytes of a palette: 256 colours.
-const PALETTE_BYTES: usize = 256 * 4;
+/// Colours in a palette.
+const PALETTE_COLORS: usize = 256;
+
+/// Bytes of a palette's colour.
+const COLOR_BYTES: usize = 4;
 
 /// The format of a palette's colours: words of 32 bits, alpha in the uppermost eight.
 const PALETTE_COLOR: VideoFormat = match cfg!(target_endian = "little") {
@@ -214,7 +217,7 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
             ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
         }
         Reader::Palette(layout) => {
-            let palette = plane(frame, 1, PALETTE_BYTES, 1)?;
+            let palette = plane(frame, 1, COLOR_BYTES, PALETTE_COLORS)?;
             let (palette, _) = palette.data.as_chunks();
             let rows = PaletteRows {
                 layout,

@@ -79,7 +79,7 @@ fn open_colorimetry_is_assumed_by_resolution() {
 #[test]
 fn strides_and_offsets_of_the_buffer_are_used() {
     gst::init().expect("GStreamer");
-    for format in VideoFormat::iter_raw().filter(|format| !has_tiles(*format)) {
+    for format in VideoFormat::iter_raw().filter(|format| has_rows(*format)) {
         for (width, height) in [(13, 7), (1, 1), (1, 7), (7, 1), (49, 3)] {
             let info = info(format, width, height, None, None);
             let tight = gst::Buffer::from_slice(noise(info.size()));
@@ -89,8 +89,10 @@ fn strides_and_offsets_of_the_buffer_are_used() {
     }
 }
 
-fn has_tiles(format: VideoFormat) -> bool {
-    gst_video::VideoFormatInfo::from_format(format).is_tiled()
+/// Whether the rows of all planes may have other strides: those of tiles and palettes may not.
+fn has_rows(format: VideoFormat) -> bool {
+    let info = gst_video::VideoFormatInfo::from_format(format);
+    !info.is_tiled() && !info.has_palette()
 }
 
 /// GStreamer maps a frame with a meta without looking at the size of the memory.
@@ -99,7 +101,7 @@ fn a_meta_that_promises_more_than_the_memory_holds_is_refused() {
     gst::init().expect("GStreamer");
     for format in VideoFormat::iter_raw() {
         let info = info(format, 64, 48, None, None);
-        let mut buffer = gst::Buffer::with_size(info.size() / 4).expect("memory");
+        let mut buffer = gst::Buffer::with_size(info.size() / 8).expect("memory");
         let planes = info.n_planes() as usize;
         VideoMeta::add_full(
             buffer.get_mut().expect("the only reference"),
