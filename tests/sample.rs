@@ -3,7 +3,8 @@
 
 use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
 use gstfacetrack::face::image::{
-    ChromaSite, ColorRange, Colorimetry, ImageView, PixelFormat, Plane,
+    self, ChromaSite, ColorModel, ColorRange, Colorimetry, Component, ImageError, ImageView,
+    PixelFormat, Plane, Word,
 };
 use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, SampleError, ValueRange, Window};
 use serde_json::Value;
@@ -504,5 +505,85 @@ fn exact_levels_are_not_rounded() {
         let mut tensor = [0.0; 3];
         crop.sample(&image, &mut tensor).unwrap();
         assert_eq!(tensor, [want; 3], "{levels:?}");
+    }
+}
+
+/// Displayed twice as wide as it is stored, an image is the same as one with interpolated columns
+/// between its own.
+#[test]
+fn pixels_of_another_shape_are_seen_as_displayed() {
+    let (width, height) = (40, 30);
+    let stored = noise(width * height * 3);
+    let wide: Vec<u8> = stored
+        .chunks(width * 3)
+        .flat_map(|row| {
+            (0..width).flat_map(|x| {
+                let next = (x + 1).min(width - 1);
+                let mean =
+                    |c: usize| (u16::from(row[3 * x + c]) + u16::from(row[3 * next + c])) / 2;
+                let own = [row[3 * x], row[3 * x + 1], row[3 * x + 2]];
+                own.into_iter().chain([0, 1, 2].map(|c| mean(c) as u8))
+            })
+        })
+        .collect();
+    let stored = ImageView::rgb(width, height, &stored).expect("a whole image");
+    let stored = stored.with_pixel_aspect_ratio(2.0);
+    let wide = ImageView::rgb(2 * width, height, &wide).expect("a whole image");
+    assert_eq!(stored.width(), wide.width());
+    for border in [Border::Black, Border::Replicate] {
+        for window in [
+            None,
+            Some(Window {
+                x: 10,
+                y: 5,
+                width: 40,
+                height: 20,
+            }),
+        ] {
+            let crop = Crop {
+                window,
+                ..crop(region(30.0, 14.0, 16.0, 12.0, 0.3), 24, 18, border)
+            };
+            let pairs = std::iter::zip(sampled(&crop, &stored), sampled(&crop, &wide));
+            let worst = pairs.fold(0.0, |worst: f32, (a, b)| worst.max((a - b).abs()));
+            assert!(worst <= 2.0, "{border:?} {window:?}: {worst}");
+        }
+    }
+}
+
+#[test]
+fn layouts_that_cannot_be_read_are_refused() {
+    let component = |plane, step, subsampling| Component {
+        plane,
+        offset: 0,
+        step,
+        subsampling: [subsampling; 2],
+        word: Word::Byte,
+        shift: 0,
+        depth: 8,
+    };
+    let plane = Plane {
+        data: &[0; 4096],
+        stride: 64,
+    };
+    let good = component(0, 1, 0);
+    for (model, components, culprit) in [
+        (ColorModel::Gray, vec![], 0),
+        (ColorModel::Yuv, vec![good], 1),
+        (ColorModel::Rgb, vec![good, good, component(3, 1, 0)], 2),
+        (ColorModel::Rgb, vec![good, component(0, 1, 1), good], 1),
+        (ColorModel::Yuv, vec![good, component(0, 1, 1), good], 2),
+        (ColorModel::Gray, vec![component(0, 13, 0)], 0),
+        (ColorModel::Gray, vec![component(0, 1, 64)], 0),
+        (ColorModel::Gray, vec![Component { depth: 9, ..good }], 0),
+    ] {
+        let layout = image::Layout { model, components };
+        let view = ImageView::with_layout(&layout, 8, 8, Colorimetry::default(), &[plane; 4]);
+        let error = view.expect_err("an unreadable layout");
+        assert_eq!(
+            error,
+            ImageError::Component { index: culprit },
+            "{layout:?}"
+        );
     }
 }

@@ -12,6 +12,7 @@ const HEIGHT: usize = 100;
 struct Bench {
     analyzer: Analyzer,
     frames: u64,
+    pixel_aspect_ratio: f64,
 }
 
 impl Bench {
@@ -31,6 +32,7 @@ impl Bench {
         Self {
             analyzer: Analyzer::new(Box::new(engine), TrackerConfig::default(), tuning, source),
             frames: 0,
+            pixel_aspect_ratio: 1.0,
         }
     }
 
@@ -46,7 +48,9 @@ impl Bench {
         let pixels = vec![0; WIDTH * HEIGHT * 3];
         self.frames += 1;
         let frame = Frame {
-            image: ImageView::rgb(WIDTH, HEIGHT, &pixels).expect("a full image"),
+            image: ImageView::rgb(WIDTH, HEIGHT, &pixels)
+                .expect("a full image")
+                .with_pixel_aspect_ratio(self.pixel_aspect_ratio),
             time: Duration::from_millis(40 * self.frames),
         };
         how(&mut self.analyzer, &frame)
@@ -99,6 +103,34 @@ fn a_reset_ends_ids_and_the_engines_history() {
     let origin = |report: &FrameReport| report.faces[0].face.origin;
     assert_eq!(origin(&before[1]), Origin::Tracked);
     assert_eq!(origin(&after[0]), Origin::Detected);
+}
+
+#[test]
+fn faces_are_reported_in_stored_pixels_whatever_their_shape() {
+    let tuning = Tuning {
+        inference_interval: 2,
+        predict: true,
+        ..Tuning::default()
+    };
+    let place = |report: &FrameReport| {
+        let face = &report.faces[0].face;
+        let landmarks = face.landmarks.as_ref().expect("landmarks").extent();
+        [face.bbox.x, face.bbox.width, landmarks.x, landmarks.width]
+    };
+    let mut square = Bench::new("face dx=0.01", tuning);
+    let mut wide = Bench::new("face dx=0.01", tuning);
+    wide.pixel_aspect_ratio = 4.0 / 3.0;
+    let displayed =
+        |bench: &mut Bench| bench.show(|_, frame| (frame.image.width(), frame.image.stored_size()));
+    assert_eq!(displayed(&mut wide), (267, [WIDTH, HEIGHT]));
+    displayed(&mut square);
+    for (square, wide) in std::iter::zip(square.reports(8), wide.reports(8)) {
+        assert_eq!((wide.width, wide.height), (200, 100));
+        assert_eq!(wide.faces[0].face.origin, square.faces[0].face.origin);
+        for (wide, square) in std::iter::zip(place(&wide), place(&square)) {
+            assert!((wide - square).abs() < 1e-3, "{wide} {square}");
+        }
+    }
 }
 
 #[test]
