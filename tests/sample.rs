@@ -546,7 +546,11 @@ fn pixels_of_another_shape_are_seen_as_displayed() {
             };
             let pairs = std::iter::zip(sampled(&crop, &stored), sampled(&crop, &wide));
             let worst = pairs.fold(0.0, |worst: f32, (a, b)| worst.max((a - b).abs()));
-            assert!(worst <= 2.0, "{border:?} {window:?}: {worst}");
+            // Positions are rounded to 32nds of a stored pixel.
+            assert!(
+                worst <= 255.0 / 32.0 + 1.0,
+                "{border:?} {window:?}: {worst}"
+            );
         }
     }
 }
