@@ -111,6 +111,7 @@ fn track(
     }
     for (id, face) in (1..).zip(&mut faces) {
         engine.complete(face, &Context::of(frame, id))?;
+        frame.to_stored(face);
     }
     Ok(faces)
 }

@@ -73,7 +73,7 @@ fn foreign_video() -> gst::Caps {
 
 /// Answers a CAPS query on a pad of a started element that has no peer yet with everything that
 /// might be linked to it, including caps that will be refused. A failed link to a pad that appears
-/// late, as those of `decodebin` do, is not reported. So the link is allowed, and the element posts
+/// late, as pads of `decodebin` do, is not reported. So the link is allowed, and the element posts
 /// an error that names the caps and the remedy. Once the pad is linked, the answer lists the caps
 /// that are accepted. The ghost pad of a bin is linked from the start, so late links to it are not
 /// covered.

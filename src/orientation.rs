@@ -83,7 +83,7 @@ impl Orientation {
             .cloned()
     }
 
-    /// What the tags ask for.
+    /// The turn that the tags ask for.
     pub fn get(&self) -> Option<&Turn> {
         self.stream.as_ref().or(self.container.as_ref())
     }

@@ -363,7 +363,7 @@ where
     if buffer.meta::<VideoMeta>().is_none() {
         return buffer.size().saturating_sub(offset);
     }
-    // With a VideoMeta, each plane is mapped from the one memory in which it begins.
+    // With a VideoMeta, only the memory that holds the start of a plane is mapped for it.
     let found = buffer.find_memory(offset..offset.saturating_add(1));
     found.map_or(0, |(memories, skip)| {
         buffer

@@ -124,8 +124,8 @@ fn every_encoding_is_measured_as_behind_videoconvert() {
     }
 }
 
-/// What `facetrack` reports of the decoded frames as they are, and of the same behind
-/// `videoconvert` to `format`.
+/// The reports of `facetrack` on the decoded frames as they are, and on the same frames converted to
+/// `format`.
 fn track_both(video: &Path, format: &str) -> (Vec<FrameReport>, Vec<FrameReport>) {
     let pipeline = gst::parse::launch(&format!(
         "filesrc name=file ! decodebin ! tee name=t \
@@ -255,11 +255,9 @@ fn blendshape_difference(reports: &[FrameReport], wanted: &[FrameReport]) -> f32
             blendshapes.iter().map(|(_, value)| value).collect()
         })
     };
-    let measured = values(&wanted[0]).len();
-    let is_alike = |report: &FrameReport| values(report).len() == measured;
-    assert!(reports.iter().chain(wanted).all(is_alike));
-    let pairs = reports.iter().zip(wanted);
-    let differences: Vec<f32> = pairs
+    let pairs = || reports.iter().zip(wanted);
+    assert!(pairs().all(|(a, b)| values(a).len() == values(b).len()));
+    let differences: Vec<f32> = pairs()
         .flat_map(|(a, b)| std::iter::zip(values(a), values(b)))
         .map(|(a, b): (f32, f32)| (a - b).abs())
         .collect();

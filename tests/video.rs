@@ -89,7 +89,7 @@ fn strides_and_offsets_of_the_buffer_are_used() {
     }
 }
 
-/// Whether the rows of all planes may have other strides: those of tiles and palettes may not.
+/// Whether planes may have other strides than usual. Tiles and palettes may not.
 fn has_rows(format: VideoFormat) -> bool {
     let info = gst_video::VideoFormatInfo::from_format(format);
     !info.is_tiled() && !info.has_palette()
@@ -165,8 +165,8 @@ fn template_caps_list_what_can_be_read() {
     }
 }
 
-/// Levels by which the mean of sampled colours may differ from that of converted ones. Of limited range,
-/// `videoconvert` makes colours that are two to three levels too dark of 8-bit codes.
+/// Maximum difference between the means of sampled and converted colours, in levels. `videoconvert`
+/// makes 8-bit codes of limited range two to three levels too dark.
 const MEAN_TOLERANCE: f32 = 3.0;
 
 /// A pixel may differ more where chroma changes fast: rare formats are interpolated from where

@@ -236,8 +236,8 @@ impl<'a> ImageView<'a> {
     /// describes.
     ///
     /// # Errors
-    /// When a side is zero, the layout has a component that cannot be read, or the planes are not
-    /// those of the layout, or too small.
+    /// When a side is zero, the layout has a component that cannot be read, or the planes do not
+    /// fit the layout.
     pub fn with_layout(
         layout: &'a Layout,
         width: usize,

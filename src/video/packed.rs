@@ -9,7 +9,7 @@ use gst_video::{VideoFormat, VideoFormatInfo, VideoInfo, VideoPackFlags};
 /// (v210) of them into whole words, and rows of v210 are whole 48.
 pub(crate) const GROUP: usize = 48;
 
-/// Bytes by which GStreamer's functions may read and write beyond the end of a row, where it ends
+/// GStreamer's functions may read and write so many bytes beyond the end of a row, if the row ends
 /// between two words.
 const SLACK: usize = 64;
 

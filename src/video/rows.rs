@@ -72,7 +72,7 @@ pub(super) struct TiledRows<'a> {
 }
 
 impl<'a> TiledRows<'a> {
-    /// `layout` is that of the format that `frame`'s rows are unpacked to.
+    /// `layout` describes the format to which rows of `frame` are unpacked.
     ///
     /// # Errors
     /// When GStreamer cannot convert the frame.
@@ -107,7 +107,8 @@ impl PixelRows for TiledRows<'_> {
         let data = self.frame.plane_data(0).unwrap_or_default();
         let own = self.frame.plane_stride()[0] as usize;
         for y in rows {
-            picture[y * stride..][..stride].copy_from_slice(&data[y * own..][..stride]);
+            let bytes = own.min(stride);
+            picture[y * stride..][..bytes].copy_from_slice(&data[y * own..][..bytes]);
         }
     }
 }

@@ -32,8 +32,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The lattice that spreads `width`×`height` elements over `roi`, of an image in which a displayed
-    /// column spans `column_scale` stored columns.
+    /// The lattice that spreads `width`×`height` elements over `roi`. Each displayed column spans
+    /// `column_scale` stored columns.
     pub fn new(
         roi: &RotatedRect,
         width: usize,
@@ -70,7 +70,7 @@ impl Grid {
         })
     }
 
-    /// The same lattice over stored pixels, `scale` columns of which a displayed column spans.
+    /// The same lattice over stored pixels. Each displayed column spans `scale` stored columns.
     pub fn stored(self, scale: f64) -> Self {
         let along_rows = |[x, y]: [f64; 2]| [x * scale, y];
         Self {

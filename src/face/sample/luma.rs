@@ -84,7 +84,7 @@ fn codes<'a>(component: &Component, planes: &[Plane<'a>], y: usize) -> &'a [u8] 
     plane.data.get(row + component.offset..).unwrap_or_default()
 }
 
-/// The code of a component at column `x`; `samples` are those of the row.
+/// The code of a component at column `x` of a row of `samples`.
 fn code(component: &Component, samples: &[u8], x: usize) -> u32 {
     let at = (x >> component.subsampling[0]) * component.step;
     let byte = |index: usize| u32::from(samples.get(at + index).copied().unwrap_or(0));

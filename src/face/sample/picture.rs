@@ -3,6 +3,10 @@
 
 use crate::face::image::{PixelRows, Plane};
 
+/// Rows are as long as whole groups of so many pixels: functions that unpack words of several pixels
+/// may write beyond the last one. The longest groups are those of v210.
+const GROUP: usize = 48;
+
 /// Unpacked rows of a frame. Others are there too, and black: memory that is zero already is only
 /// taken up where it is written to.
 pub struct Picture {
@@ -18,7 +22,7 @@ impl Picture {
         is_needed: impl Fn(usize) -> bool,
     ) -> Self {
         let pixel = source.layout().components.first().map_or(0, |c| c.step);
-        let stride = width * pixel;
+        let stride = width.next_multiple_of(GROUP) * pixel;
         let mut data = vec![0; stride * height];
         let mut rows = (0..height).filter(|row| is_needed(*row));
         source.unpack(&mut rows, stride, &mut data);

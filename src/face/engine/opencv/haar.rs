@@ -161,7 +161,7 @@ impl Engine for Haar {
 }
 
 impl Haar {
-    /// Brings the grey image to the size in which the frame is displayed.
+    /// Scales the grey image to the displayed size of the frame.
     fn stretch(&mut self, stored: [usize; 2], displayed: [usize; 2]) {
         if stored == displayed {
             return;

@@ -15,7 +15,7 @@ use crate::face::sample::grid::{LANES, Lanes, STEP_BITS, STEPS};
 use crate::face::sample::level::round;
 
 /// A frame in the format that a [`Layout`] describes. `FIRST` bytes hold the words of the first
-/// component's sample and its right neighbour, `OTHERS` bytes those of the other components.
+/// component's sample and its right neighbour, `OTHERS` bytes the words of the other components.
 pub struct Samples<'a, const FIRST: usize, const OTHERS: usize> {
     /// Red, green and blue, or Y′, Cb and Cr; grey is repeated.
     channels: [Channel<'a>; 3],
