@@ -120,7 +120,7 @@ impl TrackJsonSink {
         *lock(&self.environment) = read_environment();
         let (config, warnings) = self.config();
         for warning in warnings {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ["{warning}"]);
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
         let config = config.map_err(|error| config_error(&error))?;
         config
@@ -248,10 +248,10 @@ impl TrackJsonSink {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Decode,
-                [
+                (
                     "{video} is incomplete: {reason}. {location} has the {} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one",
                     totals.frames
-                ]
+                )
             );
         }
         gst::info!(
@@ -277,9 +277,7 @@ impl TrackJsonSink {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Failed,
-                [
-                    "no frame carries facetrack's metadata, so the record has no faces: put facetrack, or trackjsonload, before trackjsonsink"
-                ]
+                ("no frame carries facetrack's metadata, so the record has no faces: put facetrack, or trackjsonload, before trackjsonsink")
             );
         }
     }
@@ -296,11 +294,11 @@ impl TrackJsonSink {
                 gst::element_imp_warning!(
                     self,
                     gst::ResourceError::Close,
-                    ["the record is not complete: its {frames} frames are kept in {path}"]
+                    ("the record is not complete: its {frames} frames are kept in {path}")
                 );
             }
             Err(error) => {
-                gst::element_imp_warning!(self, gst::ResourceError::Close, ["{error}"]);
+                gst::element_imp_warning!(self, gst::ResourceError::Close, ("{error}"));
             }
         }
     }
@@ -326,9 +324,7 @@ fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
     };
     gst::error_msg!(
         gst::StreamError::Failed,
-        [
-            "the stream ended and {what}: nothing is recorded. Check the video, and the messages of the elements before this one"
-        ]
+        ("the stream ended and {what}: nothing is recorded. Check the video, and the messages of the elements before this one")
     )
 }
 
@@ -352,7 +348,7 @@ fn read_environment() -> Environment {
 fn config_error(error: &ConfigError) -> gst::ErrorMessage {
     match error {
         ConfigError::Profile(error) => {
-            gst::error_msg!(gst::LibraryError::Settings, ["{error}"])
+            gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
         }
         ConfigError::Output(error) => output_error(error),
     }
@@ -371,7 +367,7 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
         OutputError::Write { .. } => gst::ResourceError::Write,
         OutputError::Rename { .. } | OutputError::Vanished { .. } => gst::ResourceError::Close,
     };
-    gst::error_msg!(code, ["{error}"])
+    gst::error_msg!(code, ("{error}"))
 }
 
 #[glib::object_subclass]
