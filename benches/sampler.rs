@@ -67,22 +67,14 @@ enum Format<'a> {
 impl Format<'_> {
     /// For each plane bytes of a row and number of rows.
     fn planes(self, width: usize, height: usize) -> Vec<(usize, usize)> {
-        let layout = match self {
-            Self::Common(format) => return format.plane_layout(width, height),
-            Self::Described(layout) => layout,
-        };
-        let mut planes: Vec<(usize, usize)> = Vec::new();
-        for component in &layout.components {
-            let [columns, rows] = component.samples([width, height]);
-            if component.plane == planes.len() {
-                planes.push((columns * component.step, rows));
-            }
+        match self {
+            Self::Common(format) => format.plane_layout(width, height),
+            Self::Described(layout) => layout.plane_layout(width, height),
         }
-        planes
     }
 }
 
-/// 10-bit formats, and what they are called.
+/// 10-bit formats with their names.
 fn layouts() -> [(&'static str, image::Layout); 3] {
     let component = |plane, offset, step, subsampling, shift| Component {
         plane,

@@ -203,13 +203,11 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
     let colorimetry = colorimetry(frame.info());
     let image = match reader {
         Reader::Common(format) => {
-            let planes = format.plane_layout(width, height).into_iter().enumerate();
-            let planes = planes.map(|(index, (bytes, rows))| plane(frame, index, bytes, rows));
-            let planes = planes.collect::<Result<Vec<_>, _>>()?;
+            let planes = planes(frame, format.plane_layout(width, height))?;
             ImageView::new(*format, width, height, colorimetry, &planes)
         }
         Reader::Samples(layout) => {
-            let planes = sample_planes(frame, layout)?;
+            let planes = planes(frame, layout.plane_layout(width, height))?;
             ImageView::with_layout(layout, width, height, colorimetry, &planes)
         }
         Reader::Packed(packed, layout) => {
@@ -261,26 +259,6 @@ fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError>
     }
 }
 
-/// The planes of the components that make up the colour.
-fn sample_planes<'a>(
-    frame: &'a VideoFrameRef<&gst::BufferRef>,
-    layout: &Layout,
-) -> Result<Vec<Plane<'a>>, VideoError> {
-    let size = [frame.width() as usize, frame.height() as usize];
-    let last = layout.colors().iter().map(|c| c.plane).max();
-    let indices = 0..=last.unwrap_or(0);
-    let planes = indices.map(|index| {
-        let own = layout.colors().iter().filter(|c| c.plane == index);
-        let needs = own.map(|component| {
-            let [columns, rows] = component.samples(size);
-            (component.row_bytes(columns).unwrap_or(usize::MAX), rows)
-        });
-        let (bytes, rows) = needs.fold((0, 1), |a, b| (a.0.max(b.0), a.1.max(b.1)));
-        plane(frame, index, bytes, rows)
-    });
-    planes.collect()
-}
-
 fn packed_rows<'a>(
     frame: &'a VideoFrameRef<&gst::BufferRef>,
     packed: &'a Packed,
@@ -313,6 +291,17 @@ fn pixel_aspect_ratio(info: &VideoInfo) -> Option<f64> {
 /// Whether frames are taken for square pixels although the caps say something else.
 pub(crate) fn ignores_pixel_aspect_ratio(info: &VideoInfo) -> bool {
     info.par() != gst::Fraction::new(1, 1) && pixel_aspect_ratio(info).is_none()
+}
+
+/// The planes of a frame; `layout` has bytes of a row and number of rows of each.
+fn planes<'a>(
+    frame: &'a VideoFrameRef<&gst::BufferRef>,
+    layout: Vec<(usize, usize)>,
+) -> Result<Vec<Plane<'a>>, VideoError> {
+    let planes = layout.into_iter().enumerate();
+    planes
+        .map(|(index, (bytes, rows))| plane(frame, index, bytes, rows))
+        .collect()
 }
 
 /// One plane of `rows` rows of `row_bytes` bytes.

@@ -245,18 +245,10 @@ impl<'a> ImageView<'a> {
         colorimetry: Colorimetry,
         planes: &[Plane<'a>],
     ) -> Result<Self, ImageError> {
-        let mut rows = vec![(0, 1); planes.len().min(MAX_PLANES)];
         if let Err(index) = layout.check() {
             return Err(ImageError::Component { index });
         }
-        for (index, component) in layout.colors().iter().enumerate() {
-            let [columns, count] = component.samples([width, height]);
-            let bytes = component.row_bytes(columns);
-            let (Some(bytes), Some(plane)) = (bytes, rows.get_mut(component.plane)) else {
-                return Err(ImageError::Component { index });
-            };
-            *plane = (plane.0.max(bytes), plane.1.max(count));
-        }
+        let rows = layout.plane_layout(width, height);
         let pixels = Pixels::Samples(layout);
         Self::checked(pixels, [width, height], colorimetry, planes, &rows)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frame formats described by where the samples of each component lie.
 
-use super::MAX_STEP;
+use super::{MAX_PLANES, MAX_STEP};
 
 /// The colour model of a frame's components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,10 +119,30 @@ impl Layout {
                 _ => &colors[0],
             };
             let is_alike = component.subsampling == like.subsampling;
-            (component.is_sound() && component.step <= MAX_STEP && is_alike).then_some(())
+            (component.is_sound()
+                && component.step <= MAX_STEP
+                && component.plane < MAX_PLANES
+                && is_alike)
+                .then_some(())
         };
         let unreadable = (0..count).find(|index| is_readable(*index).is_none());
         unreadable.map_or(Ok(()), Err)
+    }
+
+    /// Bytes of a row and number of rows of each plane that holds colours, in a frame of
+    /// `width`×`height` pixels.
+    pub fn plane_layout(&self, width: usize, height: usize) -> Vec<(usize, usize)> {
+        let mut planes = Vec::new();
+        for component in self.colors() {
+            let [columns, rows] = component.samples([width, height]);
+            let bytes = component.row_bytes(columns).unwrap_or(usize::MAX);
+            if planes.len() <= component.plane {
+                planes.resize(component.plane + 1, (0, 1));
+            }
+            let plane = &mut planes[component.plane];
+            *plane = (bytes.max(plane.0), rows.max(plane.1));
+        }
+        planes
     }
 
     /// The components that make up the colour, without alpha.

@@ -4,7 +4,7 @@
 use crate::face::image::{PixelRows, Plane};
 
 /// Rows are as long as whole groups of so many pixels: functions that unpack words of several pixels
-/// may write beyond the last one. The longest groups are those of v210.
+/// may write beyond the last one. v210 has the longest groups.
 const GROUP: usize = 48;
 
 /// Unpacked rows of a frame. Others are there too, and black: memory that is zero already is only
