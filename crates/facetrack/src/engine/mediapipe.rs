@@ -12,7 +12,6 @@ mod geometry;
 mod landmarks;
 mod load;
 mod mesh;
-mod network;
 mod procrustes;
 mod roi;
 

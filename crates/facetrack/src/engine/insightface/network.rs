@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use ndarray::{ArrayD, ArrayView, ArrayView4, Axis};
 
 use super::pack::{self, Opened};
+use crate::engine::network::other_tensors;
 use crate::geometry::{Affine, RotatedRect};
 use crate::image::ImageView;
-use crate::model::{Model, ModelError, PROPERTY};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::model::{Model, ModelError};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
 /// Most faces in a run: of a crowd there are several, since a face takes some 2 MB in a small network.
 pub const MOST: usize = 64;
@@ -46,16 +47,8 @@ impl FaceNetwork {
     pub fn new(opened: Opened) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some([most, side, values]) = sizes else {
-            return Err(ModelError::Tensors {
-                expected: "a network of faces ([any, 3, side, side] to [any, values])".to_owned(),
-                actual: format!(
-                    "{:?} to {:?}",
-                    opened.model.inputs(),
-                    opened.model.outputs()
-                ),
-                path: opened.path,
-                property: PROPERTY,
-            });
+            let expected = "a network of faces ([any, 3, side, side] to [any, values])".to_owned();
+            return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
         let mut network = Self {
             model: opened.model,
@@ -122,7 +115,9 @@ impl FaceNetwork {
         let mut faces = 0;
         for region in regions {
             let slot = &mut self.input[faces * len..][..len];
-            let crop = region.map(|roi| crop(roi, self.side, self.range));
+            // `cv2.warpAffine` of `face_align.py`, and `blobFromImage`.
+            let crop =
+                region.map(|roi| Crop::planar(roi, [self.side; 2], self.range, Border::Black));
             let frame_from_input = crop.and_then(|crop| crop.sample(image, slot).ok());
             faces += usize::from(frame_from_input.is_some());
             shown.push(frame_from_input);
@@ -189,20 +184,6 @@ fn sizes(model: &dyn Model) -> Option<[usize; 3]> {
         Some(_) => return None,
     };
     Some([most, pack::side(input)?, pack::values(output)?])
-}
-
-/// How a network is shown a region: `cv2.warpAffine` of `face_align.py` and `blobFromImage`.
-fn crop(roi: RotatedRect, side: usize, range: ValueRange) -> Crop {
-    Crop {
-        roi,
-        width: side,
-        height: side,
-        range,
-        border: Border::Black,
-        layout: Layout::Planar,
-        levels: Levels::Whole,
-        window: None,
-    }
 }
 
 #[cfg(test)]

@@ -5,18 +5,15 @@
 mod heads;
 mod letterbox;
 
-use std::path::PathBuf;
-
-use ndarray::{ArrayD, IxDyn};
-
 use super::MAX_WIDTH;
 use super::pack::{self, Opened};
 use crate::engine::EngineConfig;
+use crate::engine::network::{Contract, Network, Outputs, other_tensors};
 use crate::geometry::Rect;
 use crate::image::ImageView;
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use heads::Heads;
 use letterbox::Letterbox;
 
@@ -28,8 +25,7 @@ pub const TRIAL: usize = 128;
 
 /// Finds faces.
 pub struct Detector {
-    model: Box<dyn Model>,
-    path: PathBuf,
+    network: Network,
     range: ValueRange,
     heads: Heads,
     /// Width and height of the input of a network that takes no other.
@@ -40,8 +36,6 @@ pub struct Detector {
     limit: usize,
     max_iou: f32,
     max_faces: usize,
-    /// The last frame's input.
-    input: ArrayD<f32>,
 }
 
 impl Detector {
@@ -54,12 +48,18 @@ impl Detector {
         let heads = Heads::of(opened.model.outputs().len());
         let size = input_size(&*opened.model);
         let (Some(heads), Some([width, height])) = (heads, size) else {
-            return Err(mismatch(&opened));
+            let expected = "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned();
+            return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
         let fixed = width.zip(height).map(|(width, height)| [width, height]);
+        let trial = fixed.unwrap_or([TRIAL; 2]);
+        let contract = Contract {
+            name: "SCRFD",
+            input: vec![1, CHANNELS, trial[1], trial[0]],
+            outputs: Vec::new(),
+        };
         let mut detector = Self {
-            model: opened.model,
-            path: opened.path,
+            network: Network::new(opened.model, &opened.path, contract),
             range: opened.range,
             heads,
             fixed,
@@ -67,12 +67,10 @@ impl Detector {
             limit: limit(config),
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
-            input: ArrayD::zeros(IxDyn(&[])),
         };
-        detector.resize(fixed.unwrap_or([TRIAL; 2]));
-        let outputs = detector.forward()?;
-        detector.decode(&outputs, 1.0)?;
-        pack::check_numbers(&detector.path, &outputs)?;
+        let outputs = detector.network.run()?;
+        detector.decode(&outputs, trial, 1.0)?;
+        pack::check_numbers(&opened.path, &outputs.0)?;
         Ok(detector)
     }
 
@@ -104,27 +102,16 @@ impl Detector {
     ) -> Result<Vec<Detection>, ModelError> {
         let size = [image.width(), image.height()];
         let letterbox = Letterbox::new(size, self.input_size());
-        self.resize(letterbox.input);
         let [width, height] = letterbox.input;
-        let crop = Crop {
-            roi: letterbox.region(),
-            width,
-            height,
-            range: self.range,
-            border: Border::Replicate,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        let input = self.input.as_slice_mut().unwrap_or_default();
-        crop.sample(image, input)
-            .map_err(|reason| ModelError::Run {
-                model: self.path.display().to_string(),
-                reason: reason.to_string(),
-            })?;
-        letterbox.blacken(input, self.range.min[0]);
-        let outputs = self.forward()?;
-        let found = self.decode(&outputs, least_score)?;
+        self.network.resize(&[1, CHANNELS, height, width]);
+        let (region, border) = (letterbox.region(), Border::Replicate);
+        let crop = Crop::planar(region, letterbox.input, self.range, border);
+        self.network
+            .show(&crop, image)
+            .map_err(|reason| self.network.failed(reason))?;
+        letterbox.blacken(self.network.input(), self.range.min[0]);
+        let outputs = self.network.run()?;
+        let found = self.decode(&outputs, letterbox.input, least_score)?;
         let found = found.into_iter().map(|found| letterbox.to_frame(found));
         let mut faces = nms::hard(found.collect(), self.max_iou, with_last_pixels);
         if faces.len() > self.max_faces {
@@ -142,38 +129,17 @@ impl Detector {
         self.fixed.unwrap_or(square)
     }
 
-    /// Makes room for an input.
-    fn resize(&mut self, [width, height]: [usize; 2]) {
-        let shape = [1, CHANNELS, height, width];
-        if self.input.shape() != shape {
-            self.input = ArrayD::zeros(IxDyn(&shape));
-        }
-    }
-
-    /// Runs the network on its input.
-    fn forward(&mut self) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        self.model.run(&[self.input.view()])
-    }
-
     /// What the network's outputs say, in pixels of its input.
     fn decode(
         &self,
-        outputs: &[ArrayD<f32>],
+        outputs: &Outputs,
+        input: [usize; 2],
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
-        let input = match *self.input.shape() {
-            [_, _, height, width] => [width, height],
-            _ => [0, 0],
-        };
-        let found = self.heads.decode(outputs, input, least_score);
+        let found = self.heads.decode(&outputs.0, input, least_score);
         found.ok_or_else(|| {
-            let shapes: Vec<&[usize]> = outputs.iter().map(ArrayD::shape).collect();
-            ModelError::Tensors {
-                path: self.path.clone(),
-                property: PROPERTY,
-                expected: self.heads.expected(input),
-                actual: format!("{shapes:?}"),
-            }
+            let expected = self.heads.expected(input);
+            self.network.other_outputs(outputs, expected)
         })
     }
 }
@@ -201,19 +167,6 @@ fn input_size(model: &dyn Model) -> Option<[Option<usize>; 2]> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-fn mismatch(opened: &Opened) -> ModelError {
-    ModelError::Tensors {
-        path: opened.path.clone(),
-        property: PROPERTY,
-        expected: "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned(),
-        actual: format!(
-            "{:?} to {:?}",
-            opened.model.inputs(),
-            opened.model.outputs()
-        ),
     }
 }
 

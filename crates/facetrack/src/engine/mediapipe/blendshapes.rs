@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::network::{Contract, Network};
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
+use crate::engine::network::{Contract, Network};
 use crate::model::{Model, ModelError};
 use crate::observation::Landmarks;
 
@@ -20,12 +20,6 @@ const SUBSET: [usize; 146] = [
     387, 388, 389, 390, 397, 398, 400, 402, 405, 409, 415, 454, 466, 468, 469, 470, 471, 472, 473, 474, 475, 476, 477,
 ];
 
-const CONTRACT: Contract = Contract {
-    name: "face blendshapes",
-    input: &[1, SUBSET.len(), 2],
-    outputs: &[MEDIAPIPE_CHANNELS.len()],
-};
-
 /// Measures expressions.
 pub struct BlendshapeNetwork {
     network: Network,
@@ -38,8 +32,13 @@ impl BlendshapeNetwork {
     /// # Errors
     /// When the model has other tensors or does not run.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "face blendshapes",
+            input: vec![1, SUBSET.len(), 2],
+            outputs: vec![MEDIAPIPE_CHANNELS.len()],
+        };
         Ok(Self {
-            network: Network::new(model, CONTRACT, path)?,
+            network: Network::checked(model, path, contract)?,
             names: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
         })
     }

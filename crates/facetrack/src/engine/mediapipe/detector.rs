@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use super::anchors;
-use super::network::{Contract, Network};
+use crate::engine::network::{Contract, Network};
 use crate::geometry::{Affine, Point, Rect, RotatedRect, Size};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection, sigmoid};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 128;
@@ -28,12 +28,6 @@ const SCORE_CLIP: f32 = 100.0;
 /// `face_detector_graph_options.proto`, which the Face Landmarker leaves alone (the Face Detector sets 0.3).
 const MAX_IOU: f32 = 0.5;
 
-const CONTRACT: Contract = Contract {
-    name: "face detector",
-    input: &[1, CHANNELS, SIDE, SIDE],
-    outputs: &[anchors::COUNT * BOX_VALUES, anchors::COUNT],
-};
-
 /// Finds faces in whole images.
 pub struct Detector {
     network: Network,
@@ -46,8 +40,13 @@ impl Detector {
     /// # Errors
     /// When the model has other tensors or does not run.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "face detector",
+            input: vec![1, CHANNELS, SIDE, SIDE],
+            outputs: vec![anchors::COUNT * BOX_VALUES, anchors::COUNT],
+        };
         Ok(Self {
-            network: Network::new(model, CONTRACT, path)?,
+            network: Network::checked(model, path, contract)?,
             anchors: anchors::centers(),
         })
     }
@@ -62,17 +61,8 @@ impl Detector {
         min_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
         let roi = letterbox(image);
-        let crop = Crop {
-            roi,
-            width: SIDE,
-            height: SIDE,
-            range: ValueRange::SIGNED,
-            border: Border::Black,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        if crop.sample(image, self.network.input()).is_err() {
+        let crop = Crop::planar(roi, [SIDE; 2], ValueRange::SIGNED, Border::Black);
+        if self.network.show(&crop, image).is_err() {
             return Ok(Vec::new());
         }
         let outputs = self.network.run()?;

@@ -3,25 +3,19 @@
 
 use std::path::Path;
 
-use super::network::{Contract, Network};
+use crate::engine::network::{Contract, Network};
 use crate::geometry::{Point, RotatedRect};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::nms::sigmoid;
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::sample::{Border, CHANNELS, Crop, FARTHEST, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, FARTHEST, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 256;
 
 /// Number of landmarks: 468 of the mesh, 10 of the irises.
 pub const COUNT: usize = 478;
-
-const CONTRACT: Contract = Contract {
-    name: "face landmarks detector",
-    input: &[1, CHANNELS, SIDE, SIDE],
-    outputs: &[COUNT * 3, 1],
-};
 
 /// Measures faces.
 pub struct LandmarkDetector {
@@ -43,8 +37,13 @@ impl LandmarkDetector {
     /// # Errors
     /// When the model has other tensors or does not run.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "face landmarks detector",
+            input: vec![1, CHANNELS, SIDE, SIDE],
+            outputs: vec![COUNT * 3, 1],
+        };
         Ok(Self {
-            network: Network::new(model, CONTRACT, path)?,
+            network: Network::checked(model, path, contract)?,
         })
     }
 
@@ -59,17 +58,8 @@ impl LandmarkDetector {
         roi: &RotatedRect,
         min_presence: f32,
     ) -> Result<Option<Face>, ModelError> {
-        let crop = Crop {
-            roi: *roi,
-            width: SIDE,
-            height: SIDE,
-            range: ValueRange::UNIT,
-            border: Border::Replicate,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        if crop.sample(image, self.network.input()).is_err() {
+        let crop = Crop::planar(*roi, [SIDE; 2], ValueRange::UNIT, Border::Replicate);
+        if self.network.show(&crop, image).is_err() {
             return Ok(None);
         }
         let outputs = self.network.run()?;

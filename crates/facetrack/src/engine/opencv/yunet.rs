@@ -9,17 +9,16 @@ mod fit;
 mod heads;
 mod load;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ndarray::{ArrayD, IxDyn};
-
+use crate::engine::network::{Contract, Network, Outputs};
 use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds};
 use crate::image::ImageView;
 use crate::model::onnx_file::OnnxFile;
 use crate::model::{Model, ModelError, ModelFile, PROPERTY};
 use crate::nms::{self, Detection};
 use crate::observation::{Observation, Origin};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use decode::Level;
 use fit::Fit;
 
@@ -51,10 +50,7 @@ const MAX_PIXELS: usize = 8192 * 4352;
 
 /// Finds faces with YuNet.
 pub struct Detector {
-    model: Box<dyn Model>,
-    path: PathBuf,
-    /// The last frame's input.
-    input: ArrayD<f32>,
+    network: Network,
     max_width: Option<usize>,
     max_iou: f32,
     max_faces: usize,
@@ -71,10 +67,13 @@ impl Detector {
         path: &Path,
         config: &EngineConfig,
     ) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "YuNet",
+            input: Vec::new(),
+            outputs: Vec::new(),
+        };
         let mut detector = Self {
-            model,
-            path: path.to_owned(),
-            input: ArrayD::zeros(IxDyn(&[])),
+            network: Network::new(model, path, contract),
             max_width: match config.detect_max_width {
                 None => Some(MAX_WIDTH),
                 Some(0) => None,
@@ -84,8 +83,9 @@ impl Detector {
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
         for (width, height) in [(64, 32), (32, 96)] {
-            detector.resize(&Fit::new(width, height, None))?;
-            detector.run()?;
+            let fit = Fit::new(width, height, None);
+            detector.resize(&fit)?;
+            detector.run(fit.input)?;
         }
         Ok(detector)
     }
@@ -101,24 +101,15 @@ impl Detector {
     ) -> Result<Vec<Detection>, ModelError> {
         let fit = Fit::new(image.width(), image.height(), self.max_width);
         self.resize(&fit)?;
-        let crop = Crop {
-            roi: fit.region(),
-            width: fit.input[0],
-            height: fit.input[1],
-            range: ValueRange::BYTE,
-            border: Border::Black,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        let input = self.input.as_slice_mut().unwrap_or_default();
-        crop.sample(image, input)
-            .map_err(|reason| self.failed(reason.to_string()))?;
-        let outputs = self.run()?;
+        let crop = Crop::planar(fit.region(), fit.input, ValueRange::BYTE, Border::Black);
+        self.network
+            .show(&crop, image)
+            .map_err(|reason| self.network.failed(reason))?;
+        let outputs = self.run(fit.input)?;
         let level = |index: usize| Level {
             stride: STRIDES[index],
             columns: fit.input[0] / STRIDES[index],
-            values: outputs[index].as_slice().unwrap_or_default(),
+            values: outputs.get(index),
         };
         let levels = [level(0), level(1), level(2)];
         Ok(decode::decode(&levels, min_score, self.max_iou)
@@ -133,41 +124,23 @@ impl Detector {
     fn resize(&mut self, fit: &Fit) -> Result<(), ModelError> {
         let [width, height] = fit.input;
         if width * height > MAX_PIXELS {
-            return Err(self.failed(format!(
+            return Err(self.network.failed(format!(
                 "an input of {width}×{height} pixels takes too much memory, set `detect-max-width`"
             )));
         }
-        let shape = [1, CHANNELS, height, width];
-        if self.input.shape() != shape {
-            self.input = ArrayD::zeros(IxDyn(&shape));
-        }
+        self.network.resize(&[1, CHANNELS, height, width]);
         Ok(())
     }
 
     /// Runs the network on its input.
-    fn run(&mut self) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        let outputs = self.model.run(&[self.input.view()])?;
-        let [_, _, height, width] = *self.input.shape() else {
-            return Err(self.failed("no input".to_owned()));
-        };
-        let shapes: Vec<&[usize]> = outputs.iter().map(ArrayD::shape).collect();
+    fn run(&mut self, [width, height]: [usize; 2]) -> Result<Outputs, ModelError> {
+        let outputs = self.network.run()?;
         let wanted = STRIDES.map(|stride| [1, heads::CHANNELS, height / stride, width / stride]);
-        if shapes == wanted {
+        if outputs.shapes() == wanted {
             return Ok(outputs);
         }
-        Err(ModelError::Tensors {
-            path: self.path.clone(),
-            property: PROPERTY,
-            expected: format!("YuNet ({wanted:?} of {:?})", self.input.shape()),
-            actual: format!("{shapes:?}"),
-        })
-    }
-
-    fn failed(&self, reason: String) -> ModelError {
-        ModelError::Run {
-            model: self.path.display().to_string(),
-            reason,
-        }
+        let expected = format!("YuNet ({wanted:?} of {width}×{height} pixels)");
+        Err(self.network.other_outputs(&outputs, expected))
     }
 }
 

@@ -3,9 +3,8 @@
 
 use std::path::PathBuf;
 
-use ndarray::{ArrayD, IxDyn};
-
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::engine::network::{Contract, Network, other_tensors, takes};
+use crate::model::{Model, ModelError};
 
 /// The property that names the detector's file.
 pub const DETECTOR_PROPERTY: &str = "detector-model";
@@ -94,6 +93,15 @@ impl LandmarkContract {
         [1, 3, self.input, self.input]
     }
 
+    /// Tensors of the network that [`rewrite`](super::rewrite) makes of a file.
+    pub(super) fn tensors(&self) -> Contract {
+        Contract {
+            name: LANDMARK_NAME,
+            input: self.input_shape().to_vec(),
+            outputs: vec![PEAK_VALUES * self.points],
+        }
+    }
+
     /// Shape of the output that a file has.
     pub(super) fn map_shape(&self) -> [usize; 4] {
         [1, 3 * self.points, self.cells, self.cells]
@@ -102,33 +110,34 @@ impl LandmarkContract {
 
 /// The networks.
 pub struct Networks {
-    /// `[1, 3, 224, 224]` to `[1, 2, 56, 56]`, heat map and radii, and `[1, 2, 56, 56]`, the greatest values around.
-    pub detector: Box<dyn Model>,
-    /// `[1, 3, input, input]` to `[`[`PEAK_VALUES`]`, points]`, sizes as in `contract`: of each heat map the greatest value
-    /// and the first cell, counted along rows, that has it; the elements of the maps of row offsets and of column offsets
-    /// there.
-    pub landmarks: Box<dyn Model>,
+    /// `[1, 3, 224, 224]` to `[1, 2, 56, 56]`, heat map and radii, and `[1, 2, 56, 56]`, the
+    /// maximum of the heat map and of the radii around each cell.
+    pub detector: Network,
+    /// `[1, 3, input, input]` to `[`[`PEAK_VALUES`]`, points]`, with the sizes of `contract`: for
+    /// each heat map the maximum, the first cell (counted along rows) that has it, and the elements
+    /// of the maps of row offsets and of column offsets in that cell.
+    pub landmarks: Network,
     /// Sizes of `landmarks`.
     pub contract: LandmarkContract,
-    /// `[2, 3, 32, 32]`, right eye and left eye, to `[2, 3, 8, 8]`: heat map, offsets. `None` without gaze.
-    pub gaze: Option<Box<dyn Model>>,
+    /// `[2, 3, 32, 32]`, right eye and left eye, to `[2, 3, 8, 8]`: heat map, offsets. `None`
+    /// without gaze.
+    pub gaze: Option<Network>,
 }
 
 /// A network, and the file that it was read from.
 pub struct Opened {
     /// The network.
     pub model: Box<dyn Model>,
-    /// Where it comes from, for messages.
+    /// File, for messages.
     pub path: PathBuf,
 }
 
 impl Networks {
-    /// The networks, each of which is run once, so that one that can't run is found out here and the first frame is as
-    /// fast as the others.
+    /// Checks the networks and runs each once.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`], which names the property of that model, when one has other tensors, [`ModelError::Run`]
-    /// when one does not run.
+    /// [`ModelError::Tensors`], which names the property of that model, if one has other tensors,
+    /// [`ModelError::Run`] if one does not run.
     pub fn new(
         detector: Opened,
         landmarks: Opened,
@@ -137,76 +146,47 @@ impl Networks {
         let (landmarks, contract) =
             check_landmarks(landmarks).map_err(|error| error.of(LANDMARK_PROPERTY))?;
         Ok(Self {
-            detector: check_detector(detector).map_err(|error| error.of(DETECTOR_PROPERTY))?,
+            detector: detector
+                .check(detector_contract())
+                .map_err(|error| error.of(DETECTOR_PROPERTY))?,
             landmarks,
             contract,
             gaze: gaze
-                .map(check_gaze)
+                .map(|gaze| gaze.check(gaze_contract()))
                 .transpose()
                 .map_err(|error| error.of(GAZE_PROPERTY))?,
         })
     }
 }
 
-fn check_detector(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
-    opened.check(
-        "OpenSeeFace's detector",
-        DETECTOR_INPUT,
-        &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT],
-    )?;
-    Ok(opened.model)
+pub(super) fn detector_contract() -> Contract {
+    Contract {
+        name: "OpenSeeFace's detector",
+        input: DETECTOR_INPUT.to_vec(),
+        outputs: vec![DETECTOR_OUTPUT.iter().product(); 2],
+    }
 }
 
-fn check_landmarks(mut opened: Opened) -> Result<(Box<dyn Model>, LandmarkContract), ModelError> {
+pub(super) fn gaze_contract() -> Contract {
+    Contract {
+        name: "OpenSeeFace's gaze",
+        input: GAZE_INPUT.to_vec(),
+        outputs: vec![GAZE_OUTPUT.iter().product()],
+    }
+}
+
+fn check_landmarks(opened: Opened) -> Result<(Network, LandmarkContract), ModelError> {
     let Some(contract) = LandmarkContract::of(&*opened.model) else {
-        return Err(opened.mismatch(LandmarkContract::expected()));
+        let expected = LandmarkContract::expected();
+        return Err(other_tensors(&*opened.model, &opened.path, expected));
     };
-    let output = [PEAK_VALUES, contract.points];
-    opened.check(LANDMARK_NAME, contract.input_shape(), &[&output])?;
-    Ok((opened.model, contract))
-}
-
-fn check_gaze(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
-    opened.check("OpenSeeFace's gaze", GAZE_INPUT, &[&GAZE_OUTPUT])?;
-    Ok(opened.model)
+    Ok((opened.check(contract.tensors())?, contract))
 }
 
 impl Opened {
-    /// Checks that the network takes the shape `input` and yields those of `outputs` first, by running it on zeros.
-    fn check(
-        &mut self,
-        name: &str,
-        input: [usize; 4],
-        outputs: &[&[usize]],
-    ) -> Result<(), ModelError> {
-        let expected = || format!("{name} ({input:?} to {outputs:?})");
-        if !takes(&*self.model, &input) {
-            return Err(self.mismatch(expected()));
-        }
-        let zeros = ArrayD::zeros(IxDyn(&input));
-        let yielded = self.model.run(&[zeros.view()])?;
-        let shapes: Vec<&[usize]> = yielded.iter().map(ArrayD::shape).collect();
-        let is_expected =
-            shapes.len() >= outputs.len() && shapes.iter().zip(outputs).all(|(a, b)| a == b);
-        if !is_expected {
-            return Err(self.mismatch(expected()));
-        }
-        Ok(())
+    fn check(self, contract: Contract) -> Result<Network, ModelError> {
+        Network::checked(self.model, &self.path, contract)
     }
-
-    fn mismatch(&self, expected: String) -> ModelError {
-        ModelError::Tensors {
-            path: self.path.clone(),
-            property: PROPERTY,
-            expected,
-            actual: format!("{:?} to {:?}", self.model.inputs(), self.model.outputs()),
-        }
-    }
-}
-
-/// Whether the only input of `model` can have the shape `wanted`.
-fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
-    matches!(model.inputs(), [input] if input.takes(wanted))
 }
 
 #[cfg(test)]

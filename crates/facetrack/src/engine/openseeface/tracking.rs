@@ -7,7 +7,6 @@ mod gaze;
 mod group;
 mod heat;
 mod landmarks;
-mod network;
 mod schedule;
 
 use super::{MAX_FACES, Networks, THRESHOLDS};
@@ -40,8 +39,11 @@ impl Tracking {
     pub fn new(networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
         Self {
-            detector: Detector::new(networks.detector),
-            landmarks: LandmarkNetwork::new(networks.landmarks, networks.contract),
+            detector: Detector(networks.detector),
+            landmarks: LandmarkNetwork {
+                network: networks.landmarks,
+                contract: networks.contract,
+            },
             gaze: networks.gaze.map(GazeNetwork::new),
             thresholds: THRESHOLDS,
             max_faces,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 
-use ndarray::IxDyn;
+use ndarray::{ArrayD, IxDyn};
 
 use super::super::Module;
 use super::super::fake::{Fake, Runs};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ndarray::ArrayViewD;
+use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
 use crate::locate;

@@ -2,9 +2,10 @@
 //! Which pixels a network is shown.
 
 use crate::geometry::{Point, Rect, RotatedRect, Size};
-use crate::sample::{Border, Crop, Layout, Levels, Window};
+use crate::sample::{Border, Crop, ValueRange, Window};
 
-use super::network::RANGE;
+/// Range of the networks' inputs: `mean` and `std` in `Tracker`, which are ImageNet's.
+const RANGE: ValueRange = ValueRange::normalized([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
 
 /// What is added to a face's box on either side, in parts of its width and height, each cut to whole pixels: `predict` in
 /// `tracker.py`.
@@ -50,15 +51,10 @@ fn clamp_to_image([x, y]: [f64; 2], [width, height]: [usize; 2]) -> [usize; 2] {
 
 /// How a network is shown `window` in `columns`×`rows` elements, normalised, with the edge repeated.
 pub fn shown(window: Window, columns: usize, rows: usize) -> Crop {
+    let roi = resized(&window, columns, rows);
     Crop {
-        roi: resized(&window, columns, rows),
-        width: columns,
-        height: rows,
-        range: RANGE,
-        border: Border::Replicate,
-        layout: Layout::Planar,
-        levels: Levels::Whole,
         window: Some(window),
+        ..Crop::planar(roi, [columns, rows], RANGE, Border::Replicate)
     }
 }
 

@@ -2,11 +2,11 @@
 //! The network that finds faces in a whole frame: `detect_faces` in `tracker.py`.
 
 use super::crop;
-use super::network::{Network, output};
+use crate::engine::network::Network;
 use crate::geometry::Rect;
 use crate::image::ImageView;
-use crate::model::{Model, ModelError};
-use crate::sample::{CHANNELS, Window};
+use crate::model::ModelError;
+use crate::sample::Window;
 
 /// Width and height of the input.
 const SIDE: usize = 224;
@@ -21,18 +21,9 @@ const STRIDE: f32 = (SIDE / CELLS) as f32;
 const RADIUS: f32 = 112.0;
 
 /// Finds faces.
-pub struct Detector {
-    network: Network,
-}
+pub struct Detector(pub Network);
 
 impl Detector {
-    /// The detector that runs `model`.
-    pub fn new(model: Box<dyn Model>) -> Self {
-        Self {
-            network: Network::new(model, &[1, CHANNELS, SIDE, SIDE]),
-        }
-    }
-
     /// Boxes of faces whose score is not below `least_score`, px, best first and at most `count`.
     ///
     /// # Errors
@@ -43,16 +34,14 @@ impl Detector {
         least_score: f32,
         count: usize,
     ) -> Result<Vec<Rect>, ModelError> {
-        let frame = Window::whole(image);
-        let input = self.network.input();
-        if crop::shown(frame, SIDE, SIDE).sample(image, input).is_err() {
+        let crop = crop::shown(Window::whole(image), SIDE, SIDE);
+        if self.0.show(&crop, image).is_err() {
             return Ok(Vec::new());
         }
-        let outputs = self.network.run()?;
-        let (sides, greatest) = (output(&outputs, 0), output(&outputs, 1));
+        let outputs = self.0.run()?;
         let scale_x = image.width() as f32 / SIDE as f32;
         let scale_y = image.height() as f32 / SIDE as f32;
-        Ok(decode(sides, greatest, least_score)
+        Ok(decode(outputs.get(0), outputs.get(1), least_score)
             .into_iter()
             .take(count)
             .map(|b| {

@@ -4,9 +4,9 @@
 mod eye;
 
 use super::heat::{self, Peak};
-use super::network::{Network, output};
+use crate::engine::network::Network;
 use crate::image::ImageView;
-use crate::model::{Model, ModelError};
+use crate::model::ModelError;
 use crate::observation::{Gaze, Landmarks, Pupil};
 use crate::sample::CHANNELS;
 use eye::{Eye, Patch};
@@ -33,10 +33,10 @@ pub struct GazeNetwork {
 }
 
 impl GazeNetwork {
-    /// The network that runs `model`.
-    pub fn new(model: Box<dyn Model>) -> Self {
+    /// Finds pupils with `network`.
+    pub fn new(network: Network) -> Self {
         Self {
-            network: Network::new(model, &[2, CHANNELS, SIDE, SIDE]),
+            network,
             patch: Patch::default(),
         }
     }
@@ -58,7 +58,7 @@ impl GazeNetwork {
             });
         };
         let outputs = self.network.run()?;
-        let mut answers = output(&outputs, 0).chunks_exact(EYE_OUTPUT);
+        let mut answers = outputs.get(0).chunks_exact(EYE_OUTPUT);
         let mut pupil = |eye: &Eye| answers.next().and_then(|answer| find(answer, eye));
         Ok(Gaze {
             right: pupil(&right).unwrap_or_default(),

@@ -3,12 +3,12 @@
 
 use super::crop;
 use super::heat::{self, Peak};
-use super::network::{Network, output};
+use crate::engine::network::Network;
 use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES};
 use crate::image::ImageView;
-use crate::model::{Model, ModelError};
+use crate::model::ModelError;
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::sample::{CHANNELS, Crop, Levels, Window};
+use crate::sample::{Crop, Levels, Window};
 
 /// Where each of the 66 landmarks is among the 30 points of the model -1.
 #[rustfmt::skip]
@@ -26,20 +26,13 @@ const LEAST_OF_WORST: f32 = 0.65;
 
 /// Measures faces.
 pub struct LandmarkNetwork {
-    network: Network,
-    contract: LandmarkContract,
+    /// The network.
+    pub network: Network,
+    /// Its sizes.
+    pub contract: LandmarkContract,
 }
 
 impl LandmarkNetwork {
-    /// The network that runs `model`, which has these sizes.
-    pub fn new(model: Box<dyn Model>, contract: LandmarkContract) -> Self {
-        let input = [1, CHANNELS, contract.input, contract.input];
-        Self {
-            network: Network::new(model, &input),
-            contract,
-        }
-    }
-
     /// The 66 landmarks of the face in `window`, px, and their mean score; `None` where the network's answer makes no
     /// sense.
     ///
@@ -51,17 +44,16 @@ impl LandmarkNetwork {
         window: Window,
     ) -> Result<Option<(Landmarks, f32)>, ModelError> {
         let side = self.contract.input;
-        let input = self.network.input();
         // `preprocess` in `tracker.py` resizes floats, where the other networks are shown resized bytes.
         let crop = Crop {
             levels: Levels::Exact,
             ..crop::shown(window, side, side)
         };
-        if crop.sample(image, input).is_err() {
+        if self.network.show(&crop, image).is_err() {
             return Ok(None);
         }
         let outputs = self.network.run()?;
-        Ok(decode(output(&outputs, 0), &self.contract, &window))
+        Ok(decode(outputs.get(0), &self.contract, &window))
     }
 }
 

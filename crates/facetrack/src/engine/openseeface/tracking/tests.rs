@@ -2,11 +2,14 @@
 //! Faces from frame to frame, over networks that answer from a script.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
+use crate::engine::network::Network;
+use crate::engine::openseeface::networks::{detector_contract, gaze_contract};
 use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings};
 use crate::geometry::Point;
 use crate::model::{Model, TensorSpec};
@@ -104,12 +107,15 @@ fn tracking(script: &Shared, max_faces: usize) -> Tracking {
 }
 
 fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> Tracking {
-    let network = |answer: Answer| -> Box<dyn Model> { Box::new(Scripted(script.clone(), answer)) };
+    let network = |answer: Answer, contract| {
+        let model = Box::new(Scripted(script.clone(), answer));
+        Network::new(model, Path::new("scripted.onnx"), contract)
+    };
     let networks = Networks {
-        detector: network(detector),
-        landmarks: network(landmark_network),
+        detector: network(detector, detector_contract()),
+        landmarks: network(landmark_network, LandmarkContract::FULL.tensors()),
         contract: LandmarkContract::FULL,
-        gaze: Some(network(gaze_network)),
+        gaze: Some(network(gaze_network, gaze_contract())),
     };
     let config = EngineConfig {
         max_faces: Some(max_faces),

@@ -11,7 +11,7 @@ use crate::engine::openseeface::tracking::crop;
 use crate::geometry::{Point, RotatedRect};
 use crate::image::ImageView;
 use crate::observation::{Landmark, Landmarks};
-use crate::sample::{Border, Crop, Layout, Levels, ValueRange, Window};
+use crate::sample::{Border, Crop, Layout, ValueRange, Window};
 
 /// Width and height of a face's picture in parts of the landmarks' extent: `extract_face`.
 const FACE: f64 = 1.2;
@@ -156,15 +156,11 @@ impl Patch {
         input: &mut [f32],
     ) -> Option<()> {
         let (columns, rows) = (eye.window.width.min(MOST), eye.window.height.min(MOST));
+        let region = eye.region(columns, rows);
         let turned = Crop {
-            roi: eye.region(columns, rows),
-            width: columns,
-            height: rows,
-            range: ValueRange::BYTE,
-            border: Border::Black,
             layout: Layout::Interleaved,
-            levels: Levels::Whole,
             window: Some(eye.face),
+            ..Crop::planar(region, [columns, rows], ValueRange::BYTE, Border::Black)
         };
         self.levels.resize(turned.len(), 0.0);
         turned.sample(image, &mut self.levels).ok()?;
