@@ -22,21 +22,16 @@ pub mod rewrite;
 mod scrfd;
 mod settings;
 
-use std::sync::Arc;
-
 use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::device::Placement;
 use crate::engine::{
     Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
 };
-use crate::model::ModelError;
 use crate::nms::Detection;
 use crate::observation::{LandmarkScheme, Landmarks, Observation};
-use measures::Measures;
 use networks::Networks;
 use pose::PoseFinder;
-use scrfd::Detector;
 
 pub use load::load;
 pub use pack::{Opened, Pack};
@@ -71,8 +66,7 @@ pub struct InsightFace {
     info: EngineInfo,
     pack: Box<dyn Pack>,
     config: EngineConfig,
-    detector: Detector,
-    measures: Measures,
+    networks: Networks,
     pose: PoseFinder,
     thresholds: Thresholds,
 }
@@ -125,58 +119,14 @@ impl InsightFace {
             cuda.tuning.check().map_err(EngineError::Config)?;
         }
         let networks = Networks::open(&*pack, config, &config.placement)?;
-        let measures = &networks.measures;
-        let info = EngineInfo {
-            key_points: networks.detector.key_points(),
-            models: networks.files,
-            ..info(
-                measures.schemes(),
-                measures.has_attributes(),
-                measures.embedding_len(),
-            )
-        };
         Ok(Self {
-            info,
+            info: networks.info(),
             pack,
             config: config.clone(),
-            detector: networks.detector,
-            measures: networks.measures,
+            networks,
             pose: PoseFinder::new(),
             thresholds: THRESHOLDS,
         })
-    }
-
-    /// Side of the square that frames are fitted into for the detector, px.
-    pub fn det_size(&self) -> usize {
-        self.detector.side()
-    }
-
-    /// Fits frames into another square from the next one on; its side is a multiple of 32. A detector that takes one size
-    /// alone keeps it.
-    pub fn set_det_size(&mut self, side: usize) {
-        self.detector.set_side(side);
-    }
-
-    /// Opens the networks anew, on `placement`, and goes on with those. The detector's size is again that of the
-    /// settings. Nothing has changed where that fails.
-    ///
-    /// # Errors
-    /// As [`InsightFace::new`].
-    pub fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError> {
-        let networks = Networks::open(&*self.pack, &self.config, placement)?;
-        self.detector = networks.detector;
-        self.measures = networks.measures;
-        self.info.models = networks.files;
-        Ok(())
-    }
-
-    /// Boxes with what the networks measure in them.
-    fn look(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, ModelError> {
-        let least_score = self.thresholds.detection;
-        let found = self.detector.detect(&frame.image, least_score)?;
-        let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
-        self.measures.measure(&frame.image, &mut faces)?;
-        Ok(faces)
     }
 
     fn jaw_open(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
@@ -185,8 +135,8 @@ impl InsightFace {
             _ => Jaw::INSIGHTFACE_106,
         };
         let open = jaw.open(&landmarks.points, self.config.jaw_open_scale)?;
-        let names = Arc::clone(&self.info.blendshapes);
-        Some(Blendshapes::new(names, vec![open]).from_source(BlendshapeSource::Derived))
+        let channels = Blendshapes::new(self.info.blendshapes.clone(), vec![open]);
+        Some(channels.from_source(BlendshapeSource::Derived))
     }
 }
 
@@ -196,7 +146,11 @@ impl Engine for InsightFace {
     }
 
     fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        Ok(self.look(frame)?)
+        let min_score = self.thresholds.detection;
+        let found = self.networks.detector.detect(&frame.image, min_score)?;
+        let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
+        self.networks.measures.measure(&frame.image, &mut faces)?;
+        Ok(faces)
     }
 
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {

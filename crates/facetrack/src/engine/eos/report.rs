@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use nalgebra::Vector3;
+
 use crate::geometry::Point;
 use crate::morphable::{FaceModel, Fit};
 use crate::observation::{FitFailure, HeadPose, Landmark, Landmarks, MorphableFit};
@@ -42,7 +44,7 @@ impl Reporter {
     pub fn report(&self, fit: Fit, frame_size: (usize, usize)) -> Result<Report, FitFailure> {
         let landmarks = fit.landmarks(&self.model);
         let report = Report {
-            pose: pose(&fit, frame_size),
+            pose: pose(&fit, frame_size).ok_or(FitFailure::Unsolvable)?,
             fit: MorphableFit {
                 expression_names: self.expression_names.clone(),
                 rotation: fit.pose.quaternion(),
@@ -56,9 +58,10 @@ impl Reporter {
             },
             landmarks,
         };
-        match report.is_finite() {
-            true => Ok(report),
-            false => Err(FitFailure::Unsolvable),
+        if report.is_finite() {
+            Ok(report)
+        } else {
+            Err(FitFailure::Unsolvable)
         }
     }
 
@@ -83,11 +86,11 @@ fn contour(fit: &Fit) -> Vec<Point> {
 }
 
 /// The head's rotation, and where the model's origin is from the middle of the image, in units of the model.
-fn pose(fit: &Fit, (width, height): (usize, usize)) -> HeadPose {
+fn pose(fit: &Fit, (width, height): (usize, usize)) -> Option<HeadPose> {
     let [x, y] = fit.pose.origin;
     let right = (x - width as f64 / 2.0) / fit.pose.scale;
     let up = (height as f64 / 2.0 - y) / fit.pose.scale;
-    fit.pose.head([right as f32, up as f32, 0.0])
+    HeadPose::new(&fit.pose.rotation, &Vector3::new(right, up, 0.0))
 }
 
 impl Report {
@@ -100,8 +103,7 @@ impl Report {
             .iter()
             .chain(&fit.shape)
             .chain(&fit.expression)
-            .chain(&fit.rotation)
-            .chain(self.pose.matrix.as_flattened());
+            .chain(&fit.rotation);
         values.all(|value| value.is_finite())
             && fit.contour.iter().all(|p| (p.x + p.y).is_finite())
             && points.all(is_finite)

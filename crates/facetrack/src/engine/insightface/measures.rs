@@ -36,12 +36,12 @@ impl Measures {
         };
         let (module, path) = (opened.module, opened.path.clone());
         let network = FaceNetwork::new(opened)?;
-        if module == Module::Recognition && !regions::is_aligned_side(network.side()) {
+        if module == Module::Recognition && !regions::is_aligned_side(network.side) {
             return Err(ModelError::Tensors {
                 path,
                 property: PROPERTY,
                 expected: "embeddings of faces of a multiple of 112 or 128 pixels".to_owned(),
-                actual: format!("{0}×{0} pixels", network.side()),
+                actual: format!("{0}×{0} pixels", network.side),
             });
         }
         *slot = Some(network);
@@ -51,11 +51,9 @@ impl Measures {
     /// Dense landmarks that are measured: of two, [`Observation::landmarks`] has the first and [`Observation::contour`] the
     /// second.
     pub fn schemes(&self) -> impl Iterator<Item = LandmarkScheme> {
-        let in_space = self.landmarks_68.as_ref().map(|_| LandmarkScheme::Ibug68);
-        let in_picture = self.landmarks_106.as_ref();
-        in_space
-            .into_iter()
-            .chain(in_picture.map(|_| LandmarkScheme::InsightFace106))
+        let in_space = self.landmarks_68.iter().map(|_| LandmarkScheme::Ibug68);
+        let in_picture = self.landmarks_106.iter();
+        in_space.chain(in_picture.map(|_| LandmarkScheme::InsightFace106))
     }
 
     /// Whether age and gender are measured.
@@ -65,7 +63,9 @@ impl Measures {
 
     /// Length of an embedding; 0 without.
     pub fn embedding_len(&self) -> usize {
-        self.recognition.as_ref().map_or(0, FaceNetwork::values)
+        self.recognition
+            .as_ref()
+            .map_or(0, |network| network.values)
     }
 
     /// Measures `faces`, which `image` shows, each network all of them in one run. What does not come out as numbers stays
@@ -84,7 +84,7 @@ impl Measures {
             .collect();
         let has_68 = self.landmarks_68.is_some();
         if let Some(network) = &mut self.landmarks_106 {
-            let side = network.side();
+            let side = network.side;
             each(network.run(image, &squares)?, faces, |face, answer| {
                 let place = if has_68 {
                     &mut face.contour
@@ -95,7 +95,7 @@ impl Measures {
             });
         }
         if let Some(network) = &mut self.landmarks_68 {
-            let side = network.side();
+            let side = network.side;
             each(network.run(image, &squares)?, faces, |face, answer| {
                 face.landmarks = landmarks_68(&answer, side);
             });
@@ -106,7 +106,7 @@ impl Measures {
             });
         }
         if let Some(network) = &mut self.recognition {
-            let side = network.side();
+            let side = network.side;
             let aligned: Vec<Option<RotatedRect>> = faces
                 .iter()
                 .map(|face| regions::aligned(&face.key_points, side))

@@ -20,9 +20,11 @@ pub struct FaceNetwork {
     model: Box<dyn Model>,
     path: PathBuf,
     range: ValueRange,
-    side: usize,
-    values: usize,
-    /// Most faces in a run.
+    /// Width and height of the input, px.
+    pub side: usize,
+    /// Number of values for a face.
+    pub values: usize,
+    /// Maximum number of faces in a run.
     most: usize,
     /// Faces as the network sees them, of the last run.
     input: Vec<f32>,
@@ -76,16 +78,6 @@ impl FaceNetwork {
         pack::check_numbers(&self.path, &[output])
     }
 
-    /// Width and height of the input, px.
-    pub fn side(&self) -> usize {
-        self.side
-    }
-
-    /// Values that it yields for a face.
-    pub fn values(&self) -> usize {
-        self.values
-    }
-
     /// What the network says of each of `regions` of `image`: in one run, but for crowds, and for a network that takes one
     /// face. No answer for a region that is `None` or out of reach, and none with values that are no numbers.
     ///
@@ -131,13 +123,11 @@ impl FaceNetwork {
         answers.extend(shown.into_iter().map(|frame_from_input| {
             let frame_from_input = frame_from_input?;
             let values: Vec<f32> = rows.next()?.iter().copied().collect();
-            values
-                .iter()
-                .all(|value| value.is_finite())
-                .then_some(Answer {
-                    values,
-                    frame_from_input,
-                })
+            let is_finite = values.iter().all(|value| value.is_finite());
+            is_finite.then_some(Answer {
+                values,
+                frame_from_input,
+            })
         }));
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::measures::Measures;
 use super::pack::Pack;
 use super::scrfd::Detector;
 use crate::device::Placement;
-use crate::engine::EngineConfig;
+use crate::engine::{EngineConfig, EngineInfo};
 use crate::model::{ModelError, ModelFile};
 
 /// The networks of a pack, ready to run.
@@ -60,6 +60,20 @@ impl Networks {
             measures,
             files,
         })
+    }
+
+    /// What an engine with these networks measures.
+    pub fn info(&self) -> EngineInfo {
+        let measures = &self.measures;
+        EngineInfo {
+            key_points: self.detector.key_points(),
+            models: self.files.clone(),
+            ..super::info(
+                measures.schemes(),
+                measures.has_attributes(),
+                measures.embedding_len(),
+            )
+        }
     }
 }
 

@@ -199,13 +199,13 @@ pub(super) fn values(output: &TensorSpec) -> Option<usize> {
 
 /// Refuses a network that yields `outputs` for nothing, which are to be numbers: it would measure nothing, and not say so.
 pub(super) fn check_numbers(path: &Path, outputs: &[ArrayD<f32>]) -> Result<(), ModelError> {
-    match outputs.iter().flatten().all(|value| value.is_finite()) {
-        true => Ok(()),
-        false => Err(ModelError::Run {
-            model: path.display().to_string(),
-            reason: "it yields values that are no numbers".to_owned(),
-        }),
+    if outputs.iter().flatten().all(|value| value.is_finite()) {
+        return Ok(());
     }
+    Err(ModelError::Run {
+        model: path.display().to_string(),
+        reason: "its outputs contain NaN or infinite values".to_owned(),
+    })
 }
 
 /// What a network wants black and white to be: `input_mean` and `input_std` of its class, of which those of faces take

@@ -68,14 +68,8 @@ impl PoseFinder {
         let origin = mean - camera * self.mean;
         let middle = Vector2::new(size.0 as f64 / 2.0, -(size.1 as f64) / 2.0);
         let translation = (origin - middle) / scale;
-        let rotation = [right, up, right.cross(&up)];
-        let row = |i: usize, last: f64| [rotation[i].x, rotation[i].y, rotation[i].z, last];
-        let rows = [row(0, translation.x), row(1, translation.y), row(2, 0.0)];
-        let is_finite = rows.as_flattened().iter().all(|value| value.is_finite());
-        let [x, y, z] = rows.map(|row| row.map(|value| value as f32));
-        is_finite.then_some(HeadPose {
-            matrix: [x, y, z, [0.0, 0.0, 0.0, 1.0]],
-        })
+        let rotation = Matrix3::from_rows(&[right, up, right.cross(&up)]);
+        HeadPose::new(&rotation, &translation.push(0.0))
     }
 }
 

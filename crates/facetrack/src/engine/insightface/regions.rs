@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Which part of a frame a network is shown of a face: `face_align.py`.
 
-use crate::geometry::{Point, Rect, RotatedRect, Size};
+use crate::geometry::{Point, Rect, RotatedRect};
 
 /// Side of the square around a face, in parts of the longer side of its box: `get` in `landmark.py` and `attribute.py`.
 const MARGIN: f32 = 1.5;
@@ -22,12 +22,7 @@ const WIDE_MARGIN: f32 = 8.0;
 
 /// The square around a face: `transform` without rotation.
 pub fn around(bbox: &Rect) -> RotatedRect {
-    let side = bbox.width.max(bbox.height) * MARGIN;
-    RotatedRect {
-        center: bbox.center(),
-        size: Size::new(side, side),
-        rotation: 0.0,
-    }
+    RotatedRect::square(bbox.center(), bbox.width.max(bbox.height) * MARGIN)
 }
 
 /// Whether there is an aligned image of `side`×`side` pixels.
@@ -46,11 +41,9 @@ pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     // which this is the inverse, sums up the same products.
     let (mut real, mut imaginary, mut spread) = (0.0, 0.0, 0.0);
     for (key_point, wanted) in key_points.iter().zip(&wanted) {
-        let (px, py) = (
-            f64::from(key_point.x) - to[0],
-            f64::from(key_point.y) - to[1],
-        );
-        let (wx, wy) = (f64::from(wanted.x) - from[0], f64::from(wanted.y) - from[1]);
+        let from_mean =
+            |p: &Point, mean: [f64; 2]| [f64::from(p.x) - mean[0], f64::from(p.y) - mean[1]];
+        let ([px, py], [wx, wy]) = (from_mean(key_point, to), from_mean(wanted, from));
         real += px * wx + py * wy;
         imaginary += px * wy - py * wx;
         spread += px * px + py * py;
@@ -63,22 +56,21 @@ pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     let (sin, cos) = turn.sin_cos();
     let half = side as f64 / 2.0;
     let (dx, dy) = ((half - from[0]) / scale, (half - from[1]) / scale);
-    let size = (side as f64 / scale) as f32;
+    let x = to[0] + cos * dx + sin * dy;
+    let y = to[1] - sin * dx + cos * dy;
+    let center = Point::new(x as f32, y as f32);
     Some(RotatedRect {
-        center: Point::new(
-            (to[0] + cos * dx + sin * dy) as f32,
-            (to[1] - sin * dx + cos * dy) as f32,
-        ),
-        size: Size::new(size, size),
         rotation: -turn as f32,
+        ..RotatedRect::square(center, (side as f64 / scale) as f32)
     })
 }
 
 /// [`ALIGNED`] in an image of `side`×`side` pixels.
 pub fn aligned_points(side: usize) -> [Point; 5] {
-    let (unit, margin) = match side.is_multiple_of(ALIGNED_SIDE) {
-        true => (ALIGNED_SIDE, 0.0),
-        false => (WIDE_SIDE, WIDE_MARGIN),
+    let (unit, margin) = if side.is_multiple_of(ALIGNED_SIDE) {
+        (ALIGNED_SIDE, 0.0)
+    } else {
+        (WIDE_SIDE, WIDE_MARGIN)
     };
     let ratio = side as f32 / unit as f32;
     ALIGNED.map(|p| Point::new((p.x + margin) * ratio, p.y * ratio))

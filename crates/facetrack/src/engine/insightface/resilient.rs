@@ -209,15 +209,14 @@ fn refusal(cuda: &Cuda, wanted: Need, of_others: u64) -> EngineError {
 
 /// Less memory than `need`, in words.
 fn too_little(cuda: &Cuda, need: Need) -> String {
-    let is_full = cuda.free_memory < need.in_all();
-    match is_full {
-        true => insufficient(cuda.free_memory, need.in_all()),
-        false => format!(
-            "gpu-max-vram is {} MiB, of which {} would be needed",
-            cuda.max_vram >> 20,
-            need.arenas() >> 20
-        ),
+    if cuda.free_memory < need.in_all() {
+        return insufficient(cuda.free_memory, need.in_all());
     }
+    format!(
+        "gpu-max-vram is {} MiB, and {} MiB are needed",
+        cuda.max_vram >> 20,
+        need.arenas() >> 20
+    )
 }
 
 fn is_of_gpu(error: &EngineError) -> bool {

@@ -30,8 +30,9 @@ pub struct Detector {
     heads: Heads,
     /// Width and height of the input of a network that takes no other.
     fixed: Option<[usize; 2]>,
-    /// Side of the square that a frame is fitted into, px; the network may have another.
-    side: usize,
+    /// Side of the square that frames are fitted into from the next frame on, px. A network with an input of a fixed size
+    /// keeps that size.
+    pub side: usize,
     /// Greatest side, px.
     limit: usize,
     max_iou: f32,
@@ -83,11 +84,6 @@ impl Detector {
     pub fn side(&self) -> usize {
         let [width, height] = self.input_size();
         width.max(height)
-    }
-
-    /// Fits frames into another square from the next one on; a network that takes one size alone keeps it.
-    pub fn set_side(&mut self, side: usize) {
-        self.side = side;
     }
 
     /// Faces whose score is not below `least_score`, in image px and as many as the configuration allows: best first, or

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::anchors;
 use crate::engine::network::{Contract, Network};
-use crate::geometry::{Affine, Point, Rect, RotatedRect, Size};
+use crate::geometry::{Affine, Point, Rect, RotatedRect};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection, sigmoid};
@@ -70,7 +70,7 @@ impl Detector {
         let image_from_unit = roi.outer_from_unit();
         Ok(nms::weighted(detections, MAX_IOU)
             .into_iter()
-            .map(|detection| project(&detection, &image_from_unit))
+            .map(|detection| project(detection, &image_from_unit))
             .collect())
     }
 }
@@ -78,12 +78,7 @@ impl Detector {
 /// The square around the whole image: `keep_aspect_ratio` in `face_detector_graph.cc`.
 fn letterbox(image: &ImageView<'_>) -> RotatedRect {
     let (width, height) = (image.width() as f32, image.height() as f32);
-    let side = width.max(height);
-    RotatedRect {
-        center: Point::new(width / 2.0, height / 2.0),
-        size: Size::new(side, side),
-        rotation: 0.0,
-    }
+    RotatedRect::square(Point::new(width / 2.0, height / 2.0), width.max(height))
 }
 
 /// Detections with a score of at least `min_score`, in units of the input's sides.
@@ -105,12 +100,7 @@ fn decode_box(values: &[f32], score: f32, anchor: Point) -> Detection {
     let center = point(&values[..2]);
     let (width, height) = (values[2] / side, values[3] / side);
     Detection {
-        bbox: Rect::new(
-            center.x - width / 2.0,
-            center.y - height / 2.0,
-            width,
-            height,
-        ),
+        bbox: Rect::around(center, width, height),
         score,
         key_points: values[KEY_POINT_OFFSET..]
             .chunks_exact(2)
@@ -119,25 +109,17 @@ fn decode_box(values: &[f32], score: f32, anchor: Point) -> Detection {
     }
 }
 
-fn project(detection: &Detection, image_from_unit: &Affine) -> Detection {
+fn project(mut detection: Detection, image_from_unit: &Affine) -> Detection {
     let Rect { x, y, .. } = detection.bbox;
+    let (right, bottom) = (detection.bbox.right(), detection.bbox.bottom());
     let corner = image_from_unit.apply(Point::new(x, y));
-    let opposite =
-        image_from_unit.apply(Point::new(detection.bbox.right(), detection.bbox.bottom()));
-    Detection {
-        bbox: Rect::new(
-            corner.x,
-            corner.y,
-            opposite.x - corner.x,
-            opposite.y - corner.y,
-        ),
-        score: detection.score,
-        key_points: detection
-            .key_points
-            .iter()
-            .map(|p| image_from_unit.apply(*p))
-            .collect(),
+    let opposite = image_from_unit.apply(Point::new(right, bottom));
+    let extent = (opposite.x - corner.x, opposite.y - corner.y);
+    detection.bbox = Rect::new(corner.x, corner.y, extent.0, extent.1);
+    for point in &mut detection.key_points {
+        *point = image_from_unit.apply(*point);
     }
+    detection
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! The face geometry pipeline of MediaPipe (`geometry_pipeline.cc`): landmarks know their depth only up to an offset and
 //! a scale, so the canonical face is fitted to them twice to learn its distance, and once more for the pose.
 
-use nalgebra::Vector3;
+use nalgebra::{Vector2, Vector3};
 use prost::Message;
 
 use super::procrustes::{self, Correspondence, Similarity};
@@ -81,11 +81,10 @@ impl FaceGeometry {
                 vertices.len()
             ));
         }
-        let basis = metadata
-            .procrustes_landmark_basis
-            .iter()
+        let basis = metadata.procrustes_landmark_basis.iter();
+        let basis: Vec<_> = basis
             .map(|point| BasisPoint::new(point, &vertices))
-            .collect::<Option<Vec<_>>>()
+            .collect::<Option<_>>()
             .ok_or("a landmark of the basis is not part of the canonical face")?;
         if basis.is_empty() {
             return Err("the landmark basis is empty".to_owned());
@@ -100,7 +99,7 @@ impl FaceGeometry {
         let first = self.fit(|i| flip(screen.points[i]))?.scale;
         let second = self.fit(|i| flip(screen.unproject(i, first)))?.scale;
         let pose = self.fit(|i| flip(screen.unproject(i, first * second)))?;
-        to_head_pose(&pose)
+        HeadPose::new(&(pose.rotation * pose.scale), &pose.translation)
     }
 
     fn fit(&self, target: impl Fn(usize) -> Vector3<f64>) -> Option<Similarity> {
@@ -173,32 +172,16 @@ impl Screen {
 
 /// Whether the points lie too close together, or one of them is no number.
 fn is_too_compact(points: &[Vector3<f64>]) -> bool {
-    let mean = points
-        .iter()
-        .map(Vector3::xy)
-        .sum::<nalgebra::Vector2<f64>>()
-        / points.len() as f64;
-    let reach = points
-        .iter()
-        .map(|p| (p.xy() - mean).norm())
-        .fold(0.0, f64::max);
+    let sum: Vector2<f64> = points.iter().map(Vector3::xy).sum();
+    let mean = sum / points.len() as f64;
+    let distances = points.iter().map(|p| (p.xy() - mean).norm());
+    let reach = distances.fold(0.0, f64::max);
     !(reach > TOO_COMPACT && reach.is_finite())
 }
 
 /// From z away from the camera to the right-handed z towards it.
 fn flip(p: Vector3<f64>) -> Vector3<f64> {
     Vector3::new(p.x, p.y, -p.z)
-}
-
-fn to_head_pose(pose: &Similarity) -> Option<HeadPose> {
-    let linear = pose.rotation * pose.scale;
-    let mut matrix = [[0.0, 0.0, 0.0, 1.0]; 4];
-    for (row, values) in matrix.iter_mut().take(3).enumerate() {
-        let t = pose.translation[row];
-        *values = [linear[(row, 0)], linear[(row, 1)], linear[(row, 2)], t].map(|v| v as f32);
-    }
-    let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
-    is_finite.then_some(HeadPose { matrix })
 }
 
 #[cfg(test)]

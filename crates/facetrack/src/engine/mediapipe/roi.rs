@@ -47,9 +47,8 @@ impl Roi {
         let side = extent.width.max(extent.height) * EXPANSION;
         Self::usable(
             RotatedRect {
-                center: extent.center(),
-                size: Size::new(side, side),
                 rotation: eye(EYE_LANDMARKS.0)?.angle_to(eye(EYE_LANDMARKS.1)?),
+                ..RotatedRect::square(extent.center(), side)
             },
             Origin::Tracked,
         )
@@ -66,8 +65,7 @@ impl Roi {
     /// `association_norm_rect_calculator.cc`.
     fn upright(&self) -> Rect {
         let RotatedRect { center, size, .. } = self.rect;
-        let (x, y) = (center.x - size.width / 2.0, center.y - size.height / 2.0);
-        Rect::new(x, y, size.width, size.height)
+        Rect::around(center, size.width, size.height)
     }
 }
 

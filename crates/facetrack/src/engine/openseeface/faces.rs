@@ -53,7 +53,7 @@ pub struct Faces {
     contour: &'static [usize],
     lesson: Lesson,
     /// Points of the model that are reported as the camera sees them.
-    projected: &'static [usize],
+    projected: Vec<usize>,
     deriver: Deriver,
 }
 
@@ -61,9 +61,11 @@ impl Faces {
     /// No face yet. Landmarks come from a network with this contract.
     pub fn new(config: &EngineConfig, contract: &LandmarkContract) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES).max(1);
-        let (contour, detail): (&[_], _) = match contract.points == LandmarkContract::FULL.points {
-            true => (&model::CONTOUR, Detail::Fine),
-            false => (&model::COARSE_CONTOUR, Detail::Coarse),
+        let is_fine = contract.points == LandmarkContract::FULL.points;
+        let (contour, detail): (&[_], _) = if is_fine {
+            (&model::CONTOUR, Detail::Fine)
+        } else {
+            (&model::COARSE_CONTOUR, Detail::Coarse)
         };
         Self {
             slots: Slots::new(max_faces, Vec::new()),
@@ -75,9 +77,9 @@ impl Faces {
                 detail,
             },
             projected: match config.openseeface.pnp_points {
-                PnpPoints::None => &[],
-                PnpPoints::Fitted => contour,
-                PnpPoints::All => &model::ALL_LANDMARKS,
+                PnpPoints::None => Vec::new(),
+                PnpPoints::Fitted => contour.to_vec(),
+                PnpPoints::All => (0..model::LANDMARKS).collect(),
             },
             deriver: Deriver::new(config.jaw_open_scale),
         }
@@ -117,21 +119,19 @@ impl Faces {
             return no_fit();
         };
         let points = fit.points(places);
-        if fit.error() > MAX_ERROR {
-            return report(&fit, &points, self.projected);
+        if fit.error > MAX_ERROR {
+            return report(&fit, &points, &self.projected);
         }
         face.pose = fit.head_pose(context.frame_size);
-        let is_sure = face
-            .confidence
-            .is_none_or(|confidence| confidence >= MIN_CONFIDENCE);
+        let is_sure = face.confidence.is_none_or(|c| c >= MIN_CONFIDENCE);
         let Some(points) = normalized(&points).filter(|_| is_sure) else {
-            return report(&fit, &points, self.projected);
+            return report(&fit, &points, &self.projected);
         };
-        // A range of expression is a matter of several frames.
+        // A range of expression needs several frames.
         if self.running_mode == RunningMode::Video {
             face.features = slot.expression.update(&points, context.time, &self.lesson);
         }
-        report(&fit, &points, self.projected)
+        report(&fit, &points, &self.projected)
     }
 
     /// The identity `id` ended.
@@ -187,24 +187,24 @@ fn places(face: &Observation) -> Option<Places> {
     let pupils = face.gaze.map_or([Point::default(); 2], |gaze| {
         [gaze.right, gaze.left].map(|pupil| pupil.position)
     });
-    let landmarks = landmarks.points.iter().map(|p| Point::new(p.x, p.y));
-    let mut places = [Vector2::zeros(); model::LANDMARKS + 2];
-    for (place, p) in places.iter_mut().zip(landmarks.chain(pupils)) {
-        *place = Vector2::new(f64::from(p.y), f64::from(p.x));
-    }
-    Some(places)
+    Some(std::array::from_fn(|i| {
+        let Point { x, y } = match landmarks.points.get(i) {
+            Some(landmark) => Point::new(landmark.x, landmark.y),
+            None => pupils[i - model::LANDMARKS],
+        };
+        Vector2::new(f64::from(y), f64::from(x))
+    }))
 }
 
 /// A fit with these `points`, which shows where the camera sees those of the model that are named `projected`.
 fn report(fit: &Fit<'_>, points: &Points, projected: &[usize]) -> ModelFit {
-    let pose = fit.pose();
     ModelFit {
         success: true,
-        error: fit.error() as f32,
-        quaternion: rotation::quaternion(fit.rotation()).map(|value| value as f32),
-        euler: rotation::euler(fit.rotation()).map(|angle| angle as f32),
-        rotation: pose.rotation.into(),
-        translation: pose.translation.into(),
+        error: fit.error as f32,
+        quaternion: rotation::quaternion(&fit.rotation).map(|value| value as f32),
+        euler: rotation::euler(&fit.rotation).map(|angle| angle as f32),
+        rotation: fit.pose.rotation.into(),
+        translation: fit.pose.translation.into(),
         points: points.iter().map(|point| point.cast().into()).collect(),
         projected: projected
             .iter()
@@ -216,14 +216,9 @@ fn report(fit: &Fit<'_>, points: &Points, projected: &[usize]) -> ModelFit {
 
 fn no_fit() -> ModelFit {
     ModelFit {
-        success: false,
         error: NO_FIT,
-        quaternion: [0.0; 4],
-        euler: [0.0; 3],
-        rotation: [0.0; 3],
-        translation: [0.0; 3],
         points: vec![[0.0; 3]; model::POINTS.len()],
-        projected: Vec::new(),
+        ..ModelFit::default()
     }
 }
 

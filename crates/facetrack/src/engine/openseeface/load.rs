@@ -50,14 +50,12 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
 
     // The largest comes first: what the runtime lays aside while it loads one is there for the others.
-    let gaze = match config.openseeface.gaze {
-        false => None,
-        true => Some(
-            find(GAZE, config.gaze_model.as_deref())
-                .and_then(|path| opener.open(path, rewrite::gaze))
-                .map_err(|error| error.of(GAZE_PROPERTY))?,
-        ),
+    let open_gaze = || {
+        find(GAZE, config.gaze_model.as_deref())
+            .and_then(|path| opener.open(path, rewrite::gaze))
+            .map_err(|error| error.of(GAZE_PROPERTY))
     };
+    let gaze = config.openseeface.gaze.then(open_gaze).transpose()?;
     let landmarks = find_landmarks(config.landmark_model.as_deref(), models_dir)?;
     let landmarks = opener
         .open(landmarks, rewrite::landmarks)

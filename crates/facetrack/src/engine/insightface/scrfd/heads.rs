@@ -106,9 +106,10 @@ impl Heads {
             columns: input[0] / stride,
             scores: values(0)?,
             boxes: whole_rows(values(1)?)?,
-            points: match self.has_points {
-                true => whole_rows(values(2)?)?,
-                false => &[],
+            points: if self.has_points {
+                whole_rows(values(2)?)?
+            } else {
+                &[]
             },
         };
         let points = if self.has_points { boxes } else { 0 };
@@ -160,10 +161,12 @@ mod tests {
             .flat_map(|width| heads.strides.iter().map(move |stride| (width, *stride)))
             .map(|(width, stride)| {
                 let boxes = heads.boxes(stride, [256, 128]);
-                match is_batched {
-                    true => ArrayD::zeros(IxDyn(&[1, boxes, width])),
-                    false => ArrayD::zeros(IxDyn(&[boxes, width])),
-                }
+                let shape: &[usize] = if is_batched {
+                    &[1, boxes, width]
+                } else {
+                    &[boxes, width]
+                };
+                ArrayD::zeros(IxDyn(shape))
             })
             .collect()
     }

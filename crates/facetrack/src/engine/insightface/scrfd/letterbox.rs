@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! How a frame lies in the detector's input: `_detect_candidates` in `scrfd.py`.
 
-use crate::geometry::{Point, Rect, RotatedRect};
+use crate::geometry::{Point, RotatedRect};
 use crate::nms::Detection;
 
 /// A frame at the input's top left, with black to the right or below.
@@ -22,9 +22,10 @@ impl Letterbox {
     pub fn new(size: [usize; 2], input: [usize; 2]) -> Self {
         let ratio = size[1] as f64 / size[0] as f64;
         let model_ratio = input[1] as f64 / input[0] as f64;
-        let frame = match ratio > model_ratio {
-            true => [(input[1] as f64 / ratio) as usize, input[1]],
-            false => [input[0], (input[0] as f64 * ratio) as usize],
+        let frame = if ratio > model_ratio {
+            [(input[1] as f64 / ratio) as usize, input[1]]
+        } else {
+            [input[0], (input[0] as f64 * ratio) as usize]
         };
         let frame = frame.map(|side| side.max(1));
         Self {
@@ -54,27 +55,14 @@ impl Letterbox {
 
     /// A detection in pixels of the input, in pixels of the frame.
     pub fn to_frame(self, detection: Detection) -> Detection {
-        let Rect {
-            x,
-            y,
-            width,
-            height,
-        } = detection.bbox;
-        let scale = self.scale;
-        let points = detection.key_points.into_iter();
-        Detection {
-            bbox: Rect::new(x / scale, y / scale, width / scale, height / scale),
-            score: detection.score,
-            key_points: points
-                .map(|p| Point::new(p.x / scale, p.y / scale))
-                .collect(),
-        }
+        detection.scaled(|p| Point::new(p.x / self.scale, p.y / self.scale))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Rect;
 
     #[test]
     fn frames_are_fitted_as_the_original_does() {

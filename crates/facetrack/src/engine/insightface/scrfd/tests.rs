@@ -109,7 +109,7 @@ fn the_side_is_that_of_the_input() {
         };
         let (mut detector, _) = detector(scrfd(input, Vec::new()), &config);
         assert_eq!(detector.side(), side);
-        detector.set_side(160);
+        detector.side = 160;
         let smaller = if input == ANY { 160 } else { side };
         assert_eq!(detector.side(), smaller);
     }
@@ -135,7 +135,7 @@ fn a_narrow_detector_is_counted_on_as_what_it_is() {
 fn the_size_can_be_changed_between_frames() {
     let (mut detector, runs) = detector(scrfd(ANY, Vec::new()), &config(640));
     for side in [640, 320] {
-        detector.set_side(side);
+        detector.side = side;
         assert_eq!(detector.side(), side);
         detect(&mut detector, [640, 360]);
         assert_eq!(*runs.lock().unwrap().last().unwrap(), [1, 3, side, side]);

@@ -97,12 +97,11 @@ impl Feature {
                     height: h,
                     ..
                 } = *rect;
-                let corners = match self.tilted {
-                    false => [[x, y], [x + w, y], [x, y + h], [x + w, y + h]],
-                    true => {
-                        let left = x.checked_sub(h)?;
-                        [[x, y], [left, y + h], [x + w, y + w], [left + w, y + w + h]]
-                    }
+                let corners = if self.tilted {
+                    let left = x.checked_sub(h)?;
+                    [[x, y], [left, y + h], [x + w, y + w], [left + w, y + w + h]]
+                } else {
+                    [[x, y], [x + w, y], [x, y + h], [x + w, y + h]]
                 };
                 let inside = |[x, y]: &[usize; 2]| *x <= width && *y <= height;
                 corners.iter().all(inside).then_some(corners)

@@ -104,9 +104,10 @@ impl Program {
 }
 
 fn measure(feature: &Feature, window: [usize; 2], layout: &Layout) -> Measure {
-    let plane = match feature.tilted {
-        true => Plane::Tilted,
-        false => Plane::Sums,
+    let plane = if feature.tilted {
+        Plane::Tilted
+    } else {
+        Plane::Sums
     };
     let mut measure = Measure {
         rects: [[0; 4]; 3],
@@ -143,11 +144,10 @@ fn panel(stage: &Stage, measures: &[Measure]) -> Panel {
                 },
             ] => {
                 panel.start += above;
-                let gain = below - above;
                 panel.stumps.push(Stump {
                     measure,
                     threshold,
-                    gain,
+                    gain: below - above,
                 });
             }
             _ => panel.trees.push(decisions),

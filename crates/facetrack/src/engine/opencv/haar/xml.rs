@@ -112,10 +112,7 @@ fn feature_of(element: Element, window: [usize; 2]) -> Result<Feature, String> {
     if rects.is_empty() || rects.len() > MAX_RECTS {
         return Err(format!("a feature of {} rectangles", rects.len()));
     }
-    let tilted = match element.children().any(|e| e.has_tag_name("tilted")) {
-        true => value::<u8>(element, "tilted")? != 0,
-        false => false,
-    };
+    let tilted = child(element, "tilted").is_ok() && value::<u8>(element, "tilted")? != 0;
     let feature = Feature { tilted, rects };
     if feature.corners(window).is_none() {
         return Err("a feature reaches out of the window".to_owned());
@@ -141,37 +138,35 @@ fn tree_of(element: Element, features: usize) -> Result<Tree, String> {
         let (nodes, leaves) = (nodes.len(), leaves.len());
         return Err(format!("a tree of {nodes} numbers and {leaves} leaves"));
     }
-    let nodes: Result<Vec<Node>, String> = nodes
-        .chunks_exact(4)
-        .enumerate()
-        .map(|(own, numbers)| {
-            let feature = index(numbers[2])?;
-            if feature >= features {
-                return Err(format!("feature {feature} of {features}"));
-            }
-            Ok(Node {
-                feature,
-                threshold: single(numbers[3])?,
-                below: child_of(numbers[0], own, count)?,
-                above: child_of(numbers[1], own, count)?,
-            })
+    let node = |(own, [below, above, feature, threshold]): (usize, &[f64; 4])| {
+        let feature = index(*feature)?;
+        if feature >= features {
+            return Err(format!("feature {feature} of {features}"));
+        }
+        Ok(Node {
+            feature,
+            threshold: single(*threshold)?,
+            below: child_of(*below, own, count)?,
+            above: child_of(*above, own, count)?,
         })
-        .collect();
-    let leaves: Result<Vec<f32>, String> = leaves.into_iter().map(single).collect();
+    };
+    let nodes = nodes.as_chunks().0.iter().enumerate();
     Ok(Tree {
-        nodes: nodes?,
-        leaves: leaves?,
+        nodes: nodes.map(node).collect::<Result<_, _>>()?,
+        leaves: leaves.into_iter().map(single).collect::<Result<_, _>>()?,
     })
 }
 
 /// Numbers above 0 are nodes, 0 and below are leaves. Nodes come before their children, so trees end.
 fn child_of(number: f64, own: usize, count: usize) -> Result<Child, String> {
     let place = index(number.abs())?;
-    match number > 0.0 {
-        true if place > own && place < count => Ok(Child::Node(place)),
-        false if place <= count => Ok(Child::Leaf(place)),
-        _ => Err(format!("node {own} of {count} leads to {number}")),
+    if number > 0.0 && place > own && place < count {
+        return Ok(Child::Node(place));
     }
+    if number <= 0.0 && place <= count {
+        return Ok(Child::Leaf(place));
+    }
+    Err(format!("node {own} of {count} leads to {number}"))
 }
 
 /// Where all trees have one node, OpenCV takes the first leaf for values below the bound whatever the node says:
@@ -249,10 +244,10 @@ fn expect_word(element: Element, name: &str, expected: &str) -> Result<(), Strin
 /// A place in a list or in the window.
 fn index(number: f64) -> Result<usize, String> {
     let whole = number as u32;
-    match f64::from(whole) == number && whole <= MAX_XML_NODES {
-        true => Ok(whole as usize),
-        false => Err(format!("{number} is no index")),
+    if f64::from(whole) == number && whole <= MAX_XML_NODES {
+        return Ok(whole as usize);
     }
+    Err(format!("{number} is no index"))
 }
 
 fn extent(number: f64) -> Result<usize, String> {
@@ -264,10 +259,10 @@ fn extent(number: f64) -> Result<usize, String> {
 
 fn single(number: f64) -> Result<f32, String> {
     let number = number as f32;
-    match number.is_finite() {
-        true => Ok(number),
-        false => Err(format!("{number} is not finite")),
+    if number.is_finite() {
+        return Ok(number);
     }
+    Err(format!("{number} is not finite"))
 }
 
 #[cfg(test)]

@@ -77,20 +77,13 @@ impl Level<'_> {
         let column = (candidate.cell % self.columns) as f32;
         let row = (candidate.cell / self.columns) as f32;
         let point = |channel: usize| {
-            Point::new(
-                (column + value(channel)) * stride,
-                (row + value(channel + 1)) * stride,
-            )
+            let (x, y) = (column + value(channel), row + value(channel + 1));
+            Point::new(x * stride, y * stride)
         };
         let center = point(BOX);
         let (width, height) = (value(BOX + 2).exp() * stride, value(BOX + 3).exp() * stride);
         Detection {
-            bbox: Rect::new(
-                center.x - width / 2.0,
-                center.y - height / 2.0,
-                width,
-                height,
-            ),
+            bbox: Rect::around(center, width, height),
             score: candidate.score,
             key_points: (0..KEY_POINTS).map(|i| point(POINTS + 2 * i)).collect(),
         }
@@ -99,12 +92,8 @@ impl Level<'_> {
 
 /// The original compares boxes whose corner and sides are cut to whole pixels.
 fn whole_pixels(bbox: &Rect) -> Rect {
-    Rect::new(
-        bbox.x.trunc(),
-        bbox.y.trunc(),
-        bbox.width.trunc(),
-        bbox.height.trunc(),
-    )
+    let [x, y, width, height] = [bbox.x, bbox.y, bbox.width, bbox.height].map(f32::trunc);
+    Rect::new(x, y, width, height)
 }
 
 /// A logit that both of a cell reach whose score, the root of a product of two numbers of at most 1, is `min_score`.

@@ -2,7 +2,7 @@
 //! How a frame lies in the network's input.
 
 use super::STRIDES;
-use crate::geometry::{Point, Rect, RotatedRect};
+use crate::geometry::{Point, RotatedRect};
 use crate::nms::Detection;
 
 /// What sides of the input are multiples of: `divisor` in OpenCV's `face_detect.cpp`, and the largest stride.
@@ -43,27 +43,14 @@ impl Fit {
     /// A detection in pixels of the input, in pixels of the frame.
     pub fn to_frame(self, detection: Detection) -> Detection {
         let [x, y] = self.frame_per_input;
-        let Rect {
-            x: left,
-            y: top,
-            width,
-            height,
-        } = detection.bbox;
-        Detection {
-            bbox: Rect::new(left * x, top * y, width * x, height * y),
-            score: detection.score,
-            key_points: detection
-                .key_points
-                .into_iter()
-                .map(|p| Point::new(p.x * x, p.y * y))
-                .collect(),
-        }
+        detection.scaled(|p| Point::new(p.x * x, p.y * y))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Rect;
 
     #[test]
     fn inputs_are_padded_to_multiples_and_never_wider_than_told() {

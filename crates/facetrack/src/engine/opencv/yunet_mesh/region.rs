@@ -15,7 +15,7 @@
 //! 6 % with the distance from eyes to mouth, 5 % with that between the eyes, and one of them shrinks when a head turns.
 
 use crate::engine::mediapipe::Roi;
-use crate::geometry::{Point, RotatedRect, Size};
+use crate::geometry::{Point, RotatedRect};
 use crate::nms::Detection;
 use crate::observation::Landmarks;
 
@@ -42,10 +42,10 @@ pub fn around(detection: &Detection) -> Option<RotatedRect> {
     let (sin, cos) = rotation.sin_cos();
     let longer = detection.bbox.width.max(detection.bbox.height);
     let Point { x, y } = detection.bbox.center();
+    let center = Point::new(x - sin * DOWN * longer, y + cos * DOWN * longer);
     Some(RotatedRect {
-        center: Point::new(x - sin * DOWN * longer, y + cos * DOWN * longer),
-        size: Size::new(SIDE * longer, SIDE * longer),
         rotation,
+        ..RotatedRect::square(center, SIDE * longer)
     })
 }
 
@@ -59,7 +59,7 @@ pub fn straightened(region: &RotatedRect, landmarks: &Landmarks) -> Option<Rotat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Rect;
+    use crate::geometry::{Rect, Size};
     use crate::observation::{Landmark, LandmarkScheme};
 
     fn detection(left_eye: (f32, f32), right_eye: (f32, f32)) -> Detection {

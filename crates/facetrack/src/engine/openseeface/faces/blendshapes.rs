@@ -37,13 +37,12 @@ impl Deriver {
         if known.is_empty() {
             return None;
         }
-        let names = match known.len() == values.len() {
-            true => self.names.clone(),
-            false => {
-                let names = self.names.iter().zip(&values);
-                let names = names.filter(|(_, value)| value.is_some());
-                names.map(|(name, _)| name.clone()).collect()
-            }
+        let names = if known.len() == values.len() {
+            self.names.clone()
+        } else {
+            let names = self.names.iter().zip(&values);
+            let names = names.filter(|(_, value)| value.is_some());
+            names.map(|(name, _)| name.clone()).collect()
         };
         Some(Blendshapes::new(names, known).from_source(BlendshapeSource::Derived))
     }

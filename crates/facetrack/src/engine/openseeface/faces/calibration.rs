@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What was learned of faces, as text: JSON with every feature's range of every face.
 
-use std::array;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -110,7 +109,7 @@ impl Face {
         if !(self.learned.is_finite() && self.learned >= 0.0) {
             return Err(broken("time"));
         }
-        let mut features: [Feature; 14] = array::from_fn(|_| Feature::default());
+        let mut features = <[Feature; 14]>::default();
         for (feature, name) in features.iter_mut().zip(Features::NAMES) {
             let read = self.features.remove(name).filter(Feature::is_sound);
             *feature = read.ok_or(broken(name))?;
@@ -128,7 +127,7 @@ mod tests {
 
     /// A face that was watched for a while.
     fn learned() -> Expression {
-        let mut features: [Feature; 14] = array::from_fn(|_| Feature::default());
+        let mut features = <[Feature; 14]>::default();
         for (index, feature) in features.iter_mut().enumerate() {
             for time in 0..100 {
                 let measure = 0.5 + 0.3 * ((time * (index + 3)) as f32 / 7.0).sin();

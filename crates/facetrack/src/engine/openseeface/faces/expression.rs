@@ -8,13 +8,6 @@ use super::fit::Points;
 use super::measure::measure;
 use crate::observation::Features;
 
-/// What a feature has to know beside its measure.
-struct Spec {
-    /// Least share of the median by which an extreme differs from it.
-    threshold: f32,
-    detail: Detail,
-}
-
 /// How many landmarks there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
@@ -24,30 +17,24 @@ pub enum Detail {
     Fine,
 }
 
-/// The features in the order of [`Features::NAMES`]: thresholds of `FeatureExtractor.__init__`, and in which `detail` a
-/// feature can be seen.
-const SPECS: [Spec; 14] = {
-    const fn of(threshold: f32, detail: Detail) -> Spec {
-        Spec { threshold, detail }
-    }
-    use Detail::{Coarse, Fine};
-    [
-        of(0.15, Coarse),
-        of(0.15, Coarse),
-        of(0.05, Fine),
-        of(0.15, Coarse),
-        of(0.05, Fine),
-        of(0.05, Fine),
-        of(0.15, Coarse),
-        of(0.05, Fine),
-        of(0.15, Coarse),
-        of(0.02, Fine),
-        of(0.15, Coarse),
-        of(0.02, Fine),
-        of(0.15, Coarse),
-        of(0.02, Coarse),
-    ]
-};
+/// For each of [`Features::NAMES`] the threshold of `FeatureExtractor.__init__`, that is the minimum difference of an extreme
+/// from the median, in parts of the median, and the detail that the feature needs.
+const FEATURES: [(f32, Detail); 14] = [
+    (0.15, Detail::Coarse),
+    (0.15, Detail::Coarse),
+    (0.05, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.05, Detail::Fine),
+    (0.05, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.05, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.02, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.02, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.02, Detail::Coarse),
+];
 
 /// The features of a face.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -75,12 +62,13 @@ impl Expression {
     pub fn update(&mut self, points: &Points, time: Duration, lesson: &Lesson) -> Option<Features> {
         let measures = measure(points)?;
         let learning = self.learning(time, lesson);
-        for ((feature, spec), measure) in self.features.iter_mut().zip(&SPECS).zip(measures) {
-            if spec.detail <= lesson.detail {
-                feature.update(measure, spec.threshold, learning);
+        let features = self.features.iter_mut().zip(FEATURES);
+        for ((feature, (threshold, detail)), measure) in features.zip(measures) {
+            if detail <= lesson.detail {
+                feature.update(measure, threshold, learning);
             }
         }
-        Some(Features(self.features.each_ref().map(Feature::value)))
+        Some(Features(self.features.each_ref().map(|f| f.value)))
     }
 
     /// What was learned earlier, in `learned` seconds.
@@ -99,14 +87,12 @@ impl Expression {
 
     /// Counts the time since the last call, the face being there or not, and tells whether any is left.
     fn learning(&mut self, time: Duration, lesson: &Lesson) -> Learning {
-        let passed = self
-            .counted
-            .map_or(Duration::ZERO, |last| time.saturating_sub(last));
-        self.learned += passed.as_secs_f64();
-        self.counted = Some(time);
-        match lesson.time == 0.0 || self.learned < f64::from(lesson.time) {
-            true => Learning::Open,
-            false => Learning::Closed,
+        let last = self.counted.replace(time).unwrap_or(time);
+        self.learned += time.saturating_sub(last).as_secs_f64();
+        if lesson.time == 0.0 || self.learned < f64::from(lesson.time) {
+            Learning::Open
+        } else {
+            Learning::Closed
         }
     }
 }
@@ -165,9 +151,12 @@ mod tests {
             expression.update(&frame.normalized().unwrap(), seconds(0.0), &coarse);
         }
         let untouched = Feature::default();
-        for ((name, feature), spec) in Features::NAMES.iter().zip(&expression.features).zip(&SPECS)
+        for ((name, feature), (_, detail)) in Features::NAMES
+            .iter()
+            .zip(&expression.features)
+            .zip(FEATURES)
         {
-            assert_eq!(*feature == untouched, spec.detail == Detail::Fine, "{name}");
+            assert_eq!(*feature == untouched, detail == Detail::Fine, "{name}");
         }
     }
 

@@ -30,8 +30,8 @@ pub struct Feature {
     median: Remedian,
     least: Option<Extreme>,
     greatest: Option<Extreme>,
-    /// What the last measure came to.
-    value: f32,
+    /// The last measure relative to the range, −1…1; 0 before the first.
+    pub(super) value: f32,
 }
 
 /// The end of a range.
@@ -59,11 +59,6 @@ impl Extreme {
 }
 
 impl Feature {
-    /// What the last measure came to, −1…1; 0 before the first.
-    pub fn value(&self) -> f32 {
-        self.value
-    }
-
     /// Takes another measure. One that is less than the median by `threshold` of it begins the range, and then one that is
     /// greater by as much.
     pub fn update(&mut self, measure: f32, threshold: f32, learning: Learning) {
@@ -148,12 +143,7 @@ mod tests {
                 };
                 feature.update(*measure, case.threshold, learning);
                 let name = format!("{}: {index}", case.name);
-                assert_near(
-                    &name,
-                    [f64::from(feature.value())],
-                    [f64::from(*want)],
-                    1e-4,
-                );
+                assert_near(&name, [f64::from(feature.value)], [f64::from(*want)], 1e-4);
                 assert!(feature.is_sound());
             }
         }

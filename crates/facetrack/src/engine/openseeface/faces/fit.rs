@@ -26,10 +26,14 @@ pub type Points = [Vector3<f64>; model::POINTS.len()];
 /// A model in front of a camera, or behind it.
 pub struct Fit<'a> {
     camera: &'a Camera,
-    pose: Pose,
-    matrix: Matrix3<f64>,
+    /// Camera from model.
+    pub pose: Pose,
+    /// The rotation of `pose`.
+    pub rotation: Matrix3<f64>,
     translation: Vector3<f64>,
-    error: f64,
+    /// Error, px: root of the sum of squared distances of the outline and the tip of the nose from the model, per coordinate
+    /// that the pose was found with (`pnp_error` in `estimate_depth`).
+    pub error: f64,
 }
 
 impl<'a> Fit<'a> {
@@ -39,7 +43,7 @@ impl<'a> Fit<'a> {
         let mut fit = Self {
             camera,
             pose,
-            matrix: rotation::matrix(&pose.rotation.cast()),
+            rotation: rotation::matrix(&pose.rotation.cast()),
             translation: pose.translation.cast(),
             error: 0.0,
         };
@@ -47,22 +51,6 @@ impl<'a> Fit<'a> {
         let squares = measured.map(|i| (places[i] - fit.project(i)).norm_squared());
         fit.error = (squares.sum::<f64>() / (2 * count) as f64).sqrt();
         fit.error.is_finite().then_some(fit)
-    }
-
-    /// Camera from model.
-    pub fn pose(&self) -> &Pose {
-        &self.pose
-    }
-
-    /// Its rotation.
-    pub fn rotation(&self) -> &Matrix3<f64> {
-        &self.matrix
-    }
-
-    /// Root of the squared distances of the outline and the tip of the nose from the model, per coordinate that the pose was
-    /// found with, px: `pnp_error` in `estimate_depth`.
-    pub fn error(&self) -> f64 {
-        self.error
     }
 
     /// Where the camera sees a point of the model, (row, column).
@@ -105,9 +93,10 @@ impl<'a> Fit<'a> {
         let middle = (middle[0] + middle[1]) / 2.0;
         let seen = self.to_camera(&middle);
         let sight = seen.try_normalize(0.0)?;
-        let (twin, sight) = match seen.z < 0.0 {
-            true => (half_turn(&sight) * self.matrix, -sight),
-            false => (self.matrix, sight),
+        let (twin, sight) = if seen.z < 0.0 {
+            (half_turn(&sight) * self.rotation, -sight)
+        } else {
+            (self.rotation, sight)
         };
         let place = self.camera.project(&seen);
         let [width, height] = [width, height].map(|side| side as f64);
@@ -115,22 +104,16 @@ impl<'a> Fit<'a> {
         let turn = Rotation3::rotation_between(&(HOUSE_FROM_CAMERA * sight), &ray)?;
         let rotation = turn * HOUSE_FROM_CAMERA * twin * MODEL_FROM_HEAD;
         let nose = ray * seen.z.abs() - rotation * MODEL_FROM_HEAD * middle;
-        let mut matrix = [[0.0, 0.0, 0.0, 1.0]; 4];
-        for (row, values) in matrix.iter_mut().take(3).enumerate() {
-            let r = rotation.row(row);
-            *values = [r[0], r[1], r[2], nose[row]].map(|value| value as f32);
-        }
-        let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
-        is_finite.then_some(HeadPose { matrix })
+        HeadPose::new(&rotation, &nose)
     }
 
     fn to_camera(&self, point: &Vector3<f64>) -> Vector3<f64> {
-        self.matrix * point + self.translation
+        self.rotation * point + self.translation
     }
 
     fn at_depth(&self, place: &Vector2<f64>, depth: f64) -> Vector3<f64> {
         let point = self.camera.unproject(place, depth);
-        self.matrix.transpose() * (point - self.translation)
+        self.rotation.transpose() * (point - self.translation)
     }
 }
 
@@ -171,7 +154,7 @@ mod tests {
     fn points_and_errors_are_the_originals() {
         for sequence in Golden::read().sequences {
             fits(&sequence, |name, frame, fit| {
-                assert_near(name, [fit.error() / frame.error], [1.0], 1e-5);
+                assert_near(name, [fit.error / frame.error], [1.0], 1e-5);
                 let points = fit.points(&frame.places());
                 for (got, want) in points.iter().zip(frame.points()) {
                     assert_near(name, got.as_slice(), want.as_slice(), 1e-4);
@@ -184,7 +167,7 @@ mod tests {
     fn rotations_are_reported_as_the_original_does() {
         for sequence in Golden::read().sequences {
             fits(&sequence, |name, frame, fit| {
-                let matrix = fit.rotation();
+                let matrix = &fit.rotation;
                 assert_near(name, rotation::quaternion(matrix), frame.quaternion, 1e-5);
                 assert_near(name, rotation::euler(matrix), frame.euler, 1e-3);
             });

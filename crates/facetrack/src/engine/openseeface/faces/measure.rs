@@ -120,7 +120,8 @@ impl<'a> Face<'a> {
     }
 }
 
-fn mean<const N: usize>(values: [f64; N]) -> f64 {
+/// The arithmetic mean.
+pub fn mean<const N: usize>(values: [f64; N]) -> f64 {
     values.iter().sum::<f64>() / N as f64
 }
 

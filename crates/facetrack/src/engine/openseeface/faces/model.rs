@@ -27,17 +27,6 @@ pub const CONTOUR: [usize; 14] = [0, 1, 8, 15, 16, 27, 28, 29, 30, 31, 32, 33, 3
 /// The same for the network of 30 points, which several landmarks share: ibidem, model −1.
 pub const COARSE_CONTOUR: [usize; 8] = [0, 2, 8, 14, 16, 27, 30, 33];
 
-/// Every landmark.
-pub const ALL_LANDMARKS: [usize; LANDMARKS] = {
-    let mut all = [0; LANDMARKS];
-    let mut index = 0;
-    while index < LANDMARKS {
-        all[index] = index;
-        index += 1;
-    }
-    all
-};
-
 /// The 66 landmarks, then pupils and centres of the eyeballs, right before left. x points to the right side of the face,
 /// y up, z out of it; the unit is about the width of a face. Source: `face_3d` in `Tracker.__init__`.
 pub const POINTS: [[f32; 3]; 70] = [

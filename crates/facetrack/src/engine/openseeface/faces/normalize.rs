@@ -4,6 +4,7 @@
 use nalgebra::{Rotation2, Vector3};
 
 use super::fit::Points;
+use super::measure::mean;
 use super::model;
 
 /// Pairs whose distances across are the width of a face: ends of the outline, and the corners of each eye.
@@ -42,10 +43,6 @@ fn distance(points: &Points, [from, to]: [usize; 2]) -> Vector3<f64> {
 
 fn model_distance([from, to]: [usize; 2]) -> Vector3<f64> {
     model::point(from) - model::point(to)
-}
-
-fn mean(values: [f64; 3]) -> f64 {
-    values.iter().sum::<f64>() / 3.0
 }
 
 #[cfg(test)]

@@ -19,10 +19,10 @@ const MAX_STEPS: usize = 20;
 /// Relative length of a step that is the last one.
 const SMALL_STEP: f64 = f32::EPSILON as f64;
 
-/// Exponents of 10 of the damping: the first, the least and the greatest.
+/// Exponents of 10 of the damping: the first, the minimum and the maximum.
 const FIRST_DAMPING: i32 = -3;
-const LEAST_DAMPING: i32 = -16;
-const GREATEST_DAMPING: i32 = 16;
+const MIN_DAMPING: i32 = -16;
+const MAX_DAMPING: i32 = 16;
 
 /// A rotation and a translation, in single precision as the original keeps them from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -127,15 +127,13 @@ pub fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option
         let error = loop {
             parameters = start - normal.step(damping);
             let error = equations.error(&parameters);
-            if error > least_error {
-                damping += 1;
-                if damping <= GREATEST_DAMPING {
-                    continue;
-                }
+            let is_worse = error > least_error;
+            damping += i32::from(is_worse);
+            if !is_worse || damping > MAX_DAMPING {
+                break error;
             }
-            break error;
         };
-        damping = (damping - 1).max(LEAST_DAMPING);
+        damping = (damping - 1).max(MIN_DAMPING);
         least_error = error;
         if (parameters - start).norm() / (start.norm() + f64::EPSILON) < SMALL_STEP {
             break;
@@ -144,7 +142,7 @@ pub fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option
     Pose::from_parameters(&parameters)
 }
 
-/// What is to be met.
+/// The distances that are minimised.
 struct Equations<'a> {
     points: &'a [Correspondence],
     camera: &'a Camera,
@@ -164,12 +162,8 @@ impl Equations<'_> {
     /// The equations at `parameters`, linearised and squared.
     fn normal(&self, parameters: &Vector6<f64>) -> Normal {
         let (matrix, translation) = transform(parameters);
-        let rotation = parameters.fixed_rows::<3>(0).into_owned();
-        let derivatives = rotation::derivatives(&rotation);
-        let mut normal = Normal {
-            matrix: Matrix6::zeros(),
-            right: Vector6::zeros(),
-        };
+        let derivatives = rotation::derivatives(&parameters.fixed_rows::<3>(0).into_owned());
+        let mut normal = Normal::default();
         for p in self.points {
             let point = matrix * p.model + translation;
             let turned = Matrix3::from_columns(&derivatives.map(|derivative| derivative * p.model));
@@ -202,6 +196,7 @@ fn transform(parameters: &Vector6<f64>) -> (Matrix3<f64>, Vector3<f64>) {
 }
 
 /// Normal equations of a step.
+#[derive(Default)]
 struct Normal {
     matrix: Matrix6<f64>,
     right: Vector6<f64>,

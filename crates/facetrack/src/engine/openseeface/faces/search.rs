@@ -47,16 +47,13 @@ impl Search {
         let guess = self.last.take().unwrap_or(Pose::origin());
         let pose = pnp::solve(&points, camera, &guess)?;
         let fit = Fit::new(camera, pose, places, contour.len())?;
-        self.remember(pose, fit.error());
+        self.remember(pose, fit.error);
         Some(fit)
     }
 
     fn remember(&mut self, pose: Pose, error: f64) {
-        self.failures = if error > MAX_ERROR {
-            self.failures + 1
-        } else {
-            0
-        };
+        let is_bad = error > MAX_ERROR;
+        self.failures = if is_bad { self.failures + 1 } else { 0 };
         self.last = (self.failures <= MAX_FAILURES).then_some(pose);
     }
 }
@@ -76,10 +73,10 @@ mod tests {
                 let fit = search
                     .fit(&camera, &frame.places(), &model::CONTOUR)
                     .unwrap();
-                let pose = fit.pose();
+                let pose = fit.pose;
                 let turns = pose.rotation.cast::<f64>();
                 assert_near(&name, turns.as_slice(), frame.rotation.map(f64::from), 2e-3);
-                assert_near(&name, [fit.error() / frame.error], [1.0], 1e-3);
+                assert_near(&name, [fit.error / frame.error], [1.0], 1e-3);
             }
         }
     }

@@ -65,11 +65,10 @@ pub fn resized(window: &Window, columns: usize, rows: usize) -> RotatedRect {
         let step = count as f64 / elements as f64;
         (first as f64 + (count as f64 + step - 1.0) / 2.0) as f32
     };
+    let x = middle(window.x, window.width, columns);
+    let y = middle(window.y, window.height, rows);
     RotatedRect {
-        center: Point::new(
-            middle(window.x, window.width, columns),
-            middle(window.y, window.height, rows),
-        ),
+        center: Point::new(x, y),
         size: Size::new(window.width as f32, window.height as f32),
         rotation: 0.0,
     }

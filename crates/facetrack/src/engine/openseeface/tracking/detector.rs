@@ -44,14 +44,17 @@ impl Detector {
         Ok(decode(outputs.get(0), outputs.get(1), least_score)
             .into_iter()
             .take(count)
-            .map(|b| {
-                Rect::new(
-                    b.x * scale_x,
-                    b.y * scale_y,
-                    b.width * scale_x,
-                    b.height * scale_y,
-                )
-            })
+            .map(
+                |Rect {
+                     x,
+                     y,
+                     width,
+                     height,
+                 }| {
+                    let (x, y) = (x * scale_x, y * scale_y);
+                    Rect::new(x, y, width * scale_x, height * scale_y)
+                },
+            )
             .collect())
     }
 }
@@ -73,10 +76,7 @@ fn decode(maps: &[f32], greatest: &[f32], least_score: f32) -> Vec<Rect> {
 
 /// The square of that radius around a cell.
 fn square(cell: usize, radius: f32) -> Rect {
-    let (x, y) = (
-        (cell % CELLS) as f32 * STRIDE,
-        (cell / CELLS) as f32 * STRIDE,
-    );
+    let [x, y] = [cell % CELLS, cell / CELLS].map(|index| index as f32 * STRIDE);
     Rect::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius)
 }
 

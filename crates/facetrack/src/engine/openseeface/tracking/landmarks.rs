@@ -119,10 +119,10 @@ impl Place<'_> {
             y: y as f32 + self.scaled(height, peak.cell / cells, row_offset),
             z: 0.0,
         };
-        match (landmark.x + landmark.y).is_nan() {
-            true => (Landmark::default(), 0.0),
-            false => (landmark, peak.value),
+        if (landmark.x + landmark.y).is_nan() {
+            return (Landmark::default(), 0.0);
         }
+        (landmark, peak.value)
     }
 
     /// Pixels from the first one of a window that is `pixels` wide or high. The cells span the input from its first to its
