@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! InsightFace: the models of a pack such as `buffalo_l`, as `insightface.app.FaceAnalysis` of insightface 2.1 runs them
-//! (deepinsight/insightface, commit 7fadd420).
+//! InsightFace: the models of a pack such as `buffalo_l`, as `insightface.app.FaceAnalysis` of
+//! insightface 2.1 runs them (deepinsight/insightface, commit 7fadd420).
 //!
-//! A pack is a folder of ONNX files, each recognised by its tensors: SCRFD finds faces and five key points; the other
-//! networks look at each face: 106 landmarks, 68 landmarks in space with the head's pose, age and gender, an embedding. The
-//! networks behind the detector see all faces of a frame in one run each.
+//! A pack is a folder of ONNX files, each recognised by its tensors. SCRFD finds faces and five key
+//! points. The other networks measure each face: 106 landmarks, 68 landmarks in space with the
+//! head's pose, age and gender, an embedding. Each of them runs once per frame on all faces.
 
 #[cfg(test)]
 mod fake;
@@ -38,21 +38,22 @@ pub use pack::{Opened, Pack};
 pub use scrfd::MULTIPLE as DET_SIZE_STEP;
 pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings, modules};
 
-/// Least scores: `det_thresh` of `FaceAnalysis.prepare`.
+/// Default minimum scores: `det_thresh` of `FaceAnalysis.prepare`.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.5,
     presence: 0.5,
     tracking: 0.5,
 };
 
-/// Greatest IoU of two detected faces: `nms_thresh` of `SCRFD`.
+/// Maximum IoU of two detected faces: `nms_thresh` of `SCRFD`.
 pub const NMS_THRESHOLD: f32 = 0.4;
 
-/// Widest frame that the detector is given unless told otherwise, px. Frames are fitted into its input, so that this says
-/// something only where it is below the input's side.
+/// Default maximum width of the frame that the detector sees, px. Frames are fitted into its input,
+/// so this matters only below the input's side.
 pub const MAX_WIDTH: usize = 1280;
 
-/// Key points of a face: the eyes, the tip of the nose, the corners of the mouth, of two the one on the image's left first.
+/// Number of key points of a face: the eyes, the tip of the nose, the corners of the mouth. Of a
+/// pair, the one on the left of the image comes first.
 pub const KEY_POINTS: usize = 5;
 
 /// Length of the embedding of InsightFace's published networks.
@@ -71,7 +72,7 @@ pub struct InsightFace {
     thresholds: Thresholds,
 }
 
-/// What the engine measures with a full pack; the loaded engine says what its own has.
+/// Describes the engine with a complete pack. The loaded engine describes its own pack.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     let settings = &config.insightface;
     let schemes = [
@@ -86,7 +87,8 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     info(allowed, settings.allows(Module::GenderAge), embedding)
 }
 
-/// Of two schemes, the first is that of the landmarks, the second that of the contour.
+/// Describes an engine with landmarks of the first scheme, and with secondary landmarks of the
+/// second, if any.
 fn info(
     schemes: impl IntoIterator<Item = LandmarkScheme>,
     attributes: bool,
@@ -109,10 +111,11 @@ fn info(
 }
 
 impl InsightFace {
-    /// The engine that runs the networks of `pack`, where `config` places them.
+    /// Creates the engine that runs the networks of `pack` on the device that `config` names.
     ///
     /// # Errors
-    /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack that can't.
+    /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack
+    /// that can't.
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
         config.insightface.check()?;
         if let Placement::Cuda(cuda) = &config.placement {

@@ -43,8 +43,8 @@ impl Network {
         }
     }
 
-    /// Wraps `model`, which was read from `path`, checks its tensors, and runs it once on zeros. A network that cannot
-    /// run is found here, and the first frame takes no longer than the others.
+    /// Wraps `model`, which was read from `path`, checks its tensors, and runs it once on zeros. A
+    /// network that cannot run is found here, and the first frame takes no longer than the others.
     ///
     /// # Errors
     /// [`ModelError::Tensors`] if it has other tensors, [`ModelError::Run`] if it does not run.

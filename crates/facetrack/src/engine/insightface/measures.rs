@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is measured of each face: the networks of a pack behind the detector.
+//! Measures each face with the networks that follow the detector.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::image::ImageView;
 use crate::model::{ModelError, PROPERTY};
 use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks, Observation};
 
-/// The networks that look at faces, as far as there are any.
+/// The networks that measure faces; `None` for those that the pack lacks.
 #[derive(Default)]
 pub struct Measures {
     landmarks_106: Option<FaceNetwork>,
@@ -21,11 +21,11 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Takes a network of the pack.
+    /// Adds a network of the pack.
     ///
     /// # Errors
-    /// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding of images of a side that faces are not
-    /// aligned to.
+    /// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding network with an
+    /// input size that faces cannot be aligned to.
     pub fn add(&mut self, opened: Opened) -> Result<(), ModelError> {
         let slot = match opened.module {
             Module::Detection => return Ok(()),
@@ -48,8 +48,8 @@ impl Measures {
         Ok(())
     }
 
-    /// Dense landmarks that are measured: of two, [`Observation::landmarks`] has the first and [`Observation::contour`] the
-    /// second.
+    /// Schemes of the dense landmarks: the first for [`Observation::landmarks`], the second, if
+    /// any, for [`Observation::contour`].
     pub fn schemes(&self) -> impl Iterator<Item = LandmarkScheme> {
         let in_space = self.landmarks_68.iter().map(|_| LandmarkScheme::Ibug68);
         let in_picture = self.landmarks_106.iter();
@@ -68,8 +68,8 @@ impl Measures {
             .map_or(0, |network| network.values)
     }
 
-    /// Measures `faces`, which `image` shows, each network all of them in one run. What does not come out as numbers stays
-    /// absent.
+    /// Measures the `faces` of `image`, with one run of each network. Values that are not finite
+    /// stay absent.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -119,7 +119,7 @@ impl Measures {
     }
 }
 
-/// Gives each face its answer.
+/// Calls `take` for each face that has an answer.
 fn each(
     answers: Vec<Option<Answer>>,
     faces: &mut [Observation],
@@ -132,15 +132,16 @@ fn each(
     }
 }
 
-/// `get` in `landmark.py` for two values a point: −1…1 are the sides of the input.
+/// `get` in `landmark.py` for two values per point; −1…1 span the input.
 fn landmarks_106(answer: &Answer, side: usize) -> Option<Landmarks> {
     let points = answer.values.as_chunks::<2>().0.iter();
     let points = points.map(|[x, y]| in_frame(answer, side, [*x, *y, 0.0]));
     of_scheme(LandmarkScheme::InsightFace106, points.collect())
 }
 
-/// `get` in `landmark.py` for three values a point, of which the last are the 68. There z points to the viewer; here away
-/// from the viewer, and is counted from the points' mean.
+/// `get` in `landmark.py` for three values per point; the last 68 points are the landmarks. There z
+/// points towards the viewer; here it points away from the viewer and is relative to the mean of
+/// the points.
 fn landmarks_68(answer: &Answer, side: usize) -> Option<Landmarks> {
     let all = answer.values.as_chunks::<3>().0;
     let own = all.len().checked_sub(LandmarkScheme::Ibug68.count())?;
@@ -159,7 +160,7 @@ fn of_scheme(scheme: LandmarkScheme, points: Vec<Landmark>) -> Option<Landmarks>
     (points.len() == scheme.count()).then(|| Landmarks::new(scheme, points))
 }
 
-/// A point whose x and y of −1…1 are the sides of the network's input; z is of the same scale.
+/// Converts a point from −1…1, which spans the network's input, to the frame. z has the same scale.
 fn in_frame(answer: &Answer, side: usize, [x, y, z]: [f32; 3]) -> Landmark {
     let half = (side / 2) as f32;
     let input = Point::new((x + 1.0) * half, (y + 1.0) * half);

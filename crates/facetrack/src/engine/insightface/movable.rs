@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine as something that can run elsewhere.
+//! Moves the engine from one device to another.
 
 use super::InsightFace;
 use super::networks::Networks;
@@ -11,7 +11,7 @@ use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::observation::Observation;
 
-/// Side of the image in which a face is measured that is not there, px: one that an aligned face has.
+/// Side of the image used for warming up, px: the side of an aligned face.
 const FACE: usize = 112;
 
 impl Movable for InsightFace {
@@ -24,7 +24,8 @@ impl Movable for InsightFace {
         self.networks.detector.side = side;
     }
 
-    /// On a black frame of the detector's size, in which a face is measured as if it were there.
+    /// Runs on a black frame of the detector's size, and measures a face as if the frame showed
+    /// one.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let side = self.det_size().max(FACE);
         let pixels = vec![0; side * side * 3];

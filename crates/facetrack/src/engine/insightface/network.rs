@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A network that looks at faces, all those of a frame in one run.
+//! A network that measures all faces of a frame in one run.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,8 @@ use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
-/// Most faces in a run: of a crowd there are several, since a face takes some 2 MB in a small network.
+/// Maximum number of faces in a run. A face takes about 2 MB in a small network, so a crowd takes
+/// several runs.
 pub const MOST: usize = 64;
 
 /// The network.
@@ -26,11 +27,11 @@ pub struct FaceNetwork {
     pub values: usize,
     /// Maximum number of faces in a run.
     most: usize,
-    /// Faces as the network sees them, of the last run.
+    /// Input of the last run.
     input: Vec<f32>,
 }
 
-/// What the network says of a face.
+/// The network's answer for a face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// As many as [`FaceNetwork::values`].
@@ -40,12 +41,13 @@ pub struct Answer {
 }
 
 impl FaceNetwork {
-    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is tried on nothing, so that one that can't run is found
-    /// out here, and one that can on a single face alone, whatever its file says.
+    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is run once on zeros. A network
+    /// that cannot run is found here, and so is a network that takes only one face whatever its
+    /// file says.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run, or what it yields is no
-    /// number.
+    /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run,
+    /// or if its outputs are not finite.
     pub fn new(opened: Opened) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some([most, side, values]) = sizes else {
@@ -78,8 +80,9 @@ impl FaceNetwork {
         pack::check_numbers(&self.path, &[output])
     }
 
-    /// What the network says of each of `regions` of `image`: in one run, but for crowds, and for a network that takes one
-    /// face. No answer for a region that is `None` or out of reach, and none with values that are no numbers.
+    /// Runs the network on `regions` of `image`: in one run, except for crowds and for a network
+    /// that takes only one face. There is no answer for a region that is `None` or out of reach, or
+    /// if a value is not finite.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -163,7 +166,7 @@ impl FaceNetwork {
     }
 }
 
-/// Most faces in a run, side of the input, values of a face.
+/// Maximum number of faces in a run, side of the input, and number of values for a face.
 fn sizes(model: &dyn Model) -> Option<[usize; 3]> {
     let ([input], [output]) = (model.inputs(), model.outputs()) else {
         return None;

@@ -13,9 +13,9 @@ use crate::model::{ModelError, ModelFile};
 pub struct Networks {
     /// Finds faces.
     pub detector: Detector,
-    /// What looks at each face.
+    /// Measures each face.
     pub measures: Measures,
-    /// The files, in the order in which they were read.
+    /// The files, in reading order.
     pub files: Vec<ModelFile>,
 }
 
@@ -23,7 +23,8 @@ impl Networks {
     /// Opens the networks of `pack` on `placement`.
     ///
     /// # Errors
-    /// When one can't be opened or is another one, when there is no detector, and when what was asked for is not there.
+    /// If one cannot be opened or has other tensors, if there is no detector, or if a network that
+    /// was asked for is missing.
     pub fn open(
         pack: &dyn Pack,
         config: &EngineConfig,
@@ -47,12 +48,12 @@ impl Networks {
         };
         if config.insightface.embedding && measures.embedding_len() == 0 {
             return Err(pack.unusable(
-                "the embedding is wanted and it has no recognition network: unset `embedding`",
+                "the embedding is wanted, and it has no recognition network: unset `embedding`",
             ));
         }
         if config.insightface.embedding && detector.key_points() == 0 {
             return Err(pack.unusable(
-                "the embedding is wanted and its detector finds no key points, by which faces are aligned: unset `embedding`",
+                "the embedding is wanted, and its detector finds no key points to align faces by: unset `embedding`",
             ));
         }
         Ok(Self {
@@ -62,7 +63,7 @@ impl Networks {
         })
     }
 
-    /// What an engine with these networks measures.
+    /// Describes an engine with these networks.
     pub fn info(&self) -> EngineInfo {
         let measures = &self.measures;
         EngineInfo {
@@ -77,7 +78,7 @@ impl Networks {
     }
 }
 
-/// A network with other tensors came with its pack, which is what has to be another one.
+/// Converts the error of a network with other tensors: the whole pack has to be replaced.
 fn of_pack(pack: &dyn Pack, error: ModelError) -> ModelError {
     match error {
         ModelError::Tensors {

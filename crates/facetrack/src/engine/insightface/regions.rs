@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which part of a frame a network is shown of a face: `face_align.py`.
+//! Regions of a frame that networks are shown of a face: `face_align.py`.
 
 use crate::geometry::{Point, Rect, RotatedRect};
 
-/// Side of the square around a face, in parts of the longer side of its box: `get` in `landmark.py` and `attribute.py`.
+/// Side of the square around a face, relative to the longer side of its box: `get` in `landmark.py`
+/// and `attribute.py`.
 const MARGIN: f32 = 1.5;
 
-/// Where eyes, nose and corners of the mouth are to be in an image of 112×112 pixels: `arcface_dst`.
+/// Where eyes, nose and corners of the mouth are to be in an image of 112×112 pixels:
+/// `arcface_dst`.
 const ALIGNED: [Point; 5] = [
     Point::new(38.2946, 51.6963),
     Point::new(73.5318, 51.5014),
@@ -15,7 +17,8 @@ const ALIGNED: [Point; 5] = [
     Point::new(70.7299, 92.2041),
 ];
 
-/// The side of that image, px, and of another one with a margin of 8 px to the left and right: `estimate_norm`.
+/// The side of that image, px, and of another one with a margin of 8 px to the left and right:
+/// `estimate_norm`.
 const ALIGNED_SIDE: usize = 112;
 const WIDE_SIDE: usize = 128;
 const WIDE_MARGIN: f32 = 8.0;
@@ -30,15 +33,15 @@ pub fn is_aligned_side(side: usize) -> bool {
     side > 0 && (side.is_multiple_of(ALIGNED_SIDE) || side.is_multiple_of(WIDE_SIDE))
 }
 
-/// The square that shows the five key points of a face where an aligned image of `side`×`side` pixels has them, as well as
-/// moving, turning and scaling allow: `norm_crop`. `None` for other points than five, and for points that coincide or are
-/// no numbers.
+/// The square whose `side`×`side` pixels show the five key points of a face as closely as possible
+/// at their places in an aligned image: `norm_crop`. `None` unless there are five points, and for
+/// points that coincide or are not finite.
 pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     let key_points: &[Point; 5] = key_points.try_into().ok()?;
     let wanted = aligned_points(side);
     let (from, to) = (mean(&wanted), mean(key_points));
-    // The least squares of a similarity are a quotient of complex numbers; `SimilarityTransform.estimate` of skimage, of
-    // which this is the inverse, sums up the same products.
+    // The least-squares similarity is a quotient of complex numbers. This is the inverse of
+    // skimage's `SimilarityTransform.estimate`, which adds up the same products.
     let (mut real, mut imaginary, mut spread) = (0.0, 0.0, 0.0);
     for (key_point, wanted) in key_points.iter().zip(&wanted) {
         let from_mean =
@@ -101,7 +104,7 @@ mod tests {
         }
     }
 
-    /// What takes the pixels of an aligned image to the frame.
+    /// Transform from the pixels of an aligned image to the frame.
     fn frame_from_aligned(region: &RotatedRect, side: usize) -> Affine {
         let unit = 1.0 / side as f32;
         region.outer_from_unit().compose(&Affine::scale(unit, unit))

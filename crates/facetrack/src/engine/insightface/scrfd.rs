@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The detector: SCRFD of any size, as `scrfd.py` runs it. One file for how a frame lies in its input, one for its
-//! outputs.
+//! The detector: SCRFD of any size, as `scrfd.py` runs it. `letterbox` places a frame in the input,
+//! `heads` decodes the outputs.
 
 mod heads;
 mod letterbox;
@@ -17,7 +17,7 @@ use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use heads::Heads;
 use letterbox::Letterbox;
 
-/// What the side of an input is a multiple of, at least.
+/// The side of an input is a multiple of this, or of a larger number.
 pub const MULTIPLE: usize = 32;
 
 /// Side of the input that a network is tried with, px: a multiple of every stride.
@@ -30,21 +30,21 @@ pub struct Detector {
     heads: Heads,
     /// Width and height of the input of a network that takes no other.
     fixed: Option<[usize; 2]>,
-    /// Side of the square that frames are fitted into from the next frame on, px. A network with an input of a fixed size
-    /// keeps that size.
+    /// Side of the square that frames are fitted into from the next frame on, px. A network with an
+    /// input of a fixed size keeps that size.
     pub side: usize,
-    /// Greatest side, px.
+    /// Maximum side, px.
     limit: usize,
     max_iou: f32,
     max_faces: usize,
 }
 
 impl Detector {
-    /// The detector that runs `opened`, which is run once, on nothing.
+    /// Creates the detector from `opened`, which is run once on zeros.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or what it yields is no
-    /// number.
+    /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or
+    /// its outputs are not finite.
     pub fn new(opened: Opened, config: &EngineConfig) -> Result<Self, ModelError> {
         let heads = Heads::of(opened.model.outputs().len());
         let size = input_size(&*opened.model);
@@ -80,14 +80,14 @@ impl Detector {
         self.heads.key_points()
     }
 
-    /// Side of the square that frames are fitted into, px, the longer one of a network that takes another input alone.
+    /// Longer side of the network's input, px.
     pub fn side(&self) -> usize {
         let [width, height] = self.input_size();
         width.max(height)
     }
 
-    /// Faces whose score is not below `least_score`, in image px and as many as the configuration allows: best first, or
-    /// large and central first where there are more.
+    /// Faces with a score of at least `least_score`, in image px, best first. If there are more
+    /// than the configuration allows, the largest and most central ones.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -117,15 +117,15 @@ impl Detector {
         Ok(faces)
     }
 
-    /// Width and height of the input: the whole square, though much of it can be black. What is left out of it would move
-    /// boxes by half a pixel, and by that the age by years.
+    /// Width and height of the input: the whole square, although much of it can be black. A smaller
+    /// input would move boxes by half a pixel, and that changes the age by years.
     fn input_size(&self) -> [usize; 2] {
         let side = self.side.min(self.limit);
         let square = [side.next_multiple_of(self.heads.multiple()); 2];
         self.fixed.unwrap_or(square)
     }
 
-    /// What the network's outputs say, in pixels of its input.
+    /// Faces in the network's outputs, in pixels of its input.
     fn decode(
         &self,
         outputs: &Outputs,
@@ -145,7 +145,7 @@ pub fn wanted_side(config: &EngineConfig) -> usize {
     config.insightface.det_size.min(limit(config))
 }
 
-/// Greatest side of an input, px.
+/// Maximum side of an input, px.
 fn limit(config: &EngineConfig) -> usize {
     let width = match config.detect_max_width {
         None => MAX_WIDTH,
@@ -155,7 +155,8 @@ fn limit(config: &EngineConfig) -> usize {
     width.max(MULTIPLE) / MULTIPLE * MULTIPLE
 }
 
-/// Width and height of the input, `None` where it may be any; nothing for a network of something else than an image.
+/// Width and height of the input, `None` where the network takes any; `None` for a network that
+/// takes no image.
 fn input_size(model: &dyn Model) -> Option<[Option<usize>; 2]> {
     match model.inputs() {
         [input] => match input.shape[..] {
@@ -166,13 +167,13 @@ fn input_size(model: &dyn Model) -> Option<[Option<usize>; 2]> {
     }
 }
 
-/// `nms` in `scrfd.py` compares boxes of whole pixels, the last of which belongs to the box.
+/// `nms` in `scrfd.py` compares boxes that include their last pixels.
 fn with_last_pixels(bbox: &Rect) -> Rect {
     Rect::new(bbox.x, bbox.y, bbox.width + 1.0, bbox.height + 1.0)
 }
 
-/// Sorts as `detect` in `scrfd.py` where there are too many faces: by area, less twice the squared distance from the middle
-/// of the frame.
+/// Sorts too many faces as `detect` in `scrfd.py` does: by area minus twice the squared distance
+/// from the centre of the frame.
 fn central_first(faces: &mut [Detection], [width, height]: [usize; 2]) {
     let middle = [(width / 2) as f32, (height / 2) as f32];
     let value = |face: &Detection| {

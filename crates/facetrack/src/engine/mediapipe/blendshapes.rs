@@ -9,7 +9,8 @@ use crate::engine::network::{Contract, Network};
 use crate::model::{Model, ModelError};
 use crate::observation::Landmarks;
 
-/// Landmarks that the network takes, in its order: `kLandmarksSubsetIdxs` in MediaPipe's `face_blendshapes_graph.cc`.
+/// Landmarks that the network takes, in its order: `kLandmarksSubsetIdxs` in MediaPipe's
+/// `face_blendshapes_graph.cc`.
 #[rustfmt::skip]
 const SUBSET: [usize; 146] = [
     0, 1, 4, 5, 6, 7, 8, 10, 13, 14, 17, 21, 33, 37, 39, 40, 46, 52, 53, 54, 55, 58, 61, 63, 65, 66, 67, 70, 78, 80,
@@ -48,8 +49,8 @@ impl BlendshapeNetwork {
         &self.names
     }
 
-    /// The expression of landmarks in image pixels; `None` when they are not 478 or the network's answer holds
-    /// something that is no number.
+    /// The expression of landmarks in image pixels; `None` when they are not 478 or the network's
+    /// answer holds something that is no number.
     ///
     /// # Errors
     /// [`ModelError::Run`].

@@ -14,8 +14,9 @@ use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 /// Side of the input, px.
 const SIDE: usize = 128;
 
-/// Numbers for an anchor: centre x, y, width, height, then the key points' x, y, all in input pixels and the positions
-/// relative to the anchor: `ConfigureTensorsToDetectionsCalculator` in `face_detector_graph.cc`.
+/// Numbers for an anchor: centre x, y, width, height, then the key points' x, y, all in input
+/// pixels and the positions relative to the anchor: `ConfigureTensorsToDetectionsCalculator` in
+/// `face_detector_graph.cc`.
 const BOX_VALUES: usize = 16;
 
 /// Where the key points start among them.
@@ -25,7 +26,8 @@ const KEY_POINT_OFFSET: usize = 4;
 const SCORE_CLIP: f32 = 100.0;
 
 /// IoU above which detections are one face: default of `min_suppression_threshold` in
-/// `face_detector_graph_options.proto`, which the Face Landmarker leaves alone (the Face Detector sets 0.3).
+/// `face_detector_graph_options.proto`, which the Face Landmarker does not change (the Face
+/// Detector sets 0.3).
 const MAX_IOU: f32 = 0.5;
 
 /// Finds faces in whole images.

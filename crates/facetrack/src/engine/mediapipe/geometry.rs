@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Head pose: where a canonical face has to be for a camera to see the landmarks.
+//! Head pose: the position of a canonical face for which a camera sees the landmarks.
 //!
-//! The face geometry pipeline of MediaPipe (`geometry_pipeline.cc`): landmarks know their depth only up to an offset and
-//! a scale, so the canonical face is fitted to them twice to learn its distance, and once more for the pose.
+//! The face geometry pipeline of MediaPipe (`geometry_pipeline.cc`): the depth of landmarks is
+//! known only up to an offset and a scale, so the canonical face is fitted to them twice to find
+//! its distance, and once more to find the pose.
 
 use nalgebra::{Vector2, Vector3};
 use prost::Message;
@@ -17,14 +18,14 @@ const VERTICAL_FOV_DEGREES: f64 = 63.0;
 /// Distance of the plane that landmarks are projected on, cm: ibidem.
 const NEAR: f64 = 1.0;
 
-/// Landmarks of the mesh; those of the irises come after them and do not take part.
+/// Number of mesh landmarks. The iris landmarks follow them and are not used.
 const MESH_COUNT: usize = 468;
 
 /// Numbers for a vertex: position and texture coordinate (`VERTEX_PT` in `mesh_3d.proto`).
 const VERTEX_VALUES: usize = 5;
 
-/// Greatest distance from their mean, in units of the frame's sides, of landmarks too close together for a pose:
-/// `kIsScreenLandmarkListTooCompactThreshold` in `geometry_pipeline.cc`.
+/// Landmarks no farther than this from their mean, in units of the frame's sides, are too close
+/// together for a pose: `kIsScreenLandmarkListTooCompactThreshold` in `geometry_pipeline.cc`.
 const TOO_COMPACT: f64 = 1e-3;
 
 /// `GeometryPipelineMetadata` of `geometry_pipeline_metadata.proto`, as far as it is used.
@@ -58,7 +59,7 @@ pub struct FaceGeometry {
     basis: Vec<BasisPoint>,
 }
 
-/// A landmark that tells the head's motion from the face's.
+/// A landmark that moves with the head and not with the expression.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct BasisPoint {
     landmark: usize,
@@ -92,8 +93,8 @@ impl FaceGeometry {
         Ok(Self { basis })
     }
 
-    /// The pose of a head whose landmarks, in pixels, lie so in a frame of `frame_size` pixels; `None` when they do not
-    /// determine one.
+    /// The pose of a head whose landmarks, in pixels, lie so in a frame of `frame_size` pixels;
+    /// `None` when they do not determine one.
     pub fn pose(&self, landmarks: &Landmarks, frame_size: (usize, usize)) -> Option<HeadPose> {
         let screen = Screen::new(landmarks, frame_size)?;
         let first = self.fit(|i| flip(screen.points[i]))?.scale;
@@ -161,8 +162,8 @@ impl Screen {
         Some(Self { points, mean_depth })
     }
 
-    /// Where a landmark is if the face is as large as the canonical one and the near plane shows it `scale` times its
-    /// size.
+    /// Where a landmark is if the face is as large as the canonical one and the near plane shows it
+    /// `scale` times its size.
     fn unproject(&self, index: usize, scale: f64) -> Vector3<f64> {
         let point = self.points[index];
         let depth = (point.z - self.mean_depth + NEAR) / scale;

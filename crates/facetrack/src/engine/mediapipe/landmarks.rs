@@ -22,7 +22,7 @@ pub struct LandmarkDetector {
     network: Network,
 }
 
-/// What the network sees in a region.
+/// A face that the network found in a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Face {
     /// 478 landmarks, image px.
@@ -47,8 +47,8 @@ impl LandmarkDetector {
         })
     }
 
-    /// The face in `roi`; `None` when its presence is not above `min_presence`, or the region or the network's answer
-    /// is not fit for use.
+    /// The face in `roi`; `None` when its presence is not above `min_presence`, or the region or
+    /// the network's answer cannot be used.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -77,7 +77,7 @@ impl LandmarkDetector {
     }
 }
 
-/// Whether all coordinates are numbers of a size that regions may have.
+/// Whether all coordinates are finite and within the range of regions.
 fn is_in_reach(point: &Landmark) -> bool {
     [point.x, point.y, point.z]
         .into_iter()
@@ -86,9 +86,9 @@ fn is_in_reach(point: &Landmark) -> bool {
 
 /// Tensor pixels to image pixels; `aspect` is the image's width per height.
 ///
-/// Depth has the scale of the region's width, but MediaPipe measures that width in image units, where a turned region
-/// in an image that is not square has another one; blendshapes and pose were tuned to it (`CalculateZScale` in
-/// `landmark_projection_calculator.cc`).
+/// Depth has the scale of the region's width, but MediaPipe measures that width in image units,
+/// where a turned region in an image that is not square has another one; blendshapes and pose were
+/// tuned to it (`CalculateZScale` in `landmark_projection_calculator.cc`).
 fn project(tensor: &[f32], roi: &RotatedRect, aspect: f32) -> Vec<Landmark> {
     let image_from_unit = roi.outer_from_unit();
     let z_scale = image_from_unit.xx.hypot(image_from_unit.yx * aspect);

@@ -23,7 +23,8 @@ const FAMILY: &str = "mediapipe";
 pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
     let source = Source::open(config.model.as_deref(), config)?;
     let parts = Parts {
-        // The larger networks come first: what the runtime lays aside while it loads one is there for the others.
+        // The larger networks come first, because the runtime reuses the memory that it allocates
+        // to load them.
         mesh: source.mesh()?,
         face_detector: source.network(
             "face_detector.tflite",
@@ -35,8 +36,8 @@ pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
     MediaPipe::new(parts, config)
 }
 
-/// The parts of the bundle `model`, or of the one found by [`locate::model`], that measure faces; and the files read.
-/// The detector's network is not opened.
+/// Opens the parts of the bundle `model`, or of the bundle found by [`locate::model`], that measure
+/// faces. The detector is not opened. Also returns the files that were read.
 ///
 /// # Errors
 /// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
@@ -48,7 +49,8 @@ pub fn load_mesh(
     Ok((source.mesh()?, source.bundle.files))
 }
 
-/// The landmark network alone of the bundle `model`, or of the one found by [`locate::model`]; and the files read.
+/// Opens only the landmark network of the bundle `model`, or of the bundle found by
+/// [`locate::model`]. Also returns the files that were read.
 ///
 /// # Errors
 /// As [`load_mesh`].
@@ -61,7 +63,7 @@ pub fn load_landmarks(
     Ok((detector, source.bundle.files))
 }
 
-/// A bundle, and what its networks are opened with.
+/// A bundle, and the settings that its networks are opened with.
 struct Source {
     path: PathBuf,
     bundle: Bundle,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenCV's YuNet: faces with five key points, as `FaceDetectorYN` finds them.
+//! OpenCV's YuNet: finds faces with five key points as `FaceDetectorYN` does.
 //!
-//! The stages are those of OpenCV 4.12's `face_detect.cpp`, one file each. On frames of at most 32 px along a side OpenCV
-//! finds something else: its convolutions depart from ONNX's definition where an image is one pixel wide or high.
+//! The stages follow OpenCV 4.12's `face_detect.cpp`, one file each. On frames with a side of 32 px
+//! or less, OpenCV's results differ: its convolutions deviate from ONNX's definition if an image is
+//! one pixel wide or high.
 
 mod decode;
 mod fit;
@@ -24,28 +25,30 @@ use fit::Fit;
 
 pub use load::load;
 
-/// Least scores, as the pipeline that this engine replaces had them.
+/// Default minimum scores, as in the pipeline that this engine replaces.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.7,
     presence: 0.5,
     tracking: 0.5,
 };
 
-/// Greatest IoU of two detected faces: the default of OpenCV's `FaceDetectorYN`.
+/// Maximum IoU of two detected faces: the default of OpenCV's `FaceDetectorYN`.
 pub const NMS_THRESHOLD: f32 = 0.3;
 
-/// Widest frame that the network sees unless told otherwise, px.
+/// Default maximum width of the frame that the network sees, px.
 pub const MAX_WIDTH: usize = 640;
 
-/// Key points of a face: the eyes, the tip of the nose, the corners of the mouth. Of two, the one on the right side of
-/// the face comes first: in a picture of an upright face that is the one on the left.
+/// Number of key points of a face: the eyes, the tip of the nose, the corners of the mouth. Of a
+/// pair, the one on the right side of the face comes first, which is on the left in a picture of an
+/// upright face.
 pub const KEY_POINTS: usize = 5;
 
-/// Pixels of the input from cell to cell of the network's outputs: `strides` in OpenCV's `face_detect.cpp`.
+/// Pixels of the input from cell to cell of the network's outputs: `strides` in OpenCV's
+/// `face_detect.cpp`.
 const STRIDES: [usize; 3] = [8, 16, 32];
 
-/// Most pixels of the network's input: a little more than the frames of 8K television have. ONNX Runtime takes 60 to 90
-/// bytes for each, and keeps them.
+/// Maximum number of pixels of the network's input: slightly more than an 8K frame has. ONNX
+/// Runtime takes 60 to 90 bytes per pixel and keeps them.
 const MAX_PIXELS: usize = 8192 * 4352;
 
 /// Finds faces with YuNet.
@@ -57,8 +60,8 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// The detector that runs `model`, the graph that [`rewrite`] makes, in any runtime; it was read from `path`. It is
-    /// run on inputs of two sizes.
+    /// Creates the detector from `model`, which was read from `path`: the graph that [`rewrite`]
+    /// returns, in any runtime. It is run on inputs of two sizes.
     ///
     /// # Errors
     /// When the model has other tensors or does not run.
@@ -90,10 +93,11 @@ impl Detector {
         Ok(detector)
     }
 
-    /// Faces whose score is not below `min_score`, best first and as many as the configuration allows, in image px.
+    /// Faces with a score of at least `min_score`, in image px, best first and as many as the
+    /// configuration allows.
     ///
     /// # Errors
-    /// [`ModelError::Run`], also for a frame that would need an absurd amount of memory.
+    /// [`ModelError::Run`], also for a frame that needs too much memory.
     pub fn detect(
         &mut self,
         image: &ImageView<'_>,
@@ -120,7 +124,7 @@ impl Detector {
             .collect())
     }
 
-    /// Makes room for an input.
+    /// Resizes the input.
     fn resize(&mut self, fit: &Fit) -> Result<(), ModelError> {
         let [width, height] = fit.input;
         if width * height > MAX_PIXELS {
@@ -144,8 +148,8 @@ impl Detector {
     }
 }
 
-/// Makes of the published ONNX file `bytes`, read from `path`, one that computes the same of images of any size, red
-/// first: its outputs are the channels `cls`, `obj`, `bbox` and `kps` of a stride in one tensor, the first two before the
+/// Rewrites the published ONNX file `bytes`, read from `path`, for RGB images of any size. Each
+/// output holds the channels `cls`, `obj`, `bbox` and `kps` of one stride, the first two before the
 /// sigmoid.
 ///
 /// # Errors
@@ -168,7 +172,7 @@ pub struct Yunet {
     thresholds: Thresholds,
 }
 
-/// What the engine measures; no models are listed.
+/// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {
     EngineInfo {
         key_points: KEY_POINTS,
@@ -206,7 +210,7 @@ impl Engine for Yunet {
     }
 }
 
-/// A face with what YuNet tells of it.
+/// Converts a detection into a face.
 pub(super) fn observation(detection: Detection) -> Observation {
     Observation {
         confidence: Some(detection.score),

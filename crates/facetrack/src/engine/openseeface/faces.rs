@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What follows from a face's landmarks, and what is known of each face: its pose in the frame before, and its range of
-//! expression.
+//! Derives values from a face's landmarks, and keeps the state of each face: its pose in the
+//! previous frame and its range of expression.
 //!
-//! `estimate_depth` and `adjust_3d` in `tracker.py`, without the adaptation of the model, which `facetracker.py` leaves out
-//! unless told otherwise.
+//! `estimate_depth` and `adjust_3d` in `tracker.py`, without the adaptation of the model, which
+//! `facetracker.py` does not do by default.
 
 mod blendshapes;
 mod calibration;
@@ -38,10 +38,10 @@ use pnp::Camera;
 use search::{MAX_ERROR, Search};
 use slots::Slots;
 
-/// Least confidence of a face whose features are updated: `adjust_3d`.
+/// Minimum confidence of a face for its features to be updated: `adjust_3d`.
 const MIN_CONFIDENCE: f32 = 0.4;
 
-/// The error that stands for no fit, px: `estimate_depth`.
+/// Error that is reported if there is no fit, px: `estimate_depth`.
 const NO_FIT: f32 = 99_999.0;
 
 /// Faces by identity.
@@ -52,13 +52,13 @@ pub struct Faces {
     /// Landmarks that the pose is solved with.
     contour: &'static [usize],
     lesson: Lesson,
-    /// Points of the model that are reported as the camera sees them.
+    /// Points of the model whose projections are reported.
     projected: Vec<usize>,
     deriver: Deriver,
 }
 
 impl Faces {
-    /// No face yet. Landmarks come from a network with this contract.
+    /// Creates the state, without faces. Landmarks come from a network with this contract.
     pub fn new(config: &EngineConfig, contract: &LandmarkContract) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES).max(1);
         let is_fine = contract.points == LandmarkContract::FULL.points;
@@ -85,19 +85,18 @@ impl Faces {
         }
     }
 
-    /// Another frame, which shows `faces`.
+    /// Starts a frame, which shows `faces`.
     pub fn begin_frame(&mut self, faces: &[Observation]) {
         let places: Vec<_> = faces.iter().map(place).collect();
         self.slots.begin_frame(&places);
         if self.running_mode == RunningMode::Image {
-            for slot in self.slots.iter_mut() {
+            for slot in &mut self.slots.all {
                 slot.search = Search::in_picture();
             }
         }
     }
 
-    /// Adds to `face`, which has landmarks, everything that follows from them, and makes its box the extent of the
-    /// landmarks as they are now.
+    /// Adds to `face` all values derived from its landmarks, and sets its box to their extent.
     pub fn complete(&mut self, face: &mut Observation, context: &Context) {
         let Some(places) = places(face) else {
             return;
@@ -111,7 +110,7 @@ impl Faces {
         }
     }
 
-    /// Fits the model, and adds to `face` what the fit tells.
+    /// Fits the model, and adds pose and features to `face`.
     fn fit(&mut self, face: &mut Observation, places: &Places, context: &Context) -> ModelFit {
         let camera = Camera::new(context.frame_size);
         let slot = self.slots.take(context.id, place(face));
@@ -134,42 +133,43 @@ impl Faces {
         report(&fit, &points, &self.projected)
     }
 
-    /// The identity `id` ended.
+    /// Releases the slot of the identity `id`.
     pub fn forget(&mut self, id: u32) {
         self.slots.forget(id);
     }
 
-    /// The next frame does not continue those before; what was learned stays.
+    /// Forgets the previous frames, and keeps the ranges of expression.
     pub fn reset(&mut self) {
-        for slot in self.slots.iter_mut() {
-            slot.lose_sight();
+        for slot in &mut self.slots.all {
+            slot.search = Search::default();
             slot.expression.stop_the_clock();
         }
     }
 
-    /// What was learned, as JSON.
+    /// The ranges of expression, as JSON.
     pub fn calibration(&self) -> String {
-        calibration::write(self.slots.iter().map(|slot| &slot.expression))
+        calibration::write(self.slots.all.iter().map(|slot| &slot.expression))
     }
 
-    /// Goes on from what [`Faces::calibration`] returned: its first faces, as many as are kept.
+    /// Restores the result of [`Faces::calibration`]: its first faces, up to the maximum number of
+    /// faces.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changes then.
+    /// If it is damaged. Nothing changes then.
     pub fn set_calibration(&mut self, calibration: &str) -> Result<(), CalibrationError> {
         self.slots = Slots::new(self.max_faces, calibration::read(calibration)?);
         Ok(())
     }
 
-    /// Begins to learn anew.
+    /// Forgets the ranges of expression and learns them again.
     pub fn reset_calibration(&mut self) {
-        for slot in self.slots.iter_mut() {
+        for slot in &mut self.slots.all {
             slot.expression = Expression::default();
         }
     }
 }
 
-/// Where a face is: the mean of its landmarks, as in `assign_face_info`.
+/// Position of a face: the mean of its landmarks, as in `assign_face_info`.
 fn place(face: &Observation) -> Point {
     match &face.landmarks {
         Some(landmarks) => landmarks.mean(),
@@ -177,8 +177,8 @@ fn place(face: &Observation) -> Point {
     }
 }
 
-/// Landmarks and pupils as the camera takes them; `None` for other landmarks than OpenSeeFace's. A pupil that nobody looked
-/// for is in the corner of the image, as in the original.
+/// Landmarks and pupils as (row, column); `None` for landmarks of another scheme. A pupil that was
+/// not measured is at the corner of the image, as in the original.
 fn places(face: &Observation) -> Option<Places> {
     let landmarks = face.landmarks.as_ref()?;
     if landmarks.points.len() != model::LANDMARKS {
@@ -196,7 +196,7 @@ fn places(face: &Observation) -> Option<Places> {
     }))
 }
 
-/// A fit with these `points`, which shows where the camera sees those of the model that are named `projected`.
+/// Converts a fit with these `points`, and with the projections of the model's points `projected`.
 fn report(fit: &Fit<'_>, points: &Points, projected: &[usize]) -> ModelFit {
     ModelFit {
         success: true,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine from the published files.
+//! Loads the engine from the published files.
 
 use std::path::{Path, PathBuf};
 
@@ -19,9 +19,9 @@ const DETECTOR: &str = "mnv3_detection_opt.onnx";
 /// The published gaze network.
 const GAZE: &str = "mnv3_gaze32_split_opt.onnx";
 
-/// The published landmark networks by number, in the order in which they are looked for: `facetracker.py` takes 3 unless
-/// told otherwise, and by its help 0 to 3 are ever better and slower, 4 is for winks, and those below 0, of smaller
-/// inputs, are fast. Names: `models` in `tracker.py`.
+/// The published landmark networks by number, in search order. The default of `facetracker.py` is
+/// 3. According to its help, 0 to 3 become better and slower, 4 is for winks, and the networks
+/// below 0 have smaller inputs and are fast. Names: `models` in `tracker.py`.
 const LANDMARKS: [(i32, &str); 8] = [
     (3, "lm_model3_opt.onnx"),
     (4, "lm_model4_opt.onnx"),
@@ -36,7 +36,8 @@ const LANDMARKS: [(i32, &str); 8] = [
 /// Loads the networks that `config` names, or those found by [`locate::model`].
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
+/// When the runtime or a model is missing, damaged or another one; the message names the property
+/// of that model.
 pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
     let mut opener = Opener {
@@ -49,7 +50,7 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let models_dir = config.models_dir.as_deref();
     let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
 
-    // The largest comes first: what the runtime lays aside while it loads one is there for the others.
+    // The largest comes first, because the runtime reuses the memory that it allocates to load it.
     let open_gaze = || {
         find(GAZE, config.gaze_model.as_deref())
             .and_then(|path| opener.open(path, rewrite::gaze))
@@ -60,7 +61,7 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let landmarks = opener
         .open(landmarks, rewrite::landmarks)
         .map_err(|error| error.of(LANDMARK_PROPERTY))?;
-    // It runs only while a face is missing.
+    // The detector runs only while a face is missing.
     opener.options.memory = Memory::Pieces;
     let detector = find(DETECTOR, config.detector_model.as_deref())
         .and_then(|path| opener.open(path, rewrite::detector))
@@ -73,7 +74,7 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     Ok(OpenSeeFace::new(networks, files, config))
 }
 
-/// The landmark network that the property says, the path or the number of one, or the best that is there.
+/// The landmark network that the property names by path or number, or the best one available.
 fn find_landmarks(
     property: Option<&Path>,
     models_dir: Option<&Path>,
@@ -87,7 +88,7 @@ fn find_landmarks(
     Ok(found.map_err(|error| error.of(LANDMARK_PROPERTY))?)
 }
 
-/// What `landmark-model` says.
+/// Value of `landmark-model`.
 #[derive(Debug, PartialEq)]
 enum Choice<'a> {
     Path(&'a Path),
@@ -117,7 +118,7 @@ fn published(number: i32) -> Result<&'static str, EngineError> {
 /// One of [`rewrite`]'s.
 type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
 
-/// What networks are opened with.
+/// Opens networks.
 struct Opener {
     runtime: OnnxRuntime,
     options: SessionOptions,

@@ -24,25 +24,26 @@ const DETECTOR_OUTPUT: [usize; 4] = [1, 2, 56, 56];
 /// Shape of the gaze network's input.
 const GAZE_INPUT: [usize; 4] = [2, 3, 32, 32];
 
-/// Shape of the gaze network's output; another one, which tells open eyes from closed ones, is read by nobody.
+/// Shape of the gaze network's output. Its other output, which distinguishes open from closed eyes,
+/// is not used.
 const GAZE_OUTPUT: [usize; 4] = [2, 3, 8, 8];
 
-/// What a landmark network is, for messages.
+/// Name of a landmark network, for messages.
 const LANDMARK_NAME: &str = "OpenSeeFace's landmarks";
 
-/// What is said of a peak: see [`Networks::landmarks`].
+/// Number of values per peak: see [`Networks::landmarks`].
 pub const PEAK_VALUES: usize = 4;
 
-/// Sizes of a landmark network, which tell the models of OpenSeeFace apart.
+/// Sizes of a landmark network. They distinguish OpenSeeFace's models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LandmarkContract {
     /// Width and height of the input, px.
     pub input: usize,
     /// Rows and columns of a heat map.
     pub cells: usize,
-    /// Heat maps; as many maps of row offsets and of column offsets follow.
+    /// Number of heat maps. The same numbers of maps of row offsets and of column offsets follow.
     pub points: usize,
-    /// What the logits of the offsets are divided by: `logit_factor` in `tracker.py`.
+    /// Divisor of the offsets' logits: `logit_factor` in `tracker.py`.
     pub logit_factor: f32,
 }
 
@@ -59,8 +60,7 @@ impl LandmarkContract {
     pub const SMALL: Self = Self {
         input: 112,
         cells: 14,
-        points: 66,
-        logit_factor: 16.0,
+        ..Self::FULL
     };
 
     /// The model -1: `[b, 3, 56, 56]` to `[b, 90, 7, 7]`.
@@ -71,20 +71,19 @@ impl LandmarkContract {
         logit_factor: 8.0,
     };
 
-    /// Every model's.
+    /// Sizes of all models.
     pub const ALL: [Self; 3] = [Self::FULL, Self::SMALL, Self::TINY];
 
-    /// That of the network `model`, by the shape of its input.
+    /// Sizes of the network `model`, by the shape of its input.
     fn of(model: &dyn Model) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|contract| takes(model, &contract.input_shape()))
     }
 
-    /// What a landmark network has to be, for messages.
+    /// Tensors of all landmark networks, for messages.
     pub(super) fn expected() -> String {
-        let all = Self::ALL
-            .map(|contract| format!("{:?} to {:?}", contract.input_shape(), contract.map_shape()));
+        let all = Self::ALL.map(|c| format!("{:?} to {:?}", c.input_shape(), c.map_shape()));
         format!("{LANDMARK_NAME} ({})", all.join(", or "))
     }
 

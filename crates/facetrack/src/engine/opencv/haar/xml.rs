@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads cascades from OpenCV's XML, as `CascadeClassifierImpl::Data::read` and `HaarEvaluator::Feature::read` in its
-//! `cascadedetect.cpp` do, and refuses what they would take on trust.
+//! Reads cascades from OpenCV's XML, as `CascadeClassifierImpl::Data::read` and
+//! `HaarEvaluator::Feature::read` in its `cascadedetect.cpp` do, and checks values that these
+//! trust.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -9,24 +10,25 @@ use roxmltree::{Document, Node as Element, ParsingOptions};
 
 use super::cascade::{Cascade, Child, Feature, Node, Stage, Tree, WeightedRect};
 
-/// Most XML nodes of a file; the largest of OpenCV's cascades has 180 thousand.
+/// Maximum number of XML nodes of a file. OpenCV's largest cascade has 180,000.
 const MAX_XML_NODES: u32 = 1 << 20;
 
-/// Most `=` of a file, and so most attributes and namespaces, which the parser compares with one another; OpenCV's
-/// cascades have up to 110, most of them in comments.
+/// Maximum number of `=` in a file, and so of attributes and namespaces, which the parser compares
+/// with one another. OpenCV's cascades have up to 110, most of them in comments.
 const MAX_EQUALS: usize = 1000;
 
-/// Sides of a window, px. Below the least nothing is left without the border that brightness is normalised without
-/// (`HaarEvaluator::normrect`); up to the greatest a window's sum of squares fits 32 bits.
+/// Allowed sides of a window, px. Brightness is normalised without a border
+/// (`HaarEvaluator::normrect`), and a smaller window has nothing inside it. The sum of squares of a
+/// larger window does not fit 32 bits.
 const WINDOW_SIDE: RangeInclusive<usize> = 3..=256;
 
-/// Most nodes of a tree; OpenCV's cascades have up to 3.
+/// Maximum number of nodes of a tree. OpenCV's cascades have up to 3.
 pub const MAX_TREE_NODES: usize = 8;
 
-/// What a stage's threshold is lowered by: `THRESHOLD_EPS` in `CascadeClassifierImpl::Data::read`.
+/// Subtracted from a stage's threshold: `THRESHOLD_EPS` in `CascadeClassifierImpl::Data::read`.
 const THRESHOLD_EPS: f32 = 1e-5;
 
-/// Most numbers of an element: those of a tree's nodes.
+/// Maximum number of numbers in an element, as in a tree's nodes.
 const MAX_NUMBERS: usize = 4 * MAX_TREE_NODES;
 
 /// Rectangles of a feature: `HaarEvaluator::Feature::RECT_NUM`.
@@ -35,7 +37,7 @@ const MAX_RECTS: usize = 3;
 /// The cascade in `xml`.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The reason, as text.
 pub fn read(xml: &[u8]) -> Result<Cascade, String> {
     let text = std::str::from_utf8(xml).map_err(|_| "it is not UTF-8 text".to_owned())?;
     if text.matches('=').nth(MAX_EQUALS).is_some() {
@@ -157,7 +159,8 @@ fn tree_of(element: Element, features: usize) -> Result<Tree, String> {
     })
 }
 
-/// Numbers above 0 are nodes, 0 and below are leaves. Nodes come before their children, so trees end.
+/// Numbers above 0 are nodes, 0 and below are leaves. Nodes come before their children, so trees
+/// end.
 fn child_of(number: f64, own: usize, count: usize) -> Result<Child, String> {
     let place = index(number.abs())?;
     if number > 0.0 && place > own && place < count {
@@ -169,8 +172,8 @@ fn child_of(number: f64, own: usize, count: usize) -> Result<Child, String> {
     Err(format!("node {own} of {count} leads to {number}"))
 }
 
-/// Where all trees have one node, OpenCV takes the first leaf for values below the bound whatever the node says:
-/// `predictOrderedStump`.
+/// If all trees have one node, OpenCV takes the first leaf for values below the bound, whatever the
+/// node says: `predictOrderedStump`.
 fn order_leaves_of_stumps(stages: &mut [Stage]) {
     let trees = || stages.iter().flat_map(|stage| &stage.trees);
     if trees().any(|tree| tree.nodes.len() > 1) {
@@ -192,7 +195,7 @@ fn child<'a, 'input>(
         .ok_or_else(|| format!("<{}> lacks <{name}>", element.tag_name().name()))
 }
 
-/// What the items (`<_>`) of a list are, in their order.
+/// Converts the items (`<_>`) of a list, in their order.
 fn list<T>(
     element: Element,
     item: impl Fn(Element) -> Result<T, String>,
@@ -241,7 +244,7 @@ fn expect_word(element: Element, name: &str, expected: &str) -> Result<(), Strin
     ))
 }
 
-/// A place in a list or in the window.
+/// An index in a list, or a position in the window.
 fn index(number: f64) -> Result<usize, String> {
     let whole = number as u32;
     if f64::from(whole) == number && whole <= MAX_XML_NODES {

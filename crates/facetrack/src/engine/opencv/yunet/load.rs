@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The detector and the engine from the published file.
+//! Loads the detector and the engine from the published file.
 
 use std::path::Path;
 
@@ -25,7 +25,8 @@ pub fn load(config: &EngineConfig) -> Result<Yunet, EngineError> {
 }
 
 impl Detector {
-    /// The detector of the file `model`, or of the published one that is found by [`locate::model`].
+    /// The detector of the file `model`, or of the published one that is found by
+    /// [`locate::model`].
     ///
     /// # Errors
     /// When the runtime or the model is missing, damaged or another one.

@@ -12,7 +12,7 @@ use crate::model::TensorSpec;
 #[derive(Default)]
 struct Fake {
     shapes: Arc<Mutex<Vec<Vec<usize>>>>,
-    /// What it divides an input's sides by beyond the strides.
+    /// Additional factor between the sides of input and outputs.
     shrunk: Option<usize>,
 }
 

@@ -17,14 +17,14 @@ const CELLS: usize = 56;
 /// Input elements from one cell to the next.
 const STRIDE: f32 = (SIDE / CELLS) as f32;
 
-/// What the radii are multiples of, in input elements.
+/// Unit of the radii, in input elements.
 const RADIUS: f32 = 112.0;
 
 /// Finds faces.
 pub struct Detector(pub Network);
 
 impl Detector {
-    /// Boxes of faces whose score is not below `least_score`, px, best first and at most `count`.
+    /// Boxes of faces with a score of at least `least_score`, px, best first and at most `count`.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -59,8 +59,9 @@ impl Detector {
     }
 }
 
-/// Squares around the peaks of the heat map, in input elements, best first, of equal ones the last in the map first.
-/// `maps` holds the heat map and the radii, `greatest` the greatest heat around each cell.
+/// Squares around the peaks of the heat map, in input elements, best first; among equal ones, the
+/// last in the map first. `maps` holds the heat map and the radii, `greatest` the maximum heat
+/// around each cell.
 fn decode(maps: &[f32], greatest: &[f32], least_score: f32) -> Vec<Rect> {
     let (heat, radii) = maps.split_at(maps.len().min(CELLS * CELLS));
     let cells = heat.iter().zip(greatest).zip(radii).enumerate();

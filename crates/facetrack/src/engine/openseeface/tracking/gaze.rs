@@ -17,7 +17,7 @@ const SIDE: usize = 32;
 /// Rows and columns of a heat map.
 const CELLS: usize = 8;
 
-/// What the logits of the offsets are divided by.
+/// Divisor of the offsets' logits.
 const LOGIT_FACTOR: f32 = 8.0;
 
 /// Elements of an eye's input.
@@ -41,7 +41,7 @@ impl GazeNetwork {
         }
     }
 
-    /// The pupils of a face; at the origin and without a score where they can't be found.
+    /// The pupils of a face. A pupil that cannot be found is at the origin and has the score 0.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -66,7 +66,7 @@ impl GazeNetwork {
         })
     }
 
-    /// Puts both eyes into the network's input, and tells whether that could be done.
+    /// Puts both eyes into the network's input; returns whether that was possible.
     fn show(&mut self, image: &ImageView<'_>, eyes: &[Eye; 2]) -> bool {
         let inputs = self.network.input().chunks_exact_mut(EYE_INPUT);
         inputs

@@ -17,7 +17,7 @@ use crate::observation::Pupil;
 
 const SIZE: (usize, usize) = (448, 448);
 
-/// What the networks answer.
+/// Answers of the networks.
 struct Script {
     /// Cell, heat and radius of each face that the detector finds.
     detections: Vec<([usize; 2], f32, f32)>,
@@ -60,7 +60,8 @@ fn detector(script: &mut Script) -> Vec<ArrayD<f32>> {
     vec![maps.clone(), maps]
 }
 
-/// A face that fills its window but for a margin, so that the next window is about the same. Its eyes are level.
+/// A face that fills its window but for a margin, so that the next window is about the same. Its
+/// eyes are level.
 fn landmark_network(script: &mut Script) -> Vec<ArrayD<f32>> {
     script.landmark_runs += 1;
     let score = script.scores.pop_front().unwrap_or(0.0);
@@ -150,7 +151,8 @@ fn a_face_is_found_and_then_followed() {
     let script = script(&[MIDDLE]);
     let mut tracking = tracking(&script, 1);
     let found = see(&mut tracking).remove(0);
-    // The box is that of the landmarks: cells 3 to 24 of 27 in a window of 134×140 px from (157, 155) on.
+    // The box is the extent of the landmarks: cells 3 to 24 of 27 in a window of 134×140 px from
+    // (157, 155) on.
     let per_cell = |pixels: f32| pixels / 224.0 * 223.0 / 27.0;
     let (x, y) = (per_cell(134.0), per_cell(140.0));
     let bbox = Rect::new(157.0 + 3.0 * x, 155.0 + 3.0 * y, 21.0 * x, 21.0 * y);
