@@ -83,10 +83,11 @@ env: $(FACETRACK) ## Print the exports that let gst-launch-1.0 find the built pl
 $(FACETRACK):
 	cargo build --release --locked --package facetrack-cli
 
-lint: ## Check formatting, lints and documentation
+lint: ## Check formatting, lints and documentation, and that library and command need no GStreamer
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+	! cargo tree --locked --package facetrack --package facetrack-cli --edges normal | grep gstreamer
 
 install: ## Install the built plugin and tool, stripped (PREFIX, PLUGINSDIR, DESTDIR)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }

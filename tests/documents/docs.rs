@@ -200,13 +200,8 @@ pub fn script(path: &str) -> Tool {
 
 /// An example of the workspace, which Cargo builds with the tests.
 pub fn crate_example(name: &str) -> Tool {
-    built(&format!("examples/{name}"))
-}
-
-/// A program of the workspace.
-pub fn built(name: &str) -> Tool {
-    let path = tool::built(name);
-    let hint = "Run `cargo build --workspace --examples --bins`";
+    let path = tool::built(&format!("examples/{name}"));
+    let hint = "Run `cargo build --workspace --examples`";
     assert!(path.is_file(), "{} is missing. {hint}", path.display());
     Tool::new(&path.to_string_lossy())
 }
@@ -262,7 +257,10 @@ fn link(file: &Path, folder: &Path) {
 
 /// A file of the repository.
 pub fn file(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = package.ancestors();
+    let root = folders.find(|folder| folder.join("Cargo.lock").is_file());
+    root.expect("the workspace").join(path)
 }
 
 /// The text of a file of the repository.

@@ -4,13 +4,11 @@
 mod annotate;
 #[path = "../common/mod.rs"]
 mod common;
-mod desktop;
 mod docs;
 mod examples;
 mod install;
 mod launch_lines;
 mod pictures;
 mod plot;
-mod preview;
 mod python;
 mod readme;
