@@ -110,13 +110,17 @@ pub enum Pixels<'a> {
     Rows(Arc<dyn PixelRows + 'a>),
 }
 
+/// Number of pixels of which unpacked rows are padded to a multiple, since [`PixelRows::unpack`] may write whole words of
+/// several pixels. GStreamer's v210 has the longest groups.
+pub const ROW_GROUP: usize = 48;
+
 /// The rows of a frame that only its owner can read.
 pub trait PixelRows: fmt::Debug + Send + Sync {
-    /// How pixels are laid out once they are unpacked: one plane, no subsampling.
+    /// Layout of unpacked pixels: one plane, no subsampling.
     fn layout(&self) -> &Layout;
 
-    /// Unpacks the rows whose indices are in `rows` into `picture`, whose rows are `stride` bytes
-    /// apart. Row 0 of the frame is row 0 of the picture.
+    /// Unpacks the rows whose indices are in `rows` into `picture`. Row `y` of the frame starts at byte `y`·`stride` of the
+    /// picture, and a row has room for a multiple of [`ROW_GROUP`] pixels.
     fn unpack(&self, rows: &mut dyn Iterator<Item = usize>, stride: usize, picture: &mut [u8]);
 }
 

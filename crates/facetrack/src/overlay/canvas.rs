@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A frame that is drawn into, in the format that it has.
 
-use std::fmt;
 use std::ops::Range;
 
 use thiserror::Error;
@@ -23,12 +22,6 @@ pub struct PlaneMut<'a> {
     pub stride: usize,
 }
 
-/// What a frame shows, for a canvas whose planes hold only what is drawn into.
-pub trait Source: fmt::Debug {
-    /// Brings the pixels of row `y` in `columns` into the planes, unless they are there already.
-    fn bring(&mut self, y: usize, columns: Range<usize>, planes: &mut [PlaneMut<'_>]);
-}
-
 /// A frame that somebody else owns, to be drawn into.
 ///
 /// Every row of every component is known to lie inside its plane: [`Canvas::new`] checks it.
@@ -39,7 +32,6 @@ pub struct Canvas<'a> {
     colorimetry: Colorimetry,
     layout: &'a Layout,
     planes: Vec<PlaneMut<'a>>,
-    source: Option<&'a mut dyn Source>,
 }
 
 /// Why bytes do not make a frame.
@@ -99,16 +91,7 @@ impl<'a> Canvas<'a> {
             colorimetry,
             layout,
             planes,
-            source: None,
         })
-    }
-
-    /// One whose planes `source` fills where they are drawn into.
-    pub fn filled_by(self, source: &'a mut dyn Source) -> Self {
-        Self {
-            source: Some(source),
-            ..self
-        }
     }
 
     /// Pixels a row.
@@ -123,11 +106,6 @@ impl<'a> Canvas<'a> {
 
     /// Paints what `mask` covers; `over` is room for a mask.
     pub(super) fn paint(&mut self, mask: &Mask, over: &mut Mask, ink: Ink) {
-        if let Some(source) = &mut self.source {
-            for y in mask.rows() {
-                source.bring(y, mask.span(y), &mut self.planes);
-            }
-        }
         let count = self.layout.components.len();
         match self.layout.components.get(COLORS) {
             Some(alpha) if !self.is_opaque(mask, alpha) => {
