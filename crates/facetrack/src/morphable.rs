@@ -26,8 +26,6 @@ mod expression;
 mod fit;
 mod fitted;
 mod identity;
-#[cfg(test)]
-mod invented;
 mod landmarks;
 mod load;
 mod mapping;

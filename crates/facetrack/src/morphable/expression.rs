@@ -83,7 +83,7 @@ fn feasible_step(solution: &DVector<f64>, wanted: &DVector<f64>, free: &[usize])
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::Noise;
+    use super::super::tests::synthetic::Noise;
     use super::*;
 
     fn solve(columns: usize, matrix: &[f64], wanted: &[f64]) -> Vec<f64> {

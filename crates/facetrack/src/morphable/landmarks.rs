@@ -118,7 +118,7 @@ fn rim(shape: &ShapeModel) -> BTreeMap<usize, usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::head;
+    use super::super::tests::synthetic::head;
     use super::*;
 
     #[test]

@@ -119,7 +119,7 @@ fn add(sum: &mut [Lanes; 3], parts: &[[Lanes; 3]], coefficients: &[f32]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::{self, Noise, head};
+    use super::super::tests::synthetic::{self, Noise, head};
     use super::*;
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
             (noise.take(3), Vec::new()),
         ] {
             sampler.sample(&shape, &expression, &mut mesh);
-            let wanted = invented::vertices(&model, &shape, &expression);
+            let wanted = synthetic::vertices(&model, &shape, &expression);
             for (vertex, wanted) in wanted.into_iter().enumerate() {
                 for (got, wanted) in std::iter::zip(mesh.vertex(vertex), wanted) {
                     assert!((got - wanted).abs() < 1e-4, "{vertex}: {got} {wanted}");

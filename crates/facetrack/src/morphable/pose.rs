@@ -146,7 +146,7 @@ fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::{self, Noise};
+    use super::super::tests::synthetic::{self, Noise};
     use super::*;
 
     fn cloud(count: usize) -> Vec<[f32; 3]> {
@@ -165,7 +165,7 @@ mod tests {
             (-90.0, 5.0, 0.0, 0.1),
             (170.0, 60.0, -120.0, 40.0),
         ] {
-            let camera = invented::pose(yaw, pitch, roll, scale);
+            let camera = synthetic::pose(yaw, pitch, roll, scale);
             let points: Vec<_> = vertices.iter().map(|v| camera.project(*v)).collect();
             let found = Pose::estimate(&points, &vertices).unwrap();
             assert!((found.rotation - camera.rotation).norm() < 1e-4);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_head_turned_to_the_images_right_shows_its_right_side_farther_away_on_the_left() {
-        let camera = invented::pose(40.0, 0.0, 0.0, 2.0);
+        let camera = synthetic::pose(40.0, 0.0, 0.0, 2.0);
         let (nose, right_ear) = ([0.0, 0.0, 50.0], [-70.0, 0.0, 0.0]);
         assert!(camera.project(nose).x > 320.0 + 60.0);
         assert!(camera.project(right_ear).x < 320.0 - 100.0);

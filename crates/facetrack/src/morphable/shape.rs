@@ -62,7 +62,7 @@ impl NormalEquations {
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::Noise;
+    use super::super::tests::synthetic::Noise;
     use super::*;
 
     fn face(seed: u64) -> NormalEquations {

@@ -206,8 +206,8 @@ fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::{Noise, head, pose};
     use super::super::mesh::Sampler;
+    use super::super::tests::synthetic::{Noise, head, pose};
     use super::*;
 
     #[test]

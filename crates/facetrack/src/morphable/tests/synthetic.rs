@@ -3,10 +3,10 @@
 
 use nalgebra::{Matrix3, Rotation3};
 
-use super::{
+use crate::geometry::Point;
+use crate::morphable::{
     Edge, EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours, Pose, ShapeModel,
 };
-use crate::geometry::Point;
 
 /// Rows and columns of vertices.
 const ROWS: usize = 40;
