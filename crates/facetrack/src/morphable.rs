@@ -36,7 +36,6 @@ mod observed;
 mod pose;
 mod shape;
 mod topology;
-mod turns;
 mod visibility;
 
 pub use contours::ModelContours;
