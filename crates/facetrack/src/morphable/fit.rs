@@ -135,8 +135,8 @@ impl Fitter {
         Ok(fit)
     }
 
-    /// Starts from a face with these coefficients. Returns the pose in which its vertices match the landmarks that have a
-    /// vertex of their own.
+    /// Starts from a face with these coefficients. Returns the pose that shows its vertices at the landmarks that
+    /// have a vertex of their own.
     fn start(
         &mut self,
         landmarks: &[Point],

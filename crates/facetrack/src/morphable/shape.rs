@@ -21,7 +21,7 @@ pub struct NormalEquations {
 
 impl NormalEquations {
     /// Equations of one face. `slopes` has a column for each observed coordinate, with its derivatives by the coefficients;
-    /// `misses` has the observed coordinates minus those of the mean face. Both are in px.
+    /// `misses` has the observed coordinates minus the coordinates of the mean face. Both are in px.
     pub fn of_face(slopes: &DMatrix<f32>, misses: &DVector<f32>) -> Self {
         let weighted = slopes / LANDMARK_VARIANCE;
         Self {
