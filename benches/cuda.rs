@@ -277,10 +277,7 @@ fn look(config: &EngineConfig, frames: &[gst::Sample]) -> Result<(Faces, Figures
     Ok((faces, figures))
 }
 
-fn look_at(
-    engine: &mut Engine,
-    sample: &gst::Sample,
-) -> Result<Vec<Observation>, Box<dyn Error>> {
+fn look_at(engine: &mut Engine, sample: &gst::Sample) -> Result<Vec<Observation>, Box<dyn Error>> {
     let buffer = sample.buffer().ok_or("no frame")?;
     let pixels = buffer.map_readable()?;
     let frame = Frame {

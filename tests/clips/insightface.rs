@@ -223,11 +223,7 @@ fn no_face_is_seen_where_there_is_none() {
     let Some((folder, mut engine)) = setup() else {
         return;
     };
-    let mut frames = find(
-        &mut engine,
-        &folder.join("media/pyfeat_no_face.mp4"),
-        CLIPS,
-    );
+    let mut frames = find(&mut engine, &folder.join("media/pyfeat_no_face.mp4"), CLIPS);
     let first = frames.next().expect("a frame");
     assert!(first.is_empty() && frames.all(|faces| faces.is_empty()));
 }
