@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The seam between the frame loop and the engines that find faces.
+//! The engines that find and measure faces, and their interface.
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Engine {
         self.finder.info()
     }
 
-    /// Everything that the engine measures in a frame that stands alone. The first face gets the identity 1.
+    /// Finds and completes the faces of an independent frame. The first face gets the identity 1.
     ///
     /// # Errors
     /// Those of the two halves.
@@ -101,7 +101,7 @@ pub trait Finder: Send {
 
 /// Completes faces in the order of the frames, by identity.
 pub trait Completer: Send {
-    /// Begins the next frame, in which `faces` were found. They are not smoothed yet.
+    /// Begins the next frame. `faces` are those found in it, before smoothing.
     fn begin_frame(&mut self, _faces: &[Observation]) {}
 
     /// Adds to `face`, one of the frame that was begun, the measurements that derive from its landmarks.
@@ -140,7 +140,7 @@ pub trait Completer: Send {
 /// Completes nothing: for engines that report boxes only.
 impl Completer for () {}
 
-/// The circumstances in which [`Completer::complete`] sees a face.
+/// Context of a face, for [`Completer::complete`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Context {
     /// The face's identity.
@@ -217,20 +217,20 @@ impl FrameOutline {
     }
 }
 
-/// What an engine is and measures.
+/// Name and measurements of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineInfo {
     /// Its name, as the `engine` property spells it.
     pub name: &'static str,
     /// Dense landmarks it reports.
     pub landmarks: Option<LandmarkScheme>,
-    /// Landmarks that it reports as well: [`Observation::contour`].
+    /// Further landmarks that it reports: [`Observation::contour`].
     pub contour: Option<LandmarkScheme>,
     /// Number of sparse key points it reports.
     pub key_points: usize,
     /// Blendshape channels it reports; empty for none.
     pub blendshapes: Arc<[String]>,
-    /// How it comes by them.
+    /// Source of the blendshapes.
     pub blendshape_source: BlendshapeSource,
     /// Whether it reports a head pose.
     pub pose: bool,
@@ -253,7 +253,7 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
-    /// An engine that reports boxes alone, each frame's for itself.
+    /// An engine that reports only boxes, and keeps nothing from frame to frame.
     pub fn of_boxes(kind: EngineKind) -> Self {
         Self {
             name: kind.name(),
@@ -275,19 +275,19 @@ impl EngineInfo {
     }
 }
 
-/// Something that happened while an engine ran, and that a user has to know.
+/// An event of a running engine that users should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The GPU's memory was full: faces are looked for in frames reduced to `det_size` px.
+    /// GPU memory was exhausted: frames are scaled to `det_size` px for detection.
     DetectionSizeReduced {
         /// Side of the detector's input now, px.
         det_size: usize,
-        /// What the runtime said.
+        /// Error of the runtime.
         reason: String,
     },
-    /// The GPU could not be used any more: the engine goes on with the processor.
+    /// The GPU failed: the engine runs on the CPU now.
     FellBackToCpu {
-        /// What the runtime said.
+        /// Error of the runtime.
         reason: String,
     },
 }
@@ -334,14 +334,14 @@ choices! {
     }
 }
 
-/// Least scores, each 0…1.
+/// Minimum scores, 0…1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
-    /// For a detection to be a face.
+    /// Score of a detection.
     pub detection: f32,
-    /// For the landmark network to see a face.
+    /// Score of the landmark network.
     pub presence: f32,
-    /// Overlap for a detection to be a face that is already followed.
+    /// Overlap at which a detection is a face that is already tracked.
     pub tracking: f32,
 }
 

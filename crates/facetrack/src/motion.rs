@@ -29,7 +29,7 @@ impl Velocity {
     }
 }
 
-/// A face that moves as it did between the last two frames in which it was measured.
+/// Motion of a face, from its last two measurements.
 #[derive(Debug, Clone, Copy)]
 pub struct Motion {
     centroid: Point,

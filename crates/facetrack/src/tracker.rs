@@ -9,7 +9,7 @@ use super::observation::Observation;
 use crate::options::choices;
 
 choices! {
-    /// Method that matches the faces of a frame with those of the frames before.
+    /// Method that matches the faces of a frame with tracks.
     pub enum TrackerKind {
         Centroid = "centroid": "the nearest centre, one after the other",
         Iou = "iou": "the best overlap with where faces are expected, all weighed together: no exchange when faces cross",
@@ -23,7 +23,7 @@ pub struct TrackerConfig {
     pub kind: TrackerKind,
     /// Maximum distance, in pixels, that a centroid may move between two sightings, for [`TrackerKind::Centroid`].
     pub max_distance: f32,
-    /// Maximum number of consecutive frames in which a track may be unseen.
+    /// Maximum number of consecutive frames without a sighting; one more ends the track.
     pub max_age: u32,
 }
 

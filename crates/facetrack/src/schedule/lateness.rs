@@ -45,7 +45,7 @@ pub struct Lateness {
     analyzed: Option<Duration>,
 }
 
-/// A period in which frames are late.
+/// A period of late frames.
 #[derive(Debug, Clone, Copy)]
 struct LatePeriod {
     /// Arrival of the first late frame and the last one.

@@ -9,7 +9,7 @@ use crate::geometry::{Point, Rect};
 use crate::motion::Velocity;
 use crate::observation::Observation;
 
-/// Weight of the closeness of centres; that of the overlap is 1. Overlap decides; closeness separates boxes of equal
+/// Weight of the closeness of centres, relative to the overlap. Overlap decides; closeness separates boxes of equal
 /// overlap and keeps fast faces whose boxes no longer overlap. Our choice.
 const CLOSENESS_WEIGHT: f32 = 0.5;
 
