@@ -2,7 +2,7 @@
 # Every line of a recipe is a command that can be typed by hand.
 
 TARGET = $(or $(CARGO_TARGET_DIR),target)
-SETUP = $(TARGET)/release/facetrack-setup
+FACETRACK = $(TARGET)/release/facetrack
 # GStreamer searches the whole tree under a plugin path, so the plugin has a folder of its own.
 PLUGINS = $(TARGET)/release/gstreamer-1.0
 
@@ -20,15 +20,15 @@ help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 demo: setup ## Track a sample clip and show the result; sets up everything first
-	scripts/demo.sh $(SETUP) $(TARGET)/demo.json
+	scripts/demo.sh $(FACETRACK) $(TARGET)/demo.json
 
 preview: setup ## Show a camera or SOURCE=<video> with what is tracked; without a camera the sample clip
 	scripts/system-packages.sh $(WINDOWS)
 	@echo "Building the preview. The first time this takes some minutes, then a window opens."
-	eval "$$($(SETUP) env)" && cargo run --profile preview --locked --example preview -- $(if $(SOURCE),'$(subst ','\'',$(SOURCE))')
+	eval "$$($(FACETRACK) env)" && cargo run --profile preview --locked --package facetrack-preview -- $(if $(SOURCE),'$(subst ','\'',$(SOURCE))')
 
 setup: build ## Install system packages, build, fetch models and ONNX Runtime
-	$(SETUP) fetch
+	$(FACETRACK) fetch
 
 build: packages ## Build the plugin in release
 	@echo "Building the plugin. The first time this takes some minutes."
@@ -43,60 +43,58 @@ test-packages: packages
 	scripts/system-packages.sh python3-matplotlib $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson
 
 test: test-packages ## Run every test; sets up what is missing first
-	cargo test --locked --no-run
-	$(TARGET)/debug/facetrack-setup fetch
-	$(TARGET)/debug/facetrack-setup fetch pictures
-	cargo test --locked
-	cargo test --no-default-features --locked
+	cargo test --locked --workspace --no-run
+	$(TARGET)/debug/facetrack fetch
+	$(TARGET)/debug/facetrack fetch pictures
+	cargo test --locked --workspace
 
 test-debian13: ## Run every test with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
 	scripts/test-debian13.sh
 
 bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checkout> adds OpenSeeFace
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
-	eval "$$($(SETUP) env)" && benches/against_mediapipe.py \
-		--clip "$$($(SETUP) path single_face.mp4)" --model "$$($(SETUP) path face_landmarker.task)"
-	eval "$$($(SETUP) env)" && benches/against_opencv.py \
-		--clip "$$($(SETUP) path single_face.mp4)" --bundle "$$($(SETUP) path face_landmarker.task)" \
-		--yunet "$$($(SETUP) path face_detection_yunet_2023mar.onnx)" \
-		--cascade "$$($(SETUP) path haarcascade_frontalface_default.xml)"
-	[ -z "$(OPENSEEFACE)" ] || { eval "$$($(SETUP) env)" && benches/against_openseeface.py \
-		--clip "$$($(SETUP) path single_face.mp4)" --openseeface "$(OPENSEEFACE)"; }
-	[ ! -e "$$($(SETUP) path sfm_shape_3448.bin)" ] || { scripts/system-packages.sh g++ cmake python3-dev && \
-		eval "$$($(SETUP) env)" && benches/against_eos.py --clip "$$($(SETUP) path single_face.mp4)" \
-		--models "$$(dirname "$$($(SETUP) path sfm_shape_3448.bin)")"; }
-	[ ! -e "$$($(SETUP) path scrfd_500m_bnkps.onnx)" ] || { eval "$$($(SETUP) env)" && benches/against_insightface.py \
-		--clip "$$($(SETUP) path single_face.mp4)" --pack "$$(dirname "$$($(SETUP) path scrfd_500m_bnkps.onnx)")"; }
+	eval "$$($(FACETRACK) env)" && benches/against_mediapipe.py \
+		--clip "$$($(FACETRACK) path single_face.mp4)" --model "$$($(FACETRACK) path face_landmarker.task)"
+	eval "$$($(FACETRACK) env)" && benches/against_opencv.py \
+		--clip "$$($(FACETRACK) path single_face.mp4)" --bundle "$$($(FACETRACK) path face_landmarker.task)" \
+		--yunet "$$($(FACETRACK) path face_detection_yunet_2023mar.onnx)" \
+		--cascade "$$($(FACETRACK) path haarcascade_frontalface_default.xml)"
+	[ -z "$(OPENSEEFACE)" ] || { eval "$$($(FACETRACK) env)" && benches/against_openseeface.py \
+		--clip "$$($(FACETRACK) path single_face.mp4)" --openseeface "$(OPENSEEFACE)"; }
+	[ ! -e "$$($(FACETRACK) path sfm_shape_3448.bin)" ] || { scripts/system-packages.sh g++ cmake python3-dev && \
+		eval "$$($(FACETRACK) env)" && benches/against_eos.py --clip "$$($(FACETRACK) path single_face.mp4)" \
+		--models "$$(dirname "$$($(FACETRACK) path sfm_shape_3448.bin)")"; }
+	[ ! -e "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)" ] || { eval "$$($(FACETRACK) env)" && benches/against_insightface.py \
+		--clip "$$($(FACETRACK) path single_face.mp4)" --pack "$$(dirname "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
 
 pictures: setup ## Redraw the pictures of the README from a portrait in the public domain
 	scripts/system-packages.sh python3-matplotlib ffmpeg
-	$(SETUP) fetch pictures
-	eval "$$($(SETUP) env)" && scripts/pictures.sh "$$($(SETUP) path astronaut.png)" docs/pictures
+	$(FACETRACK) fetch pictures
+	eval "$$($(FACETRACK) env)" && scripts/pictures.sh "$$($(FACETRACK) path astronaut.png)" docs/pictures
 
-doctor: $(SETUP) ## Say what is installed and what is missing, with the commands that install it
-	@$(SETUP) doctor
+doctor: $(FACETRACK) ## Say what is installed and what is missing, with the commands that install it
+	@$(FACETRACK) doctor
 
-env: $(SETUP) ## Print the exports that let gst-launch-1.0 find the built plugin
-	@$(SETUP) env
+env: $(FACETRACK) ## Print the exports that let gst-launch-1.0 find the built plugin
+	@$(FACETRACK) env
 
 # Without GStreamer, so that the doctor can say that GStreamer is missing.
-$(SETUP):
-	cargo build --release --locked --no-default-features --features onnx,setup --bin facetrack-setup
+$(FACETRACK):
+	cargo build --release --locked --package facetrack-cli
 
 lint: ## Check formatting, lints and documentation
 	cargo fmt --check
-	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --no-default-features -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 
 install: ## Install the built plugin and tool, stripped (PREFIX, PLUGINSDIR, DESTDIR)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }
 	install -D -s -m 755 $(TARGET)/release/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
-	install -D -s -m 755 $(SETUP) '$(DESTDIR)$(PREFIX)/bin/facetrack-setup'
+	install -D -s -m 755 $(FACETRACK) '$(DESTDIR)$(PREFIX)/bin/facetrack'
 
 uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR); fetched files stay
-	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack-setup'
+	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack'
 
 clean: ## Remove what was built; fetched files stay
 	cargo clean

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use gstfacetrack::face::device::{
+use facetrack::device::{
     ConvAlgorithmSearch, CudaTuning, DeviceChoice, LibrarySearch, MachineProbe, Placement, Request,
     negotiate, nvidia_driver,
 };
-use gstfacetrack::face::engine::{self, Engine, EngineConfig, EngineKind, Frame, insightface};
-use gstfacetrack::face::image::ImageView;
-use gstfacetrack::face::observation::Observation;
+use facetrack::engine::{self, Engine, EngineConfig, EngineKind, Frame, insightface};
+use facetrack::image::ImageView;
+use facetrack::observation::Observation;
 use parity::Parity;
 
 /// Size of the frames, px, and how many of them the clip gives.

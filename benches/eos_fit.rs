@@ -15,10 +15,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gstfacetrack::face::engine::{self, EngineConfig, EngineKind, Frame};
-use gstfacetrack::face::geometry::Point;
-use gstfacetrack::face::image::ImageView;
-use gstfacetrack::face::morphable::{self, FitSettings, Fitter, Past};
+use facetrack::engine::{self, EngineConfig, EngineKind, Frame};
+use facetrack::geometry::Point;
+use facetrack::image::ImageView;
+use facetrack::morphable::{self, FitSettings, Fitter, Past};
 
 type Faces = Vec<Vec<[f32; 2]>>;
 

@@ -11,10 +11,10 @@ mod sample;
 use std::error::Error;
 use std::time::Instant;
 
-use gstfacetrack::face::locate;
-use gstfacetrack::face::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
-use gstfacetrack::face::model::task::Bundle;
-use gstfacetrack::face::model::{Model, tflite};
+use facetrack::locate;
+use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::task::Bundle;
+use facetrack::model::{Model, tflite};
 use ndarray::ArrayD;
 
 /// Rounds through the frames of the clip, and how many of those.

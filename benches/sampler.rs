@@ -6,11 +6,11 @@
 
 use std::time::{Duration, Instant};
 
-use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
-use gstfacetrack::face::image::{
+use facetrack::geometry::{Point, RotatedRect, Size};
+use facetrack::image::{
     self, ColorModel, Colorimetry, Component, ImageView, PixelFormat, Plane, Word,
 };
-use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, ValueRange};
+use facetrack::sample::{Border, Crop, Layout, Levels, ValueRange};
 
 const FORMATS: [PixelFormat; 13] = {
     use PixelFormat::*;

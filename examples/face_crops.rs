@@ -12,10 +12,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::ExitCode;
 
+use facetrack::geometry::Rect;
 use gst::prelude::*;
 use gst_video::prelude::*;
 use gst_video::{VideoFrameRef, VideoInfo};
-use gstfacetrack::face::geometry::Rect;
 use gstfacetrack::meta::{FaceTrackMeta, Fit};
 
 /// Between the analysis and the application.

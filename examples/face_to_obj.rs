@@ -11,9 +11,9 @@ use std::error::Error;
 use std::fs;
 use std::process::ExitCode;
 
+use facetrack::morphable::{self, obj};
+use facetrack::observation::{Landmark, MorphableFit};
 use gst::prelude::*;
-use gstfacetrack::face::morphable::{self, obj};
-use gstfacetrack::face::observation::{Landmark, MorphableFit};
 use gstfacetrack::meta::FaceTrackMeta;
 
 /// How long a frame is waited for before the bus is asked whether there is an error.

@@ -7,9 +7,9 @@ use std::env;
 use std::error::Error;
 use std::process::ExitCode;
 
+use facetrack::observation::{Attributes, MorphableFit};
+use facetrack::report::FrameReport;
 use gst::prelude::*;
-use gstfacetrack::face::observation::{Attributes, MorphableFit};
-use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
 
 /// How long a frame is waited for before the bus is asked whether there is an error.

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Tracks the sample clip and shows what came out. Usage: scripts/demo.sh <facetrack-setup> <output.json>
+# Tracks the sample clip and shows what came out. Usage: scripts/demo.sh <facetrack> <output.json>
 set -eu
 
-setup=$1
+facetrack=$1
 track=$2
-clip=$("$setup" path single_face.mp4)
-eval "$("$setup" env)"
+clip=$("$facetrack" path single_face.mp4)
+eval "$("$facetrack" env)"
 
 upright='videoconvert ! videoflip video-direction=auto'
 echo "+ gst-launch-1.0 filesrc location=$clip ! decodebin ! $upright ! facetrack ! trackjsonsink location=$track overwrite=true"
@@ -15,4 +15,4 @@ gst-launch-1.0 filesrc "location=$clip" ! decodebin ! $upright ! facetrack ! tra
 end=$(date +%s%N)
 
 echo
-"$setup" report "$track" --seconds "$(((end - start) / 1000000))e-3"
+"$facetrack" report "$track" --seconds "$(((end - start) / 1000000))e-3"

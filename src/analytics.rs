@@ -18,11 +18,11 @@ use gst::glib;
 use gst_analytics::prelude::*;
 use gst_analytics::{AnalyticsODMtd, AnalyticsRelationMeta, AnalyticsTrackingMtd, RelTypes};
 
-use crate::face::blendshape::Blendshapes;
-use crate::face::observation::Observation;
-use crate::face::report::{FrameReport, TrackedFace};
 use crate::meta::region::{self, Canvas};
 use crate::meta::sightings::Sighting;
+use facetrack::blendshape::Blendshapes;
+use facetrack::observation::Observation;
+use facetrack::report::{FrameReport, TrackedFace};
 
 /// What was added to a buffer.
 pub(crate) struct Added {

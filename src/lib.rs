@@ -1,37 +1,24 @@
 // SPDX-License-Identifier: MPL-2.0
 //! GStreamer elements that track faces in video.
 //!
-//! The crate has two halves. [`face`] is the domain: images, networks, engines, tracking and the JSON record, free of
-//! GStreamer. The other modules, present with the feature `gst`, wrap it into elements.
+//! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The modules here wrap it
+//! into elements.
 
-pub mod face;
 mod lock;
 
 #[cfg(feature = "analytics")]
 mod analytics;
-#[cfg(feature = "gst")]
 mod element;
-#[cfg(feature = "gst")]
 pub mod facetrack;
-#[cfg(feature = "gst")]
 pub mod facetrackoverlay;
-#[cfg(feature = "gst")]
 pub mod meta;
-#[cfg(feature = "gst")]
 mod orientation;
-#[cfg(feature = "gst")]
 mod properties;
-#[cfg(feature = "gst")]
 mod stream;
-#[cfg(feature = "gst")]
 pub mod trackjsonload;
-#[cfg(feature = "gst")]
 pub mod trackjsonsink;
-#[cfg(feature = "gst")]
 pub mod trackudpsink;
-#[cfg(feature = "gst")]
 pub mod video;
-#[cfg(feature = "gst")]
 #[allow(missing_docs, reason = "the macro documents nothing")]
 mod plugin {
     use gst::glib;
@@ -58,10 +45,9 @@ mod plugin {
     );
 }
 
-#[cfg(feature = "gst")]
 pub use plugin::plugin_register_static;
 
 /// The README's Rust compiles.
-#[cfg(all(doctest, feature = "gst"))]
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;

@@ -85,9 +85,9 @@
 //! | `contour` | bytes | x, y of the vertices that the outline's landmarks were matched with |
 //! | `mesh` | bytes | x, y, z of every vertex, as those of `landmarks`; absent unless asked for |
 //!
-//! [`Features::NAMES`]: crate::face::observation::Features::NAMES
-//! [`ModelFit`]: crate::face::observation::ModelFit
-//! [`MorphableFit`]: crate::face::observation::MorphableFit
+//! [`Features::NAMES`]: facetrack::observation::Features::NAMES
+//! [`ModelFit`]: facetrack::observation::ModelFit
+//! [`MorphableFit`]: facetrack::observation::MorphableFit
 //!
 //! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats that went in, but points of
 //! the picture within the precision of a 32-bit float. A buffer's copies share them, so that a mesh, which is the largest of
@@ -169,9 +169,9 @@ use self::region::Canvas;
 pub use self::sightings::{Sighting, Sightings};
 #[cfg(feature = "analytics")]
 use crate::analytics;
-use crate::face::model::ModelFile;
-use crate::face::report::{FrameReport, FrameStatus, ReportSource};
 pub(crate) use absence::{Absence, asks_for_source, remedy};
+use facetrack::model::ModelFile;
+use facetrack::report::{FrameReport, FrameStatus, ReportSource};
 
 /// Version of the layout.
 const VERSION: u32 = 1;

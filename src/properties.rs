@@ -8,7 +8,7 @@ use gst::glib::prelude::ParamSpecBuilderExt;
 use gst::glib::translate::{FromGlib, IntoGlib};
 use gst::prelude::*;
 
-use crate::face::options::{Access, Kind, OptionSpec, Value};
+use facetrack::options::{Access, Kind, OptionSpec, Value};
 
 /// The properties of `options`; `enum_spec` makes those that are enums or flags, with [`choice_spec`] or [`flags_spec`].
 pub(crate) fn param_specs(

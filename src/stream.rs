@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Times and interruptions of a stream, as the elements that count frames read them.
 
-use crate::face::record::timeline::Continuity;
+use facetrack::record::timeline::Continuity;
 
 /// Stream time of a timestamp in `segment`, ns: its position in the video. Also of a timestamp before the segment's start.
 pub(crate) fn time(segment: &gst::Segment, timestamp: Option<gst::ClockTime>) -> Option<u64> {

@@ -20,7 +20,7 @@ pub(crate) use self::layout::layout;
 
 pub(crate) use self::packed::{GROUP, Packed, Room, TooSmall};
 use self::rows::{PackedRows, PaletteRows, TiledRows};
-use crate::face::image::{
+use facetrack::image::{
     ChromaSite, ColorMatrix, ColorRange, Colorimetry, ImageError, ImageView, Layout, PixelFormat,
     Plane,
 };

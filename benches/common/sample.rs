@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use gstfacetrack::face::{locate, manifest};
+use facetrack::{locate, manifest};
 
 /// The sample clip.
 pub fn clip() -> Result<PathBuf, Box<dyn Error>> {

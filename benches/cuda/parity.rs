@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use gstfacetrack::face::observation::{Landmarks, Observation};
+use facetrack::observation::{Landmarks, Observation};
 
 /// Most distance of a landmark, px.
 const MAX_DISTANCE: f32 = 0.1;

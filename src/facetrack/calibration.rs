@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf, is_separator};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-use crate::face::analyzer::Analyzer;
+use facetrack::analyzer::Analyzer;
 
 /// The file, and what is in it.
 pub(super) struct CalibrationFile {

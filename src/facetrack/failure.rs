@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::calibration::CalibrationError;
-use crate::face::engine::EngineError;
-use crate::face::model::ModelError;
+use facetrack::engine::EngineError;
+use facetrack::model::ModelError;
 
 /// Runs `work`, and tells of a panic in words.
 pub(super) fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {

@@ -139,17 +139,17 @@ use super::messages;
 use super::pacing::{Pace, Pacing, Upstream};
 use super::plan::{Environment, Plan, Setup};
 use super::state::{Outcome, State};
-use crate::face::analyzer::Analyzer;
-use crate::face::device::{Decision, OwnMemory, Severity};
-use crate::face::engine::{EngineInfo, EngineKind, Notice};
-use crate::face::options::facetrack::FACETRACK;
-use crate::face::options::{EnvWarning, OptionSpec, Settings, Unused, Value};
-use crate::face::profile::Profile;
-use crate::face::report::ReportSource;
 use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta};
 use crate::orientation::Turn;
 use crate::{element, properties, video};
+use facetrack::analyzer::Analyzer;
+use facetrack::device::{Decision, OwnMemory, Severity};
+use facetrack::engine::{EngineInfo, EngineKind, Notice};
+use facetrack::options::facetrack::FACETRACK;
+use facetrack::options::{EnvWarning, OptionSpec, Settings, Unused, Value};
+use facetrack::profile::Profile;
+use facetrack::report::ReportSource;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(

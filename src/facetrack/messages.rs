@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::face::engine::EngineInfo;
-use crate::face::profile::Profile;
-use crate::face::report::{FrameReport, ReportSource};
+use facetrack::engine::EngineInfo;
+use facetrack::profile::Profile;
+use facetrack::report::{FrameReport, ReportSource};
 
 /// Name of the messages about faces and frames.
 const MESSAGE: &str = "facetrack";

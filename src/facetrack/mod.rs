@@ -15,7 +15,7 @@ mod plan;
 mod state;
 
 glib::wrapper! {
-    /// The element; its properties are [`crate::face::options::facetrack::FACETRACK`].
+    /// The element; its properties are [`facetrack::options::facetrack::FACETRACK`].
     pub struct FaceTrack(ObjectSubclass<imp::FaceTrack>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
@@ -32,7 +32,7 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     )
 }
 
-/// Values of the property `running-mode`: [`crate::face::engine::RunningMode`].
+/// Values of the property `running-mode`: [`facetrack::engine::RunningMode`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackRunningMode")]
@@ -49,7 +49,7 @@ pub enum RunningMode {
     Image,
 }
 
-/// Values of the property `pnp-points`: [`crate::face::engine::openseeface::PnpPoints`].
+/// Values of the property `pnp-points`: [`facetrack::engine::openseeface::PnpPoints`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackPnpPoints")]
@@ -66,7 +66,7 @@ pub enum PnpPoints {
     All,
 }
 
-/// Values of the property `identity`: [`crate::face::engine::eos::Identity`].
+/// Values of the property `identity`: [`facetrack::engine::eos::Identity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackIdentity")]
@@ -83,7 +83,7 @@ pub enum Identity {
     PerFrame,
 }
 
-/// Values of the property `smoothing`: [`crate::face::options::facetrack::Smoothing`].
+/// Values of the property `smoothing`: [`facetrack::options::facetrack::Smoothing`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackSmoothing")]
@@ -106,7 +106,7 @@ pub enum Smoothing {
     OneEuro,
 }
 
-/// Values of the property `tracker`: [`crate::face::tracker::TrackerKind`].
+/// Values of the property `tracker`: [`facetrack::tracker::TrackerKind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackTracker")]
@@ -123,7 +123,7 @@ pub enum Tracker {
     Iou,
 }
 
-/// Values of the property `device`: [`crate::face::device::DeviceChoice`].
+/// Values of the property `device`: [`facetrack::device::DeviceChoice`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackDevice")]
@@ -140,7 +140,7 @@ pub enum Device {
     Cuda,
 }
 
-/// Values of the property `cudnn-conv-algo-search`: [`crate::face::device::ConvAlgorithmSearch`].
+/// Values of the property `cudnn-conv-algo-search`: [`facetrack::device::ConvAlgorithmSearch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackConvAlgorithmSearch")]
@@ -160,7 +160,7 @@ pub enum ConvAlgorithmSearch {
     Default,
 }
 
-/// Values of the property `late-frames`: [`crate::face::options::facetrack::LateFrames`].
+/// Values of the property `late-frames`: [`facetrack::options::facetrack::LateFrames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackLateFrames")]
@@ -180,7 +180,7 @@ pub enum LateFrames {
     Analyze,
 }
 
-/// Values of the property `post-messages`: [`crate::face::options::facetrack::PostMessages`].
+/// Values of the property `post-messages`: [`facetrack::options::facetrack::PostMessages`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[repr(i32)]
 #[enum_type(name = "GstFaceTrackPostMessages")]

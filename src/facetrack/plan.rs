@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::face::analyzer::{Analyzer, Tuning};
-use crate::face::device::{
+use facetrack::analyzer::{Analyzer, Tuning};
+use facetrack::device::{
     self, Decision, DeviceChoice, Gate, LibrarySearch, MachineProbe, Placement, Request,
 };
-use crate::face::engine::opencv::haar::Search;
-use crate::face::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
-use crate::face::engine::{eos, insightface, openseeface};
-use crate::face::options::facetrack::{FACETRACK, LateFrames, PostMessages, Smoothing};
-use crate::face::options::{EnvWarning, Resolved, Settings, Unused};
-use crate::face::report::ReportSource;
-use crate::face::smoothing::OneEuro;
-use crate::face::tracker::TrackerConfig;
+use facetrack::engine::opencv::haar::Search;
+use facetrack::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
+use facetrack::engine::{eos, insightface, openseeface};
+use facetrack::options::facetrack::{FACETRACK, LateFrames, PostMessages, Smoothing};
+use facetrack::options::{EnvWarning, Resolved, Settings, Unused};
+use facetrack::report::ReportSource;
+use facetrack::smoothing::OneEuro;
+use facetrack::tracker::TrackerConfig;
 
 /// The environment variables that the options and the choice of a device know, as they were at one time.
 #[derive(Debug, Clone, Default)]

@@ -9,14 +9,14 @@ use super::loading::{Change, LoadError, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::pacing::{Arrival, Pace};
 use super::plan::{Environment, Live, Plan, Setup};
-use crate::face::analyzer::Analyzer;
-use crate::face::engine::{EngineError, Frame, Notice};
-use crate::face::options::facetrack::{LateFrames, PostMessages};
-use crate::face::options::{Settings, Unused};
-use crate::face::report::{FrameReport, FrameStatus};
 use crate::meta::{FrameShape, Sighting, Sightings};
 use crate::orientation::{Orientation, Turn};
 use crate::video;
+use facetrack::analyzer::Analyzer;
+use facetrack::engine::{EngineError, Frame, Notice};
+use facetrack::options::facetrack::{LateFrames, PostMessages};
+use facetrack::options::{Settings, Unused};
+use facetrack::report::{FrameReport, FrameStatus};
 
 /// A loaded engine and the stream that it works on.
 pub(super) struct State {

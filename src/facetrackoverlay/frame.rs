@@ -6,9 +6,9 @@ use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
 use thiserror::Error;
 
 use super::unpacked::Unpacked;
-use crate::face::image::Layout;
-use crate::face::overlay::{Canvas, CanvasError, PlaneMut};
 use crate::video;
+use facetrack::image::Layout;
+use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 
 /// How frames of a format are drawn into.
 #[derive(Debug)]

@@ -51,13 +51,13 @@ use thiserror::Error;
 
 use super::frame::{self, Drawable, FrameError};
 use super::pace::Counter;
-use crate::face::options::facetrackoverlay::FACETRACKOVERLAY;
-use crate::face::options::{OptionSpec, Settings};
-use crate::face::overlay::{Layers, Overlay, Pace, Rgb, Style};
-use crate::face::report::FrameReport;
 use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, Fit, MetaError};
 use crate::{element, properties, video};
+use facetrack::options::facetrackoverlay::FACETRACKOVERLAY;
+use facetrack::options::{OptionSpec, Settings};
+use facetrack::overlay::{Layers, Overlay, Pace, Rgb, Style};
+use facetrack::report::FrameReport;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(

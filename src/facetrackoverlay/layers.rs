@@ -3,7 +3,7 @@
 
 use gst::glib;
 
-/// Values of the property `layers`: [`crate::face::overlay::Layers`].
+/// Values of the property `layers`: [`facetrack::overlay::Layers`].
 #[glib::flags(name = "GstFaceTrackOverlayLayers")]
 pub enum Layers {
     #[flags_value(
@@ -55,7 +55,7 @@ impl Default for Layers {
 #[cfg(test)]
 mod tests {
     use super::{Layers, glib};
-    use crate::face::overlay::Layers as Drawn;
+    use facetrack::overlay::Layers as Drawn;
 
     #[test]
     fn the_flags_have_the_words_of_the_option() {

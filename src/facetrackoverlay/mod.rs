@@ -14,7 +14,7 @@ mod unpacked;
 pub use layers::Layers;
 
 glib::wrapper! {
-    /// The element; its properties are [`crate::face::options::facetrackoverlay::FACETRACKOVERLAY`].
+    /// The element; its properties are [`facetrack::options::facetrackoverlay::FACETRACKOVERLAY`].
     pub struct FaceTrackOverlay(ObjectSubclass<imp::FaceTrackOverlay>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use gst_video::{VideoChromaSite, VideoFormat, VideoPackFlags};
 
-use crate::face::image::{ColorModel, Colorimetry, Component, Layout, Word};
-use crate::face::overlay::{Canvas, CanvasError, PlaneMut, Source};
 use crate::video::{self, GROUP, Packed, Room, TooSmall};
+use facetrack::image::{ColorModel, Colorimetry, Component, Layout, Word};
+use facetrack::overlay::{Canvas, CanvasError, PlaneMut, Source};
 
 /// A format, and room for frames of it.
 #[derive(Debug)]

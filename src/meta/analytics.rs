@@ -5,7 +5,7 @@ use gst::glib;
 
 use super::region::Canvas;
 use super::sightings::Sighting;
-use crate::face::report::FrameReport;
+use facetrack::report::FrameReport;
 
 /// What was added to a buffer.
 pub(super) struct Added {

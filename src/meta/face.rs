@@ -10,13 +10,13 @@ use super::fields::{
 };
 use super::fit::{fit_from_structure, structure_from_fit};
 use super::morphable::{morphable_from_structure, structure_from_morphable};
-use crate::face::blendshape::{BlendshapeSource, Blendshapes};
-use crate::face::geometry::Rect;
-use crate::face::observation::{
+use facetrack::blendshape::{BlendshapeSource, Blendshapes};
+use facetrack::geometry::Rect;
+use facetrack::observation::{
     Attributes, Features, Gaze, Gender, HeadPose, LandmarkScheme, Landmarks, Observation, Origin,
     Pupil,
 };
-use crate::face::report::TrackedFace;
+use facetrack::report::TrackedFace;
 
 pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::Structure {
     let face = &tracked.face;

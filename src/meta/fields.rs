@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gst::glib;
 
 use super::MetaError;
-use crate::face::geometry::Point;
-use crate::face::observation::Landmark;
+use facetrack::geometry::Point;
+use facetrack::observation::Landmark;
 
 /// Where the analysed picture lies in a frame: where the origin of normalised coordinates is, and the pixels for each unit.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 
 use super::MetaError;
 use super::fields::{Fields, Scale, bytes_from_floats, bytes_from_points};
-use crate::face::observation::ModelFit;
+use facetrack::observation::ModelFit;
 
 pub(super) fn structure_from_fit(fit: &ModelFit, scale: Scale) -> gst::Structure {
     gst::Structure::builder("fit")

@@ -4,7 +4,7 @@
 use super::MetaError;
 use super::fields::{Fields, Scale, bytes_from_floats, bytes_from_landmarks, bytes_from_points};
 use super::fields::{malformed, names_from};
-use crate::face::observation::{FitFailure, MorphableFit};
+use facetrack::observation::{FitFailure, MorphableFit};
 
 /// The field of a fit that there is not, and the only one then.
 const FAILURE: &str = "failure";

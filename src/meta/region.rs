@@ -9,10 +9,10 @@ use gst_video::VideoRegionOfInterestMeta;
 
 use super::fields::over;
 use super::frame::FrameShape;
-use crate::face::blendshape::Blendshapes;
-use crate::face::geometry::{Point, Rect};
-use crate::face::observation::{Attributes, Observation};
-use crate::face::report::{FrameReport, TrackedFace};
+use facetrack::blendshape::Blendshapes;
+use facetrack::geometry::{Point, Rect};
+use facetrack::observation::{Attributes, Observation};
+use facetrack::report::{FrameReport, TrackedFace};
 
 /// Type of the regions, and the label of what is in them.
 pub(crate) const TYPE: &str = "face";

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::face::observation::Origin;
-use crate::face::report::{FrameReport, TrackedFace};
+use facetrack::observation::Origin;
+use facetrack::report::{FrameReport, TrackedFace};
 
 /// When a face was seen, in running time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::face::geometry::Rect;
-    use crate::face::observation::Observation;
-    use crate::face::report::{FrameStatus, ReportSource};
+    use facetrack::geometry::Rect;
+    use facetrack::observation::Observation;
+    use facetrack::report::{FrameStatus, ReportSource};
 
     fn report(faces: &[(u32, Origin)]) -> FrameReport {
         let tracked = |&(id, origin): &(u32, Origin)| TrackedFace {

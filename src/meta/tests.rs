@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::*;
-use crate::face::blendshape::{BlendshapeSource, Blendshapes, MEDIAPIPE_CHANNELS};
-use crate::face::geometry::{Point, Rect};
-use crate::face::observation::{
+use facetrack::blendshape::{BlendshapeSource, Blendshapes, MEDIAPIPE_CHANNELS};
+use facetrack::geometry::{Point, Rect};
+use facetrack::observation::{
     Attributes, Features, FitFailure, Gaze, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks,
     ModelFit, MorphableFit, Observation, Origin, Pupil,
 };
-use crate::face::report::TrackedFace;
+use facetrack::report::TrackedFace;
 
 const WIDTH: u32 = 1920;
 const HEIGHT: u32 = 1080;

@@ -47,13 +47,13 @@ use gst_base::subclass::prelude::*;
 
 use super::TrackJsonLoadMatch;
 use super::replaying::{BufferTimes, Replaying, ReplayingError};
-use crate::face::options::Settings;
-use crate::face::options::trackjsonload::TRACKJSONLOAD;
-use crate::face::replay::ReplayError;
-use crate::face::report::FrameReport;
 use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
 use crate::{element, properties, stream, video};
+use facetrack::options::Settings;
+use facetrack::options::trackjsonload::TRACKJSONLOAD;
+use facetrack::replay::ReplayError;
+use facetrack::report::FrameReport;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(

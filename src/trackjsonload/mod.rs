@@ -13,7 +13,7 @@ glib::wrapper! {
         @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
-/// Values of the property `match`; the words of [`crate::face::options::trackjsonload::MatchBy`].
+/// Values of the property `match`; the words of [`facetrack::options::trackjsonload::MatchBy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[enum_type(name = "GstTrackJsonLoadMatch")]
 pub enum TrackJsonLoadMatch {
@@ -54,7 +54,7 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::options::trackjsonload::MatchBy;
+    use facetrack::options::trackjsonload::MatchBy;
 
     #[test]
     fn the_enum_has_the_words_of_the_option() {

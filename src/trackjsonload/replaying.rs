@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::face::options::Resolved;
-use crate::face::options::trackjsonload::MatchBy;
-use crate::face::record::timeline::Continuity;
-use crate::face::replay::matching::{Counter, Frames};
-use crate::face::replay::{Replay, ReplayError, Times};
-use crate::face::report::FrameReport;
 use crate::meta::FrameShape;
 use crate::video;
+use facetrack::options::Resolved;
+use facetrack::options::trackjsonload::MatchBy;
+use facetrack::record::timeline::Continuity;
+use facetrack::replay::matching::{Counter, Frames};
+use facetrack::replay::{Replay, ReplayError, Times};
+use facetrack::report::FrameReport;
 
 /// Why a record can't be replayed. The message names the file.
 #[derive(Debug, Error)]

@@ -4,10 +4,10 @@
 use thiserror::Error;
 
 use super::output::{Destination, Existing, OutputError};
-use crate::face::options::trackjsonsink::{FillBy, Format};
-use crate::face::options::{Resolved, Value};
-use crate::face::record::timeline::Filling;
-use crate::face::record::{BlendshapeProfile, Export, Fields, ProfileError};
+use facetrack::options::trackjsonsink::{FillBy, Format};
+use facetrack::options::{Resolved, Value};
+use facetrack::record::timeline::Filling;
+use facetrack::record::{BlendshapeProfile, Export, Fields, ProfileError};
 
 /// Options that shape what is written, as the record names them.
 const SHAPING: [&str; 8] = [

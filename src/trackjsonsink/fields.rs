@@ -3,7 +3,7 @@
 
 use gst::glib;
 
-/// Values of the property `fields`: [`crate::face::record::Fields`].
+/// Values of the property `fields`: [`facetrack::record::Fields`].
 #[glib::flags(name = "GstTrackJsonSinkFields")]
 pub enum Fields {
     #[flags_value(
@@ -45,7 +45,7 @@ impl Default for Fields {
 #[cfg(test)]
 mod tests {
     use super::{Fields, glib};
-    use crate::face::record::Fields as Written;
+    use facetrack::record::Fields as Written;
 
     #[test]
     fn the_flags_have_the_words_of_the_option() {

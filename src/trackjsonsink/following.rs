@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The stream that is recorded: the times of its frames, where it is interrupted, and what its tags say.
 
-use crate::face::record::completeness::End;
-use crate::face::record::timeline::Continuity;
 use crate::orientation::Orientation;
 use crate::stream;
+use facetrack::record::completeness::End;
+use facetrack::record::timeline::Continuity;
 
 /// Maximum start of a stream that counts as time 0, ns. The clock of an MPEG transport stream starts before its first frame,
 /// by the delay of the decoder's buffer, and demuxers count from there. Our choice: 0.7 s is common.

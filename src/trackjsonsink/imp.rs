@@ -51,11 +51,11 @@ use super::config::{Config, ConfigError};
 use super::output::OutputError;
 use super::recording::{Abandoned, Finished, Recording, Stop};
 use super::{TrackJsonSinkFields, TrackJsonSinkFillBy, TrackJsonSinkFormat, upstream};
-use crate::face::options::trackjsonsink::TRACKJSONSINK;
-use crate::face::options::{EnvWarning, OptionSpec, Settings};
-use crate::face::record::completeness::Promise;
 use crate::lock::lock;
 use crate::{element, properties};
+use facetrack::options::trackjsonsink::TRACKJSONSINK;
+use facetrack::options::{EnvWarning, OptionSpec, Settings};
+use facetrack::record::completeness::Promise;
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(

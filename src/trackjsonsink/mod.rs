@@ -21,7 +21,7 @@ glib::wrapper! {
         @extends gst_base::BaseSink, gst::Element, gst::Object;
 }
 
-/// Form of the record; the words of [`crate::face::options::trackjsonsink::Format`].
+/// Form of the record; the words of [`facetrack::options::trackjsonsink::Format`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[enum_type(name = "GstTrackJsonSinkFormat")]
 pub enum TrackJsonSinkFormat {
@@ -46,7 +46,7 @@ pub enum TrackJsonSinkFormat {
     Reduced,
 }
 
-/// How missing frames are recognised; the words of [`crate::face::options::trackjsonsink::FillBy`].
+/// How missing frames are recognised; the words of [`facetrack::options::trackjsonsink::FillBy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[enum_type(name = "GstTrackJsonSinkFillBy")]
 pub enum TrackJsonSinkFillBy {
@@ -81,8 +81,8 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::options::Choice;
-    use crate::face::options::trackjsonsink::{FillBy, Format};
+    use facetrack::options::Choice;
+    use facetrack::options::trackjsonsink::{FillBy, Format};
 
     #[test]
     fn the_enums_have_the_words_of_the_options() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::face::options::trackjsonsink::Format;
+use facetrack::options::trackjsonsink::Format;
 
 /// What a file under way is called: its name and this.
 const PARTIAL_SUFFIX: &str = ".partial";

@@ -11,13 +11,13 @@ use super::config::Config;
 use super::following::Following;
 use super::imp::CAT;
 use super::output::{Destination, Existing, OutputError};
-use crate::face::options::trackjsonsink::Format;
-use crate::face::record::completeness::{Found, Promise};
-use crate::face::record::timeline::{Before, Continuity, Timeline};
-use crate::face::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
-use crate::face::report::{FrameReport, FrameStatus};
 use crate::meta::{FaceTrackMeta, FrameShape, MetaError};
 use crate::video;
+use facetrack::options::trackjsonsink::Format;
+use facetrack::record::completeness::{Found, Promise};
+use facetrack::record::timeline::{Before, Continuity, Timeline};
+use facetrack::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
+use facetrack::report::{FrameReport, FrameStatus};
 
 /// What the record says of its maker where no analysed frame says it.
 const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));

@@ -9,8 +9,8 @@ use gst::prelude::*;
 
 use super::following::Following;
 use super::imp::CAT;
-use crate::face::container::{self, Extent};
-use crate::face::record::completeness::{End, Promise};
+use facetrack::container::{self, Extent};
+use facetrack::record::completeness::{End, Promise};
 
 /// The video's URI, where an element upstream knows it.
 pub(super) fn uri(pad: &gst::Pad) -> Option<glib::GString> {

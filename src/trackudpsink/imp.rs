@@ -39,12 +39,12 @@ use gst_base::subclass::prelude::*;
 
 use super::receiver::{Receiver, ReceiverError};
 use super::sending::{Sending, Sent};
-use crate::face::options::trackudpsink::TRACKUDPSINK;
-use crate::face::options::{OptionSpec, Settings};
-use crate::face::report::FrameReport;
 use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
 use crate::{element, properties};
+use facetrack::options::trackudpsink::TRACKUDPSINK;
+use facetrack::options::{OptionSpec, Settings};
+use facetrack::report::FrameReport;
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(

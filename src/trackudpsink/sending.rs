@@ -5,8 +5,8 @@ use std::io;
 
 use super::imp::CAT;
 use super::receiver::Receiver;
-use crate::face::packet::{Header, Slots, encode};
-use crate::face::report::FrameReport;
+use facetrack::packet::{Header, Slots, encode};
+use facetrack::report::FrameReport;
 
 /// A stream under way.
 pub(super) struct Sending {

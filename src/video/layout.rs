@@ -3,7 +3,7 @@
 
 use gst_video::{VideoFormat, VideoFormatInfo};
 
-use crate::face::image::{ColorModel, Component, Layout, Word};
+use facetrack::image::{ColorModel, Component, Layout, Word};
 
 /// Formats that GStreamer 1.22 describes differently from how it reads them: words of v216 are
 /// little-endian, VYUY has the second chroma first, BGR15 and BGR16 have blue in the upper bits.

@@ -5,7 +5,7 @@ use gst_video::prelude::*;
 use gst_video::{VideoConverter, VideoFrame, VideoFrameRef, VideoInfo};
 
 use super::packed::{GROUP, Packed};
-use crate::face::image::{Layout, PixelRows, Plane};
+use facetrack::image::{Layout, PixelRows, Plane};
 
 /// Unpacks rows with the function that GStreamer has for the format.
 #[derive(Debug)]

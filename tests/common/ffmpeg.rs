@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gstfacetrack::face::locate;
+use facetrack::locate;
 
 /// The sample clip; `None`, reported, where it was not fetched or `ffmpeg` is missing.
 pub fn sample() -> Option<PathBuf> {

@@ -4,12 +4,9 @@
 
 pub mod bus;
 pub mod clip;
-pub mod drawn;
 pub mod encoded;
-pub mod engine;
-pub mod faces;
 pub mod ffmpeg;
-pub mod noise;
+pub mod frames;
 pub mod pack;
 pub mod padded;
 pub mod player;
@@ -17,9 +14,13 @@ pub mod python;
 pub mod record_page;
 pub mod reports;
 pub mod rotated;
-pub mod same;
 pub mod tool;
 pub mod warned;
+
+#[path = "../../crates/facetrack/tests/common/mod.rs"]
+mod domain;
+
+pub use domain::*;
 
 use std::sync::Once;
 

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use facetrack::locate;
 use gst::prelude::*;
-use gstfacetrack::face::locate;
 
 use super::clip::Clip;
 use super::tool::Tool;

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use facetrack::engine::{EngineConfig, EngineKind};
+use facetrack::report::FrameReport;
 use gst::prelude::*;
-use gstfacetrack::face::engine::{EngineConfig, EngineKind};
-use gstfacetrack::face::report::FrameReport;
 use gstfacetrack::meta::FaceTrackMeta;
 
 /// The folder of the recordings; `None`, said aloud, where it is not named or the engine's files are not installed.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gstfacetrack::face::model::ModelFile;
-use gstfacetrack::face::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+use facetrack::model::ModelFile;
+use facetrack::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use gstfacetrack::meta::FaceTrackMeta;
 
 /// A report on a frame of 1280×720.

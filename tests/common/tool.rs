@@ -207,8 +207,15 @@ impl From<Output> for Finished {
     }
 }
 
-/// The shared library that Cargo built beside this test.
+/// The shared library that Cargo built next to this test.
 pub fn plugin() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     test.with_file_name("libgstfacetrack.so")
+}
+
+/// A program that Cargo built for the workspace, by its path below the folder of the profile.
+pub fn built(path: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a path");
+    let profile = test.ancestors().nth(2).expect("a folder of a profile");
+    profile.join(path)
 }

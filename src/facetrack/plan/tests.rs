@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
-use crate::face::device::{ConvAlgorithmSearch, CudaTuning, DeviceChoice};
-use crate::face::engine::RunningMode;
-use crate::face::engine::insightface::Module;
-use crate::face::engine::opencv::yunet::{
+use facetrack::device::{ConvAlgorithmSearch, CudaTuning, DeviceChoice};
+use facetrack::engine::RunningMode;
+use facetrack::engine::insightface::Module;
+use facetrack::engine::opencv::yunet::{
     MAX_WIDTH as YUNET_MAX_WIDTH, NMS_THRESHOLD as YUNET_NMS_THRESHOLD,
 };
-use crate::face::options::Value;
+use facetrack::options::Value;
 
 fn plan(set: &[(&str, Value)], env: &[(&'static str, &str)]) -> Plan {
     let mut settings = Settings::new(FACETRACK);

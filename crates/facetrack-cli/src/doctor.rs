@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack doctor`: what is installed, what is missing, and the command that installs it.
+
+mod files;
+mod finding;
+mod gpu;
+mod gstreamer;
+mod machine;
+mod selftest;
+
+use std::process::ExitCode;
+
+use facetrack::engine::EngineKind;
+use finding::Section;
+
+use crate::output;
+use crate::store::StoreError;
+
+/// Prints every check; success when the engine `mediapipe` can run.
+///
+/// # Errors
+/// When nothing can be printed.
+pub fn run() -> Result<ExitCode, StoreError> {
+    output::print_line(concat!("facetrack ", env!("CARGO_PKG_VERSION")))?;
+    for check in [
+        gstreamer::framework,
+        gstreamer::plugin,
+        files::runtime,
+        files::models,
+        machine::hardware,
+        gpu::checks,
+        machine::environment,
+    ] {
+        output::print(check())?;
+    }
+    let engines = selftest::engines();
+    let runs = engines
+        .iter()
+        .any(|(kind, finding)| *kind == EngineKind::MediaPipe && !finding.is_bad());
+    let findings = engines.into_iter().map(|(_, finding)| finding).collect();
+    output::print(Section::new("Self-test, one frame", findings))?;
+    Ok(match runs {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}

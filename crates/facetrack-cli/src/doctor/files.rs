@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MPL-2.0
+//! ONNX Runtime and the models.
+
+use std::path::{Path, PathBuf};
+
+use facetrack::locate;
+use facetrack::manifest::{self, FileKind, KnownFile};
+use facetrack::model::onnx::OnnxRuntime;
+
+use super::finding::{Finding, Section};
+use crate::store::{self, State};
+use crate::{size, terms};
+
+/// The library that an element would load.
+pub fn runtime() -> Section {
+    Section::new("ONNX Runtime", vec![library()])
+}
+
+fn library() -> Finding {
+    let candidates = locate::runtime(None);
+    let Some(library) = candidates.iter().find(|candidate| candidate.is_file()) else {
+        return loaded(&candidates);
+    };
+    let name = library
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    match manifest::known(&name) {
+        Some(file) => checked(library, file),
+        None => Finding::good(format!(
+            "{} (another build than the tested one)",
+            library.display()
+        )),
+    }
+}
+
+/// The library that the dynamic loader finds, by its name.
+fn loaded(candidates: &[PathBuf]) -> Finding {
+    match OnnxRuntime::load(candidates) {
+        Ok(runtime) => Finding::good(format!(
+            "{} of the system's loader, in {} (another build than the tested one)",
+            runtime.path().display(),
+            runtime.folder().unwrap_or_default().display()
+        )),
+        Err(error) => Finding::bad(error.to_string(), manifest::FETCH),
+    }
+}
+
+/// Every model of the manifest, and whose licence not everybody can follow.
+pub fn models() -> Section {
+    let models: Vec<_> = manifest::manifest()
+        .usable()
+        .filter(|file| file.kind == FileKind::Model)
+        .collect();
+    let terms = terms::not_for_commerce(models.iter().copied()).map(Finding::note);
+    let files = models.into_iter().map(model);
+    let findings = files.chain([pack()]).chain(terms).collect();
+    Section::new("Models", findings)
+}
+
+fn model(file: &KnownFile) -> Finding {
+    match locate::model(&file.name, &file.family, None, None) {
+        Ok(path) => checked(&path, file),
+        Err(_) if file.on_request => Finding::note(format!(
+            "{} is not there: it is fetched only where it is asked for ({}), licence {}",
+            file.name,
+            file.command(),
+            file.licence
+        )),
+        Err(error) => Finding::bad(error.to_string(), fetch(file)),
+    }
+}
+
+/// The folder that the engine insightface would read.
+fn pack() -> Finding {
+    match locate::pack(None, None) {
+        Ok(folder) => Finding::good(format!("pack of insightface: {}", folder.display())),
+        Err(error) => Finding::note(error.to_string()),
+    }
+}
+
+fn checked(path: &Path, file: &KnownFile) -> Finding {
+    let about = format!(
+        "{}, {}, sha256 {}…, licence {}",
+        path.display(),
+        size::human(file.size),
+        &file.sha256[..8],
+        file.licence
+    );
+    match store::state(path, file) {
+        Ok(State::Right) => Finding::good(about),
+        Ok(State::Wrong(hash)) => Finding::bad(
+            format!(
+                "{} is damaged or another version: sha256 {hash}",
+                path.display()
+            ),
+            fetch(file),
+        ),
+        Ok(State::Missing) => Finding::bad(format!("{} is missing", path.display()), fetch(file)),
+        Err(error) => Finding::bad(error.to_string(), fetch(file)),
+    }
+}
+
+fn fetch(file: &KnownFile) -> String {
+    match file.on_request {
+        true => file.command(),
+        false => format!("{} {}", manifest::FETCH, file.name),
+    }
+}

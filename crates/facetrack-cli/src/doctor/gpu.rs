@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The seven checks of a GPU, as the element makes them.
+
+use std::env;
+
+use facetrack::device::{Check, Gate, MachineProbe, Outcome, Request, examine};
+use facetrack::engine::EngineKind;
+use facetrack::options::Settings;
+use facetrack::options::facetrack::FACETRACK;
+
+use super::finding::{Finding, Section};
+
+/// What would be found by the engine that may use a GPU, with the environment as it is.
+pub fn checks() -> Section {
+    let lookup = |name: &str| env::var(name).ok();
+    let settings = Settings::new(FACETRACK);
+    let (options, _) = settings.resolve(Some(EngineKind::InsightFace.name()), &lookup);
+    let request = Request::of(&settings, &options, &lookup);
+    let examined = examine(&request, &mut MachineProbe::default());
+    section(&examined, &request.gate)
+}
+
+fn section(examined: &[(Check, Outcome)], gate: &Gate) -> Section {
+    let mut findings: Vec<Finding> = (1..)
+        .zip(examined)
+        .map(|(number, (check, outcome))| finding(number, *check, outcome))
+        .collect();
+    findings.push(match examined.iter().all(|(_, outcome)| is_passed(outcome)) {
+        true => Finding::good("insightface runs on the GPU"),
+        false => Finding::note(
+            "nothing is amiss without a GPU: insightface runs on the processor with gpu-fallback=true, all else always does",
+        ),
+    });
+    if let Gate::Closed { variable, value } = gate {
+        let variable = match value.is_empty() {
+            true => format!("{variable} is not set"),
+            false => format!("{variable}={value}"),
+        };
+        findings.push(Finding::bad(
+            format!("{variable}, which keeps insightface from the GPU"),
+            "set device=auto or device=cuda, or change the variable",
+        ));
+    }
+    Section::new("GPU, for insightface alone", findings)
+}
+
+fn is_passed(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Passed(_))
+}
+
+fn finding(number: usize, check: Check, outcome: &Outcome) -> Finding {
+    let title = format!("{number}/{} {}", Check::ALL.len(), check.title());
+    match outcome {
+        Outcome::Passed(found) => Finding::good(format!("{title}: {found}")),
+        Outcome::Failed(fault) => {
+            Finding::bad(format!("{title}: {}", fault.reason), fault.remedy.clone())
+        }
+        Outcome::Skipped(other) => {
+            Finding::note(format!("{title}: not checked without {}", other.title()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use facetrack::device::Fault;
+
+    use super::*;
+
+    fn passed(check: Check) -> (Check, Outcome) {
+        (check, Outcome::Passed("there".to_owned()))
+    }
+
+    #[test]
+    fn each_check_has_a_line_and_a_remedy_where_it_failed() {
+        let mut examined = Check::ALL.map(passed).to_vec();
+        examined[4].1 = Outcome::Failed(Fault::new("no provider", "Install one"));
+        examined[5].1 = Outcome::Skipped(Check::Provider);
+        let told = section(&examined, &Gate::Open).to_string();
+        for line in [
+            "  ✓ 1/7 NVIDIA device: there\n",
+            "  ✗ 5/7 ONNX Runtime with the CUDA provider: no provider\n      → Install one\n",
+            "  · 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider\n",
+            "  · nothing is amiss without a GPU",
+        ] {
+            assert!(told.contains(line), "{line:?} not in\n{told}");
+        }
+        assert_eq!(told.lines().filter(|line| line.contains("/7 ")).count(), 7);
+    }
+
+    #[test]
+    fn a_gpu_that_passes_is_told_and_so_is_what_keeps_from_it() {
+        let examined = Check::ALL.map(passed);
+        let told = section(&examined, &Gate::Open).to_string();
+        assert!(told.contains("✓ insightface runs on the GPU"), "{told}");
+        assert!(!told.contains('✗'), "{told}");
+        for (value, named) in [("1", "✗ VARIABLE=1, "), ("", "✗ VARIABLE is not set, ")] {
+            let gate = Gate::Closed {
+                variable: "VARIABLE",
+                value: value.to_owned(),
+            };
+            let told = section(&examined, &gate).to_string();
+            assert!(told.contains(named), "{told}");
+        }
+    }
+}

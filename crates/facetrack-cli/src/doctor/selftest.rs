@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Every engine on one frame.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
+use facetrack::image::ImageView;
+use facetrack::manifest::{self, FileKind, KnownFile};
+use facetrack::model::ModelError;
+
+use super::finding::Finding;
+use crate::{places, program};
+
+/// Size of the frame, px: that of the sample clip.
+const WIDTH: usize = 640;
+const HEIGHT: usize = 360;
+
+/// The frame that the engines get.
+struct Picture {
+    rgb: Vec<u8>,
+    /// Faces to be seen in it.
+    faces: usize,
+    name: &'static str,
+}
+
+/// What one run showed.
+struct Outcome {
+    loading: Duration,
+    frame: Duration,
+    faces: usize,
+}
+
+/// Runs each engine once.
+pub fn engines() -> Vec<(EngineKind, Finding)> {
+    let picture = sample().unwrap_or_else(grey);
+    EngineKind::ALL
+        .into_iter()
+        .map(|kind| (kind, judge(kind, &picture, run(kind, &picture))))
+        .collect()
+}
+
+fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineError>) -> Finding {
+    let name = kind.name();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        // Nobody has to have what is fetched only where it is asked for.
+        Err(EngineError::Model(ModelError::NoPack { .. })) => {
+            return Finding::note(format!("{name}: no pack, see the models above"));
+        }
+        Err(error) => return Finding::bad(format!("{name}: {error}"), remedy(kind)),
+    };
+    let Outcome {
+        loading,
+        frame,
+        faces,
+    } = outcome;
+    let told = format!(
+        "{name}: loaded in {} ms, {} in {:.1} ms, faces: {faces}",
+        loading.as_millis(),
+        picture.name,
+        frame.as_secs_f64() * 1000.0
+    );
+    // The scripted engine sees what it is told to.
+    if kind != EngineKind::Scripted && faces != picture.faces {
+        let told = format!("{told} instead of {}", picture.faces);
+        return Finding::bad(told, manifest::FETCH);
+    }
+    Finding::good(told)
+}
+
+fn remedy(kind: EngineKind) -> String {
+    let mut models = manifest::manifest().family(kind.name());
+    let first = models.next();
+    first.map_or_else(|| manifest::FETCH.to_owned(), KnownFile::command)
+}
+
+fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
+    let start = Instant::now();
+    let mut engine = engine::load(kind, &EngineConfig::default())?;
+    let loading = start.elapsed();
+    let image = ImageView::rgb(WIDTH, HEIGHT, &picture.rgb)
+        .map_err(|error| EngineError::Config(error.to_string()))?;
+    let start = Instant::now();
+    let time = Duration::ZERO;
+    let faces = engine::look(engine.as_mut(), &Frame { image, time })?;
+    Ok(Outcome {
+        loading,
+        frame: start.elapsed(),
+        faces: faces.len(),
+    })
+}
+
+/// The first frame of the sample clip, where it can be decoded.
+fn sample() -> Option<Picture> {
+    let file = manifest::manifest()
+        .usable()
+        .find(|file| file.kind == FileKind::Sample)?;
+    let clip = places::fetched(file)?;
+    let folder = tempfile::tempdir().ok()?;
+    let raw = folder.path().join("frame.rgb");
+    let mut decode = Command::new("gst-launch-1.0");
+    decode
+        .args(["-q", "filesrc"])
+        .arg(format!("location={}", clip.display()))
+        .args([
+            "!",
+            "decodebin",
+            "!",
+            "videoconvert",
+            "!",
+            "videoscale",
+            "!",
+        ])
+        .arg(format!(
+            "video/x-raw,format=RGB,width={WIDTH},height={HEIGHT}"
+        ))
+        .args(["!", "identity", "eos-after=1", "!", "filesink"])
+        .arg(format!("location={}", raw.display()));
+    program::output(&mut decode).ok()?;
+    let mut rgb = fs::read(raw).ok()?;
+    if rgb.len() < WIDTH * HEIGHT * 3 {
+        return None;
+    }
+    rgb.truncate(WIDTH * HEIGHT * 3);
+    Some(Picture {
+        rgb,
+        faces: 1,
+        name: "a frame of the sample clip",
+    })
+}
+
+fn grey() -> Picture {
+    Picture {
+        rgb: vec![128; WIDTH * HEIGHT * 3],
+        faces: 0,
+        name: "a grey frame (no sample clip, or it can't be decoded)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_that_looks_at_pixels_has_to_see_what_is_there() {
+        for kind in EngineKind::ALL {
+            for (there, seen, is_right) in
+                [(1, 1, true), (1, 0, false), (1, 2, false), (0, 0, true)]
+            {
+                let picture = Picture {
+                    faces: there,
+                    ..grey()
+                };
+                let outcome = Outcome {
+                    loading: Duration::ZERO,
+                    frame: Duration::ZERO,
+                    faces: seen,
+                };
+                let finding = judge(kind, &picture, Ok(outcome));
+                let is_right = is_right || kind == EngineKind::Scripted;
+                assert_eq!(finding.is_bad(), !is_right, "{finding}");
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Standard output and standard error, which may be closed at any time: `facetrack doctor | head -n 1`.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use crate::store::StoreError;
+
+/// Prints to standard output. A closed pipe is not an error.
+///
+/// # Errors
+/// When it can't be written, as to a full disk.
+pub fn print(text: impl Display) -> Result<(), StoreError> {
+    let mut out = io::stdout().lock();
+    match write!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(StoreError::at(Path::new("standard output"))),
+    }
+}
+
+/// Prints a line to standard output, as [`print()`] does.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_line(text: impl Display) -> Result<(), StoreError> {
+    print(format_args!("{text}\n"))
+}
+
+/// Prints a line to standard error, the last place for a message.
+pub fn complain(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where things lie on this machine.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use facetrack::locate;
+use facetrack::manifest::KnownFile;
+
+use crate::store;
+
+/// A folder from the environment; `None` when unset or empty.
+pub fn folder(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// `file` in a folder of models: flat, or one deeper in the folder of its family.
+pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
+    [
+        folder.join(&file.name),
+        folder.join(&file.family).join(&file.name),
+    ]
+    .into_iter()
+    .find(|path| path.is_file())
+}
+
+/// `file` where it was fetched to: in the user's folder or in one for all users.
+pub fn fetched(file: &KnownFile) -> Option<PathBuf> {
+    let folders = locate::data_dir().into_iter();
+    folders
+        .chain(locate::system_data_dirs())
+        .map(|root| store::place(&root, file))
+        .find(|path| path.is_file())
+}
+
+/// The file in a folder that a download went to; `None` when nothing came.
+pub fn only_file(folder: &Path) -> Option<PathBuf> {
+    let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    entries.next().map(|entry| entry.path())
+}
+
+/// The folder beside this program that holds the plugin and nothing else; `None` where there is none.
+///
+/// GStreamer looks through the whole tree under a plugin path, so it must not be the folder that cargo builds in.
+pub fn built_plugin() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let folder = program.parent()?.join("gstreamer-1.0");
+    folder.join("libgstfacetrack.so").exists().then_some(folder)
+}
+
+/// The folder of this program, unless a shell finds it there already.
+pub fn program_off_path() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let folder = program.parent()?;
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_on_path = env::split_paths(&path).any(|it| it == folder);
+    (!is_on_path).then(|| folder.to_owned())
+}

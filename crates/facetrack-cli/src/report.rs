@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack report`: what a tracking file holds, on one screen.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, io};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::{plot, size};
+
+/// What of the dense JSON is summed up.
+#[derive(Debug, Deserialize)]
+struct Track {
+    metadata: Metadata,
+    frames: Vec<Frame>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    fps: f64,
+    tracking_engine: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Frame {
+    tracked_objects: Vec<Face>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Face {
+    id: String,
+    #[serde(default)]
+    blendshapes: Option<BTreeMap<String, f32>>,
+}
+
+/// Why there is nothing to report.
+#[derive(Debug, Error)]
+pub enum ReportError {
+    /// The file can't be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// File.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not a dense tracking file.
+    #[error("{path} is not a tracking file in trackjsonsink's dense format: {source}")]
+    Format {
+        /// File.
+        path: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// Sums up the tracking file at `path`, and draws `blendshape` over time; `elapsed` is what the run took.
+///
+/// # Errors
+/// When it can't be read, or is not one.
+pub fn of_file(
+    path: &Path,
+    blendshape: &str,
+    elapsed: Option<Duration>,
+) -> Result<String, ReportError> {
+    let shown = path.display().to_string();
+    let refused = |source| ReportError::Read {
+        path: shown.clone(),
+        source,
+    };
+    let file = File::open(path).map_err(refused)?;
+    let bytes = file.metadata().map_err(refused)?.len();
+    let track: Track =
+        serde_json::from_reader(BufReader::new(file)).map_err(|source| ReportError::Format {
+            path: shown.clone(),
+            source,
+        })?;
+    let whole = fs::canonicalize(path).map_err(refused)?;
+    let mut out = summary(&track, elapsed);
+    let _ = writeln!(
+        out,
+        "  file     {} ({})",
+        whole.display(),
+        size::human(bytes)
+    );
+    out.push('\n');
+    out.push_str(&picture(&track, blendshape));
+    Ok(out)
+}
+
+fn summary(track: &Track, elapsed: Option<Duration>) -> String {
+    let Metadata {
+        fps,
+        tracking_engine,
+    } = &track.metadata;
+    let frames = track.frames.len();
+    let with_face = track
+        .frames
+        .iter()
+        .filter(|frame| !frame.tracked_objects.is_empty())
+        .count();
+    let mut out = String::new();
+    let _ = writeln!(out, "  engine   {tracking_engine}");
+    let _ = writeln!(out, "  frames   {frames} at {fps:.3} fps");
+    let _ = writeln!(
+        out,
+        "  faces    {}, in {with_face} of {frames} frames",
+        frames_of_each_face(track).len()
+    );
+    if let Some(elapsed) = elapsed.filter(|elapsed| !elapsed.is_zero()) {
+        let seconds = elapsed.as_secs_f64();
+        let _ = writeln!(
+            out,
+            "  speed    {:.1} fps ({seconds:.2} s from start to end)",
+            frames as f64 / seconds
+        );
+    }
+    out
+}
+
+fn picture(track: &Track, blendshape: &str) -> String {
+    let Some(face) = most_seen(track) else {
+        return "  No face to draw.\n".to_owned();
+    };
+    let samples: Vec<Option<f32>> = track
+        .frames
+        .iter()
+        .map(|frame| value(frame, face, blendshape))
+        .collect();
+    if samples.iter().all(Option::is_none) {
+        return format!("  {blendshape} was not measured.\n");
+    }
+    let fps = track.metadata.fps;
+    let seconds = if fps > 0.0 {
+        samples.len() as f64 / fps
+    } else {
+        0.0
+    };
+    format!(
+        "  {blendshape} of {face} over time\n{}",
+        plot::curve(&samples, seconds)
+    )
+}
+
+fn value(frame: &Frame, face: &str, blendshape: &str) -> Option<f32> {
+    frame
+        .tracked_objects
+        .iter()
+        .find(|object| object.id == face)?
+        .blendshapes
+        .as_ref()?
+        .get(blendshape)
+        .copied()
+}
+
+/// The face that is in most frames, the first of several.
+fn most_seen(track: &Track) -> Option<&str> {
+    let frames = frames_of_each_face(track);
+    let most = frames.values().copied().max()?;
+    frames
+        .into_iter()
+        .find(|&(_, count)| count == most)
+        .map(|(id, _)| id)
+}
+
+fn frames_of_each_face(track: &Track) -> BTreeMap<&str, usize> {
+    let mut frames = BTreeMap::new();
+    for face in track.frames.iter().flat_map(|frame| &frame.tracked_objects) {
+        *frames.entry(face.id.as_str()).or_default() += 1;
+    }
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACK: &str = r#"{"metadata":{"video_path":"","total_frames":3,"fps":25.0,"tracking_engine":"mediapipe"},"frames":[
+{"frame":1,"tracked_objects":[]},
+{"frame":2,"tracked_objects":[{"id":"obj_2","blendshapes":null},{"id":"obj_1","blendshapes":{"jawOpen":0.5}}]},
+{"frame":3,"tracked_objects":[{"id":"obj_1","blendshapes":{"jawOpen":0.25}}]}
+]}"#;
+
+    fn report(track: &str, elapsed: Option<Duration>) -> Result<String, ReportError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("track.json");
+        fs::write(&path, track).unwrap();
+        of_file(&path, "jawOpen", elapsed)
+    }
+
+    #[test]
+    fn counts_frames_faces_and_speed() {
+        let text = report(TRACK, Some(Duration::from_millis(1500))).unwrap();
+        for line in [
+            "  engine   mediapipe\n",
+            "  frames   3 at 25.000 fps\n",
+            "  faces    2, in 2 of 3 frames\n",
+            "  speed    2.0 fps (1.50 s from start to end)\n",
+            "  jawOpen of obj_1 over time\n",
+        ] {
+            assert!(text.contains(line), "{line:?} not in\n{text}");
+        }
+        assert!(text.contains("/track.json ("), "{text}");
+        assert!(text.contains("   0.5 ┤ █\n"), "{text}");
+    }
+
+    #[test]
+    fn a_track_without_faces_or_blendshapes_says_so() {
+        let none = r#"{"metadata":{"fps":0.0,"tracking_engine":"mediapipe"},"frames":[{"frame":1,"tracked_objects":[]}]}"#;
+        assert!(report(none, None).unwrap().ends_with("No face to draw.\n"));
+        let bare = none.replace("[]", r#"[{"id":"obj_1"}]"#);
+        let text = report(&bare, None).unwrap();
+        assert!(text.ends_with("jawOpen was not measured.\n"), "{text}");
+        assert!(!text.contains("speed"), "{text}");
+    }
+
+    #[test]
+    fn other_files_are_refused_by_name() {
+        let error = report("{}", None).unwrap_err().to_string();
+        assert!(
+            error.contains("track.json is not a tracking file"),
+            "{error}"
+        );
+        let error = of_file(Path::new("/no/such.json"), "jawOpen", None).unwrap_err();
+        assert!(error.to_string().starts_with("/no/such.json:"), "{error}");
+    }
+}

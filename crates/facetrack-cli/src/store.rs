@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The project's data folder. A file in it is whole and has the right hash, or has not been touched.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use facetrack::manifest::KnownFile;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+use thiserror::Error;
+
+use crate::output;
+
+/// Downloads happen in folders of this name, beside their destination: a rename within a file system is atomic.
+const SCRATCH_PREFIX: &str = ".fetch-";
+
+/// How a file compares with its entry in the manifest.
+#[derive(Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is none.
+    Missing,
+    /// Its bytes are right.
+    Right,
+    /// It has this hash instead.
+    Wrong(String),
+}
+
+/// What the system refused.
+#[derive(Debug, Error)]
+#[error("{path}: {source}", path = path.display())]
+pub struct StoreError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl StoreError {
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |source| Self { path, source }
+    }
+}
+
+/// The data folder, held for this process alone.
+#[derive(Debug)]
+pub struct Store {
+    root: PathBuf,
+    _lock: File,
+}
+
+impl Store {
+    /// Makes the folder if need be, waits for other fetches to end, and removes what interrupted ones left.
+    ///
+    /// # Errors
+    /// Where the folder can't be written.
+    pub fn open(root: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(root).map_err(StoreError::at(root))?;
+        let path = root.join(".lock");
+        let lock = File::create(&path).map_err(StoreError::at(&path))?;
+        wait_for(&lock, &path)?;
+        remove_leftovers(root).map_err(StoreError::at(root))?;
+        Ok(Self {
+            root: root.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    /// Where `file` belongs.
+    pub fn place(&self, file: &KnownFile) -> PathBuf {
+        place(&self.root, file)
+    }
+
+    /// A new folder for half-done work, removed when dropped.
+    ///
+    /// # Errors
+    /// Where it can't be made.
+    pub fn scratch(&self) -> Result<TempDir, StoreError> {
+        tempfile::Builder::new()
+            .prefix(SCRATCH_PREFIX)
+            .tempdir_in(&self.root)
+            .map_err(StoreError::at(&self.root))
+    }
+
+    /// Moves `candidate`, which lies in a scratch folder, to its place. Its bytes have been checked.
+    ///
+    /// # Errors
+    /// Where it can't be written; the old file is still there then.
+    pub fn install(&self, candidate: &Path, file: &KnownFile) -> Result<PathBuf, StoreError> {
+        let path = self.place(file);
+        let folder = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+        File::open(candidate)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(candidate, &path))
+            .map_err(StoreError::at(&path))?;
+        Ok(path)
+    }
+}
+
+/// Where `file` belongs under the data folder `root`.
+pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
+    root.join(file.kind.folder()).join(file.place())
+}
+
+/// How the file at `path` compares with its entry.
+///
+/// # Errors
+/// Where it can't be read.
+pub fn state(path: &Path, file: &KnownFile) -> Result<State, StoreError> {
+    let hash = match sha256(path) {
+        Ok(hash) => hash,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Missing),
+        Err(error) => return Err(StoreError::at(path)(error)),
+    };
+    Ok(if hash == file.sha256 {
+        State::Right
+    } else {
+        State::Wrong(hash)
+    })
+}
+
+fn sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        let read = file.read(&mut chunk)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&chunk[..read]);
+    }
+    let digest = hasher.finalize();
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
+    match lock.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::Error(error)) => Err(StoreError::at(path)(error)),
+        Err(TryLockError::WouldBlock) => {
+            output::print_line("Waiting for another fetch to end …")?;
+            lock.lock().map_err(StoreError::at(path))
+        }
+    }
+}
+
+fn remove_leftovers(root: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(SCRATCH_PREFIX) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use facetrack::manifest;
+
+    #[test]
+    fn a_file_is_missing_wrong_or_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let empty: KnownFile = serde_json::from_str(
+            r#"{"name": "file", "family": "f", "kind": "model", "purpose": "p", "size": 0, "licence": "l",
+            "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "sources": []}"#,
+        )
+        .unwrap();
+        assert_eq!(state(&path, &empty).unwrap(), State::Missing);
+        fs::write(&path, "").unwrap();
+        assert_eq!(state(&path, &empty).unwrap(), State::Right);
+        fs::write(&path, "abc").unwrap();
+        assert_eq!(
+            state(&path, &empty).unwrap(),
+            State::Wrong(
+                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn opening_removes_what_an_interrupted_fetch_left() {
+        let root = tempfile::tempdir().unwrap();
+        let left = root.path().join(".fetch-old");
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("half"), "half").unwrap();
+        fs::create_dir(root.path().join("models")).unwrap();
+        let store = Store::open(root.path()).unwrap();
+        assert!(!left.exists());
+        assert!(root.path().join("models").exists());
+        let scratch = store.scratch().unwrap().keep();
+        drop(store);
+        Store::open(root.path()).unwrap();
+        assert!(!scratch.exists());
+    }
+
+    #[test]
+    fn an_unwritable_root_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("file");
+        fs::write(&root, "").unwrap();
+        let error = Store::open(&root.join("data")).unwrap_err();
+        assert!(error.to_string().contains("file/data"), "{error}");
+    }
+
+    #[test]
+    fn installing_replaces_in_one_step() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        let scratch = store.scratch().unwrap();
+        let candidate = scratch.path().join("download");
+        fs::write(&candidate, "new").unwrap();
+        let file = manifest::known("face_landmarker.task").unwrap();
+        let path = store.install(&candidate, file).unwrap();
+        assert_eq!(path, root.path().join("models/face_landmarker.task"));
+        assert_eq!(fs::read(path).unwrap(), b"new");
+        assert!(!candidate.exists());
+    }
+
+    #[test]
+    fn files_of_a_pack_lie_in_its_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        let scratch = store.scratch().unwrap();
+        let candidate = scratch.path().join("download");
+        fs::write(&candidate, "new").unwrap();
+        let file = manifest::known("2d106det.onnx").unwrap();
+        let path = store.install(&candidate, file).unwrap();
+        let pack = root.path().join("models/insightface");
+        assert_eq!(path, pack.join("2d106det.onnx"));
+        assert!(path.is_file());
+    }
+}

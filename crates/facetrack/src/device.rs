@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where an engine runs: a pure decision over what was asked for and what a probe of the machine says.
+//!
+//! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor, whatever properties and
+//! environment say, and nothing is probed for it.
+
+use crate::options::choices;
+
+mod gate;
+mod libraries;
+mod memory;
+mod negotiate;
+mod nvml;
+mod permit;
+mod probe;
+mod request;
+mod validation;
+
+pub use gate::Gate;
+pub use libraries::{
+    CudaLibraries, Library, LibrarySearch, Loader, Needs, PROPERTY as LIBRARIES_PROPERTY,
+};
+pub use memory::{Need, halved_det_size, largest_det_size};
+pub use negotiate::{Refusal, negotiate};
+pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
+pub use permit::{Claim, Permit, claim, turn};
+pub use probe::MachineProbe;
+pub use request::{MAX_VRAM, MIN_FREE_VRAM, Request};
+pub use validation::{Check, Fault, Outcome, Probe, Unfit, examine, insufficient};
+
+choices! {
+    /// The device that was asked for.
+    pub enum DeviceChoice {
+        Auto = "auto": "what suits the engine",
+        Cpu = "cpu": "the processor",
+        Cuda = "cuda": "an NVIDIA GPU, for engines that may use one",
+    }
+}
+
+choices! {
+    /// How cuDNN chooses among its convolutions.
+    pub enum ConvAlgorithmSearch {
+        Exhaustive = "exhaustive": "tries all of them at the first run: slow to start, fastest then",
+        Heuristic = "heuristic": "guesses",
+        Default = "default": "takes the one that always works",
+    }
+}
+
+/// How networks run on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CudaTuning {
+    /// Runs before the first frame.
+    pub warm_up_runs: usize,
+    /// How cuDNN chooses among its convolutions.
+    pub conv_algorithm_search: ConvAlgorithmSearch,
+    /// TF32 on Ampere and newer.
+    pub tf32: bool,
+    /// The same result in every run: fixed convolutions, no TF32.
+    pub deterministic: bool,
+    /// Give memory back after each run.
+    pub arena_shrinkage: bool,
+    /// Inputs and outputs through page-locked memory that is bound once.
+    pub pinned_io: bool,
+    /// The detector's run captured once as a CUDA graph and replayed, where its input has one size.
+    pub cuda_graph: bool,
+    /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor `deterministic`.
+    pub tensorrt: bool,
+    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is faster in it.
+    pub fp16: bool,
+}
+
+impl CudaTuning {
+    /// # Errors
+    /// What of it can't be had together, and the remedy.
+    pub fn check(&self) -> Result<(), String> {
+        match (self.tensorrt, self.deterministic) {
+            (true, true) => Err(
+                "TensorRT chooses its operators by measuring them, so that it is not deterministic: unset `tensorrt` or `deterministic`"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for CudaTuning {
+    fn default() -> Self {
+        Self {
+            warm_up_runs: 3,
+            conv_algorithm_search: ConvAlgorithmSearch::Exhaustive,
+            tf32: true,
+            deterministic: false,
+            arena_shrinkage: false,
+            pinned_io: false,
+            cuda_graph: false,
+            tensorrt: false,
+            fp16: false,
+        }
+    }
+}
+
+/// Where networks run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Placement {
+    /// On the processor.
+    #[default]
+    Cpu,
+    /// On a GPU.
+    Cuda(Cuda),
+}
+
+/// A GPU that passed validation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cuda {
+    /// CUDA index.
+    pub index: u32,
+    /// Most memory that the runtime may take, bytes.
+    pub max_vram: u64,
+    /// Free memory when it was validated, bytes.
+    pub free_memory: u64,
+    /// Whether to go on with the processor when it fails later.
+    pub fallback: bool,
+    /// How networks run on it.
+    pub tuning: CudaTuning,
+}
+
+impl Placement {
+    /// `cpu` or `cuda:<index>`.
+    pub fn device(&self) -> String {
+        match self {
+            Self::Cpu => "cpu".to_owned(),
+            Self::Cuda(cuda) => format!("cuda:{}", cuda.index),
+        }
+    }
+
+    /// ONNX Runtime's name of the execution provider, the first one where there are several.
+    pub fn execution_provider(&self) -> &'static str {
+        match self {
+            Self::Cpu => "CPUExecutionProvider",
+            Self::Cuda(cuda) if cuda.tuning.tensorrt => "TensorrtExecutionProvider",
+            Self::Cuda(_) => "CUDAExecutionProvider",
+        }
+    }
+}
+
+/// Where an engine runs, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Where it runs.
+    pub placement: Placement,
+    /// Why, for the property `device-reason`, the message on the bus and the JSON.
+    pub reason: String,
+    /// Lines for the log, in their order.
+    pub log: Vec<(Severity, String)>,
+    /// What a user has to know: the GPU was wanted and is not used. For a message on the bus.
+    pub warning: Option<String>,
+}
+
+/// How loudly a line is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// As asked for.
+    Info,
+    /// Something else than was asked for.
+    Warning,
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What the environment says about a GPU that nobody asked for by name.
+
+use super::DeviceChoice;
+use crate::engine::EngineKind;
+use crate::options::{EnvWarning, kebab, parse_switch};
+
+/// Switches the GPU off for `device=auto`.
+const DISABLE: &str = "TRACKING_DISABLE_GPU";
+
+/// Switches the GPU on for the engines of [`ENGINES`].
+const ENABLE: &str = "STEP5_ENABLE_GPU";
+
+/// The engines that may use a GPU, by commas.
+const ENGINES: &str = "STEP5_GPU_ENGINES";
+
+/// The number of the GPU, of which [`PROCESSOR`] is none.
+const NUMBER: &str = "STEP5_INSIGHTFACE_CTX_ID";
+
+/// What InsightFace has for a number of the GPU where it runs on the processor: `ctx_id` of `prepare` in its classes of models,
+/// such as `scrfd.py`.
+const PROCESSOR: &str = "-1";
+
+/// Stands for every engine in [`ENGINES`].
+const ALL: &str = "all";
+
+/// What the environment says about `device=auto`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gate {
+    /// Nothing against the GPU.
+    Open,
+    /// No GPU, since this variable has this value.
+    Closed {
+        /// Name of the variable.
+        variable: &'static str,
+        /// Its value; empty where it is missing.
+        value: String,
+    },
+}
+
+impl Gate {
+    /// The variables that this looks at.
+    pub const VARIABLES: [&'static str; 4] = [DISABLE, NUMBER, ENABLE, ENGINES];
+
+    /// The one of them that gives the default of `gpu-id` as well, and means nothing where that was set.
+    pub const GPU_NUMBER: &'static str = NUMBER;
+
+    /// What the variables that `lookup` knows say: `TRACKING_DISABLE_GPU` closes it where it is true, and
+    /// `STEP5_INSIGHTFACE_CTX_ID` where it is -1; `STEP5_ENABLE_GPU` and `STEP5_GPU_ENGINES` leave it open where neither is set, and otherwise only when the one is
+    /// true and the other lists `insightface` or `all`. An empty variable is as good as none.
+    pub fn of(lookup: &dyn Fn(&str) -> Option<String>) -> Self {
+        let value = |name| lookup(name).filter(|value| !value.trim().is_empty());
+        if let Some(value) = value(DISABLE).filter(|value| parse_switch(value) == Some(true)) {
+            return Self::closed(DISABLE, Some(value));
+        }
+        if let Some(value) = value(NUMBER).filter(|value| value.trim() == PROCESSOR) {
+            return Self::closed(NUMBER, Some(value));
+        }
+        let (enable, engines) = (value(ENABLE), value(ENGINES));
+        if enable.is_none() && engines.is_none() {
+            return Self::Open;
+        }
+        if enable.as_deref().and_then(parse_switch) != Some(true) {
+            return Self::closed(ENABLE, enable);
+        }
+        if !engines.as_deref().is_some_and(lists_the_engine) {
+            return Self::closed(ENGINES, engines);
+        }
+        Self::Open
+    }
+
+    /// What of the variables is neither yes nor no where the gate stays open for it.
+    pub fn warning(lookup: &dyn Fn(&str) -> Option<String>) -> Option<EnvWarning> {
+        let value = lookup(DISABLE).filter(|value| !value.trim().is_empty())?;
+        parse_switch(&value).is_none().then(|| EnvWarning {
+            variable: DISABLE,
+            value,
+            reason: "not true or false".to_owned(),
+            option: "device",
+            used: DeviceChoice::Auto.nick().to_owned(),
+        })
+    }
+
+    fn closed(variable: &'static str, value: Option<String>) -> Self {
+        Self::Closed {
+            variable,
+            value: value.unwrap_or_default(),
+        }
+    }
+}
+
+/// The one engine that may use a GPU.
+fn lists_the_engine(engines: &str) -> bool {
+    engines
+        .split([',', ';', ' '])
+        .map(kebab)
+        .any(|name| name == EngineKind::InsightFace.name() || name == ALL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(variables: &[(&str, &str)]) -> Gate {
+        Gate::of(&|name| {
+            let (_, value) = variables.iter().find(|(own, _)| *own == name)?;
+            Some((*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn it_is_open_where_nothing_speaks_against_it() {
+        for variables in [
+            &[][..],
+            &[(DISABLE, "0")],
+            &[(DISABLE, "no")],
+            &[(DISABLE, "")],
+            &[(DISABLE, "perhaps")],
+            &[(ENABLE, ""), (ENGINES, " ")],
+            &[(NUMBER, "0")],
+            &[(NUMBER, "-2")],
+            &[(NUMBER, "1"), (ENABLE, "1"), (ENGINES, "all")],
+            &[(ENABLE, "1"), (ENGINES, "insightface")],
+            &[(ENABLE, "true"), (ENGINES, "ALL")],
+            &[(ENABLE, " 1 "), (ENGINES, "mediapipe, InsightFace")],
+            &[
+                (ENABLE, "1"),
+                (ENGINES, "eos;insightface"),
+                (DISABLE, "off"),
+            ],
+        ] {
+            assert_eq!(gate(variables), Gate::Open, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn it_names_the_variable_that_closed_it() {
+        for (variables, closing, value) in [
+            (&[(DISABLE, "1")][..], DISABLE, "1"),
+            (&[(DISABLE, "Yes")], DISABLE, "Yes"),
+            (
+                &[(DISABLE, "y"), (ENABLE, "1"), (ENGINES, "all")],
+                DISABLE,
+                "y",
+            ),
+            (&[(NUMBER, "-1")], NUMBER, "-1"),
+            (
+                &[(NUMBER, "-1"), (ENABLE, "1"), (ENGINES, "all")],
+                NUMBER,
+                "-1",
+            ),
+            (&[(ENABLE, "0")], ENABLE, "0"),
+            (&[(ENABLE, "0"), (ENGINES, "all")], ENABLE, "0"),
+            (&[(ENABLE, "maybe"), (ENGINES, "all")], ENABLE, "maybe"),
+            (&[(ENGINES, "all")], ENABLE, ""),
+            (&[(ENABLE, "1")], ENGINES, ""),
+            (
+                &[(ENABLE, "1"), (ENGINES, "mediapipe")],
+                ENGINES,
+                "mediapipe",
+            ),
+            (
+                &[(ENABLE, "1"), (ENGINES, "insightface2")],
+                ENGINES,
+                "insightface2",
+            ),
+        ] {
+            let closed = Gate::Closed {
+                variable: closing,
+                value: value.to_owned(),
+            };
+            assert_eq!(gate(variables), closed, "{variables:?}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MPL-2.0
+//! How much of a GPU's memory an engine takes: an estimate that stays on the safe side. No figure here was measured on a
+//! GPU; a run that needs more than it was given fails in an orderly way and is repeated with less.
+
+use super::Cuda;
+
+/// What CUDA itself takes in a process: its context, the code of ONNX Runtime's, cuBLAS' and cuDNN's kernels. Lies outside
+/// of the runtime's arenas, bytes.
+const CONTEXT: u64 = 512 << 20;
+
+/// What a detector takes per pixel of its input, bytes. All maps of the largest published one, SCRFD-10g (56 channels in
+/// its first stage, 88 and 224 behind: `scrfd_10g_bnkps.py`), come to some 600 bytes where none takes another's place,
+/// as they do; the rest is for what cuDNN's convolutions take besides.
+const PER_PIXEL: u64 = 1024;
+
+/// What a network that sees one face at a time takes besides its weights, bytes: its maps of a few faces. The largest,
+/// a ResNet of 64 channels that sees 192×192 px, has some 30 MB of them per face.
+const PER_NETWORK: u64 = 64 << 20;
+
+/// Sides of a detector's input are multiples of this, px: the greatest stride of SCRFD's maps.
+const STEP: usize = 32;
+
+/// Below this side of the detector's input a face that is a tenth of the frame has no 16 px left, which is the smallest
+/// that SCRFD was trained for; px.
+const MIN_DET_SIZE: usize = 160;
+
+/// What an engine asks of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// Side of the detector's input, px.
+    pub det_size: usize,
+    /// Size of its files of networks, the detector's and the others', bytes.
+    pub weights: u64,
+    /// How many networks there are besides the detector.
+    pub others: usize,
+}
+
+impl Need {
+    /// What the arenas take, bytes.
+    pub fn arenas(&self) -> u64 {
+        let side = self.det_size as u64;
+        let maps = side.saturating_mul(side).saturating_mul(PER_PIXEL);
+        let others = PER_NETWORK.saturating_mul(self.others as u64);
+        self.weights.saturating_add(maps).saturating_add(others)
+    }
+
+    /// What must be free, bytes.
+    pub fn in_all(&self) -> u64 {
+        self.arenas().saturating_add(CONTEXT)
+    }
+
+    /// With the smallest detector's input that is of use.
+    #[must_use]
+    pub fn smallest(self) -> Self {
+        Self {
+            det_size: self.det_size.min(MIN_DET_SIZE),
+            ..self
+        }
+    }
+
+    /// Most of `max_vram` bytes that the detector's arena may take, since each network has one: half, which its maps need.
+    pub fn share_of_detector(&self, max_vram: u64) -> u64 {
+        match self.others {
+            0 => max_vram,
+            _ => max_vram / 2,
+        }
+    }
+
+    /// Most of `max_vram` bytes that the arena of another network may take, of which the file has `weights` bytes: its part
+    /// of the other half, by what it needs.
+    pub fn share_of_other(&self, max_vram: u64, weights: u64) -> u64 {
+        let rest = u128::from(max_vram - max_vram / 2);
+        let need = u128::from(weights) + u128::from(PER_NETWORK);
+        let needs = u128::from(self.weights) + u128::from(PER_NETWORK) * self.others.max(1) as u128;
+        u64::try_from(rest * need / needs.max(need)).unwrap_or(u64::MAX)
+    }
+
+    fn fits(&self, cuda: &Cuda, claimed: u64) -> bool {
+        self.in_all() <= cuda.free_memory && self.arenas().saturating_add(claimed) <= cuda.max_vram
+    }
+}
+
+/// The largest detector's input up to `wanted.det_size` that fits into what is free and allowed on a GPU of which the
+/// other engines of this process have `claimed` bytes; `None` when not even the smallest does.
+pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize> {
+    let fits = |det_size: usize| Need { det_size, ..wanted }.fits(cuda, claimed);
+    if fits(wanted.det_size) {
+        return Some(wanted.det_size);
+    }
+    let largest = wanted.det_size.saturating_sub(1) / STEP;
+    (MIN_DET_SIZE / STEP..=largest)
+        .rev()
+        .map(|steps| steps * STEP)
+        .find(|side| fits(*side))
+}
+
+/// Half of `det_size`, a multiple of 32 px; `None` where that is too small to be of use.
+pub fn halved_det_size(det_size: usize) -> Option<usize> {
+    let half = det_size / 2 / STEP * STEP;
+    (half >= MIN_DET_SIZE).then_some(half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::CudaTuning;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A pack of buffalo_l's size.
+    fn need(det_size: usize) -> Need {
+        Need {
+            det_size,
+            weights: 340 * MIB,
+            others: 4,
+        }
+    }
+
+    fn cuda(free: u64, max_vram: u64) -> Cuda {
+        Cuda {
+            index: 0,
+            max_vram,
+            free_memory: free,
+            fallback: true,
+            tuning: CudaTuning::default(),
+        }
+    }
+
+    #[test]
+    fn the_usual_size_fits_into_the_defaults() {
+        use crate::device::{MAX_VRAM, MIN_FREE_VRAM};
+        let usual = cuda(MIN_FREE_VRAM, MAX_VRAM);
+        assert_eq!(largest_det_size(need(640), &usual, 0), Some(640));
+    }
+
+    #[test]
+    fn the_size_goes_down_with_the_memory_until_it_is_of_no_use() {
+        for (free, max_vram, claimed, expected) in [
+            (8192, 8192, 0, Some(1280)),
+            (8192, 2048, 0, Some(1216)),
+            (2048, 8192, 0, Some(960)),
+            (2048, 8192, 8192, None),
+            (1508, 2048, 0, Some(640)),
+            (1507, 2048, 0, Some(608)),
+            (1508, 2048, 1052, Some(640)),
+            (1508, 2048, 1053, Some(608)),
+            (1133, 2048, 0, Some(160)),
+            (1132, 2048, 0, None),
+            (0, 0, 0, None),
+        ] {
+            let cuda = cuda(free * MIB, max_vram * MIB);
+            let wanted = match expected {
+                Some(960 | 1216 | 1280) => need(1280),
+                _ => need(640),
+            };
+            let fitting = largest_det_size(wanted, &cuda, claimed * MIB);
+            assert_eq!(fitting, expected, "{free} {max_vram} {claimed}");
+        }
+    }
+
+    #[test]
+    fn what_fits_is_never_more_than_asked_for_or_there() {
+        for free in (0..6000).step_by(97) {
+            for asked in [64, 159, 160, 320, 333, 640, 1280] {
+                let cuda = cuda(free * MIB, 2048 * MIB);
+                let Some(fitting) = largest_det_size(need(asked), &cuda, 0) else {
+                    continue;
+                };
+                assert!(fitting == asked || fitting % STEP == 0 && fitting < asked);
+                assert!(need(fitting).in_all() <= cuda.free_memory);
+                assert!(need(fitting).arenas() <= cuda.max_vram);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_without_bounds_fit_nowhere() {
+        let endless = Need {
+            det_size: usize::MAX,
+            weights: u64::MAX,
+            others: usize::MAX,
+        };
+        assert_eq!(endless.in_all(), u64::MAX);
+        let small = Need {
+            det_size: 640,
+            ..endless
+        };
+        assert_eq!(largest_det_size(small, &cuda(8192 * MIB, MIB), 0), None);
+    }
+
+    #[test]
+    fn half_a_size_is_a_multiple_of_the_stride() {
+        for (size, half) in [
+            (1280, Some(640)),
+            (640, Some(320)),
+            (608, Some(288)),
+            (320, Some(160)),
+            (288, None),
+            (0, None),
+        ] {
+            assert_eq!(halved_det_size(size), half, "{size}");
+        }
+    }
+
+    #[test]
+    fn shares_never_exceed_what_is_there() {
+        let buffalo_l = [17, 5, 144, 1, 174].map(|mib| mib * MIB);
+        let of = |max_vram, networks: &[u64]| -> Vec<u64> {
+            let need = Need {
+                det_size: 640,
+                weights: networks.iter().fold(0, |sum, own| sum.saturating_add(*own)),
+                others: networks.len() - 1,
+            };
+            let others = networks[1..].iter();
+            std::iter::once(need.share_of_detector(max_vram))
+                .chain(others.map(|own| need.share_of_other(max_vram, *own)))
+                .collect()
+        };
+        let shares = of(2048 * MIB, &buffalo_l);
+        assert_eq!(shares[0], 1024 * MIB);
+        for (share, weights) in shares.iter().zip(buffalo_l) {
+            assert!(*share > weights + PER_NETWORK, "{share} for {weights}");
+        }
+        assert_eq!(of(2048 * MIB, &[7]), [2048 * MIB]);
+        for max_vram in [0, 1, 2048 * MIB, u64::MAX] {
+            for networks in [&[7][..], &buffalo_l, &[0, 0], &[1, 1 << 60, 1 << 60]] {
+                let shares = of(max_vram, networks);
+                let sum: u128 = shares.iter().copied().map(u128::from).sum();
+                assert!(sum <= u128::from(max_vram), "{max_vram} {networks:?}");
+            }
+        }
+    }
+}

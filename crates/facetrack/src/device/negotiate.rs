@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The decision, row by row of the table in the documentation.
+
+use thiserror::Error;
+
+use super::validation::{Gib, Validated, validate};
+use super::{Decision, DeviceChoice, Gate, Placement, Probe, Request, Severity, Unfit};
+use crate::engine::EngineKind;
+
+/// Why an engine may not run at all. The message names the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// InsightFace was told to run on the processor without being allowed to fall back on it: row 6 and 7 of the table.
+    #[error(
+        "InsightFace is GPU-only ({because}). Set device=auto gpu-fallback=true to let it run on the processor where there is no GPU"
+    )]
+    GpuOnly {
+        /// What asked for the processor, such as `device=cpu` or a variable with its value.
+        because: String,
+    },
+    /// The GPU is not to be had, and there is no falling back: row 5.
+    #[error(
+        "GPU requested but unavailable: {reason}. {remedy}, or set gpu-fallback=true to run on the processor"
+    )]
+    Unavailable {
+        /// What the validation said.
+        reason: String,
+        /// What mends it.
+        remedy: String,
+    },
+}
+
+/// Decides where `engine` runs. `probe` is asked only where the GPU is permitted and wanted.
+///
+/// # Errors
+/// [`Refusal`] when it may not run: rows 5 to 7 of the table in the documentation.
+pub fn negotiate(
+    engine: EngineKind,
+    request: &Request,
+    probe: &mut dyn Probe,
+) -> Result<Decision, Refusal> {
+    match engine {
+        EngineKind::InsightFace => with_gpu(request, probe),
+        EngineKind::MediaPipe
+        | EngineKind::OpenCvHaar
+        | EngineKind::OpenCvYunet
+        | EngineKind::OpenCvYunetPyfeat
+        | EngineKind::OpenSeeFace
+        | EngineKind::Eos
+        | EngineKind::Scripted => Ok(without_gpu(engine, request.device)),
+    }
+}
+
+/// Rows 1 and 2.
+fn without_gpu(engine: EngineKind, device: Option<DeviceChoice>) -> Decision {
+    if device != Some(DeviceChoice::Cuda) {
+        let line = "CPU-only mode (GPU disabled or not supported for this engine)".to_owned();
+        return Decision {
+            placement: Placement::Cpu,
+            reason: line.clone(),
+            log: vec![(Severity::Info, line)],
+            warning: None,
+        };
+    }
+    let line = format!(
+        "GPU mode is reserved for InsightFace only. Engine '{}' will run in CPU-only mode.",
+        engine.name()
+    );
+    Decision {
+        placement: Placement::Cpu,
+        reason: line.clone(),
+        warning: Some(format!(
+            "{line} Set device=auto, or engine=insightface for a GPU"
+        )),
+        log: vec![(Severity::Warning, line)],
+    }
+}
+
+/// Rows 3 to 7.
+fn with_gpu(request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusal> {
+    if let Some(because) = objection(request) {
+        return Err(Refusal::GpuOnly { because });
+    }
+    match validate(request, probe) {
+        Ok(validated) => Ok(on_cuda(validated)),
+        Err(unfit) if request.fallback => Ok(fallen_back(&unfit)),
+        Err(Unfit { fault, .. }) => Err(Refusal::Unavailable {
+            reason: fault.reason,
+            remedy: fault.remedy,
+        }),
+    }
+}
+
+/// What keeps the engine from the only device that it runs on: rows 6 and 7.
+fn objection(request: &Request) -> Option<String> {
+    match (request.device, &request.gate) {
+        (Some(DeviceChoice::Cpu), _) => Some("device=cpu was set".to_owned()),
+        (Some(DeviceChoice::Auto | DeviceChoice::Cuda), _) | (None, Gate::Open) => None,
+        (None, Gate::Closed { variable, value }) if value.is_empty() => Some(format!(
+            "the environment does not set {variable}, which keeps device=auto from the GPU"
+        )),
+        (None, Gate::Closed { variable, value }) => Some(format!(
+            "the environment sets {variable}={value}, which keeps device=auto from the GPU"
+        )),
+    }
+}
+
+/// Row 3.
+fn on_cuda(Validated { cuda, driver }: Validated) -> Decision {
+    let passed = format!(
+        "GPU validation passed: VRAM {} GiB free, CUDA {}",
+        Gib(cuda.free_memory),
+        driver.cuda
+    );
+    Decision {
+        placement: Placement::Cuda(cuda),
+        reason: passed.clone(),
+        log: vec![
+            (
+                Severity::Info,
+                "GPU mode requested for engine: insightface".to_owned(),
+            ),
+            (Severity::Info, passed),
+            (
+                Severity::Info,
+                "GPU mode ENABLED for insightface".to_owned(),
+            ),
+        ],
+        warning: None,
+    }
+}
+
+/// Row 4.
+fn fallen_back(unfit: &Unfit) -> Decision {
+    let line = format!("GPU requested but unavailable: {}", unfit.fault.reason);
+    Decision {
+        placement: Placement::Cpu,
+        reason: line.clone(),
+        warning: Some(format!("{line}. {}", unfit.fault.remedy)),
+        log: vec![
+            (Severity::Warning, line),
+            (Severity::Info, "Auto-fallback to CPU enabled".to_owned()),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What was asked for.
+
+use std::path::PathBuf;
+
+use super::{CudaTuning, DeviceChoice, Gate, LIBRARIES_PROPERTY, LibrarySearch};
+use crate::options::{Resolved, Settings};
+
+/// Most memory that the runtime may take unless told otherwise, bytes: the table in the documentation.
+pub const MAX_VRAM: u64 = 2048 << 20;
+
+/// Least free memory unless told otherwise, bytes: the table in the documentation.
+pub const MIN_FREE_VRAM: u64 = 1536 << 20;
+
+/// Everything that was asked for, explicitly or by the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the environment lets it.
+    pub device: Option<DeviceChoice>,
+    /// What the environment says about `auto` that nobody set.
+    pub gate: Gate,
+    /// Whether to run on the processor when the GPU is not to be had.
+    pub fallback: bool,
+    /// CUDA device; `None` for the one with the most free memory.
+    pub gpu_id: Option<u32>,
+    /// Most memory that the runtime may take, bytes.
+    pub max_vram: u64,
+    /// A GPU with less free memory counts as not available, bytes.
+    pub min_free_vram: u64,
+    /// Where CUDA's libraries are looked for.
+    pub libraries: LibrarySearch,
+    /// ONNX Runtime's library; `None` to look for it.
+    pub onnxruntime: Option<PathBuf>,
+    /// How networks run on the GPU.
+    pub tuning: CudaTuning,
+}
+
+impl Default for Request {
+    /// What holds where nobody asked for anything.
+    fn default() -> Self {
+        Self {
+            device: None,
+            gate: Gate::Open,
+            fallback: true,
+            gpu_id: None,
+            max_vram: MAX_VRAM,
+            min_free_vram: MIN_FREE_VRAM,
+            libraries: LibrarySearch::default(),
+            onnxruntime: None,
+            tuning: CudaTuning::default(),
+        }
+    }
+}
+
+impl Request {
+    /// What `settings` of the element `facetrack` and the environment ask for; `options` are both with the defaults.
+    pub fn of(
+        settings: &Settings,
+        options: &Resolved,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        const MEBIBYTE: u64 = 1 << 20;
+        // A GPU that was named by the property is none that the environment forbids by its number.
+        let names_gpu = settings.explicit::<i32>("gpu-id").is_some();
+        let gate_env = |variable: &str| match variable == Gate::GPU_NUMBER && names_gpu {
+            true => None,
+            false => env(variable),
+        };
+        Self {
+            device: settings.explicit("device"),
+            gate: Gate::of(&gate_env),
+            fallback: options.get("gpu-fallback"),
+            gpu_id: u32::try_from(options.get::<i32>("gpu-id")).ok(),
+            max_vram: u64::from(options.get::<u32>("gpu-max-vram")) * MEBIBYTE,
+            min_free_vram: u64::from(options.get::<u32>("gpu-min-free-vram")) * MEBIBYTE,
+            libraries: LibrarySearch::of(
+                settings
+                    .explicit::<String>(LIBRARIES_PROPERTY)
+                    .map(PathBuf::from),
+                env,
+            ),
+            onnxruntime: options.get("onnxruntime"),
+            tuning: cuda_tuning(options),
+        }
+    }
+}
+
+fn cuda_tuning(options: &Resolved) -> CudaTuning {
+    CudaTuning {
+        warm_up_runs: options.get("warm-up-runs"),
+        conv_algorithm_search: options.get("cudnn-conv-algo-search"),
+        tf32: options.get("tf32"),
+        deterministic: options.get("deterministic"),
+        arena_shrinkage: options.get("arena-shrinkage"),
+        pinned_io: options.get("pinned-io"),
+        cuda_graph: options.get("cuda-graph"),
+        tensorrt: options.get("tensorrt"),
+        fp16: options.get("fp16"),
+    }
+}

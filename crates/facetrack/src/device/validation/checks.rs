@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The checks that the driver's answer decides.
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use super::{Fault, Probe};
+use crate::device::{Cuda, DriverInfo, Gpu, Request};
+
+/// Major version of the oldest driver that will do: the table in the documentation; the first one for CUDA 12.
+const MIN_DRIVER: u32 = 525;
+
+/// Oldest compute capability that will do, Turing's: the table in the documentation.
+const MIN_COMPUTE_CAPABILITY: (u32, u32) = (7, 5);
+
+pub fn device(probe: &mut dyn Probe) -> Result<DriverInfo, Fault> {
+    let remedy =
+        "Install NVIDIA's driver, version 525 or newer, and see that nvidia-smi lists the GPU";
+    let driver = probe
+        .driver()
+        .map_err(|reason| Fault::new(reason, remedy))?;
+    if driver.devices == 0 {
+        return Err(Fault::new(
+            format!("the NVIDIA driver {} sees no device", driver.version),
+            remedy,
+        ));
+    }
+    Ok(driver)
+}
+
+pub fn driver_version(driver: &DriverInfo) -> Result<String, Fault> {
+    let version = &driver.version;
+    let major = version.split('.').next().unwrap_or_default();
+    match major.parse::<u32>() {
+        Ok(major) if major >= MIN_DRIVER => Ok(format!("{version}, for CUDA {}", driver.cuda)),
+        _ => Err(Fault::new(
+            format!("the NVIDIA driver {version} is older than {MIN_DRIVER}"),
+            format!("Install NVIDIA's driver, version {MIN_DRIVER} or newer"),
+        )),
+    }
+}
+
+/// The GPU that was asked for, or the one with the most free memory of those that are new enough.
+pub fn chosen<'a>(request: &Request, driver: &'a DriverInfo) -> Result<(u32, &'a Gpu), Fault> {
+    let gpus = &driver.gpus;
+    let none = || {
+        Fault::new(
+            format!("{} devices, of which CUDA may use none", driver.devices),
+            "Unset CUDA_VISIBLE_DEVICES, or let it list a device",
+        )
+    };
+    let Some(id) = request.gpu_id else {
+        let best = (0..).zip(gpus).max_by_key(|(index, gpu)| {
+            let is_new = gpu.compute_capability >= MIN_COMPUTE_CAPABILITY;
+            (is_new, gpu.free_memory, Reverse(*index))
+        });
+        return best.ok_or_else(none);
+    };
+    let last = gpus.len().checked_sub(1).ok_or_else(none)?;
+    let gpu = usize::try_from(id).ok().and_then(|id| gpus.get(id));
+    gpu.map(|gpu| (id, gpu)).ok_or_else(|| {
+        Fault::new(
+            format!("there is no GPU {id}, the last one is {last}"),
+            "Set gpu-id to one that is there, or to -1",
+        )
+    })
+}
+
+pub fn compute_capability(gpu: &Gpu) -> Result<String, Fault> {
+    let (major, minor) = gpu.compute_capability;
+    if gpu.compute_capability < MIN_COMPUTE_CAPABILITY {
+        let (least_major, least_minor) = MIN_COMPUTE_CAPABILITY;
+        return Err(Fault::new(
+            format!(
+                "compute capability {major}.{minor} of {} is below {least_major}.{least_minor}",
+                gpu.name
+            ),
+            "Use a GPU of the Turing generation or newer",
+        ));
+    }
+    Ok(format!("{major}.{minor}"))
+}
+
+pub fn free_memory(request: &Request, gpu: &Gpu) -> Result<String, Fault> {
+    let (free, required) = (gpu.free_memory, request.min_free_vram);
+    if free < required {
+        return Err(Fault::new(
+            insufficient(free, required),
+            "End other programs that use the GPU, or lower gpu-min-free-vram",
+        ));
+    }
+    Ok(format!("{} GiB free of {} GiB", Gib(free), Gib(gpu.memory)))
+}
+
+/// Too little memory, in words.
+pub fn insufficient(free: u64, required: u64) -> String {
+    format!(
+        "insufficient VRAM ({} GiB free < {} GiB required)",
+        Gib(free),
+        RoundedUp(required)
+    )
+}
+
+pub fn placement(request: &Request, index: u32, gpu: &Gpu) -> Cuda {
+    Cuda {
+        index,
+        max_vram: request.max_vram,
+        free_memory: gpu.free_memory,
+        fallback: request.fallback,
+        tuning: request.tuning,
+    }
+}
+
+/// Bytes as GiB with one place, rounded down: what is said to be free is there.
+pub struct Gib(pub u64);
+
+impl fmt::Display for Gib {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (u128::from(self.0) * 10) >> 30;
+        write!(f, "{}.{}", tenths / 10, tenths % 10)
+    }
+}
+
+/// The same rounded up: what is said to be enough is.
+struct RoundedUp(u64);
+
+impl fmt::Display for RoundedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (u128::from(self.0) * 10).div_ceil(1 << 30);
+        write!(f, "{}.{}", tenths / 10, tenths % 10)
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MPL-2.0
+//! YuNet's faces with a 3-D morphable model fitted to them, as eos 1.5.0 does it.
+//!
+//! [`Engine::process`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh; [`Engine::complete`] fits the
+//! model to them, since a face's shape is shared over the frames of its identity.
+
+mod ibug;
+mod load;
+mod report;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::blendshape::jaw::Jaw;
+use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::engine::mediapipe::LandmarkDetector;
+use crate::engine::opencv::yunet::{self, Detector};
+use crate::engine::opencv::yunet_mesh::YunetMesh;
+use crate::engine::{
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
+    Thresholds, Wanted,
+};
+use crate::geometry::Point;
+use crate::model::ModelFile;
+use crate::morphable::{FaceModel, FitSettings, Fitter, Past};
+use crate::observation::{FitFailure, LandmarkScheme, Landmarks, Observation};
+use crate::options::choices;
+use report::{Report, Reporter};
+
+pub use load::load;
+
+/// The blendshapes that follow from landmarks, in ARKit's spelling. The model's own expressions (anger, disgust, fear,
+/// happiness, sadness, surprise) are none of ARKit's.
+pub const CHANNELS: [&str; 1] = ["jawOpen"];
+
+/// Widest frame that the detector sees unless told otherwise, px: a face that is too small for it there has too few pixels
+/// for a fit.
+pub const MAX_WIDTH: usize = 1280;
+
+choices! {
+    /// What a face's shape is fitted to.
+    pub enum Identity {
+        Running = "running": "all frames of the face so far: its shape comes to rest",
+        PerFrame = "per-frame": "each frame by itself, as eos does",
+    }
+}
+
+/// What this engine alone can be told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// What a face's shape is fitted to.
+    pub identity: Identity,
+    /// Whether to report every vertex.
+    pub mesh: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            identity: Identity::Running,
+            mesh: false,
+        }
+    }
+}
+
+/// The engine.
+pub struct Eos {
+    info: EngineInfo,
+    faces: YunetMesh,
+    fitter: Fitter,
+    reporter: Reporter,
+    identity: Identity,
+    /// What is known of each face, by identity.
+    pasts: HashMap<u32, Past>,
+    jaw_open_scale: f32,
+}
+
+/// What the engine measures; no models are listed.
+pub fn describe(config: &EngineConfig) -> EngineInfo {
+    EngineInfo {
+        landmarks: Some(LandmarkScheme::Ibug68),
+        key_points: yunet::KEY_POINTS,
+        blendshapes: CHANNELS.map(str::to_owned).into(),
+        blendshape_source: BlendshapeSource::Derived,
+        pose: true,
+        morphable: true,
+        temporal: identity(config) == Identity::Running,
+        ..EngineInfo::of_boxes(EngineKind::Eos)
+    }
+}
+
+/// What shapes are fitted to with `config`: frames that stand alone share nothing.
+fn identity(config: &EngineConfig) -> Identity {
+    match config.running_mode {
+        RunningMode::Video => config.eos.identity,
+        RunningMode::Image => Identity::PerFrame,
+    }
+}
+
+impl Eos {
+    /// The engine made of a detector, of a network that measures its faces, and of the model that is fitted to them;
+    /// `files` are where they came from, for the record.
+    pub fn new(
+        detector: Detector,
+        landmarks: LandmarkDetector,
+        model: FaceModel,
+        files: Vec<ModelFile>,
+        config: &EngineConfig,
+    ) -> Self {
+        let model = Arc::new(model);
+        Self {
+            info: EngineInfo {
+                models: files,
+                ..describe(config)
+            },
+            faces: YunetMesh::new(detector, landmarks),
+            fitter: Fitter::new(model.clone(), FitSettings::default()),
+            reporter: Reporter::new(model, config.eos.mesh),
+            identity: identity(config),
+            pasts: HashMap::new(),
+            jaw_open_scale: config.jaw_open_scale,
+        }
+    }
+
+    /// `jawOpen`, where `landmarks` tell it.
+    fn blendshapes(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
+        let open = Jaw::IBUG_68.open(&landmarks.points, self.jaw_open_scale)?;
+        let channels = Blendshapes::new(self.info.blendshapes.clone(), vec![open]);
+        Some(channels.from_source(BlendshapeSource::Derived))
+    }
+
+    fn fit(&mut self, landmarks: &Landmarks, context: &Context) -> Result<Report, FitFailure> {
+        let points = landmarks.points.iter().map(|p| Point::new(p.x, p.y));
+        let points: Vec<_> = points.collect();
+        if is_out_of_frame(&points, context.frame_size) {
+            return Err(FitFailure::OutOfFrame);
+        }
+        let fit = match self.identity {
+            Identity::Running => {
+                let past = self.pasts.entry(context.id).or_default();
+                self.fitter.follow(&points, past)?
+            }
+            Identity::PerFrame => self.fitter.fit(&points)?,
+        };
+        self.reporter.report(fit, context.frame_size)
+    }
+}
+
+impl Engine for Eos {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    /// The landmarks are those measured, which [`Engine::complete`] replaces by those of the fitted mesh.
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let mut faces = self.faces.find(&frame.image)?;
+        for face in &mut faces {
+            face.landmarks = face.landmarks.as_ref().and_then(ibug::from_mesh);
+        }
+        Ok(faces)
+    }
+
+    /// A face whose fit fails keeps the landmarks measured, where they are numbers, and has no pose.
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        let Some(measured) = face.landmarks.take() else {
+            face.morphable = Some(Err(FitFailure::NoLandmarks));
+            return Ok(());
+        };
+        if context.wanted == Wanted::Everything {
+            face.blendshapes = self.blendshapes(&measured);
+        }
+        match self.fit(&measured, context) {
+            Ok(report) => {
+                face.landmarks = Some(report.landmarks);
+                face.pose = Some(report.pose);
+                face.morphable = Some(Ok(report.fit));
+            }
+            Err(failure) => {
+                let is_finite = measured.points.iter().all(report::is_finite);
+                face.landmarks = Some(measured).filter(|_| is_finite);
+                face.morphable = Some(Err(failure));
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.pasts.remove(&id);
+    }
+
+    fn reset(&mut self) {
+        self.pasts.clear();
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.faces.set_thresholds(thresholds);
+    }
+}
+
+/// Whether most of the points that are anywhere are outside of a frame of this size.
+fn is_out_of_frame(points: &[Point], (width, height): (usize, usize)) -> bool {
+    let is_outside = |p: &Point| {
+        let inside = |value: f32, size: usize| value >= 0.0 && value <= size as f32;
+        (p.x + p.y).is_finite() && !(inside(p.x, width) && inside(p.y, height))
+    };
+    points.iter().filter(|p| is_outside(p)).count() * 2 > points.len()
+}
+
+#[cfg(test)]
+mod tests;

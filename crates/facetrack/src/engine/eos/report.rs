@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What a face reports of its fit.
+
+use std::sync::Arc;
+
+use crate::geometry::Point;
+use crate::morphable::{FaceModel, Fit};
+use crate::observation::{FitFailure, HeadPose, Landmark, Landmarks, MorphableFit};
+
+/// What a fit tells of a face.
+pub struct Report {
+    /// The landmarks of the fitted mesh.
+    pub landmarks: Landmarks,
+    pub pose: HeadPose,
+    pub fit: MorphableFit,
+}
+
+/// Makes reports of fits of one model.
+pub struct Reporter {
+    model: Arc<FaceModel>,
+    /// What the expressions are called, shared by the faces that have them.
+    expression_names: Arc<[String]>,
+    /// Whether every vertex is reported.
+    mesh: bool,
+}
+
+impl Reporter {
+    /// For fits of `model`, with every vertex if `mesh`.
+    pub fn new(model: Arc<FaceModel>, mesh: bool) -> Self {
+        let names = model.expressions().iter();
+        Self {
+            expression_names: names.map(|expression| expression.name.clone()).collect(),
+            model,
+            mesh,
+        }
+    }
+
+    /// What `fit` tells of a face in a frame of `frame_size` pixels.
+    ///
+    /// # Errors
+    /// [`FitFailure::Unsolvable`] for a fit with figures beyond `f32`.
+    pub fn report(&self, fit: Fit, frame_size: (usize, usize)) -> Result<Report, FitFailure> {
+        let landmarks = fit.landmarks(&self.model);
+        let report = Report {
+            pose: pose(&fit, frame_size),
+            fit: MorphableFit {
+                expression_names: self.expression_names.clone(),
+                rotation: fit.pose.quaternion(),
+                origin: Point::new(fit.pose.origin[0] as f32, fit.pose.origin[1] as f32),
+                scale: fit.pose.scale as f32,
+                residual: fit.residual,
+                contour: contour(&fit),
+                mesh: self.mesh.then(|| self.mesh(&fit, &landmarks)).flatten(),
+                shape: fit.shape,
+                expression: fit.expression,
+            },
+            landmarks,
+        };
+        match report.is_finite() {
+            true => Ok(report),
+            false => Err(FitFailure::Unsolvable),
+        }
+    }
+
+    /// Where the camera sees every vertex, at depths that are relative to what those of `landmarks` are relative to; `None`
+    /// for a model without landmarks of its own.
+    fn mesh(&self, fit: &Fit, landmarks: &Landmarks) -> Option<Arc<[Landmark]>> {
+        let (landmark, vertex) = *self.model.mapping().vertices.first()?;
+        let origin = fit.pose.depth(fit.vertices[vertex]) - landmarks.points.get(landmark)?.z;
+        let seen = fit.vertices.iter().map(|vertex| {
+            let Point { x, y } = fit.pose.project(*vertex);
+            let z = fit.pose.depth(*vertex) - origin;
+            Landmark { x, y, z }
+        });
+        Some(seen.collect())
+    }
+}
+
+/// Where the camera sees the vertices of the outline.
+fn contour(fit: &Fit) -> Vec<Point> {
+    let vertices = fit.contour.iter().map(|(_, vertex)| fit.vertices[*vertex]);
+    vertices.map(|vertex| fit.pose.project(vertex)).collect()
+}
+
+/// The head's rotation, and where the model's origin is from the middle of the image, in units of the model.
+fn pose(fit: &Fit, (width, height): (usize, usize)) -> HeadPose {
+    let [x, y] = fit.pose.origin;
+    let right = (x - width as f64 / 2.0) / fit.pose.scale;
+    let up = (height as f64 / 2.0 - y) / fit.pose.scale;
+    fit.pose.head([right as f32, up as f32, 0.0])
+}
+
+impl Report {
+    fn is_finite(&self) -> bool {
+        let fit = &self.fit;
+        let mut points = self.landmarks.points.iter();
+        let mut mesh = fit.mesh.iter().flat_map(|mesh| mesh.iter());
+        let figures = [fit.scale, fit.residual, fit.origin.x, fit.origin.y];
+        let mut values = figures
+            .iter()
+            .chain(&fit.shape)
+            .chain(&fit.expression)
+            .chain(&fit.rotation)
+            .chain(self.pose.matrix.as_flattened());
+        values.all(|value| value.is_finite())
+            && fit.contour.iter().all(|p| (p.x + p.y).is_finite())
+            && points.all(is_finite)
+            && mesh.all(is_finite)
+    }
+}
+
+/// Whether all coordinates are numbers.
+pub fn is_finite(point: &Landmark) -> bool {
+    point.x.is_finite() && point.y.is_finite() && point.z.is_finite()
+}

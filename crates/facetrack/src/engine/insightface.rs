@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MPL-2.0
+//! InsightFace: the models of a pack such as `buffalo_l`, as `insightface.app.FaceAnalysis` of insightface 2.1 runs them
+//! (deepinsight/insightface, commit 7fadd420).
+//!
+//! A pack is a folder of ONNX files, each recognised by its tensors: SCRFD finds faces and five key points; the other
+//! networks look at each face: 106 landmarks, 68 landmarks in space with the head's pose, age and gender, an embedding. The
+//! networks behind the detector see all faces of a frame in one run each.
+
+#[cfg(test)]
+mod fake;
+mod load;
+mod measures;
+mod movable;
+mod network;
+mod networks;
+pub mod pack;
+mod placed;
+mod pose;
+mod regions;
+pub mod resilient;
+pub mod rewrite;
+mod scrfd;
+mod settings;
+
+use std::sync::Arc;
+
+use crate::blendshape::jaw::Jaw;
+use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::device::Placement;
+use crate::engine::{
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
+};
+use crate::model::ModelError;
+use crate::nms::Detection;
+use crate::observation::{LandmarkScheme, Landmarks, Observation};
+use measures::Measures;
+use networks::Networks;
+use pose::PoseFinder;
+use scrfd::Detector;
+
+pub use load::load;
+pub use pack::{Opened, Pack};
+pub use scrfd::MULTIPLE as DET_SIZE_STEP;
+pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings, modules};
+
+/// Least scores: `det_thresh` of `FaceAnalysis.prepare`.
+pub const THRESHOLDS: Thresholds = Thresholds {
+    detection: 0.5,
+    presence: 0.5,
+    tracking: 0.5,
+};
+
+/// Greatest IoU of two detected faces: `nms_thresh` of `SCRFD`.
+pub const NMS_THRESHOLD: f32 = 0.4;
+
+/// Widest frame that the detector is given unless told otherwise, px. Frames are fitted into its input, so that this says
+/// something only where it is below the input's side.
+pub const MAX_WIDTH: usize = 1280;
+
+/// Key points of a face: the eyes, the tip of the nose, the corners of the mouth, of two the one on the image's left first.
+pub const KEY_POINTS: usize = 5;
+
+/// Length of the embedding of InsightFace's published networks.
+pub const EMBEDDING: usize = 512;
+
+/// The blendshapes that follow from landmarks, in ARKit's spelling.
+pub const CHANNELS: [&str; 1] = ["jawOpen"];
+
+/// The engine.
+pub struct InsightFace {
+    info: EngineInfo,
+    pack: Box<dyn Pack>,
+    config: EngineConfig,
+    detector: Detector,
+    measures: Measures,
+    pose: PoseFinder,
+    thresholds: Thresholds,
+}
+
+/// What the engine measures with a full pack; the loaded engine says what its own has.
+pub fn describe(config: &EngineConfig) -> EngineInfo {
+    let settings = &config.insightface;
+    let schemes = [
+        (Module::Landmark3d68, LandmarkScheme::Ibug68),
+        (Module::Landmark2d106, LandmarkScheme::InsightFace106),
+    ];
+    let allowed = schemes
+        .into_iter()
+        .filter(|(module, _)| settings.allows(*module))
+        .map(|(_, scheme)| scheme);
+    let embedding = if settings.embedding { EMBEDDING } else { 0 };
+    info(allowed, settings.allows(Module::GenderAge), embedding)
+}
+
+/// Of two schemes, the first is that of the landmarks, the second that of the contour.
+fn info(
+    schemes: impl IntoIterator<Item = LandmarkScheme>,
+    attributes: bool,
+    embedding: usize,
+) -> EngineInfo {
+    let mut schemes = schemes.into_iter();
+    let landmarks = schemes.next();
+    let channels: &[&str] = if landmarks.is_some() { &CHANNELS } else { &[] };
+    EngineInfo {
+        landmarks,
+        contour: schemes.next(),
+        key_points: KEY_POINTS,
+        blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
+        blendshape_source: BlendshapeSource::Derived,
+        pose: landmarks == Some(LandmarkScheme::Ibug68),
+        attributes,
+        embedding,
+        ..EngineInfo::of_boxes(EngineKind::InsightFace)
+    }
+}
+
+impl InsightFace {
+    /// The engine that runs the networks of `pack`, where `config` places them.
+    ///
+    /// # Errors
+    /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack that can't.
+    pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
+        config.insightface.check()?;
+        if let Placement::Cuda(cuda) = &config.placement {
+            cuda.tuning.check().map_err(EngineError::Config)?;
+        }
+        let networks = Networks::open(&*pack, config, &config.placement)?;
+        let measures = &networks.measures;
+        let info = EngineInfo {
+            key_points: networks.detector.key_points(),
+            models: networks.files,
+            ..info(
+                measures.schemes(),
+                measures.has_attributes(),
+                measures.embedding_len(),
+            )
+        };
+        Ok(Self {
+            info,
+            pack,
+            config: config.clone(),
+            detector: networks.detector,
+            measures: networks.measures,
+            pose: PoseFinder::new(),
+            thresholds: THRESHOLDS,
+        })
+    }
+
+    /// Side of the square that frames are fitted into for the detector, px.
+    pub fn det_size(&self) -> usize {
+        self.detector.side()
+    }
+
+    /// Fits frames into another square from the next one on; its side is a multiple of 32. A detector that takes one size
+    /// alone keeps it.
+    pub fn set_det_size(&mut self, side: usize) {
+        self.detector.set_side(side);
+    }
+
+    /// Opens the networks anew, on `placement`, and goes on with those. The detector's size is again that of the
+    /// settings. Nothing has changed where that fails.
+    ///
+    /// # Errors
+    /// As [`InsightFace::new`].
+    pub fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError> {
+        let networks = Networks::open(&*self.pack, &self.config, placement)?;
+        self.detector = networks.detector;
+        self.measures = networks.measures;
+        self.info.models = networks.files;
+        Ok(())
+    }
+
+    /// Boxes with what the networks measure in them.
+    fn look(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, ModelError> {
+        let least_score = self.thresholds.detection;
+        let found = self.detector.detect(&frame.image, least_score)?;
+        let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
+        self.measures.measure(&frame.image, &mut faces)?;
+        Ok(faces)
+    }
+
+    fn jaw_open(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
+        let jaw = match landmarks.scheme {
+            LandmarkScheme::Ibug68 => Jaw::IBUG_68,
+            _ => Jaw::INSIGHTFACE_106,
+        };
+        let open = jaw.open(&landmarks.points, self.config.jaw_open_scale)?;
+        let names = Arc::clone(&self.info.blendshapes);
+        Some(Blendshapes::new(names, vec![open]).from_source(BlendshapeSource::Derived))
+    }
+}
+
+impl Engine for InsightFace {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        Ok(self.look(frame)?)
+    }
+
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        let Some(landmarks) = &face.landmarks else {
+            return Ok(());
+        };
+        face.pose = self.pose.find(landmarks, context.frame_size);
+        if context.wanted == Wanted::Everything {
+            face.blendshapes = self.jaw_open(landmarks);
+        }
+        Ok(())
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+fn observation(found: Detection) -> Observation {
+    Observation {
+        confidence: Some(found.score),
+        key_points: found.key_points,
+        ..Observation::from_bbox(found.bbox)
+    }
+}
+
+#[cfg(test)]
+mod tests;

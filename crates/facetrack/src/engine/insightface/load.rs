@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The engine from a folder of published files.
+
+use std::path::{Path, PathBuf};
+
+use super::pack::{self, Opened, Pack};
+use super::resilient::Resilient;
+use super::{InsightFace, Module, placed, rewrite, scrfd};
+use crate::device::{Need, Placement};
+use crate::engine::{EngineConfig, EngineError};
+use crate::locate;
+use crate::model::ModelError;
+use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+
+/// Loads the pack that `config` names, or the one that [`locate::pack`] finds, where `config` places it.
+///
+/// # Errors
+/// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the GPU can't be used and
+/// there is no falling back.
+pub fn load(config: &EngineConfig) -> Result<Resilient<InsightFace>, EngineError> {
+    let need = folder(config)?.need;
+    Resilient::load(&config.placement, need, |placement| {
+        let config = EngineConfig {
+            placement: placement.clone(),
+            ..config.clone()
+        };
+        InsightFace::new(Box::new(folder(&config)?), &config)
+    })
+}
+
+/// The pack that `config` names, or the one that is found.
+pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
+    let folder = locate::pack(config.model.as_deref(), config.models_dir.as_deref())?;
+    Ok(Folder {
+        need: need(&folder, config)?,
+        folder,
+        wanted: config.insightface.wanted(),
+        onnxruntime: config.onnxruntime.clone(),
+        threads: config.threads,
+    })
+}
+
+/// What the networks in `folder` ask of a GPU, if all of them are opened: files that are left alone are counted as well.
+fn need(folder: &Path, config: &EngineConfig) -> Result<Need, ModelError> {
+    let files = pack::files(folder)?;
+    let sizes = files
+        .iter()
+        .map(|file| file.metadata().map_or(0, |m| m.len()));
+    Ok(Need {
+        det_size: scrfd::wanted_side(config),
+        weights: sizes.sum(),
+        others: files.len().saturating_sub(1),
+    })
+}
+
+/// A folder with a pack, and what its networks are opened with.
+pub(super) struct Folder {
+    folder: PathBuf,
+    need: Need,
+    wanted: Vec<Module>,
+    onnxruntime: Option<PathBuf>,
+    threads: usize,
+}
+
+impl Pack for Folder {
+    fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
+        let runtime = OnnxRuntime::load(&locate::runtime(self.onnxruntime.as_deref()))?;
+        pack::open(
+            &self.folder,
+            placed::precision(placement),
+            |module| self.wanted.contains(&module),
+            |module, path, bytes| {
+                let provider = placed::provider(placement, self.need, module, bytes.len() as u64);
+                let options = SessionOptions {
+                    threads: self.threads,
+                    memory: Memory::Pieces,
+                    transfer: placed::transfer(provider, module),
+                    provider,
+                };
+                let bytes = match provider {
+                    Provider::Cpu => rewrite::for_processor(path, bytes),
+                    Provider::Cuda(_) => bytes,
+                };
+                let model = OnnxModel::from_bytes(&runtime, path, &bytes, options)?;
+                Ok(Box::new(model))
+            },
+        )
+    }
+
+    fn unusable(&self, reason: &str) -> ModelError {
+        pack::unusable(&self.folder, reason)
+    }
+}

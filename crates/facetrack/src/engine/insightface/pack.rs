@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A pack: a folder of networks, each recognised by its tensors as `ModelRouter.get_model` in `model_zoo.py` and the
+//! classes behind it do it. The first of each task by file name is taken, as `FaceAnalysis` does, but for networks that a
+//! pack has in half precision as well.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ndarray::ArrayD;
+
+use super::Module;
+use crate::device::Placement;
+use crate::manifest;
+use crate::model::onnx_outline::{OnnxOutline, Precision};
+use crate::model::{Model, ModelError, ModelFile, PROPERTY, TensorSpec, file};
+use crate::sample::ValueRange;
+
+/// Most bytes of a file in a pack: the largest known network has 261 MB, and one that is recognised in order to be left
+/// alone, `inswapper_128.onnx`, 554 MB.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Values of a face in the output of `1k3d68`; `Landmark` in `landmark.py` knows it by them.
+const VALUES_3D: usize = 3309;
+
+/// Where networks come from.
+pub trait Pack: Send {
+    /// Opens the networks on `placement`: at most one of each task, a detector among them.
+    ///
+    /// # Errors
+    /// When a file is missing or damaged, there is no detector, or the runtime refuses one.
+    fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError>;
+
+    /// The error that these are not the networks that the engine needs.
+    fn unusable(&self, reason: &str) -> ModelError;
+}
+
+/// A network of a pack, and what is known of it beside its tensors.
+pub struct Opened {
+    /// What it does.
+    pub module: Module,
+    /// The network.
+    pub model: Box<dyn Model>,
+    /// What it wants black and white to be.
+    pub range: ValueRange,
+    /// Where it comes from, for messages.
+    pub path: PathBuf,
+    /// The same for the record.
+    pub file: ModelFile,
+}
+
+/// Opens the networks in `folder` that `wanted` names, one of each, with `open`, which is given what a file is, its path
+/// and its content: the first of those in `precision`, or else the first. Files of other networks are left alone.
+///
+/// # Errors
+/// [`ModelError::Pack`] for a folder without a detector, others for a file that is damaged or can't be opened.
+pub fn open(
+    folder: &Path,
+    precision: Precision,
+    wanted: impl Fn(Module) -> bool,
+    mut open: impl FnMut(Module, &Path, Vec<u8>) -> Result<Box<dyn Model>, ModelError>,
+) -> Result<Vec<Opened>, ModelError> {
+    let networks = chosen(folder, precision, wanted)?;
+    if !networks.iter().any(|n| n.module == Module::Detection) {
+        return Err(unusable(folder, "none of its .onnx files is a detector"));
+    }
+    networks
+        .into_iter()
+        .map(|network| {
+            let Network { module, path, .. } = network;
+            let bytes = file::bytes_of(&path, "ONNX", MAX_BYTES)?;
+            Ok(Opened {
+                module,
+                model: open(module, &path, bytes).map_err(|error| of_pack(folder, error))?,
+                range: range(module, &network.outline.first_nodes),
+                path,
+                file: network.file,
+            })
+        })
+        .collect()
+}
+
+/// A file of a pack.
+struct Network {
+    module: Module,
+    path: PathBuf,
+    file: ModelFile,
+    outline: OnnxOutline,
+}
+
+/// The files that are to be opened. Each is read for that, and let go, since a pack may have hundreds of megabytes.
+fn chosen(
+    folder: &Path,
+    precision: Precision,
+    wanted: impl Fn(Module) -> bool,
+) -> Result<Vec<Network>, ModelError> {
+    let mut networks: Vec<Network> = Vec::new();
+    for path in files(folder)? {
+        let (bytes, file) = file::read_up_to(MAX_BYTES, &path, "ONNX")?;
+        let outline = OnnxOutline::read(&path, &bytes).map_err(|error| of_pack(folder, error))?;
+        let Some(module) = recognise(&outline).filter(|module| wanted(*module)) else {
+            continue;
+        };
+        let is_better = |other: &Network| {
+            outline.precision == precision && other.outline.precision != precision
+        };
+        match networks.iter().position(|own| own.module == module) {
+            Some(index) if !is_better(&networks[index]) => continue,
+            Some(index) => drop(networks.remove(index)),
+            None => {}
+        }
+        networks.push(Network {
+            module,
+            path,
+            file,
+            outline,
+        });
+    }
+    Ok(networks)
+}
+
+/// The ONNX files in a folder, by name.
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
+    let unreadable = |source| ModelError::Read {
+        path: folder.to_owned(),
+        source,
+        property: PROPERTY,
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|end| end == "onnx") && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// The error of a folder that is no pack for this engine.
+pub fn unusable(folder: &Path, reason: &str) -> ModelError {
+    ModelError::Pack {
+        folder: folder.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// A file that is damaged came with its pack, unless it is one of those that are fetched alone.
+fn of_pack(folder: &Path, error: ModelError) -> ModelError {
+    match error {
+        ModelError::Format { path, reason, .. } if !is_known(&path) => unusable(
+            folder,
+            &format!("{} is not a valid ONNX file: {reason}", path.display()),
+        ),
+        error => error,
+    }
+}
+
+fn is_known(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    manifest::known(&name).is_some()
+}
+
+/// What a network does; `None` for one that this engine has no use for.
+fn recognise(outline: &OnnxOutline) -> Option<Module> {
+    let [input] = &outline.inputs[..] else {
+        return None;
+    };
+    if outline.outputs.len() >= 5 {
+        return Some(Module::Detection);
+    }
+    let ([output], Some(side)) = (&outline.outputs[..], side(input)) else {
+        return None;
+    };
+    match (side, values(output)?) {
+        (192, VALUES_3D) => Some(Module::Landmark3d68),
+        (192, 212) => Some(Module::Landmark2d106),
+        (96, 3) => Some(Module::GenderAge),
+        (192 | 96, _) => None,
+        (112.., _) if side.is_multiple_of(16) => Some(Module::Recognition),
+        _ => None,
+    }
+}
+
+/// Width and height of the input of a network of faces, px.
+pub(super) fn side(input: &TensorSpec) -> Option<usize> {
+    match input.shape[..] {
+        [_, Some(3), Some(height), Some(width)] if height == width => Some(width),
+        _ => None,
+    }
+}
+
+/// Values that a network of faces yields for each.
+pub(super) fn values(output: &TensorSpec) -> Option<usize> {
+    match output.shape[..] {
+        [_, values] => values,
+        _ => None,
+    }
+}
+
+/// Refuses a network that yields `outputs` for nothing, which are to be numbers: it would measure nothing, and not say so.
+pub(super) fn check_numbers(path: &Path, outputs: &[ArrayD<f32>]) -> Result<(), ModelError> {
+    match outputs.iter().flatten().all(|value| value.is_finite()) {
+        true => Ok(()),
+        false => Err(ModelError::Run {
+            model: path.display().to_string(),
+            reason: "it yields values that are no numbers".to_owned(),
+        }),
+    }
+}
+
+/// What a network wants black and white to be: `input_mean` and `input_std` of its class, of which those of faces take
+/// pixels as they are if the network begins by changing them.
+fn range(module: Module, first_nodes: &[String]) -> ValueRange {
+    let begins = |prefixes: [&str; 2]| {
+        let mut names = first_nodes.iter();
+        names.any(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
+    };
+    let normalises = begins(["Sub", "_minus"]) && begins(["Mul", "_mul"]);
+    let has_norm = first_nodes.iter().take(3).any(|name| name == "bn_data");
+    match module {
+        Module::Detection => around_grey(128.0),
+        Module::Recognition if normalises => ValueRange::BYTE,
+        Module::Recognition => around_grey(127.5),
+        _ if normalises || has_norm => ValueRange::BYTE,
+        _ => around_grey(128.0),
+    }
+}
+
+/// The values of 0…255 less 127.5, divided by `deviation`.
+fn around_grey(deviation: f32) -> ValueRange {
+    ValueRange::between(-127.5 / deviation, 127.5 / deviation)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What keeps an engine running when the GPU does not: with less of its memory, then on the processor. Every step is told
+//! by a [`Notice`]. Where falling back is not allowed, what went wrong is an error.
+
+use std::mem;
+
+use crate::device::{
+    self, Claim, Cuda, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
+    largest_det_size,
+};
+use crate::engine::{Context, Engine, EngineError, EngineInfo, Frame, Notice, Thresholds};
+use crate::model::ModelError;
+use crate::observation::Observation;
+
+/// An engine that can run elsewhere.
+pub trait Movable: Engine {
+    /// Side of the detector's input, px.
+    fn det_size(&self) -> usize;
+
+    /// Gives the detector another input from the next frame on, if it can have one.
+    fn set_det_size(&mut self, side: usize);
+
+    /// Runs each network once, on nothing.
+    ///
+    /// # Errors
+    /// Those of the networks.
+    fn warm_up(&mut self) -> Result<(), EngineError>;
+
+    /// Goes on at `placement`, with the detector's input that it was loaded with. Nothing has changed where that fails.
+    ///
+    /// # Errors
+    /// Those of loading.
+    fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError>;
+}
+
+/// An engine on a GPU while that lasts, and on the processor from then on.
+pub struct Resilient<E> {
+    engine: E,
+    /// `None` on the processor.
+    gpu: Option<OnGpu>,
+    notices: Vec<Notice>,
+}
+
+/// What an engine on a GPU has of it.
+struct OnGpu {
+    claim: Claim,
+    fallback: bool,
+    /// Whether memory ran out before.
+    is_reduced: bool,
+}
+
+impl<E: Movable> Resilient<E> {
+    /// Loads an engine with `open`, at `placement` if that is possible. `wanted` is what it asks of a GPU's memory: where
+    /// that is not there, the detector's input is smaller.
+    ///
+    /// # Errors
+    /// Those of `open`; [`EngineError::Device`] when the GPU has too little memory and there is no falling back.
+    pub fn load(
+        placement: &Placement,
+        wanted: Need,
+        open: impl Fn(&Placement) -> Result<E, EngineError>,
+    ) -> Result<Self, EngineError> {
+        let Placement::Cuda(cuda) = placement else {
+            return Ok(Self::on_cpu(open(&Placement::Cpu)?, Vec::new()));
+        };
+        match Self::on_gpu(cuda, wanted, &open) {
+            Err(error) if cuda.fallback && is_of_gpu(&error) => {
+                let reason = error.to_string();
+                let notices = vec![Notice::FellBackToCpu { reason }];
+                Ok(Self::on_cpu(open(&Placement::Cpu)?, notices))
+            }
+            loaded => loaded,
+        }
+    }
+
+    fn on_cpu(engine: E, notices: Vec<Notice>) -> Self {
+        Self {
+            engine,
+            gpu: None,
+            notices,
+        }
+    }
+
+    fn on_gpu(
+        cuda: &Cuda,
+        wanted: Need,
+        open: impl Fn(&Placement) -> Result<E, EngineError>,
+    ) -> Result<Self, EngineError> {
+        let (mut claim, det_size, max_vram) = claim(cuda, wanted)?;
+        let permit = claim.turn();
+        let engine = open(&Placement::Cuda(Cuda {
+            max_vram,
+            ..cuda.clone()
+        }))?;
+        drop(permit);
+        let mut resilient = Self {
+            engine,
+            gpu: Some(OnGpu {
+                claim,
+                fallback: cuda.fallback,
+                is_reduced: false,
+            }),
+            notices: Vec::new(),
+        };
+        if det_size < wanted.det_size {
+            resilient.reduce(det_size, || too_little(cuda, wanted));
+        }
+        resilient.warm_up(cuda.tuning.warm_up_runs)?;
+        Ok(resilient)
+    }
+
+    /// Runs before the first frame, while they are made on the GPU: what the estimate of its memory did not see shows here.
+    fn warm_up(&mut self, runs: usize) -> Result<(), EngineError> {
+        for _ in 0..runs {
+            if self.gpu.is_none() {
+                break;
+            }
+            self.run(E::warm_up)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the detector's input smaller, and says so; whether that was possible.
+    fn reduce(&mut self, det_size: usize, reason: impl FnOnce() -> String) -> bool {
+        let before = self.engine.det_size();
+        self.engine.set_det_size(det_size);
+        let det_size = self.engine.det_size();
+        if det_size < before {
+            let reason = reason();
+            self.notices
+                .push(Notice::DetectionSizeReduced { det_size, reason });
+        }
+        det_size < before
+    }
+
+    /// Side of the detector's input, px.
+    pub fn det_size(&self) -> usize {
+        self.engine.det_size()
+    }
+
+    /// One run after another, each with less of the GPU, until one does not fail because of it.
+    fn run<T>(
+        &mut self,
+        mut run: impl FnMut(&mut E) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        loop {
+            let Some(gpu) = &mut self.gpu else {
+                return run(&mut self.engine);
+            };
+            let permit = gpu.claim.turn();
+            match run(&mut self.engine) {
+                Err(error) if is_of_gpu(&error) => {
+                    // The next one may need the turn, and this one is over.
+                    drop::<Permit<'_>>(permit);
+                    self.retreat(error)?;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// A step away from the GPU that failed with `error`.
+    fn retreat(&mut self, error: EngineError) -> Result<(), EngineError> {
+        let Some(gpu) = self.gpu.as_mut().filter(|gpu| gpu.fallback) else {
+            return Err(error);
+        };
+        let reason = error.to_string();
+        let is_first = !mem::replace(&mut gpu.is_reduced, true);
+        let half = halved_det_size(self.engine.det_size())
+            .filter(|_| is_first && is_out_of_memory(&error));
+        if half.is_some_and(|half| self.reduce(half, || reason.clone())) {
+            return Ok(());
+        }
+        self.engine.reopen(&Placement::Cpu)?;
+        self.gpu = None;
+        self.notices.push(Notice::FellBackToCpu { reason });
+        Ok(())
+    }
+}
+
+/// Memory of the GPU for `wanted`, or for as large a detector's input as there is memory for; with the size, and with
+/// how much the arenas may take.
+fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64), EngineError> {
+    let mut fitting = (0, 0);
+    let claim = device::claim(cuda.index, |of_others| {
+        let det_size = largest_det_size(wanted, cuda, of_others)
+            .ok_or_else(|| refusal(cuda, wanted, of_others))?;
+        fitting = (det_size, cuda.max_vram.saturating_sub(of_others));
+        Ok::<_, EngineError>(Need { det_size, ..wanted }.arenas())
+    })?;
+    let (det_size, max_vram) = fitting;
+    Ok((claim, det_size, max_vram))
+}
+
+fn refusal(cuda: &Cuda, wanted: Need, of_others: u64) -> EngineError {
+    let least = wanted.smallest();
+    let reason = match of_others {
+        0 => too_little(cuda, least),
+        _ => format!(
+            "{}, besides what other elements of this process claimed of gpu-max-vram",
+            too_little(cuda, least)
+        ),
+    };
+    EngineError::Device(Refusal::Unavailable {
+        reason,
+        remedy: "End other programs that use the GPU, or raise gpu-max-vram".to_owned(),
+    })
+}
+
+/// Less memory than `need`, in words.
+fn too_little(cuda: &Cuda, need: Need) -> String {
+    let is_full = cuda.free_memory < need.in_all();
+    match is_full {
+        true => insufficient(cuda.free_memory, need.in_all()),
+        false => format!(
+            "gpu-max-vram is {} MiB, of which {} would be needed",
+            cuda.max_vram >> 20,
+            need.arenas() >> 20
+        ),
+    }
+}
+
+fn is_of_gpu(error: &EngineError) -> bool {
+    is_out_of_memory(error)
+        || matches!(
+            error,
+            EngineError::Device(_) | EngineError::Model(ModelError::Gpu { .. })
+        )
+}
+
+fn is_out_of_memory(error: &EngineError) -> bool {
+    matches!(error, EngineError::Model(ModelError::OutOfMemory { .. }))
+}
+
+impl<E: Movable> Engine for Resilient<E> {
+    fn info(&self) -> &EngineInfo {
+        self.engine.info()
+    }
+
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        self.run(|engine| engine.process(frame))
+    }
+
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        self.engine.complete(face, context)
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.engine.forget(id);
+    }
+
+    fn reset(&mut self) {
+        self.engine.reset();
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.engine.set_thresholds(thresholds);
+    }
+
+    fn take_notices(&mut self) -> Vec<Notice> {
+        mem::take(&mut self.notices)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What this engine alone can be told.
+
+use super::scrfd;
+use crate::engine::EngineError;
+use crate::options::{choices, kebab};
+
+/// Side of the detector's input, px.
+pub const DET_SIZE: usize = 640;
+
+/// Largest side of the detector's input that can be asked for, px: ONNX Runtime takes some 100 bytes for each pixel.
+pub const MAX_DET_SIZE: usize = 4096;
+
+choices! {
+    /// What a network of a pack does: InsightFace's names of its tasks.
+    pub enum Module {
+        Detection = "detection": "finds faces",
+        Landmark2d106 = "landmark_2d_106": "106 landmarks",
+        Landmark3d68 = "landmark_3d_68": "68 landmarks in space, and the head's pose",
+        GenderAge = "genderage": "age and gender",
+        Recognition = "recognition": "the embedding",
+    }
+}
+
+impl Module {
+    /// Every module.
+    pub const ALL: [Self; 5] = [
+        Self::Detection,
+        Self::Landmark2d106,
+        Self::Landmark3d68,
+        Self::GenderAge,
+        Self::Recognition,
+    ];
+}
+
+/// The modules that a list names, by commas or spaces; `None` for a list of none, which stands for all.
+///
+/// # Errors
+/// The word that names none, and those that do.
+pub fn modules(list: &str) -> Result<Option<Vec<Module>>, String> {
+    let words = list.split([',', ' ']).filter(|word| !word.is_empty());
+    let modules = words.map(module).collect::<Result<Vec<_>, _>>()?;
+    Ok((!modules.is_empty()).then_some(modules))
+}
+
+fn module(word: &str) -> Result<Module, String> {
+    let mut modules = Module::ALL.into_iter();
+    let found = modules.find(|module| kebab(module.nick()) == kebab(word));
+    found.ok_or_else(|| {
+        let nicks = Module::ALL.map(Module::nick).join(", ");
+        format!("{word:?} is no module, there are: {nicks}")
+    })
+}
+
+/// What this engine alone can be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Modules that run, where the pack has them; `None` for all. The detector always runs.
+    pub allowed_modules: Option<Vec<Module>>,
+    /// Side of the detector's input, px: a multiple of 32.
+    pub det_size: usize,
+    /// Whether to measure the embedding, which identifies people.
+    pub embedding: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            allowed_modules: None,
+            det_size: DET_SIZE,
+            embedding: false,
+        }
+    }
+}
+
+impl Settings {
+    /// The networks that are to be opened, where the pack has them.
+    pub fn wanted(&self) -> Vec<Module> {
+        let is_wanted = |module: &Module| match module {
+            Module::Detection => true,
+            Module::Recognition => self.embedding,
+            _ => self.allows(*module),
+        };
+        Module::ALL.into_iter().filter(is_wanted).collect()
+    }
+
+    /// Whether `module` may run.
+    pub fn allows(&self, module: Module) -> bool {
+        let allowed = self.allowed_modules.as_ref();
+        allowed.is_none_or(|allowed| allowed.contains(&module))
+    }
+
+    /// # Errors
+    /// [`EngineError::Config`] for settings that contradict one another or can't be used.
+    pub(super) fn check(&self) -> Result<(), EngineError> {
+        let size = self.det_size;
+        if size == 0 || size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {
+            return Err(EngineError::Config(format!(
+                "det-size {size} is no multiple of {} up to {MAX_DET_SIZE}, as SCRFD needs it",
+                scrfd::MULTIPLE
+            )));
+        }
+        if self.embedding && !self.allows(Module::Recognition) {
+            return Err(EngineError::Config(format!(
+                "the embedding is wanted and {} not allowed: add it to `allowed-modules`, or unset `embedding`",
+                Module::Recognition.nick()
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_listed_by_insightfaces_names() {
+        for (list, expected) in [
+            ("", None),
+            (" , ", None),
+            ("detection", Some(vec![Module::Detection])),
+            (
+                "detection,landmark_2d_106",
+                Some(vec![Module::Detection, Module::Landmark2d106]),
+            ),
+            (
+                "Landmark-3D-68  genderage, recognition",
+                Some(vec![
+                    Module::Landmark3d68,
+                    Module::GenderAge,
+                    Module::Recognition,
+                ]),
+            ),
+        ] {
+            assert_eq!(modules(list), Ok(expected), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn a_module_that_does_not_exist_is_told_with_those_that_do() {
+        let told = modules("detection age").unwrap_err();
+        assert!(told.contains("\"age\""), "{told}");
+        for module in Module::ALL {
+            assert!(told.contains(module.nick()), "{told}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MPL-2.0
+//! MediaPipe's Face Landmarker: a detector, a landmark network that follows the faces it found, a blendshape network, and
+//! a canonical face for the pose.
+//!
+//! The stages are those of `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each. Smoothing and
+//! identities, which come between [`Engine::process`] and [`Engine::complete`], are the caller's.
+
+mod anchors;
+mod blendshapes;
+mod detector;
+mod geometry;
+mod landmarks;
+mod load;
+mod mesh;
+mod network;
+mod procrustes;
+mod roi;
+
+use std::mem;
+
+use super::{
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
+    Thresholds,
+};
+use crate::blendshape::MEDIAPIPE_CHANNELS;
+use crate::image::ImageView;
+use crate::model::{Model, ModelFile};
+use crate::observation::{LandmarkScheme, Observation, Origin};
+use detector::Detector;
+use landmarks::Face;
+use roi::associate;
+
+pub use landmarks::LandmarkDetector;
+pub use load::load;
+pub(super) use load::{load_landmarks, load_mesh};
+pub use mesh::MeshParts;
+pub(super) use mesh::{FaceMesh, MeshReader};
+pub(super) use roi::Roi;
+
+/// Faces that are looked for unless told otherwise, as in the pipeline that this engine replaces. (The original's
+/// default is 1.)
+pub const DEFAULT_MAX_FACES: usize = 5;
+
+/// What the engine is made of; the networks are those of `face_landmarker.task`, in any runtime.
+pub struct Parts {
+    /// `face_detector.tflite`, with its input's channels first.
+    pub face_detector: Box<dyn Model>,
+    /// The rest of the bundle.
+    pub mesh: MeshParts,
+    /// The files, for the record.
+    pub files: Vec<ModelFile>,
+}
+
+/// The engine.
+pub struct MediaPipe {
+    info: EngineInfo,
+    running_mode: RunningMode,
+    max_faces: usize,
+    thresholds: Thresholds,
+    detector: Detector,
+    mesh: FaceMesh,
+    /// Where the faces of the last frame should be in the next one.
+    followed: Vec<Roi>,
+}
+
+/// What the engine measures with the published bundle; no models are listed.
+pub fn describe(config: &EngineConfig) -> EngineInfo {
+    EngineInfo {
+        landmarks: Some(LandmarkScheme::MediaPipe478),
+        blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
+        pose: true,
+        temporal: config.running_mode == RunningMode::Video,
+        ..EngineInfo::of_boxes(EngineKind::MediaPipe)
+    }
+}
+
+impl Engine for MediaPipe {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let rois = self.regions(&frame.image)?;
+        let mut faces = Vec::with_capacity(rois.len());
+        for roi in rois {
+            let min_presence = self.thresholds.presence;
+            let face = self
+                .mesh
+                .landmarks
+                .measure(&frame.image, &roi.rect, min_presence)?;
+            faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
+        }
+        if self.running_mode == RunningMode::Video {
+            self.followed = faces.iter().map(|(_, next)| *next).collect();
+        }
+        let mut faces: Vec<_> = faces.into_iter().map(|(face, _)| face).collect();
+        faces.sort_by(|a, b| {
+            let score = |face: &Observation| face.confidence.unwrap_or_default();
+            score(b).total_cmp(&score(a))
+        });
+        Ok(faces)
+    }
+
+    /// Also makes the bounding box the extent of the landmarks as they are now.
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
+        }
+        Ok(self.mesh.reader.complete(face, context)?)
+    }
+
+    fn reset(&mut self) {
+        self.followed.clear();
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+impl MediaPipe {
+    /// The engine made of `parts`. Each network is run once.
+    ///
+    /// # Errors
+    /// [`EngineError::Model`] when a part is not what it should be or does not run.
+    pub fn new(parts: Parts, config: &EngineConfig) -> Result<Self, EngineError> {
+        let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
+        let mesh = FaceMesh::new(parts.mesh)?;
+        Ok(Self {
+            info: mesh.reader.described(EngineInfo {
+                models: parts.files,
+                ..describe(config)
+            }),
+            running_mode: config.running_mode,
+            max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
+            thresholds: Thresholds::default(),
+            detector,
+            mesh,
+            followed: Vec::new(),
+        })
+    }
+
+    /// Where to look in this frame: at the faces followed, and, while there are fewer than asked for, at those detected.
+    fn regions(&mut self, image: &ImageView<'_>) -> Result<Vec<Roi>, EngineError> {
+        let mut rois = mem::take(&mut self.followed);
+        if rois.len() < self.max_faces {
+            let detections = self.detector.detect(image, self.thresholds.detection)?;
+            let best = detections.iter().take(self.max_faces);
+            rois.extend(best.filter_map(Roi::from_detection));
+        }
+        if self.running_mode == RunningMode::Video {
+            rois = associate(rois, self.thresholds.tracking);
+        }
+        rois.truncate(self.max_faces);
+        Ok(rois)
+    }
+}
+
+/// A face and where to look for it in the next frame; `None` for landmarks without an extent, which are no face.
+fn with_next_region(face: Face, origin: Origin) -> Option<(Observation, Roi)> {
+    let next = Roi::from_landmarks(&face.landmarks.points)?;
+    let bbox = face.landmarks.extent();
+    let observation = Observation {
+        confidence: Some(face.presence),
+        origin,
+        landmarks: Some(face.landmarks),
+        ..Observation::from_bbox(bbox)
+    };
+    Some((observation, next))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Head pose: where a canonical face has to be for a camera to see the landmarks.
+//!
+//! The face geometry pipeline of MediaPipe (`geometry_pipeline.cc`): landmarks know their depth only up to an offset and
+//! a scale, so the canonical face is fitted to them twice to learn its distance, and once more for the pose.
+
+use nalgebra::Vector3;
+use prost::Message;
+
+use super::procrustes::{self, Correspondence, Similarity};
+use crate::observation::{HeadPose, Landmarks};
+
+/// Vertical angle of view of the camera: `ConfigureFaceGeometryEnvGeneratorCalculator` in
+/// `face_geometry_from_landmarks_graph.cc`.
+const VERTICAL_FOV_DEGREES: f64 = 63.0;
+
+/// Distance of the plane that landmarks are projected on, cm: ibidem.
+const NEAR: f64 = 1.0;
+
+/// Landmarks of the mesh; those of the irises come after them and do not take part.
+const MESH_COUNT: usize = 468;
+
+/// Numbers for a vertex: position and texture coordinate (`VERTEX_PT` in `mesh_3d.proto`).
+const VERTEX_VALUES: usize = 5;
+
+/// Greatest distance from their mean, in units of the frame's sides, of landmarks too close together for a pose:
+/// `kIsScreenLandmarkListTooCompactThreshold` in `geometry_pipeline.cc`.
+const TOO_COMPACT: f64 = 1e-3;
+
+/// `GeometryPipelineMetadata` of `geometry_pipeline_metadata.proto`, as far as it is used.
+#[derive(Clone, PartialEq, Message)]
+struct Metadata {
+    #[prost(message, optional, tag = "1")]
+    canonical_mesh: Option<Mesh>,
+    #[prost(message, repeated, tag = "2")]
+    procrustes_landmark_basis: Vec<WeightedLandmark>,
+}
+
+/// `Mesh3d` of `mesh_3d.proto`.
+#[derive(Clone, PartialEq, Message)]
+struct Mesh {
+    #[prost(float, repeated, packed = "false", tag = "3")]
+    vertex_buffer: Vec<f32>,
+}
+
+/// `WeightedLandmarkRef` of `geometry_pipeline_metadata.proto`.
+#[derive(Clone, PartialEq, Message)]
+struct WeightedLandmark {
+    #[prost(uint32, optional, tag = "1")]
+    landmark_id: Option<u32>,
+    #[prost(float, optional, tag = "2")]
+    weight: Option<f32>,
+}
+
+/// The canonical face.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaceGeometry {
+    basis: Vec<BasisPoint>,
+}
+
+/// A landmark that tells the head's motion from the face's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct BasisPoint {
+    landmark: usize,
+    /// Right-handed, cm, the face looking along +z.
+    canonical: Vector3<f64>,
+    weight: f64,
+}
+
+impl FaceGeometry {
+    /// Reads the bundle's `geometry_pipeline_metadata_landmarks.binarypb`.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub fn from_metadata(bytes: &[u8]) -> Result<Self, String> {
+        let metadata = Metadata::decode(bytes).map_err(|e| e.to_string())?;
+        let vertices = metadata.canonical_mesh.unwrap_or_default().vertex_buffer;
+        if vertices.len() != MESH_COUNT * VERTEX_VALUES {
+            return Err(format!(
+                "the canonical face has {} numbers, expected {MESH_COUNT} × {VERTEX_VALUES}",
+                vertices.len()
+            ));
+        }
+        let basis = metadata
+            .procrustes_landmark_basis
+            .iter()
+            .map(|point| BasisPoint::new(point, &vertices))
+            .collect::<Option<Vec<_>>>()
+            .ok_or("a landmark of the basis is not part of the canonical face")?;
+        if basis.is_empty() {
+            return Err("the landmark basis is empty".to_owned());
+        }
+        Ok(Self { basis })
+    }
+
+    /// The pose of a head whose landmarks, in pixels, lie so in a frame of `frame_size` pixels; `None` when they do not
+    /// determine one.
+    pub fn pose(&self, landmarks: &Landmarks, frame_size: (usize, usize)) -> Option<HeadPose> {
+        let screen = Screen::new(landmarks, frame_size)?;
+        let first = self.fit(|i| flip(screen.points[i]))?.scale;
+        let second = self.fit(|i| flip(screen.unproject(i, first)))?.scale;
+        let pose = self.fit(|i| flip(screen.unproject(i, first * second)))?;
+        to_head_pose(&pose)
+    }
+
+    fn fit(&self, target: impl Fn(usize) -> Vector3<f64>) -> Option<Similarity> {
+        let points: Vec<_> = self
+            .basis
+            .iter()
+            .map(|point| Correspondence {
+                source: point.canonical,
+                target: target(point.landmark),
+                weight: point.weight,
+            })
+            .collect();
+        procrustes::solve(&points)
+    }
+}
+
+impl BasisPoint {
+    fn new(point: &WeightedLandmark, vertices: &[f32]) -> Option<Self> {
+        let landmark = point.landmark_id() as usize;
+        let vertex = vertices.chunks_exact(VERTEX_VALUES).nth(landmark)?;
+        let weight = f64::from(point.weight());
+        (weight >= 0.0).then(|| Self {
+            landmark,
+            canonical: Vector3::new(vertex[0], vertex[1], vertex[2]).map(f64::from),
+            weight,
+        })
+    }
+}
+
+/// Landmarks on the near plane: x right, y up, z away from the camera, cm.
+struct Screen {
+    points: Vec<Vector3<f64>>,
+    mean_depth: f64,
+}
+
+impl Screen {
+    fn new(landmarks: &Landmarks, (width, height): (usize, usize)) -> Option<Self> {
+        let (width, height) = (width as f64, height as f64);
+        let mesh = landmarks.points.get(..MESH_COUNT)?;
+        let normalized: Vec<_> = mesh
+            .iter()
+            .map(|p| {
+                let (x, y, z) = (f64::from(p.x), f64::from(p.y), f64::from(p.z));
+                Vector3::new(x / width, 1.0 - y / height, z / width)
+            })
+            .collect();
+        if is_too_compact(&normalized) {
+            return None;
+        }
+        let plane_height = 2.0 * NEAR * (VERTICAL_FOV_DEGREES.to_radians() / 2.0).tan();
+        let plane_width = plane_height * width / height;
+        let scale = Vector3::new(plane_width, plane_height, plane_width);
+        let corner = Vector3::new(-plane_width / 2.0, -plane_height / 2.0, 0.0);
+        let points: Vec<_> = normalized
+            .iter()
+            .map(|p| p.component_mul(&scale) + corner)
+            .collect();
+        let mean_depth = points.iter().map(|p| p.z).sum::<f64>() / MESH_COUNT as f64;
+        Some(Self { points, mean_depth })
+    }
+
+    /// Where a landmark is if the face is as large as the canonical one and the near plane shows it `scale` times its
+    /// size.
+    fn unproject(&self, index: usize, scale: f64) -> Vector3<f64> {
+        let point = self.points[index];
+        let depth = (point.z - self.mean_depth + NEAR) / scale;
+        Vector3::new(point.x * depth / NEAR, point.y * depth / NEAR, depth)
+    }
+}
+
+/// Whether the points lie too close together, or one of them is no number.
+fn is_too_compact(points: &[Vector3<f64>]) -> bool {
+    let mean = points
+        .iter()
+        .map(Vector3::xy)
+        .sum::<nalgebra::Vector2<f64>>()
+        / points.len() as f64;
+    let reach = points
+        .iter()
+        .map(|p| (p.xy() - mean).norm())
+        .fold(0.0, f64::max);
+    !(reach > TOO_COMPACT && reach.is_finite())
+}
+
+/// From z away from the camera to the right-handed z towards it.
+fn flip(p: Vector3<f64>) -> Vector3<f64> {
+    Vector3::new(p.x, p.y, -p.z)
+}
+
+fn to_head_pose(pose: &Similarity) -> Option<HeadPose> {
+    let linear = pose.rotation * pose.scale;
+    let mut matrix = [[0.0, 0.0, 0.0, 1.0]; 4];
+    for (row, values) in matrix.iter_mut().take(3).enumerate() {
+        let t = pose.translation[row];
+        *values = [linear[(row, 0)], linear[(row, 1)], linear[(row, 2)], t].map(|v| v as f32);
+    }
+    let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
+    is_finite.then_some(HeadPose { matrix })
+}
+
+#[cfg(test)]
+pub mod tests;

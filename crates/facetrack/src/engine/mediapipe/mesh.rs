@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What is measured of a face, whatever found it: landmarks in its region, and what they tell.
+
+use std::path::PathBuf;
+
+use super::blendshapes::BlendshapeNetwork;
+use super::geometry::FaceGeometry;
+use super::landmarks::LandmarkDetector;
+use crate::engine::{Context, EngineInfo, Wanted};
+use crate::model::{Model, ModelError, PROPERTY};
+use crate::observation::Observation;
+
+/// What faces are measured with; the networks are those of `face_landmarker.task`, in any runtime.
+pub struct MeshParts {
+    /// `face_landmarks_detector.tflite`, with its input's channels first.
+    pub face_landmarks_detector: Box<dyn Model>,
+    /// `face_blendshapes.tflite`.
+    pub face_blendshapes: Box<dyn Model>,
+    /// `geometry_pipeline_metadata_landmarks.binarypb`; without it there is no pose.
+    pub geometry_metadata: Option<Vec<u8>>,
+    /// Where all that was read from, for messages.
+    pub path: PathBuf,
+}
+
+/// The networks behind MediaPipe's detector, for any engine that knows where faces are.
+pub struct FaceMesh {
+    /// Finds landmarks in a region.
+    pub landmarks: LandmarkDetector,
+    /// Tells what follows from them.
+    pub reader: MeshReader,
+}
+
+/// What follows from landmarks: blendshapes and pose.
+pub struct MeshReader {
+    blendshapes: BlendshapeNetwork,
+    geometry: Option<FaceGeometry>,
+}
+
+impl FaceMesh {
+    /// The mesh made of `parts`. Each network is run once.
+    ///
+    /// # Errors
+    /// When a part is not what it should be or does not run.
+    pub fn new(parts: MeshParts) -> Result<Self, ModelError> {
+        let path = parts.path.as_path();
+        let geometry = parts
+            .geometry_metadata
+            .map(|bytes| FaceGeometry::from_metadata(&bytes))
+            .transpose()
+            .map_err(|reason| ModelError::Format {
+                property: PROPERTY,
+                path: path.to_owned(),
+                format: "face geometry",
+                reason,
+            })?;
+        Ok(Self {
+            reader: MeshReader {
+                blendshapes: BlendshapeNetwork::new(parts.face_blendshapes, path)?,
+                geometry,
+            },
+            landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
+        })
+    }
+}
+
+impl MeshReader {
+    /// `info` with what these parts measure.
+    pub fn described(&self, info: EngineInfo) -> EngineInfo {
+        EngineInfo {
+            blendshapes: self.blendshapes.names().clone(),
+            pose: self.geometry.is_some(),
+            ..info
+        }
+    }
+
+    /// Adds to `face` what follows from its landmarks, as `context` asks; a face without landmarks is left alone.
+    ///
+    /// # Errors
+    /// [`ModelError::Run`].
+    pub fn complete(
+        &mut self,
+        face: &mut Observation,
+        context: &Context,
+    ) -> Result<(), ModelError> {
+        let Some(landmarks) = &face.landmarks else {
+            return Ok(());
+        };
+        face.pose = self
+            .geometry
+            .as_ref()
+            .and_then(|geometry| geometry.pose(landmarks, context.frame_size));
+        if context.wanted == Wanted::Everything {
+            face.blendshapes = self.blendshapes.measure(landmarks)?;
+        }
+        Ok(())
+    }
+}

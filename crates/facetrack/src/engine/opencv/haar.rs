@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MPL-2.0
+//! OpenCV's cascade classifier.
+//!
+//! [`Haar`] finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey pixels, box for box.
+
+pub mod cascade;
+mod detector;
+mod group;
+mod integral;
+mod levels;
+mod program;
+mod resize;
+mod scan;
+mod xml;
+
+use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame};
+use crate::geometry::Rect;
+use crate::locate;
+use crate::model::{ModelError, PROPERTY, file};
+use crate::observation::Observation;
+use crate::sample::luma;
+use detector::Detector;
+use group::Detection;
+use resize::Resizer;
+
+/// The published cascade, which the pipeline used that this engine replaces.
+const CASCADE: &str = "haarcascade_frontalface_default.xml";
+
+/// Folder that a collection of models keeps it in.
+const FAMILY: &str = "haar";
+
+/// What messages call a cascade.
+const FORMAT: &str = "OpenCV cascade";
+
+/// A cascade has no score of its own.
+const CONFIDENCE: f32 = 1.0;
+
+/// Longest side of a frame, px: enough for GStreamer's, and few enough for offsets of 32 bits and single precision.
+const MAX_SIDE: usize = 65_535;
+
+/// How faces are looked for: the arguments of OpenCV's `detectMultiScale`. As there, the size nearest to the least one is
+/// searched where no size of the cascade's window is within the bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Ratio of two neighbouring sizes, from 1.001 on.
+    pub scale_factor: f64,
+    /// Detections that agree on a face for it to count; 0 = every detection is a face.
+    pub min_neighbors: usize,
+    /// Least width and height of a face, px.
+    pub min_size: usize,
+    /// Greatest width and height of a face, px; `None` for no limit.
+    pub max_size: Option<usize>,
+}
+
+impl Default for Search {
+    /// As the pipeline that this engine replaces.
+    fn default() -> Self {
+        Self {
+            scale_factor: 1.1,
+            min_neighbors: 5,
+            min_size: 30,
+            max_size: None,
+        }
+    }
+}
+
+impl Search {
+    /// Least ratio of two neighbouring sizes: with it, a frame of 4K is searched in 4500 sizes.
+    const LEAST_SCALE_FACTOR: f64 = 1.001;
+
+    fn check(&self) -> Result<(), EngineError> {
+        let least = Self::LEAST_SCALE_FACTOR;
+        if !self.scale_factor.is_finite() || self.scale_factor < least {
+            let factor = self.scale_factor;
+            let reason = format!("`scale-factor` is {factor}; set it to {least} or more");
+            return Err(EngineError::Config(reason));
+        }
+        if let Some(most) = self.max_size.filter(|most| *most < self.min_size) {
+            let least = self.min_size;
+            let reason =
+                format!("`max-size` ({most} px) is below `min-size` ({least} px); set it above");
+            return Err(EngineError::Config(reason));
+        }
+        Ok(())
+    }
+}
+
+/// The engine.
+pub struct Haar {
+    info: EngineInfo,
+    detector: Detector,
+    max_faces: usize,
+    luma: Vec<u8>,
+    resizer: Resizer,
+}
+
+/// What the engine measures; no models are listed.
+pub fn describe() -> EngineInfo {
+    EngineInfo::of_boxes(EngineKind::OpenCvHaar)
+}
+
+/// Loads the cascade that `config` names, or the published one.
+///
+/// # Errors
+/// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be searched for.
+pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
+    config.haar.check()?;
+    let path = locate::model(
+        CASCADE,
+        FAMILY,
+        config.model.as_deref(),
+        config.models_dir.as_deref(),
+    )?;
+    let (bytes, file) = file::read(&path, FORMAT)?;
+    let cascade = xml::read(&bytes).map_err(|reason| ModelError::Format {
+        property: PROPERTY,
+        path,
+        format: FORMAT,
+        reason,
+    })?;
+    Ok(Haar {
+        info: EngineInfo {
+            models: vec![file],
+            ..describe()
+        },
+        detector: Detector::new(cascade, config.haar),
+        max_faces: config.max_faces.unwrap_or(usize::MAX),
+        luma: Vec::new(),
+        resizer: Resizer::default(),
+    })
+}
+
+impl Engine for Haar {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    /// In OpenCV's order, from small to large; where `max_faces` leaves some out, the largest, largest first.
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let size = [frame.image.width(), frame.image.height()];
+        if size.iter().any(|side| *side > MAX_SIDE) {
+            let [width, height] = size;
+            let reason = format!("{width}×{height} pixels; a cascade is run on {MAX_SIDE} a side");
+            return Err(EngineError::Frame(reason));
+        }
+        let is_line = frame.image.stored_size().contains(&1);
+        if is_line || !self.detector.prepare(size) {
+            return Ok(Vec::new());
+        }
+        luma(&frame.image, &mut self.luma);
+        self.stretch(frame.image.stored_size(), size);
+        let mut faces = self.detector.detect(&self.luma);
+        if faces.len() > self.max_faces {
+            faces.sort_by_key(|face| {
+                std::cmp::Reverse(i64::from(face.width) * i64::from(face.height))
+            });
+            faces.truncate(self.max_faces);
+        }
+        Ok(faces.into_iter().map(observation).collect())
+    }
+}
+
+impl Haar {
+    /// Scales the grey image to the displayed size of the frame.
+    fn stretch(&mut self, stored: [usize; 2], displayed: [usize; 2]) {
+        if stored == displayed {
+            return;
+        }
+        let [width, height] = displayed;
+        self.resizer.begin(stored, displayed);
+        let mut image = vec![0; width * height];
+        for (index, row) in image.chunks_exact_mut(width).enumerate() {
+            self.resizer.row(&self.luma, index, row);
+        }
+        self.luma = image;
+    }
+}
+
+fn observation(face: Detection) -> Observation {
+    let [x, y, width, height] = [face.x, face.y, face.width, face.height].map(|side| side as f32);
+    Observation {
+        confidence: Some(CONFIDENCE),
+        ..Observation::from_bbox(Rect::new(x, y, width, height))
+    }
+}

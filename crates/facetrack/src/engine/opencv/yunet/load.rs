@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The detector and the engine from the published file.
+
+use std::path::Path;
+
+use super::{Detector, Yunet, rewrite};
+use crate::engine::{EngineConfig, EngineError};
+use crate::locate;
+use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::{ModelError, ModelFile, file};
+
+/// The published network.
+const FILE: &str = "face_detection_yunet_2023mar.onnx";
+
+/// Folder that a collection of models keeps it in.
+const FAMILY: &str = "yunet";
+
+/// Loads the network that `config` names, or the one found by [`locate::model`].
+///
+/// # Errors
+/// When the runtime or the model is missing, damaged or another one.
+pub fn load(config: &EngineConfig) -> Result<Yunet, EngineError> {
+    let (detector, file) = Detector::load(config.model.as_deref(), config)?;
+    Ok(Yunet::new(detector, file))
+}
+
+impl Detector {
+    /// The detector of the file `model`, or of the published one that is found by [`locate::model`].
+    ///
+    /// # Errors
+    /// When the runtime or the model is missing, damaged or another one.
+    pub fn load(
+        model: Option<&Path>,
+        config: &EngineConfig,
+    ) -> Result<(Self, ModelFile), ModelError> {
+        let path = locate::model(FILE, FAMILY, model, config.models_dir.as_deref())?;
+        let (bytes, file) = file::read(&path, "ONNX")?;
+        let bytes = rewrite(&path, bytes)?;
+        let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
+        let options = SessionOptions {
+            threads: config.threads,
+            memory: Memory::Pieces,
+            ..SessionOptions::default()
+        };
+        let model = OnnxModel::from_bytes(&runtime, &path, &bytes, options)?;
+        Ok((Self::new(Box::new(model), &path, config)?, file))
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use std::sync::{Arc, Mutex};
+
+use ndarray::ArrayViewD;
+
+use super::*;
+use crate::locate;
+use crate::model::TensorSpec;
+
+/// Sees a face in the first cell of stride 8, and remembers the shapes of its inputs.
+#[derive(Default)]
+struct Fake {
+    shapes: Arc<Mutex<Vec<Vec<usize>>>>,
+    /// What it divides an input's sides by beyond the strides.
+    shrunk: Option<usize>,
+}
+
+impl Model for Fake {
+    fn inputs(&self) -> &[TensorSpec] {
+        &[]
+    }
+
+    fn outputs(&self) -> &[TensorSpec] {
+        &[]
+    }
+
+    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+        let shape = inputs[0].shape();
+        self.shapes.lock().unwrap().push(shape.to_vec());
+        let side = |axis: usize, stride: usize| shape[axis] / stride / self.shrunk.unwrap_or(1);
+        let mut outputs: Vec<_> = STRIDES
+            .iter()
+            .map(|stride| [1, heads::CHANNELS, side(2, *stride), side(3, *stride)])
+            .map(|shape| ArrayD::from_elem(IxDyn(&shape), -20.0))
+            .collect();
+        for channel in 0..heads::CHANNELS {
+            outputs[0][[0, channel, 0, 0]] = 1.0;
+        }
+        Ok(outputs)
+    }
+}
+
+fn config(detect_max_width: usize) -> EngineConfig {
+    EngineConfig {
+        detect_max_width: Some(detect_max_width),
+        ..EngineConfig::default()
+    }
+}
+
+fn detector(model: Fake, config: &EngineConfig) -> Result<Detector, ModelError> {
+    Detector::new(Box::new(model), Path::new("fake.onnx"), config)
+}
+
+#[test]
+fn frames_are_seen_at_their_size_or_reduced() {
+    for (config, wanted) in [
+        (config(0), [1, 3, 96, 1312]),
+        (config(320), [1, 3, 32, 320]),
+        (EngineConfig::default(), [1, 3, 64, 640]),
+    ] {
+        let model = Fake::default();
+        let shapes = model.shapes.clone();
+        let mut detector = detector(model, &config).unwrap();
+        let pixels = vec![9; 1300 * 90 * 3];
+        let image = ImageView::rgb(1300, 90, &pixels).unwrap();
+        let faces = detector.detect(&image, 0.5).unwrap();
+        assert_eq!(shapes.lock().unwrap().last().unwrap(), &wanted);
+        // The first cell's centre, with an offset of (1, 1) cells.
+        let (x, y) = (wanted[3] as f32, wanted[2] as f32);
+        let center = faces[0].bbox.center();
+        assert!((center.x - 8.0 * (1300.0 / x.min(1300.0))).abs() < 1e-3);
+        assert!(center.y > 7.9 && center.y < 8.0 * 90.0 / y * 2.0);
+        assert!(detector.detect(&image, 0.9).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_network_with_other_outputs_is_refused() {
+    let model = Fake {
+        shrunk: Some(2),
+        ..Fake::default()
+    };
+    let error = detector(model, &config(0)).err().unwrap();
+    assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
+    assert!(error.to_string().contains("fake.onnx"), "{error}");
+}
+
+#[test]
+fn a_frame_that_takes_too_much_memory_is_an_error_that_says_what_to_do() {
+    // Never touched, so that it takes no memory.
+    let pixels = vec![0; 16384 * 16384 * 3];
+    let image = ImageView::rgb(16384, 16384, &pixels).unwrap();
+    let error = detector(Fake::default(), &config(0))
+        .unwrap()
+        .detect(&image, 0.5)
+        .unwrap_err();
+    assert!(matches!(error, ModelError::Run { .. }), "{error}");
+    for part in ["fake.onnx", "16384×16384", "detect-max-width"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let mut reducing = detector(Fake::default(), &config(640)).unwrap();
+    assert_eq!(reducing.detect(&image, 0.5).unwrap().len(), 1);
+}
+
+/// For messages.
+const PATH: &str = "yunet.onnx";
+
+/// The published file; `None`, said aloud, where it is not installed.
+fn published() -> Option<Vec<u8>> {
+    match locate::model("face_detection_yunet_2023mar.onnx", "yunet", None, None) {
+        Ok(path) => Some(std::fs::read(path).unwrap()),
+        Err(reason) => {
+            eprintln!("SKIPPED: {reason}");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_published_graph_is_rewritten_as_a_whole() {
+    let Some(bytes) = published() else {
+        return;
+    };
+    let mut file = OnnxFile::read(Path::new(PATH), bytes).unwrap();
+    let before = file.floats("420").unwrap();
+    heads::rewrite(&mut file).unwrap();
+    let weights = file.first_convolution().unwrap().input[1].clone();
+    let after = file.floats(&weights).unwrap();
+    assert_eq!(after.dims, [16, 3, 3, 3]);
+    for (before, after) in before.values.chunks(27).zip(after.values.chunks(27)) {
+        let reversed = [&before[18..], &before[9..18], &before[..9]].concat();
+        assert_eq!(reversed, after);
+    }
+    for stride in STRIDES {
+        let head = file
+            .producer(&format!("depthwise {stride}"), "Conv")
+            .unwrap();
+        assert_eq!(file.floats(&head.input[1]).unwrap().dims, [16, 1, 3, 3]);
+        assert!(file.producer(&format!("cls_{stride}"), "Sigmoid").is_err());
+    }
+}
+
+#[test]
+fn graphs_that_lack_a_part_are_refused() {
+    let Some(bytes) = published() else {
+        return;
+    };
+    for kept in ["cls_8", "kps_32", "input"] {
+        let mut file = OnnxFile::read(Path::new(PATH), bytes.clone()).unwrap();
+        file.set_outputs(&[kept.to_owned()]);
+        let error = rewrite(PATH.as_ref(), file.encode()).unwrap_err();
+        assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
+    }
+}
+
+#[test]
+fn no_damaged_file_makes_it_panic() {
+    let Some(bytes) = published() else {
+        return;
+    };
+    for end in (0..bytes.len()).step_by(bytes.len() / 97) {
+        assert!(
+            rewrite(PATH.as_ref(), bytes[..end].to_vec()).is_err(),
+            "cut to {end} bytes"
+        );
+    }
+    // Names, extents and operators are between the constants.
+    let mut refused = 0;
+    for at in (0..bytes.len()).step_by(bytes.len() / 997) {
+        for mask in [0x01, 0x10, 0xff] {
+            let mut changed = bytes.clone();
+            changed[at] ^= mask;
+            refused += usize::from(rewrite(PATH.as_ref(), changed).is_err());
+        }
+    }
+    assert!(refused > 0);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MPL-2.0
+//! OpenSeeFace: 66 landmarks, gaze, head pose and features, as `tracker.py` of emilianavt/OpenSeeFace at commit dee5bb76
+//! computes them with `facetracker.py`'s settings.
+//!
+//! [`Engine::process`] is the half that looks at pixels (`tracking.rs`), [`Engine::complete`] the half that fits a 3-D face
+//! to the landmarks and learns each face's range of expression (`faces.rs`).
+
+mod faces;
+mod load;
+mod networks;
+pub mod rewrite;
+mod tracking;
+
+use crate::blendshape::BlendshapeSource;
+use crate::engine::{
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
+    Thresholds,
+};
+use crate::model::ModelFile;
+use crate::observation::{LandmarkScheme, Observation};
+use crate::options::choices;
+use tracking::Tracking;
+
+pub(super) use faces::FACE_POINTS;
+pub use faces::{CalibrationError, Faces};
+pub use load::load;
+pub use networks::{LandmarkContract, Networks, Opened, PEAK_VALUES};
+
+/// Least scores: `--detection-threshold` and `--threshold` of `facetracker.py`, the second for the landmark models 0…4.
+pub const THRESHOLDS: Thresholds = Thresholds {
+    detection: 0.6,
+    presence: 0.6,
+    tracking: 0.5,
+};
+
+/// Faces that are followed unless told otherwise: `--faces` of `facetracker.py`.
+pub const MAX_FACES: usize = 1;
+
+/// The blendshapes that follow from landmarks and features, in ARKit's spelling.
+pub const CHANNELS: [&str; 8] = [
+    "browDownLeft",
+    "browDownRight",
+    "browInnerUp",
+    "browOuterUpLeft",
+    "browOuterUpRight",
+    "eyeBlinkLeft",
+    "eyeBlinkRight",
+    "jawOpen",
+];
+
+choices! {
+    /// Points of the 3-D model that are reported as the camera sees them.
+    pub enum PnpPoints {
+        None = "none": "none",
+        Fitted = "fitted": "the points that the pose is solved with",
+        All = "all": "the points of all landmarks",
+    }
+}
+
+/// What this engine alone can be told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// With fewer faces than wanted, every n-th frame is searched for more: `--scan-every`.
+    pub scan_every: usize,
+    /// Frames that a lost face is looked for where it was: `--discard-after`.
+    pub discard_after: usize,
+    /// Time that a face's range of expression is learned for, s; 0 for ever: `--max-feature-updates`.
+    pub calibration_time: f32,
+    /// Points of the 3-D model to report.
+    pub pnp_points: PnpPoints,
+    /// Whether to look where the eyes look: `--gaze-tracking`.
+    pub gaze: bool,
+}
+
+impl Default for Settings {
+    /// Those of `facetracker.py`.
+    fn default() -> Self {
+        Self {
+            scan_every: 3,
+            discard_after: 10,
+            calibration_time: 900.0,
+            pnp_points: PnpPoints::None,
+            gaze: true,
+        }
+    }
+}
+
+/// The engine.
+pub struct OpenSeeFace {
+    info: EngineInfo,
+    tracking: Tracking,
+    faces: Faces,
+}
+
+/// What the engine measures; no models are listed.
+pub fn describe(config: &EngineConfig) -> EngineInfo {
+    let is_video = config.running_mode == RunningMode::Video;
+    // All but the last follow from features, which are learned from frame to frame.
+    let channels: &[_] = if is_video { &CHANNELS } else { &CHANNELS[7..] };
+    EngineInfo {
+        landmarks: Some(LandmarkScheme::OpenSeeFace66),
+        blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
+        blendshape_source: BlendshapeSource::Derived,
+        pose: true,
+        gaze: config.openseeface.gaze,
+        features: is_video,
+        fit: true,
+        temporal: is_video,
+        ..EngineInfo::of_boxes(EngineKind::OpenSeeFace)
+    }
+}
+
+impl OpenSeeFace {
+    /// The engine that runs `networks`, which are in `files`.
+    pub fn new(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Self {
+        Self {
+            info: EngineInfo {
+                models: files,
+                ..describe(config)
+            },
+            faces: Faces::new(config, &networks.contract),
+            tracking: Tracking::new(networks, config),
+        }
+    }
+}
+
+impl Engine for OpenSeeFace {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let faces = self.tracking.process(&frame.image)?;
+        self.faces.begin_frame(&faces);
+        Ok(faces)
+    }
+
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        self.faces.complete(face, context);
+        Ok(())
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.faces.forget(id);
+    }
+
+    fn reset(&mut self) {
+        self.tracking.reset();
+        self.faces.reset();
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.tracking.set_thresholds(thresholds);
+    }
+
+    fn calibration(&self) -> Option<String> {
+        Some(self.faces.calibration())
+    }
+
+    fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
+        self.faces
+            .set_calibration(calibration)
+            .map_err(|reason| EngineError::Config(reason.to_string()))
+    }
+
+    fn reset_calibration(&mut self) {
+        self.faces.reset_calibration();
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What was learned of faces, as text: JSON with every feature's range of every face.
+
+use std::array;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::expression::Expression;
+use super::feature::Feature;
+use crate::observation::Features;
+
+/// Names the kind of file.
+const SCHEMA: &str = "facetrack-openseeface-calibration";
+
+/// Counts up with each change that earlier readers would not understand.
+const VERSION: u32 = 1;
+
+/// Why a text is no calibration.
+#[derive(Debug, Error)]
+pub enum CalibrationError {
+    /// It can't be read at all.
+    #[error("this is not a calibration of the engine openseeface: {0}")]
+    Format(#[from] serde_json::Error),
+    /// It is something else.
+    #[error(
+        "this is not a calibration of the engine openseeface: its schema is {0:?}, not {SCHEMA:?}"
+    )]
+    Schema(String),
+    /// Another release wrote it.
+    #[error(
+        "this calibration has version {0}, this release reads version {VERSION}: save a new one"
+    )]
+    Version(u32),
+    /// A feature is not there, or can't have come from measures.
+    #[error("this calibration is damaged, save a new one: face {face} has no usable {name}")]
+    Feature {
+        /// Counted from 1.
+        face: usize,
+        /// What is missing or broken.
+        name: &'static str,
+    },
+}
+
+/// What every version begins with.
+#[derive(Deserialize)]
+struct Header {
+    schema: String,
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Calibration {
+    schema: String,
+    version: u32,
+    faces: Vec<Face>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Face {
+    /// s.
+    learned: f64,
+    features: BTreeMap<String, Feature>,
+}
+
+/// The text.
+pub fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
+    let calibration = Calibration {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        faces: faces.map(Face::from).collect(),
+    };
+    // Numbers and names alone always make JSON.
+    serde_json::to_string(&calibration).unwrap_or_default()
+}
+
+/// What [`write`] wrote.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn read(text: &str) -> Result<Vec<Expression>, CalibrationError> {
+    let header: Header = serde_json::from_str(text)?;
+    if header.schema != SCHEMA {
+        return Err(CalibrationError::Schema(header.schema));
+    }
+    if header.version != VERSION {
+        return Err(CalibrationError::Version(header.version));
+    }
+    let calibration: Calibration = serde_json::from_str(text)?;
+    let faces = calibration.faces.into_iter().zip(1..);
+    faces
+        .map(|(face, number)| face.expression(number))
+        .collect()
+}
+
+impl From<&Expression> for Face {
+    fn from(expression: &Expression) -> Self {
+        let names = Features::NAMES.map(str::to_owned);
+        Self {
+            learned: expression.learned,
+            features: names.into_iter().zip(expression.features.clone()).collect(),
+        }
+    }
+}
+
+impl Face {
+    fn expression(mut self, face: usize) -> Result<Expression, CalibrationError> {
+        let broken = |name| CalibrationError::Feature { face, name };
+        if !(self.learned.is_finite() && self.learned >= 0.0) {
+            return Err(broken("time"));
+        }
+        let mut features: [Feature; 14] = array::from_fn(|_| Feature::default());
+        for (feature, name) in features.iter_mut().zip(Features::NAMES) {
+            let read = self.features.remove(name).filter(Feature::is_sound);
+            *feature = read.ok_or(broken(name))?;
+        }
+        Ok(Expression::resumed(features, self.learned))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::feature::Learning;
+    use super::*;
+
+    /// A face that was watched for a while.
+    fn learned() -> Expression {
+        let mut features: [Feature; 14] = array::from_fn(|_| Feature::default());
+        for (index, feature) in features.iter_mut().enumerate() {
+            for time in 0..100 {
+                let measure = 0.5 + 0.3 * ((time * (index + 3)) as f32 / 7.0).sin();
+                feature.update(measure, 0.05, Learning::Open);
+            }
+        }
+        Expression::resumed(features, 33.25)
+    }
+
+    #[test]
+    fn what_was_learned_comes_back() {
+        for faces in [
+            vec![],
+            vec![Expression::default()],
+            vec![learned(), Expression::default()],
+        ] {
+            assert_eq!(read(&write(faces.iter())).unwrap(), faces);
+        }
+    }
+
+    /// Why the calibration of a face, changed so, is not read.
+    fn refused(change: impl Fn(&mut Value)) -> String {
+        let mut calibration: Value =
+            serde_json::from_str(&write([&learned()].into_iter())).unwrap();
+        change(&mut calibration);
+        let reason = read(&calibration.to_string());
+        reason.expect_err("this is damaged").to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_calibration_is_said() {
+        for text in ["", "no JSON", "[]", "{}", r#"{"schema":3}"#, "null"] {
+            let reason = read(text).expect_err(text).to_string();
+            assert!(reason.contains("not a calibration"), "{reason}");
+        }
+        let reason = refused(|calibration| calibration["schema"] = json!("tea"));
+        assert!(reason.contains("\"tea\""), "{reason}");
+        let reason = refused(|calibration| calibration["version"] = json!(2));
+        assert!(reason.contains("version 2"), "{reason}");
+        let reason = refused(|calibration| {
+            calibration["faces"][0]["features"]
+                .as_object_mut()
+                .unwrap()
+                .remove("mouth_open");
+        });
+        assert!(
+            reason.contains("face 1 has no usable mouth_open"),
+            "{reason}"
+        );
+        let reason = refused(|calibration| calibration["faces"][0]["learned"] = json!(-1.0));
+        assert!(reason.contains("no usable time"), "{reason}");
+    }
+
+    #[test]
+    fn numbers_that_measures_do_not_lead_to_are_refused() {
+        let damaged: [fn(&mut Value); 6] = [
+            |eye| eye["value"] = json!(1e300),
+            |eye| eye["value"] = json!(null),
+            |eye| eye["median"] = json!([[]]),
+            |eye| eye["median"] = json!([vec![0.5; 64]]),
+            |eye| eye["least"] = json!({"at": 1e39, "rest": 0.0}),
+            |eye| eye["unknown"] = json!(1),
+        ];
+        for damage in damaged {
+            refused(|calibration| damage(&mut calibration["faces"][0]["features"]["eye_l"]));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A face's range of expression, learned while it is watched: `FeatureExtractor` in `tracker.py`.
+
+use std::time::Duration;
+
+use super::feature::{Feature, Learning};
+use super::fit::Points;
+use super::measure::measure;
+use crate::observation::Features;
+
+/// What a feature has to know beside its measure.
+struct Spec {
+    /// Least share of the median by which an extreme differs from it.
+    threshold: f32,
+    detail: Detail,
+}
+
+/// How many landmarks there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// 30, several of which stand for two or three of the 66: the original's `feature_level` 1.
+    Coarse,
+    /// 66: `feature_level` 2.
+    Fine,
+}
+
+/// The features in the order of [`Features::NAMES`]: thresholds of `FeatureExtractor.__init__`, and in which `detail` a
+/// feature can be seen.
+const SPECS: [Spec; 14] = {
+    const fn of(threshold: f32, detail: Detail) -> Spec {
+        Spec { threshold, detail }
+    }
+    use Detail::{Coarse, Fine};
+    [
+        of(0.15, Coarse),
+        of(0.15, Coarse),
+        of(0.05, Fine),
+        of(0.15, Coarse),
+        of(0.05, Fine),
+        of(0.05, Fine),
+        of(0.15, Coarse),
+        of(0.05, Fine),
+        of(0.15, Coarse),
+        of(0.02, Fine),
+        of(0.15, Coarse),
+        of(0.02, Fine),
+        of(0.15, Coarse),
+        of(0.02, Coarse),
+    ]
+};
+
+/// The features of a face.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Expression {
+    /// In the order of [`Features::NAMES`].
+    pub(super) features: [Feature; 14],
+    /// Time since the face was first seen, s.
+    pub(super) learned: f64,
+    /// When it was last counted.
+    counted: Option<Duration>,
+}
+
+/// How the original is told to learn.
+#[derive(Debug, Clone, Copy)]
+pub struct Lesson {
+    /// Time from the first sight of a face on in which its range is learned, s; 0 for ever.
+    pub time: f32,
+    /// Features that there are landmarks for.
+    pub detail: Detail,
+}
+
+impl Expression {
+    /// The features in a frame at `time` that shows these normalised points; `None` where they can't be measured. Features
+    /// that there are not enough landmarks for stay 0, as in the original.
+    pub fn update(&mut self, points: &Points, time: Duration, lesson: &Lesson) -> Option<Features> {
+        let measures = measure(points)?;
+        let learning = self.learning(time, lesson);
+        for ((feature, spec), measure) in self.features.iter_mut().zip(&SPECS).zip(measures) {
+            if spec.detail <= lesson.detail {
+                feature.update(measure, spec.threshold, learning);
+            }
+        }
+        Some(Features(self.features.each_ref().map(Feature::value)))
+    }
+
+    /// What was learned earlier, in `learned` seconds.
+    pub fn resumed(features: [Feature; 14], learned: f64) -> Self {
+        Self {
+            features,
+            learned,
+            counted: None,
+        }
+    }
+
+    /// Time does not go on from where it was.
+    pub fn stop_the_clock(&mut self) {
+        self.counted = None;
+    }
+
+    /// Counts the time since the last call, the face being there or not, and tells whether any is left.
+    fn learning(&mut self, time: Duration, lesson: &Lesson) -> Learning {
+        let passed = self
+            .counted
+            .map_or(Duration::ZERO, |last| time.saturating_sub(last));
+        self.learned += passed.as_secs_f64();
+        self.counted = Some(time);
+        match lesson.time == 0.0 || self.learned < f64::from(lesson.time) {
+            true => Learning::Open,
+            false => Learning::Closed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden::Golden;
+    use super::*;
+
+    const FOR_EVER: Lesson = Lesson {
+        time: 0.0,
+        detail: Detail::Fine,
+    };
+
+    fn points() -> Points {
+        Golden::read().sequences[0].frames[0].normalized().unwrap()
+    }
+
+    /// The eyes nearly closed.
+    fn asleep() -> Points {
+        let mut points = points();
+        for (upper, lower) in [(37, 41), (38, 40), (43, 47), (44, 46)] {
+            points[upper].y = points[lower].y + 0.01;
+        }
+        points
+    }
+
+    fn seconds(time: f64) -> Duration {
+        Duration::from_secs_f64(time)
+    }
+
+    #[test]
+    fn eyes_that_close_are_told_from_open_ones() {
+        let mut expression = Expression::default();
+        for _ in 0..10 {
+            let features = expression.update(&points(), seconds(0.0), &FOR_EVER);
+            assert_eq!(features, Some(Features([0.0; 14])));
+        }
+        let features = expression
+            .update(&asleep(), seconds(0.1), &FOR_EVER)
+            .unwrap();
+        assert_eq!(features.get("eye_l"), Some(-0.8), "the rest is inertia");
+        assert_eq!(features.eye_openness(), [1.0 - 0.8; 2]);
+        assert_eq!(features.get("mouth_open"), Some(0.0));
+    }
+
+    #[test]
+    fn what_thirty_points_do_not_show_stays_at_rest() {
+        let coarse = Lesson {
+            detail: Detail::Coarse,
+            ..FOR_EVER
+        };
+        let mut expression = Expression::default();
+        let frames = &Golden::read().sequences[0].frames;
+        for frame in frames.iter().cycle().take(40) {
+            expression.update(&frame.normalized().unwrap(), seconds(0.0), &coarse);
+        }
+        let untouched = Feature::default();
+        for ((name, feature), spec) in Features::NAMES.iter().zip(&expression.features).zip(&SPECS)
+        {
+            assert_eq!(*feature == untouched, spec.detail == Detail::Fine, "{name}");
+        }
+    }
+
+    #[test]
+    fn learning_ends_after_its_time() {
+        let minute = Lesson {
+            time: 60.0,
+            ..FOR_EVER
+        };
+        for (lesson, time, want) in [
+            (minute, 59.0, Learning::Open),
+            (minute, 60.0, Learning::Closed),
+            (FOR_EVER, 1e9, Learning::Open),
+        ] {
+            let mut expression = Expression::default();
+            assert_eq!(expression.learning(seconds(5.0), &lesson), Learning::Open);
+            assert_eq!(expression.learning(seconds(5.0 + time), &lesson), want);
+        }
+    }
+
+    #[test]
+    fn jumps_in_time_are_not_counted() {
+        let minute = Lesson {
+            time: 60.0,
+            ..FOR_EVER
+        };
+        let mut expression = Expression::default();
+        expression.learning(seconds(0.0), &minute);
+        expression.learning(seconds(50.0), &minute);
+        expression.stop_the_clock();
+        assert_eq!(
+            expression.learning(seconds(9000.0), &minute),
+            Learning::Open
+        );
+        assert_eq!(expression.learning(seconds(100.0), &minute), Learning::Open);
+        assert_eq!(
+            expression.learning(seconds(110.0), &minute),
+            Learning::Closed
+        );
+    }
+
+    #[test]
+    fn points_without_a_nose_have_no_features_and_teach_nothing() {
+        let mut flat = points();
+        flat[27].y = flat[30].y;
+        let mut expression = Expression::default();
+        assert_eq!(expression.update(&flat, seconds(0.0), &FOR_EVER), None);
+        assert_eq!(expression, Expression::default());
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The engine from the published files.
+
+use std::path::{Path, PathBuf};
+
+use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Networks, Opened};
+use super::{OpenSeeFace, rewrite};
+use crate::engine::{EngineConfig, EngineError};
+use crate::locate;
+use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::{ModelError, ModelFile, file};
+
+/// Folder that a collection of models keeps them in.
+const FAMILY: &str = "openseeface";
+
+/// The published detector.
+const DETECTOR: &str = "mnv3_detection_opt.onnx";
+
+/// The published gaze network.
+const GAZE: &str = "mnv3_gaze32_split_opt.onnx";
+
+/// The published landmark networks by number, in the order in which they are looked for: `facetracker.py` takes 3 unless
+/// told otherwise, and by its help 0 to 3 are ever better and slower, 4 is for winks, and those below 0, of smaller
+/// inputs, are fast. Names: `models` in `tracker.py`.
+const LANDMARKS: [(i32, &str); 8] = [
+    (3, "lm_model3_opt.onnx"),
+    (4, "lm_model4_opt.onnx"),
+    (2, "lm_model2_opt.onnx"),
+    (1, "lm_model1_opt.onnx"),
+    (0, "lm_model0_opt.onnx"),
+    (-2, "lm_modelV_opt.onnx"),
+    (-3, "lm_modelU_opt.onnx"),
+    (-1, "lm_modelT_opt.onnx"),
+];
+
+/// Loads the networks that `config` names, or those found by [`locate::model`].
+///
+/// # Errors
+/// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
+pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
+    let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
+    let mut opener = Opener {
+        runtime,
+        options: SessionOptions {
+            threads: config.threads,
+            ..SessionOptions::default()
+        },
+    };
+    let models_dir = config.models_dir.as_deref();
+    let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
+
+    // The largest comes first: what the runtime lays aside while it loads one is there for the others.
+    let gaze = match config.openseeface.gaze {
+        false => None,
+        true => Some(
+            find(GAZE, config.gaze_model.as_deref())
+                .and_then(|path| opener.open(path, rewrite::gaze))
+                .map_err(|error| error.of(GAZE_PROPERTY))?,
+        ),
+    };
+    let landmarks = find_landmarks(config.landmark_model.as_deref(), models_dir)?;
+    let landmarks = opener
+        .open(landmarks, rewrite::landmarks)
+        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+    // It runs only while a face is missing.
+    opener.options.memory = Memory::Pieces;
+    let detector = find(DETECTOR, config.detector_model.as_deref())
+        .and_then(|path| opener.open(path, rewrite::detector))
+        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+
+    let (gaze, gaze_file) = gaze.unzip();
+    let files = [Some(detector.1), Some(landmarks.1), gaze_file];
+    let networks = Networks::new(detector.0, landmarks.0, gaze)?;
+    let files = files.into_iter().flatten().collect();
+    Ok(OpenSeeFace::new(networks, files, config))
+}
+
+/// The landmark network that the property says, the path or the number of one, or the best that is there.
+fn find_landmarks(
+    property: Option<&Path>,
+    models_dir: Option<&Path>,
+) -> Result<PathBuf, EngineError> {
+    let names = LANDMARKS.map(|(_, name)| name);
+    let found = match property.map(Choice::of) {
+        None => locate::best_model(&names, FAMILY, models_dir),
+        Some(Choice::Path(path)) => locate::model(names[0], FAMILY, Some(path), models_dir),
+        Some(Choice::Number(number)) => locate::model(published(number)?, FAMILY, None, models_dir),
+    };
+    Ok(found.map_err(|error| error.of(LANDMARK_PROPERTY))?)
+}
+
+/// What `landmark-model` says.
+#[derive(Debug, PartialEq)]
+enum Choice<'a> {
+    Path(&'a Path),
+    Number(i32),
+}
+
+impl<'a> Choice<'a> {
+    fn of(property: &'a Path) -> Self {
+        let number = property.to_str().and_then(|text| text.parse().ok());
+        number.map_or(Self::Path(property), Self::Number)
+    }
+}
+
+/// The file of the landmark network `number`.
+fn published(number: i32) -> Result<&'static str, EngineError> {
+    let mut networks = LANDMARKS.into_iter();
+    networks
+        .find(|(known, _)| *known == number)
+        .map(|(_, name)| name)
+        .ok_or_else(|| {
+            EngineError::Config(format!(
+                "OpenSeeFace has no landmark model {number}: set `landmark-model` to a number from -3 to 4, or to the path of a file"
+            ))
+        })
+}
+
+/// One of [`rewrite`]'s.
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+
+/// What networks are opened with.
+struct Opener {
+    runtime: OnnxRuntime,
+    options: SessionOptions,
+}
+
+impl Opener {
+    fn open(&self, path: PathBuf, rewrite: Rewrite) -> Result<(Opened, ModelFile), ModelError> {
+        let (bytes, file) = file::read(&path, "ONNX")?;
+        let onnx = rewrite(&path, bytes)?;
+        let model = OnnxModel::from_bytes(&self.runtime, &path, &onnx, self.options)?;
+        let model = Box::new(model);
+        Ok((Opened { model, path }, file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_for_published_files() {
+        let number = |text: &str| match Choice::of(Path::new(text)) {
+            Choice::Number(number) => Some(published(number).map_err(|error| error.to_string())),
+            Choice::Path(_) => None,
+        };
+        let cases = [
+            ("0", "lm_model0_opt.onnx"),
+            ("4", "lm_model4_opt.onnx"),
+            ("-1", "lm_modelT_opt.onnx"),
+            ("-2", "lm_modelV_opt.onnx"),
+            ("-3", "lm_modelU_opt.onnx"),
+        ];
+        for (text, file) in cases {
+            assert_eq!(number(text), Some(Ok(file)), "{text}");
+        }
+        for text in ["5", "-4"] {
+            let error = number(text).unwrap().unwrap_err();
+            assert!(error.contains("`landmark-model`"), "{error}");
+        }
+        for text in ["models/lm_model0_opt.onnx", "./3", "3.5", ""] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_best_landmark_model_that_is_there_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let find = |property: Option<&str>| {
+            find_landmarks(property.map(Path::new), Some(root.path())).unwrap()
+        };
+        for (_, name) in LANDMARKS {
+            std::fs::write(root.path().join(name), b"x").unwrap();
+        }
+        assert_eq!(find(None), root.path().join("lm_model3_opt.onnx"));
+        assert_eq!(find(Some("-1")), root.path().join("lm_modelT_opt.onnx"));
+        let other = root.path().join("other.onnx");
+        std::fs::write(&other, b"x").unwrap();
+        assert_eq!(find(other.to_str()), other);
+    }
+
+    #[test]
+    fn a_missing_file_is_an_error_that_names_its_property() {
+        let nowhere = Path::new("/nowhere/lm.onnx");
+        let error = find_landmarks(Some(nowhere), None).unwrap_err().to_string();
+        assert!(error.contains("`landmark-model`"), "{error}");
+        assert!(error.contains("/nowhere/lm.onnx"), "{error}");
+    }
+}

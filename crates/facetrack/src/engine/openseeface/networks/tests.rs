@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use ndarray::ArrayViewD;
+
+use super::*;
+use crate::model::TensorSpec;
+
+/// Yields zeros of the shapes it is told.
+struct Fake {
+    inputs: Vec<TensorSpec>,
+    outputs: Vec<Vec<usize>>,
+}
+
+impl Model for Fake {
+    fn inputs(&self) -> &[TensorSpec] {
+        &self.inputs
+    }
+
+    fn outputs(&self) -> &[TensorSpec] {
+        &[]
+    }
+
+    fn run(&mut self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+        let zeros = |shape: &Vec<usize>| ArrayD::zeros(IxDyn(shape));
+        Ok(self.outputs.iter().map(zeros).collect())
+    }
+}
+
+/// A network that takes any batch of images `side` wide and high.
+fn fake(side: usize, outputs: &[&[usize]]) -> Opened {
+    let shape = vec![None, Some(3), Some(side), Some(side)];
+    Opened {
+        model: Box::new(Fake {
+            inputs: vec![TensorSpec {
+                name: "input".to_owned(),
+                shape,
+            }],
+            outputs: outputs.iter().map(|shape| shape.to_vec()).collect(),
+        }),
+        path: "/models/a.onnx".into(),
+    }
+}
+
+fn detector() -> Opened {
+    fake(224, &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT])
+}
+
+fn landmarks() -> Opened {
+    fake(224, &[&[PEAK_VALUES, 66]])
+}
+
+fn refused(networks: Result<Networks, ModelError>) -> String {
+    match networks {
+        Err(error @ ModelError::Tensors { .. }) => error.to_string(),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was taken"),
+    }
+}
+
+#[test]
+fn landmark_networks_are_known_by_their_tensors() {
+    let cases = [(224, 28, 66, 16.0), (112, 14, 66, 16.0), (56, 7, 30, 8.0)];
+    for (input, cells, points, logit_factor) in cases {
+        let landmarks = fake(input, &[&[PEAK_VALUES, points]]);
+        let networks = Networks::new(detector(), landmarks, None).unwrap();
+        let expected = LandmarkContract {
+            input,
+            cells,
+            points,
+            logit_factor,
+        };
+        assert_eq!(networks.contract, expected);
+    }
+}
+
+#[test]
+fn landmark_networks_with_other_tensors_are_refused() {
+    let cases = [
+        fake(225, &[&[PEAK_VALUES, 66]]),
+        fake(224, &[&[PEAK_VALUES, 30]]),
+        fake(56, &[&[PEAK_VALUES, 66]]),
+        fake(224, &[&[1, 198, 28, 28]]),
+        fake(224, &[]),
+        fake(224, &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT]),
+    ];
+    for landmarks in cases {
+        let error = refused(Networks::new(detector(), landmarks, None));
+        assert!(error.contains("`landmark-model`"), "{error}");
+        assert!(error.contains("/models/a.onnx"), "{error}");
+    }
+}
+
+#[test]
+fn networks_without_a_single_input_are_refused() {
+    for count in [0, 2] {
+        let mut other = landmarks();
+        let input = other.model.inputs()[0].clone();
+        other.model = Box::new(Fake {
+            inputs: vec![input; count],
+            outputs: vec![vec![PEAK_VALUES, 66]],
+        });
+        refused(Networks::new(detector(), other, None));
+    }
+}
+
+#[test]
+fn detectors_with_other_tensors_are_refused() {
+    for detector in [landmarks(), fake(224, &[&DETECTOR_OUTPUT])] {
+        let error = refused(Networks::new(detector, landmarks(), None));
+        assert!(error.contains("`detector-model`"), "{error}");
+    }
+}
+
+#[test]
+fn gaze_networks_with_other_tensors_are_refused() {
+    let gaze = Some(fake(32, &[&GAZE_OUTPUT]));
+    let networks = Networks::new(detector(), landmarks(), gaze).unwrap();
+    assert!(networks.gaze.is_some());
+    for gaze in [detector(), fake(32, &[&[1, 3, 8, 8]])] {
+        let error = refused(Networks::new(detector(), landmarks(), Some(gaze)));
+        assert!(error.contains("`gaze-model`"), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use super::*;
+use crate::model::onnx_file::Floats;
+
+/// A file under construction.
+struct Builder(OnnxFile);
+
+impl Builder {
+    fn new() -> Self {
+        Self(OnnxFile::empty())
+    }
+
+    /// A convolution of single pixels; the weight of output o for input i is 10 · (o + 1) + i.
+    fn convolution(
+        &mut self,
+        input: &str,
+        output: &str,
+        outputs: usize,
+        inputs: usize,
+        group: usize,
+    ) {
+        let weights =
+            (0..outputs).flat_map(|o| (0..inputs).map(move |i| (10 * (o + 1) + i) as f32));
+        self.0.add_floats(
+            &format!("{output} w"),
+            &Floats {
+                dims: vec![outputs, inputs, 1, 1],
+                values: weights.collect(),
+            },
+        );
+        let constant = format!("{output} w");
+        let mut node = Node::new("Conv", &[input, &constant], output);
+        node.set_int("group", group as i64);
+        self.0.add_node(node);
+    }
+
+    fn node(&mut self, op: &str, inputs: &[&str], output: &str) {
+        let mut node = Node::new(op, inputs, output);
+        if op == "Concat" {
+            node.set_int("axis", 1);
+        }
+        self.0.add_node(node);
+    }
+
+    /// The weights of the convolution that yields `value`, and its groups, in blocks of 4.
+    fn rounded(mut self, output: &str) -> impl Fn(&str) -> (Floats, usize) {
+        self.0.set_outputs(&[output.to_owned()]);
+        round_channels(&mut self.0, 4);
+        move |value| {
+            let convolution = Convolution::yielding(&self.0, value).unwrap();
+            (convolution.weights, convolution.groups)
+        }
+    }
+}
+
+#[test]
+fn channels_between_convolutions_are_rounded_up_with_zeros() {
+    let mut builder = Builder::new();
+    builder.convolution("input", "a", 3, 2, 1);
+    builder.convolution("a", "b", 3, 1, 3);
+    builder.node("Relu", &["b"], "c");
+    builder.convolution("c", "output", 2, 3, 1);
+    let of = builder.rounded("output");
+    assert_eq!(of("a").0.dims, [4, 2, 1, 1]);
+    assert_eq!(of("a").0.values, [10., 11., 20., 21., 30., 31., 0., 0.]);
+    assert_eq!(of("b").1, 4);
+    assert_eq!(of("b").0.values, [10., 20., 30., 0.]);
+    assert_eq!(of("output").0.dims, [2, 4, 1, 1]);
+    assert_eq!(
+        of("output").0.values,
+        [10., 11., 12., 0., 20., 21., 22., 0.]
+    );
+}
+
+#[test]
+fn zeros_stay_where_images_are_joined() {
+    let mut builder = Builder::new();
+    builder.convolution("input", "a", 1, 1, 1);
+    builder.convolution("input", "b", 2, 1, 1);
+    builder.node("Concat", &["a", "b"], "c");
+    builder.convolution("c", "output", 1, 3, 1);
+    let of = builder.rounded("output");
+    assert_eq!(of("output").0.values, [10., 0., 0., 0., 11., 12., 0., 0.]);
+}
+
+#[test]
+fn channels_that_an_other_operator_takes_stay() {
+    for (op, user) in [("Softmax", "b"), ("Relu", "output")] {
+        let mut builder = Builder::new();
+        builder.convolution("input", "a", 3, 2, 1);
+        builder.node(op, &["a"], user);
+        builder.node("Identity", &["b"], "output");
+        assert_eq!(builder.rounded("output")("a").0.dims[0], 3, "{op}");
+    }
+    let mut builder = Builder::new();
+    builder.convolution("input", "a", 3, 2, 1);
+    builder.convolution("a", "output", 6, 1, 3);
+    assert_eq!(
+        builder.rounded("output")("a").0.dims[0],
+        3,
+        "several filters"
+    );
+}
+
+#[test]
+fn a_graph_in_which_rounded_images_meet_others_stays() {
+    let mut builder = Builder::new();
+    builder.convolution("input", "a", 3, 2, 1);
+    builder.convolution("input", "b", 3, 2, 1);
+    builder.node("Softmax", &["b"], "b of its own");
+    builder.node("Add", &["a", "b"], "c");
+    builder.convolution("c", "d", 2, 3, 1);
+    builder.node("Concat", &["d", "b of its own"], "output");
+    let of = builder.rounded("output");
+    assert_eq!(
+        [of("a"), of("b")].map(|(weights, _)| weights.dims[0]),
+        [3, 3]
+    );
+}
+
+#[test]
+fn a_graph_whose_channels_do_not_fit_stays() {
+    for (inputs, group) in [(4, 1), (1, 2)] {
+        let mut builder = Builder::new();
+        builder.convolution("input", "a", 3, 2, 1);
+        builder.convolution("a", "output", 2, inputs, group);
+        let of = builder.rounded("output");
+        assert_eq!(of("a").0.dims, [3, 2, 1, 1]);
+        assert_eq!(of("output").0.dims, [2, inputs, 1, 1]);
+    }
+}

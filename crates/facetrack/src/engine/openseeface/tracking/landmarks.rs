@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The network that measures a face: `landmarks` in `tracker.py`.
+
+use super::crop;
+use super::heat::{self, Peak};
+use super::network::{Network, output};
+use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES};
+use crate::image::ImageView;
+use crate::model::{Model, ModelError};
+use crate::observation::{Landmark, LandmarkScheme, Landmarks};
+use crate::sample::{CHANNELS, Crop, Levels, Window};
+
+/// Where each of the 66 landmarks is among the 30 points of the model -1.
+#[rustfmt::skip]
+const AMONG_30: [usize; 66] = [
+    0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 6, // jaw
+    7, 7, 8, 8, 9, 10, 10, 11, 11, 12, // brows
+    21, 21, 21, 22, 23, 23, 23, 23, 23, // nose
+    13, 14, 14, 15, 16, 16, 17, 18, 18, 19, 20, 20, // eyes
+    24, 25, 25, 25, 26, 26, 27, 27, 27, 24, 24, 28, 28, 28, 26, 29, 29, 29, // mouth
+];
+
+/// The model -1 sees a face as badly as its worst landmarks, where these are below a score.
+const WORST: usize = 3;
+const LEAST_OF_WORST: f32 = 0.65;
+
+/// Measures faces.
+pub struct LandmarkNetwork {
+    network: Network,
+    contract: LandmarkContract,
+}
+
+impl LandmarkNetwork {
+    /// The network that runs `model`, which has these sizes.
+    pub fn new(model: Box<dyn Model>, contract: LandmarkContract) -> Self {
+        let input = [1, CHANNELS, contract.input, contract.input];
+        Self {
+            network: Network::new(model, &input),
+            contract,
+        }
+    }
+
+    /// The 66 landmarks of the face in `window`, px, and their mean score; `None` where the network's answer makes no
+    /// sense.
+    ///
+    /// # Errors
+    /// [`ModelError::Run`].
+    pub fn measure(
+        &mut self,
+        image: &ImageView<'_>,
+        window: Window,
+    ) -> Result<Option<(Landmarks, f32)>, ModelError> {
+        let side = self.contract.input;
+        let input = self.network.input();
+        // `preprocess` in `tracker.py` resizes floats, where the other networks are shown resized bytes.
+        let crop = Crop {
+            levels: Levels::Exact,
+            ..crop::shown(window, side, side)
+        };
+        if crop.sample(image, input).is_err() {
+            return Ok(None);
+        }
+        let outputs = self.network.run()?;
+        Ok(decode(output(&outputs, 0), &self.contract, &window))
+    }
+}
+
+/// The landmarks in an answer for `window`, and their score.
+fn decode(
+    answer: &[f32],
+    contract: &LandmarkContract,
+    window: &Window,
+) -> Option<(Landmarks, f32)> {
+    if answer.len() != PEAK_VALUES * contract.points {
+        return None;
+    }
+    let [values, cells, rows, columns] =
+        std::array::from_fn(|row| &answer[row * contract.points..][..contract.points]);
+    let place = Place { contract, window };
+    let scored: Vec<Scored> = (0..contract.points)
+        .map(|i| {
+            let peak = Peak {
+                value: values[i],
+                cell: place.cell(cells[i])?,
+            };
+            peak.value
+                .is_finite()
+                .then(|| place.scored(&peak, rows[i], columns[i]))
+        })
+        .collect::<Option<_>>()?;
+    let mean = values.iter().sum::<f32>() / values.len() as f32;
+    Some(match scored.len() {
+        30 => of_30(&scored, mean),
+        _ => (landmarks(scored), mean),
+    })
+}
+
+/// A landmark and its score.
+type Scored = (Landmark, f32);
+
+/// Takes answers of the network to the image.
+struct Place<'a> {
+    contract: &'a LandmarkContract,
+    window: &'a Window,
+}
+
+impl Place<'_> {
+    /// The cell that the network counted; `None` for one that no map has.
+    fn cell(&self, counted: f32) -> Option<usize> {
+        let cell = counted as usize;
+        let is_cell = counted >= 0.0 && cell < self.contract.cells * self.contract.cells;
+        is_cell.then_some(cell)
+    }
+
+    /// The landmark whose heat map has this peak, with these elements of the offset maps there. Offsets that are no
+    /// numbers make a point at the origin without a score.
+    fn scored(&self, peak: &Peak, row_offset: f32, column_offset: f32) -> Scored {
+        let Window {
+            x,
+            y,
+            width,
+            height,
+        } = *self.window;
+        let cells = self.contract.cells;
+        let landmark = Landmark {
+            x: x as f32 + self.scaled(width, peak.cell % cells, column_offset),
+            y: y as f32 + self.scaled(height, peak.cell / cells, row_offset),
+            z: 0.0,
+        };
+        match (landmark.x + landmark.y).is_nan() {
+            true => (Landmark::default(), 0.0),
+            false => (landmark, peak.value),
+        }
+    }
+
+    /// Pixels from the first one of a window that is `pixels` wide or high. The cells span the input from its first to its
+    /// last element.
+    fn scaled(&self, pixels: usize, cell: usize, offset: f32) -> f32 {
+        let LandmarkContract {
+            input,
+            cells,
+            logit_factor,
+            ..
+        } = *self.contract;
+        let span = (input - 1) as f32;
+        let element =
+            span * cell as f32 / (cells - 1) as f32 + span * heat::offset(offset, logit_factor);
+        pixels as f32 / input as f32 * element
+    }
+}
+
+/// The 66 landmarks out of 30, and the score.
+fn of_30(scored: &[Scored], mean: f32) -> (Landmarks, f32) {
+    let scored: Vec<Scored> = AMONG_30.iter().map(|index| scored[*index]).collect();
+    let mut scores: Vec<f32> = scored.iter().map(|(_, score)| *score).collect();
+    scores.sort_unstable_by(f32::total_cmp);
+    let worst = scores[..WORST].iter().sum::<f32>() / WORST as f32;
+    let score = if worst < LEAST_OF_WORST { worst } else { mean };
+    (landmarks(scored), score)
+}
+
+fn landmarks(scored: Vec<Scored>) -> Landmarks {
+    let (points, confidences) = scored.into_iter().unzip();
+    Landmarks {
+        scheme: LandmarkScheme::OpenSeeFace66,
+        points,
+        confidences,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: LandmarkContract = LandmarkContract::TINY;
+
+    const WINDOW: Window = Window {
+        x: 10,
+        y: 20,
+        width: 112,
+        height: 224,
+    };
+
+    /// An answer with peaks of 0.75 in the first cells, without offsets.
+    fn flat(contract: &LandmarkContract) -> Vec<f32> {
+        [0.75, 0.0, 0.5, 0.5]
+            .iter()
+            .flat_map(|value| vec![*value; contract.points])
+            .collect()
+    }
+
+    #[test]
+    fn landmarks_lie_where_the_heat_and_the_offsets_say() {
+        let contract = LandmarkContract::FULL;
+        // Row, column, offsets down and across, and the landmark: cells are 223/27 elements apart, an element is one row
+        // and half a column of the window, and ln 3 is the logit of ¾.
+        let third = 223.0 * 3f32.ln() / 16.0;
+        for (row, column, down, across, x, y) in [
+            (0, 0, 0.5, 0.5, 10.0, 20.0),
+            (27, 27, 0.5, 0.5, 10.0 + 111.5, 20.0 + 223.0),
+            (3, 9, 0.5, 0.5, 10.0 + 111.5 / 3.0, 20.0 + 223.0 / 9.0),
+            (0, 0, 0.75, 0.5, 10.0, 20.0 + third),
+            (0, 0, 0.5, 0.75, 10.0 + third / 2.0, 20.0),
+            (0, 0, 0.25, 0.25, 10.0 - third / 2.0, 20.0 - third),
+            (0, 0, 0.5, f32::NAN, 0.0, 0.0),
+            (0, 0, f32::NAN, 0.5, 0.0, 0.0),
+        ] {
+            let mut answer = flat(&contract);
+            answer[7] = 1.125;
+            answer[66 + 7] = (row * contract.cells + column) as f32;
+            answer[132 + 7] = down;
+            answer[198 + 7] = across;
+            let (landmarks, score) = decode(&answer, &contract, &WINDOW).unwrap();
+            let point = landmarks.points[7];
+            assert!(
+                (point.x - x).abs() < 1e-3 && (point.y - y).abs() < 1e-3,
+                "{point:?}"
+            );
+            let own = if (down + across).is_nan() { 0.0 } else { 1.125 };
+            assert_eq!(landmarks.confidences[7], own);
+            assert_eq!(landmarks.confidences[8], 0.75);
+            assert!((score - (0.75 + 0.375 / 66.0)).abs() < 1e-6, "{score}");
+        }
+    }
+
+    #[test]
+    fn thirty_points_stand_for_all_landmarks() {
+        let mut answer = flat(&TINY);
+        // A point in its own cell, with its own score: 0.75 and more.
+        for point in 0..30 {
+            answer[point] = 0.75 + point as f32 / 256.0;
+            answer[30 + point] = point as f32;
+        }
+        let (landmarks, score) = decode(&answer, &TINY, &WINDOW).unwrap();
+        assert_eq!(landmarks.points.len(), 66);
+        for (index, point) in [
+            (0, 0),
+            (16, 6),
+            (26, 12),
+            (30, 22),
+            (36, 13),
+            (45, 19),
+            (48, 24),
+            (65, 29),
+        ] {
+            assert_eq!(landmarks.confidences[index], 0.75 + point as f32 / 256.0);
+            let x = 10.0 + 112.0 / 56.0 * 55.0 * (point % 7) as f32 / 6.0;
+            assert!((landmarks.points[index].x - x).abs() < 1e-3, "{index}");
+        }
+        assert!((score - (0.75 + 14.5 / 256.0)).abs() < 1e-6, "{score}");
+    }
+
+    #[test]
+    fn a_few_bad_points_make_a_face_of_thirty_bad() {
+        // Scores of three points, the others' is ¾, and the face's. The first point stands for two landmarks, the 21st for
+        // one.
+        for (scores, want) in [
+            ([(0, 0.75), (6, 0.75), (9, 0.75)], 0.75),
+            ([(6, 0.5), (9, 0.5), (12, 0.5)], 0.5),
+            ([(6, 0.25), (9, 0.75), (12, 0.75)], 1.75 / 3.0),
+            (
+                [(6, 0.5), (9, 0.75), (12, 0.75)],
+                (0.5 + 29.0 * 0.75) / 30.0,
+            ),
+            ([(0, 0.25), (6, 0.75), (9, 0.75)], 1.25 / 3.0),
+        ] {
+            let mut answer = flat(&TINY);
+            for (point, score) in scores {
+                answer[point] = score;
+            }
+            let (_, score) = decode(&answer, &TINY, &WINDOW).unwrap();
+            assert!((score - want).abs() < 1e-6, "{scores:?}: {score}");
+        }
+    }
+
+    #[test]
+    fn answers_that_make_no_sense_are_no_face() {
+        let contract = LandmarkContract::FULL;
+        // Values of peaks, and cells.
+        for (index, value) in [
+            (0, f32::NAN),
+            (65, f32::INFINITY),
+            (7, f32::NEG_INFINITY),
+            (66, -1.0),
+            (66, 784.0),
+            (131, f32::NAN),
+            (131, f32::INFINITY),
+        ] {
+            let mut answer = flat(&contract);
+            answer[index] = value;
+            assert_eq!(decode(&answer, &contract, &WINDOW), None, "{index} {value}");
+        }
+        for length in [0, 1, 66, 4 * 66 - 1, 4 * 66 + 1] {
+            assert_eq!(
+                decode(&vec![0.75; length], &contract, &WINDOW),
+                None,
+                "{length}"
+            );
+        }
+    }
+}

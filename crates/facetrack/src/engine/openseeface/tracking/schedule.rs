@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MPL-2.0
+//! When whole frames are searched, and for how long a lost face is looked for where it was.
+
+use crate::engine::openseeface::Settings;
+
+/// The counters of `predict` in `tracker.py`: `wait_count` and `discard`.
+#[derive(Debug)]
+pub struct Schedule {
+    scan_every: usize,
+    discard_after: usize,
+    max_faces: usize,
+    /// Frames since the last search, while there are fewer faces than wanted.
+    waited: usize,
+    /// Frames without a face since the last one with a face.
+    missed: usize,
+}
+
+impl Schedule {
+    /// Before the first frame.
+    pub fn new(settings: &Settings, max_faces: usize) -> Self {
+        Self {
+            scan_every: settings.scan_every,
+            discard_after: settings.discard_after,
+            max_faces,
+            waited: 0,
+            missed: 0,
+        }
+    }
+
+    /// Counts a frame in which `followed` faces are looked for where they were, and tells whether the whole of it is to be
+    /// searched.
+    pub fn searches(&mut self, followed: usize) -> bool {
+        self.waited += 1;
+        let is_due = self.waited >= self.scan_every;
+        let (searches, waits) = match followed {
+            0 => (true, false),
+            _ if followed < self.max_faces => (is_due, !is_due),
+            _ => (false, false),
+        };
+        if !waits {
+            self.waited = 0;
+        }
+        searches
+    }
+
+    /// Takes the number of faces that were found in the frame, and tells whether the places of those before are kept, for
+    /// lack of any and for a while.
+    pub fn keeps(&mut self, found: usize) -> bool {
+        if found > 0 {
+            self.missed = 0;
+            return false;
+        }
+        self.missed = self.missed.saturating_add(1);
+        self.missed <= self.discard_after
+    }
+
+    /// As before the first frame.
+    pub fn reset(&mut self) {
+        self.waited = 0;
+        self.missed = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(scan_every: usize, discard_after: usize, max_faces: usize) -> Schedule {
+        let settings = Settings {
+            scan_every,
+            discard_after,
+            ..Settings::default()
+        };
+        Schedule::new(&settings, max_faces)
+    }
+
+    #[test]
+    fn frames_are_searched_for_faces_that_are_missing() {
+        for (scan_every, max_faces, followed, want) in [
+            (3, 1, &[0, 0, 0, 0][..], &[true, true, true, true][..]),
+            (
+                3,
+                1,
+                &[0, 1, 1, 1, 1, 0],
+                &[true, false, false, false, false, true],
+            ),
+            (
+                3,
+                2,
+                &[0, 1, 1, 1, 1, 1, 1, 1],
+                &[true, false, false, true, false, false, true, false],
+            ),
+            // Neither a frame without faces nor one with all of them counts.
+            (
+                3,
+                2,
+                &[1, 1, 0, 1, 1, 1],
+                &[false, false, true, false, false, true],
+            ),
+            (
+                3,
+                2,
+                &[1, 1, 2, 1, 1, 1],
+                &[false, false, false, false, false, true],
+            ),
+            (1, 2, &[1, 1, 2, 3], &[true, true, false, false]),
+        ] {
+            let mut schedule = schedule(scan_every, 10, max_faces);
+            let got: Vec<bool> = followed.iter().map(|n| schedule.searches(*n)).collect();
+            assert_eq!(got, want, "{scan_every} {max_faces} {followed:?}");
+        }
+    }
+
+    #[test]
+    fn lost_faces_are_looked_for_for_a_while() {
+        for (discard_after, found, want) in [
+            (
+                2,
+                &[1, 0, 0, 0, 0][..],
+                &[false, true, true, false, false][..],
+            ),
+            (
+                2,
+                &[1, 0, 0, 1, 0, 0, 0],
+                &[false, true, true, false, true, true, false],
+            ),
+            (0, &[1, 0, 1, 0], &[false, false, false, false]),
+        ] {
+            let mut schedule = schedule(3, discard_after, 1);
+            let got: Vec<bool> = found.iter().map(|n| schedule.keeps(*n)).collect();
+            assert_eq!(got, want, "{discard_after} {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_reset_forgets_what_was_counted() {
+        let mut schedule = schedule(2, 1, 2);
+        let first = (schedule.searches(1), schedule.keeps(0));
+        schedule.reset();
+        assert_eq!((schedule.searches(1), schedule.keeps(0)), first);
+    }
+}

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: MPL-2.0
+//! An engine that sees what it is told to: for tests, documentation and applications that want faces without a network.
+//!
+//! A script is a list of clauses separated by semicolons, each a verb and `key=value` pairs; lengths are fractions of
+//! the frame, frames count from 1 at the load of the engine:
+//!
+//! - `face x=0.5 y=0.5 size=0.3 dx=0 dy=0 from=1 to=…`: a square face with its centre at `x`, `y` in frame 1, `size`
+//!   of the frame's height a side, that moves by `dx`, `dy` a frame, turns back at the frame's edges, and is seen in the
+//!   frames `from` to `to`;
+//! - `landmarks`: faces carry landmarks, blendshapes and a pose;
+//! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
+//! - `slow ms=N`: looking at a frame takes so long, as a network does;
+//! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics;
+//! - `reduce at=N`, `fall-back at=N`: in frame N, or while it is loaded with N=0, the engine tells what one tells that has
+//!   too little memory of a GPU, or can't use it any more.
+
+use std::f32::consts::TAU;
+use std::str::FromStr;
+use std::thread;
+use std::time::Duration;
+
+use super::{
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Notice, RunningMode,
+    Wanted,
+};
+use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
+use crate::geometry::{Point, Rect};
+use crate::model::ModelError;
+use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
+
+/// What is seen without a script.
+const DEFAULT_SCRIPT: &str = "face x=0.3 dx=0.005";
+
+/// The score of every face.
+const CONFIDENCE: f32 = 0.9;
+
+/// The detector's input that memory is said to be enough for, px.
+const REDUCED: usize = 320;
+
+/// Frames in which `jawOpen` goes from 0 to 1 and back.
+const JAW_PERIOD: u64 = 50;
+
+/// A parsed script.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Script {
+    faces: Vec<ScriptedFace>,
+    detail: Detail,
+    learns: bool,
+    slow: Duration,
+    fail_at: Option<u64>,
+    panic_at: Option<u64>,
+    reduce_at: Option<u64>,
+    fall_back_at: Option<u64>,
+}
+
+/// What faces carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Detail {
+    #[default]
+    Boxes,
+    Landmarks,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct ScriptedFace {
+    x: f32,
+    y: f32,
+    size: f32,
+    dx: f32,
+    dy: f32,
+    from: u64,
+    to: u64,
+}
+
+impl Default for ScriptedFace {
+    fn default() -> Self {
+        Self {
+            x: 0.5,
+            y: 0.5,
+            size: 0.3,
+            dx: 0.0,
+            dy: 0.0,
+            from: 1,
+            to: u64::MAX,
+        }
+    }
+}
+
+impl ScriptedFace {
+    fn bbox(&self, number: u64, (width, height): (f32, f32)) -> Rect {
+        let steps = number.saturating_sub(1) as f32;
+        let side = self.size * height;
+        let x = bounce(self.x + self.dx * steps) * width;
+        let y = bounce(self.y + self.dy * steps) * height;
+        Rect::new(x - side / 2.0, y - side / 2.0, side, side)
+    }
+}
+
+/// A position that turns back at 0 and 1.
+fn bounce(position: f32) -> f32 {
+    let phase = position.rem_euclid(2.0);
+    phase.min(2.0 - phase)
+}
+
+impl Script {
+    /// The script of `config`, or the default one.
+    ///
+    /// # Errors
+    /// [`EngineError::Config`] when it can't be read.
+    pub fn of(config: &EngineConfig) -> Result<Self, EngineError> {
+        let text = config.script.as_deref().unwrap_or(DEFAULT_SCRIPT);
+        text.parse()
+            .map_err(|reason: String| EngineError::Config(format!("`script` {text:?}: {reason}")))
+    }
+
+    /// What an engine with this script measures.
+    pub fn info(&self, running_mode: RunningMode) -> EngineInfo {
+        let channels: &[&str] = match self.detail {
+            Detail::Boxes => &[],
+            Detail::Landmarks => &MEDIAPIPE_CHANNELS,
+        };
+        let detailed = self.detail == Detail::Landmarks;
+        EngineInfo {
+            landmarks: detailed.then_some(LandmarkScheme::MediaPipe478),
+            blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
+            pose: detailed,
+            temporal: running_mode == RunningMode::Video,
+            ..EngineInfo::of_boxes(EngineKind::Scripted)
+        }
+    }
+
+    fn read_clause(&mut self, clause: &str) -> Result<(), String> {
+        let mut words = clause.split_whitespace();
+        let verb = words.next().unwrap_or_default();
+        let pairs = words
+            .map(|word| {
+                word.split_once('=')
+                    .ok_or_else(|| format!("{word:?} is not key=value"))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        match verb {
+            "face" => self.faces.push(read_face(&pairs)?),
+            "landmarks" => self.detail = Detail::Landmarks,
+            "learns" => self.learns = true,
+            "slow" => self.slow = Duration::from_millis(read_only("ms", verb, &pairs)?),
+            "fail" => self.fail_at = Some(read_at(verb, &pairs)?),
+            "panic" => self.panic_at = Some(read_at(verb, &pairs)?),
+            "reduce" => self.reduce_at = Some(read_at(verb, &pairs)?),
+            "fall-back" => self.fall_back_at = Some(read_at(verb, &pairs)?),
+            _ => {
+                return Err(format!(
+                    "unknown clause {verb:?}, there are: face, landmarks, learns, slow, fail, panic, reduce, fall-back"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is told in frame `number`.
+    fn notices(&self, number: u64) -> impl Iterator<Item = Notice> + use<> {
+        let reduced = (self.reduce_at == Some(number)).then(|| Notice::DetectionSizeReduced {
+            det_size: REDUCED,
+            reason: format!("the script says reduce at={number}"),
+        });
+        let fell_back = (self.fall_back_at == Some(number)).then(|| Notice::FellBackToCpu {
+            reason: format!("the script says fall-back at={number}"),
+        });
+        reduced.into_iter().chain(fell_back)
+    }
+}
+
+impl FromStr for Script {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut script = Self::default();
+        for clause in text.split(';').filter(|clause| !clause.trim().is_empty()) {
+            script.read_clause(clause)?;
+        }
+        Ok(script)
+    }
+}
+
+fn read_face(pairs: &[(&str, &str)]) -> Result<ScriptedFace, String> {
+    let mut face = ScriptedFace::default();
+    for (key, value) in pairs {
+        match *key {
+            "x" => face.x = read(key, value)?,
+            "y" => face.y = read(key, value)?,
+            "size" => face.size = read(key, value)?,
+            "dx" => face.dx = read(key, value)?,
+            "dy" => face.dy = read(key, value)?,
+            "from" => face.from = read(key, value)?,
+            "to" => face.to = read(key, value)?,
+            _ => {
+                return Err(format!(
+                    "unknown key {key:?} of face, there are: x, y, size, dx, dy, from, to"
+                ));
+            }
+        }
+    }
+    Ok(face)
+}
+
+fn read_at(verb: &str, pairs: &[(&str, &str)]) -> Result<u64, String> {
+    read_only("at", verb, pairs)
+}
+
+/// The value of the only key that `verb` takes.
+fn read_only(key: &str, verb: &str, pairs: &[(&str, &str)]) -> Result<u64, String> {
+    match pairs {
+        [(name, value)] if *name == key => read(key, value),
+        _ => Err(format!("{verb} takes {key}=<number>")),
+    }
+}
+
+fn read<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
+    value
+        .parse()
+        .map_err(|_| format!("{value:?} is no value of {key}"))
+}
+
+/// What an engine that learns has learned.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Learned {
+    frames: u64,
+}
+
+/// The engine.
+#[derive(Debug)]
+pub struct Scripted {
+    script: Script,
+    info: EngineInfo,
+    max_faces: usize,
+    /// Of the last frame; 0 before the first.
+    number: u64,
+    origin: Origin,
+    learned: Option<Learned>,
+    notices: Vec<Notice>,
+}
+
+impl Scripted {
+    /// An engine that follows the script of `config`.
+    ///
+    /// # Errors
+    /// [`EngineError::Config`] when the script can't be read.
+    pub fn new(config: &EngineConfig) -> Result<Self, EngineError> {
+        let script = Script::of(config)?;
+        Ok(Self {
+            info: script.info(config.running_mode),
+            learned: script.learns.then(Learned::default),
+            notices: script.notices(0).collect(),
+            script,
+            max_faces: config.max_faces.unwrap_or(usize::MAX),
+            number: 0,
+            origin: Origin::Detected,
+        })
+    }
+
+    fn observe(&self, bbox: Rect) -> Observation {
+        let landmarks = (self.script.detail == Detail::Landmarks).then(|| mask(bbox));
+        Observation {
+            confidence: Some(CONFIDENCE),
+            origin: self.origin,
+            landmarks,
+            ..Observation::from_bbox(bbox)
+        }
+    }
+
+    /// Every channel 0 but `jawOpen`, which opens and closes.
+    fn expression(&self) -> Blendshapes {
+        let phase = (self.number % JAW_PERIOD) as f32 / JAW_PERIOD as f32;
+        let jaw_open = (1.0 - (phase * TAU).cos()) / 2.0;
+        let values = self
+            .info
+            .blendshapes
+            .iter()
+            .map(|name| if name == "jawOpen" { jaw_open } else { 0.0 })
+            .collect();
+        Blendshapes::new(self.info.blendshapes.clone(), values)
+    }
+}
+
+impl Engine for Scripted {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        self.number += 1;
+        if !self.script.slow.is_zero() {
+            thread::sleep(self.script.slow);
+        }
+        let at = Some(self.number);
+        self.notices.extend(self.script.notices(self.number));
+        assert!(self.script.panic_at != at, "the script says panic");
+        if self.script.fail_at == at {
+            return Err(ModelError::Run {
+                model: "scripted".to_owned(),
+                reason: format!("the script says fail at={}", self.number),
+            }
+            .into());
+        }
+        if let Some(learned) = &mut self.learned {
+            learned.frames += 1;
+        }
+        // Scripts are written in stored pixels.
+        let [width, height] = frame.image.stored_size();
+        let size = (width as f32, height as f32);
+        let scale = frame.image.column_scale() as f32;
+        let faces = self
+            .script
+            .faces
+            .iter()
+            .filter(|face| (face.from..=face.to).contains(&self.number))
+            .take(self.max_faces)
+            .map(|face| face.bbox(self.number, size))
+            .map(
+                |Rect {
+                     x,
+                     y,
+                     width,
+                     height,
+                 }| Rect::new(x / scale, y, width / scale, height),
+            )
+            .map(|bbox| self.observe(bbox))
+            .collect();
+        if self.info.temporal {
+            self.origin = Origin::Tracked;
+        }
+        Ok(faces)
+    }
+
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        let Some(landmarks) = &face.landmarks else {
+            return Ok(());
+        };
+        face.bbox = landmarks.extent();
+        face.pose = Some(HeadPose { matrix: STRAIGHT });
+        if context.wanted == Wanted::Everything {
+            face.blendshapes = Some(self.expression());
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.origin = Origin::Detected;
+    }
+
+    fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    fn calibration(&self) -> Option<String> {
+        let learned = self.learned.as_ref()?;
+        serde_json::to_string(learned).ok()
+    }
+
+    fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
+        if self.learned.is_none() {
+            return Err(EngineError::learns_nothing(self.info.name));
+        }
+        let learned = serde_json::from_str(calibration);
+        self.learned = Some(learned.map_err(|error| EngineError::Config(error.to_string()))?);
+        Ok(())
+    }
+
+    fn reset_calibration(&mut self) {
+        self.learned = self.script.learns.then(Learned::default);
+    }
+}
+
+/// A head half a metre in front of the camera, looking at it.
+const STRAIGHT: [[f32; 4]; 4] = [
+    [1.0, 0.0, 0.0, 0.0],
+    [0.0, 1.0, 0.0, 0.0],
+    [0.0, 0.0, 1.0, -50.0],
+    [0.0, 0.0, 0.0, 1.0],
+];
+
+/// Points along the ellipse inside `bbox`, as many as the scheme has.
+fn mask(bbox: Rect) -> Landmarks {
+    let Point { x, y } = bbox.center();
+    let count = LandmarkScheme::MediaPipe478.count();
+    let points = (0..count)
+        .map(|index| {
+            let (sin, cos) = (index as f32 / count as f32 * TAU).sin_cos();
+            Landmark {
+                x: x + cos * bbox.width / 2.0,
+                y: y + sin * bbox.height / 2.0,
+                z: 0.0,
+            }
+        })
+        .collect();
+    Landmarks::new(LandmarkScheme::MediaPipe478, points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::ImageView;
+    use std::time::Duration;
+
+    fn engine(script: &str) -> Scripted {
+        Scripted::new(&EngineConfig {
+            script: Some(script.to_owned()),
+            ..EngineConfig::default()
+        })
+        .expect("a good script")
+    }
+
+    fn see(engine: &mut Scripted) -> Result<Vec<Observation>, EngineError> {
+        let pixels = [0; 100 * 50 * 3];
+        let image = ImageView::rgb(100, 50, &pixels).expect("100×50");
+        engine.process(&Frame {
+            image,
+            time: Duration::ZERO,
+        })
+    }
+
+    #[test]
+    fn faces_move_come_and_go() {
+        let mut engine = engine("face x=0.5 y=0.5 size=0.4 dx=0.1; face from=2 to=2");
+        let counts: Vec<_> = (0..3).map(|_| see(&mut engine).unwrap()).collect();
+        assert_eq!(counts.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1]);
+        assert_eq!(counts[0][0].bbox, Rect::new(40.0, 15.0, 20.0, 20.0));
+        assert!((counts[2][0].bbox.x - 60.0).abs() < 1e-4);
+        assert_eq!(counts[0][0].origin, Origin::Detected);
+        assert_eq!(counts[1][0].origin, Origin::Tracked);
+    }
+
+    #[test]
+    fn faces_turn_back_at_the_edges() {
+        for (position, want) in [(0.5, 0.5), (1.25, 0.75), (2.0, 0.0), (-0.25, 0.25)] {
+            assert!((bounce(position) - want).abs() < 1e-6, "{position}");
+        }
+    }
+
+    #[test]
+    fn it_fails_where_told() {
+        let mut engine = engine("fail at=2");
+        assert!(see(&mut engine).unwrap().is_empty());
+        assert!(see(&mut engine).is_err());
+        assert!(see(&mut engine).is_ok());
+    }
+
+    #[test]
+    fn bad_scripts_say_what_is_wrong() {
+        for (script, want) in [
+            ("nose", "unknown clause \"nose\""),
+            ("face z=1", "unknown key \"z\""),
+            ("face x=left", "\"left\" is no value of x"),
+            ("face x", "not key=value"),
+            ("fail", "fail takes at=<number>"),
+            ("slow at=1", "slow takes ms=<number>"),
+        ] {
+            let config = EngineConfig {
+                script: Some(script.to_owned()),
+                ..EngineConfig::default()
+            };
+            let error = Scripted::new(&config).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        }
+    }
+
+    #[test]
+    fn detailed_faces_carry_what_the_info_says() {
+        let mut engine = engine("face; landmarks");
+        let mut face = see(&mut engine).unwrap().remove(0);
+        let context = Context {
+            id: 1,
+            frame_size: (100, 50),
+            time: Duration::ZERO,
+            wanted: Wanted::Everything,
+        };
+        engine.complete(&mut face, &context).unwrap();
+        let info = engine.info();
+        assert_eq!(info.landmarks, face.landmarks.as_ref().map(|l| l.scheme));
+        assert_eq!(face.landmarks.unwrap().points.len(), 478);
+        assert_eq!(face.blendshapes.unwrap().names(), &info.blendshapes);
+        assert!(face.pose.is_some() && info.pose);
+    }
+}

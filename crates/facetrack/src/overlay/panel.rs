@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Everything that is drawn as text. All of it lies inside frames of 160×90 pixels or more.
+
+use super::Pace;
+use super::brush::Brush;
+use super::color::Rgb;
+use super::face::Look;
+use crate::geometry::{Point, Rect};
+use crate::observation::Observation;
+use crate::report::{FrameReport, FrameStatus, TrackedFace};
+
+/// The channel of MediaPipe's that is no expression.
+const NEUTRAL: &str = "_neutral";
+
+/// Most letters of a name; ARKit's longest has 19.
+const NAME_LETTERS: usize = 19;
+
+/// Most letters of a line about the stream.
+const LINE_LETTERS: usize = 48;
+
+/// Width of a bar of 1, in letters, and its height in heights of the text.
+const BAR_LETTERS: usize = 8;
+const BAR_HEIGHT: f32 = 0.6;
+
+/// Letters in a row of the blendshapes: name, space and bar.
+const ROW_LETTERS: usize = NAME_LETTERS + 1 + BAR_LETTERS;
+
+/// How much of what is behind them the grooves hide that bars lie in.
+const GROOVE_OPACITY: u8 = 40;
+
+/// How much text hides of what is behind it.
+const TEXT_OPACITY: u8 = 255;
+
+/// Width of letters, px, that has room for a row of the blendshapes in a frame of this width. The plate's padding takes
+/// less than a letter.
+pub(super) fn widest_letter(width: f32) -> f32 {
+    width / (ROW_LETTERS + 1) as f32
+}
+
+/// Number and score of a face, above its box, or inside where there is no room.
+pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look: Look) {
+    let text = match tracked.face.confidence {
+        Some(score) => format!("{} {score:.2}", tracked.id),
+        None => tracked.id.to_string(),
+    };
+    let plate = brush.plate(Point::new(bbox.x, bbox.y), text.chars().count(), 1);
+    let above = plate.y - plate.height;
+    let plate = brush.inside(Rect {
+        y: if above >= 0.0 { above } else { plate.y },
+        ..plate
+    });
+    brush.fill(plate);
+    brush.paint(look.color, look.opacity(TEXT_OPACITY));
+    brush.text(brush.on_plate(&plate), &text);
+    brush.paint(look.color.contrast(), look.opacity(TEXT_OPACITY));
+}
+
+/// The strongest blendshapes of a face, next to its box, as many as the frame has room for.
+pub(super) fn blendshapes(
+    brush: &mut Brush,
+    face: &Observation,
+    bbox: &Rect,
+    look: Look,
+    most: usize,
+) {
+    let channels = strongest(face, most.min(brush.lines_in_frame()));
+    if channels.is_empty() {
+        return;
+    }
+    let plate = beside(brush, bbox, channels.len());
+    brush.darken(plate);
+    let corner = brush.on_plate(&plate);
+    let line = |index: usize, brush: &Brush| corner.y + index as f32 * brush.text_height();
+    for (index, (name, _)) in channels.iter().enumerate() {
+        let name: String = name.chars().take(NAME_LETTERS).collect();
+        let y = line(index, brush);
+        brush.text(Point::new(corner.x, y), &name);
+    }
+    brush.paint(Rgb::WHITE, look.opacity(TEXT_OPACITY));
+    let (left, width) = (
+        corner.x + brush.text_width(NAME_LETTERS + 1),
+        brush.text_width(BAR_LETTERS),
+    );
+    let height = BAR_HEIGHT * brush.text_height();
+    let bars = |share: fn(f32) -> f32, brush: &mut Brush| {
+        for (index, (_, value)) in channels.iter().enumerate() {
+            let y = line(index, brush) + (brush.text_height() - height) / 2.0;
+            brush.fill(Rect::new(left, y, width * share(*value), height));
+        }
+    };
+    bars(|_| 1.0, brush);
+    brush.paint(Rgb::WHITE, look.opacity(GROOVE_OPACITY));
+    bars(|value| value.clamp(0.0, 1.0), brush);
+    brush.paint(look.color, look.opacity(TEXT_OPACITY));
+}
+
+/// The channels with the greatest values, in the order in which the engine has them, so that they keep their places.
+fn strongest(face: &Observation, most: usize) -> Vec<(&str, f32)> {
+    let Some(blendshapes) = &face.blendshapes else {
+        return Vec::new();
+    };
+    let channels = blendshapes.iter().enumerate();
+    let mut channels: Vec<_> = channels
+        .filter(|(_, (name, value))| *name != NEUTRAL && value.is_finite())
+        .collect();
+    channels.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
+    channels.truncate(most);
+    channels.sort_by_key(|(index, _)| *index);
+    channels.into_iter().map(|(_, channel)| channel).collect()
+}
+
+/// A plate for rows of blendshapes to the right of a box, to its left or below it. The first of these places is taken in
+/// which the plate covers the least of the box.
+fn beside(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
+    let gap = brush.text_height() / 2.0;
+    let plate = |x, y| brush.plate(Point::new(x, y), ROW_LETTERS, lines);
+    let right = plate(bbox.right() + gap, bbox.y);
+    let left = plate(bbox.x - gap - right.width, bbox.y);
+    let below = plate(bbox.x, bbox.bottom() + gap);
+    let covered = |plate: &Rect| plate.intersection(bbox).area();
+    [left, below]
+        .map(|plate| brush.inside(plate))
+        .into_iter()
+        .fold(brush.inside(right), |best, plate| {
+            match covered(&plate) < covered(&best) {
+                true => plate,
+                false => best,
+            }
+        })
+}
+
+/// What made the report, and how the stream goes, in the upper left corner.
+pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
+    let corner = brush.text_height() / 2.0;
+    let [width, _] = brush.size();
+    let most = brush.letters_in(width - 2.0 * corner).min(LINE_LETTERS);
+    let lines = [
+        wrapped(&origin(report), " ", most),
+        wrapped(&progress(report, pace), "  ", most),
+    ];
+    let lines = lines.concat();
+    let Some(letters) = lines.iter().map(|line| line.chars().count()).max() else {
+        return;
+    };
+    let plate = brush.plate(Point::new(corner, corner), letters, lines.len());
+    brush.darken(plate);
+    let mut at = brush.on_plate(&plate);
+    for line in &lines {
+        brush.text(at, line);
+        at.y += brush.text_height();
+    }
+    brush.paint(Rgb::WHITE, TEXT_OPACITY);
+}
+
+/// Words in lines of at most `most` letters; a longer word is cut.
+fn wrapped(words: &[String], gap: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        let word: String = word.chars().take(most).collect();
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + gap.len() + word.chars().count() <= most => {
+                *line += gap;
+                *line += &word;
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+fn origin(report: &FrameReport) -> [String; 2] {
+    let source = &report.source;
+    [&source.engine, &source.device].map(|word| word.trim().to_owned())
+}
+
+fn progress(report: &FrameReport, pace: &Pace) -> Vec<String> {
+    let status = match report.status {
+        FrameStatus::Tracked => None,
+        status => Some(status.name().to_owned()),
+    };
+    let fps = pace.fps.map(|fps| format!("{fps:.1} fps"));
+    let latency = pace
+        .latency
+        .map(|latency| format!("{} ms", latency.as_millis()));
+    [fps, latency, status].into_iter().flatten().collect()
+}

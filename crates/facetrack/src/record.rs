@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The JSON record of a stream: numbers its frames, exports them and writes them in one of three formats.
+//!
+//! | format | file |
+//! |---|---|
+//! | dense | `{"metadata":{…},"frames":[`, one frame a line, `]}` |
+//! | reduced | `{"frames_analysis":[`, one frame a line, `],"fps":…,"total_frames":…}` |
+//! | jsonl | a line with the metadata, one line a frame, a trailer line with the final metadata |
+//!
+//! Dense and reduced files are whole JSON after every write, so that a stream that breaks leaves something to read. The
+//! JSON Schema of all three is `schema/facetrack-2.schema.json`.
+
+mod array;
+pub mod completeness;
+mod dense;
+mod detail;
+mod fields;
+mod jsonl;
+mod metadata;
+mod morphable;
+mod number;
+mod object;
+mod profile;
+mod reduced;
+pub mod rhythm;
+pub mod timeline;
+
+use std::io::{self, Write};
+
+pub use array::Storage;
+pub use completeness::Completeness;
+pub use fields::Fields;
+pub use metadata::Metadata;
+pub(crate) use number::thousandths;
+pub use profile::{BlendshapeProfile, ProfileError};
+
+use super::report::{FrameStatus, TrackedFace};
+
+/// Name and version of the JSON Schema that records follow. New keys may be added at the end of an object; anything else
+/// is a new version.
+pub const SCHEMA: &str = "facetrack-2";
+
+/// The schema before it: `pts` are timestamps, and holes are filled by them.
+pub const SCHEMA_1: &str = "facetrack-1";
+
+/// What of a face is exported.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Export {
+    /// Blendshape channels.
+    pub profile: BlendshapeProfile,
+    /// Parts that are added to what the record's readers need.
+    pub fields: Fields,
+}
+
+/// One frame of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameRecord<'a> {
+    /// Time in the video, ns.
+    pub pts: Option<u64>,
+    /// What became of it.
+    pub status: FrameStatus,
+    /// Its faces in any order; those without a finite position are left out.
+    pub faces: &'a [TrackedFace],
+    /// Width and height of the frame that the faces' positions belong to, px; `None` for those of the metadata.
+    pub size: Option<(u32, u32)>,
+}
+
+impl FrameRecord<'_> {
+    /// A frame without faces.
+    pub fn empty(status: FrameStatus, pts: Option<u64>) -> Self {
+        Self {
+            pts,
+            status,
+            faces: &[],
+            size: None,
+        }
+    }
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// All of it is in the record.
+    Complete,
+    /// It broke off.
+    Broken,
+}
+
+/// Counts of what was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Frames, padded ones included.
+    pub frames: u64,
+    /// Frames with the status `gap`.
+    pub padded: u64,
+    /// Faces, summed over the frames.
+    pub faces: u64,
+}
+
+/// A record under way. It holds a few lines at most, however long the stream.
+pub struct Record {
+    layout: Box<dyn Layout>,
+    metadata: Metadata,
+    totals: Totals,
+}
+
+impl Record {
+    /// A dense record. Nothing is written before the first frame or the end.
+    pub fn dense(storage: impl Storage + 'static, export: Export, metadata: Metadata) -> Self {
+        Self::new(dense::Dense::new(storage, export), metadata)
+    }
+
+    /// A reduced record, see [`Record::dense`].
+    pub fn reduced(storage: impl Storage + 'static, metadata: Metadata) -> Self {
+        Self::new(reduced::Reduced::new(storage), metadata)
+    }
+
+    /// A record of lines, each flushed when it is whole.
+    pub fn jsonl(output: impl Write + Send + 'static, export: Export, metadata: Metadata) -> Self {
+        Self::new(jsonl::Jsonl::new(output, export), metadata)
+    }
+
+    fn new(layout: impl Layout + 'static, metadata: Metadata) -> Self {
+        Self {
+            layout: Box::new(layout),
+            metadata,
+            totals: Totals::default(),
+        }
+    }
+
+    /// What is known of the stream; may change until the record is closed, but for the size, once there is a frame: frames
+    /// do not say theirs where it is that one, and of a record that breaks off the head is read that was written first.
+    pub fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+
+    /// What was recorded.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Records the next frame. Its number is one more than the last one's, from 1.
+    ///
+    /// # Errors
+    /// When the storage fails. What was written before stays readable; the record takes no more frames, only
+    /// [`Record::close`].
+    pub fn frame(&mut self, frame: &FrameRecord<'_>) -> io::Result<()> {
+        self.totals.frames += 1;
+        self.totals.faces += frame.faces.len() as u64;
+        if frame.status == FrameStatus::Gap {
+            self.totals.padded += 1;
+        }
+        self.layout.frame(frame, &self.metadata, self.totals)
+    }
+
+    /// Ends the record and returns what is in it: after an error, the frames that had reached the storage.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub fn close(&mut self, end: End) -> io::Result<Totals> {
+        self.layout.close(end, &self.metadata, self.totals)
+    }
+}
+
+/// One of the formats.
+trait Layout: Send {
+    /// Writes one frame; its number is `totals.frames`.
+    fn frame(
+        &mut self,
+        frame: &FrameRecord<'_>,
+        metadata: &Metadata,
+        totals: Totals,
+    ) -> io::Result<()>;
+
+    /// Writes what comes last. Returns the counts of what was written.
+    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals>;
+}

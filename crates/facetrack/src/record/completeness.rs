@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Whether a stream gave what its container promised.
+//!
+//! | what is known | the record is incomplete |
+//! |---|---|
+//! | the file is shorter than its container says | unless the video reached the end that is stated for it |
+//! | when the video ends: from the segment, or from a tag of the track | if it ended earlier, by more than the tolerance |
+//! | when the longest track ends, and the file is whole or can't state its length | never: another track may be longer |
+//! | when the longest track ends, and nothing of the file | if the video ended more than a second earlier |
+//! | frames were damaged, or missing after a decoding error | always |
+
+use crate::container::Extent;
+
+/// How much earlier than stated the video may end in a file that is whole, ns: durations are rounded, and cover what an edit
+/// cuts off. Our choice.
+const WHOLE_TOLERANCE: f64 = 500e6;
+
+/// How much earlier than the longest track the video may end, ns. Our choice; audio often ends a few packets later.
+const CONTAINER_TOLERANCE: f64 = 1e9;
+
+/// Number of intervals between frames that may be missing at the end.
+const INTERVALS: f64 = 1.5;
+
+/// The same in a file that is whole, as a number of longest intervals: the last picture may stand still.
+const LONGEST_INTERVALS: f64 = 3.0;
+
+/// Statements of the elements upstream about the video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise {
+    /// Time at which the video or its longest track ends, ns.
+    pub end: Option<End>,
+    /// Frames of the video.
+    pub frames: Option<u64>,
+    /// Length of the file.
+    pub extent: Extent,
+}
+
+impl Default for Promise {
+    fn default() -> Self {
+        Self {
+            end: None,
+            frames: None,
+            extent: Extent::Unknown,
+        }
+    }
+}
+
+/// The time of an end, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Of the video.
+    Video(u64),
+    /// Of the longest track, or of a part of the stream.
+    Container(u64),
+}
+
+/// Figures of the recorded stream.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Found {
+    /// Time at which the last frame ends, ns; `None` if frames have no times.
+    pub end: Option<u64>,
+    /// Usual time from frame to frame, ns.
+    pub period: f64,
+    /// Longest time from frame to frame, ns.
+    pub longest: f64,
+    /// Frames per second, if the rate is constant.
+    pub fps: Option<f64>,
+    /// Frames after which the stream was interrupted.
+    pub decode_errors: u64,
+    /// Frames that the decoder called damaged.
+    pub corrupted: u64,
+}
+
+/// Whether a record has all of the video.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completeness {
+    /// Why it has not; `None` if it has.
+    pub reason: Option<String>,
+    /// Time at which the video should end, ns.
+    pub expected_duration: Option<u64>,
+    /// Frames that it should have.
+    pub expected_frames: Option<u64>,
+    /// See [`Found`].
+    pub decode_errors: u64,
+    /// See [`Found`].
+    pub corrupted: u64,
+}
+
+impl Default for Completeness {
+    /// Of a record that has no end yet.
+    fn default() -> Self {
+        Self {
+            reason: Some("the stream broke off".to_owned()),
+            expected_duration: None,
+            expected_frames: None,
+            decode_errors: 0,
+            corrupted: 0,
+        }
+    }
+}
+
+impl Completeness {
+    /// Whether the record has all of the video.
+    pub fn is_complete(&self) -> bool {
+        self.reason.is_none()
+    }
+
+    /// Compares what came with what was promised.
+    pub fn of(promise: &Promise, found: &Found) -> Self {
+        let early = early_end(promise, found);
+        let reasons: Vec<String> = [
+            cut(promise, found).map(|(promised, found)| {
+                format!("the file is cut off: it has {found} of at least {promised} bytes")
+            }),
+            early.map(|(end, expected)| {
+                let [end, expected] = [end, expected].map(|time| time as f64 * 1e-9);
+                format!("the video ends at {end:.3} s of {expected:.3} s")
+            }),
+            counted(found.decode_errors, "decoding error"),
+            counted(found.corrupted, "damaged frame"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let expected_duration = match promise.end {
+            Some(End::Video(time)) => Some(time),
+            Some(End::Container(_)) if early.is_some() => early.map(|(_, expected)| expected),
+            Some(End::Container(time)) => Some(time).filter(|_| is_of_video(promise, found)),
+            None => None,
+        };
+        let stated = promise.frames.filter(|_| match promise.end {
+            Some(End::Video(_)) => true,
+            // Elements multiply their duration with the nominal rate.
+            _ => expected_duration.is_some() && found.fps.is_some(),
+        });
+        let computed = || Some((expected_duration? as f64 * 1e-9 * found.fps?).round() as u64);
+        Self {
+            reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+            expected_duration,
+            expected_frames: stated.or_else(computed),
+            decode_errors: found.decode_errors,
+            corrupted: found.corrupted,
+        }
+    }
+}
+
+/// When the video ended and when it should have, ns, if that is too early.
+fn early_end(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
+    let (expected, tolerance) = match (promise.end?, promise.extent) {
+        (End::Video(time), Extent::Cut { .. }) => (time, found.period / 2.0),
+        (End::Video(time), Extent::Whole) => {
+            (time, WHOLE_TOLERANCE.max(LONGEST_INTERVALS * found.longest))
+        }
+        (End::Video(time), Extent::Open | Extent::Unknown)
+        | (End::Container(time), Extent::Cut { .. }) => (time, INTERVALS * found.period),
+        (End::Container(time), Extent::Unknown) => {
+            (time, CONTAINER_TOLERANCE.max(INTERVALS * found.period))
+        }
+        (End::Container(_), Extent::Whole | Extent::Open) => return None,
+    };
+    let end = found.end?;
+    (expected as f64 - end as f64 > tolerance).then_some((end, expected))
+}
+
+/// Bytes promised and found of a file that was cut off, unless the video has come to its stated end.
+fn cut(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
+    let Extent::Cut {
+        promised,
+        found: bytes,
+    } = promise.extent
+    else {
+        return None;
+    };
+    let is_reached = matches!(promise.end, Some(End::Video(_)))
+        && found.end.is_some()
+        && early_end(promise, found).is_none();
+    (!is_reached).then_some((promised, bytes))
+}
+
+/// Whether the longest track ends with the video, and its end is stated, not derived from the data that is there.
+fn is_of_video(promise: &Promise, found: &Found) -> bool {
+    let (Some(End::Container(time)), Some(end)) = (promise.end, found.end) else {
+        return false;
+    };
+    matches!(promise.extent, Extent::Whole | Extent::Unknown)
+        && (time as f64 - end as f64).abs() <= CONTAINER_TOLERANCE
+}
+
+fn counted(count: u64, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        count => Some(format!("{count} {what}s")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+    const CUT: Extent = Extent::Cut {
+        promised: 1000,
+        found: 600,
+    };
+
+    /// 25 frames per second that end at a time in ms.
+    fn found(end: u64) -> Found {
+        Found {
+            end: Some(end * 1_000_000),
+            period: 40e6,
+            longest: 40e6,
+            fps: Some(25.0),
+            ..Found::default()
+        }
+    }
+
+    fn promise(end: Option<End>, extent: Extent) -> Promise {
+        Promise {
+            end,
+            extent,
+            frames: None,
+        }
+    }
+
+    fn is_complete(end: Option<End>, extent: Extent, found: &Found) -> bool {
+        Completeness::of(&promise(end, extent), found).is_complete()
+    }
+
+    #[test]
+    fn the_rules() {
+        use End::{Container, Video};
+        use Extent::{Open, Unknown, Whole};
+        let (video, container) = (Some(Video(4 * S)), Some(Container(4 * S)));
+        for (end, extent, found_ms, complete) in [
+            (None, Unknown, 4000, true),
+            (None, Whole, 100, true),
+            (None, Open, 100, true),
+            (None, CUT, 4000, false),
+            // Its last frame is missing, or only what comes after the video.
+            (video, CUT, 3960, false),
+            (video, CUT, 4000, true),
+            (container, CUT, 4000, false),
+            (video, Unknown, 3960, true),
+            (video, Unknown, 3920, false),
+            (video, Whole, 3600, true),
+            (video, Whole, 2000, false),
+            // Audio is longer.
+            (container, Whole, 2000, true),
+            (container, Open, 2000, true),
+            (container, Unknown, 3100, true),
+            (container, Unknown, 2000, false),
+            // What is not known can't be compared.
+            (video, Whole, 5000, true),
+        ] {
+            let is = is_complete(end, extent, &found(found_ms));
+            assert_eq!(is, complete, "{end:?} {extent:?} {found_ms}");
+        }
+        assert!(is_complete(video, Whole, &Found::default()));
+        let still = Found {
+            longest: 1.5e9,
+            ..found(1000)
+        };
+        assert!(is_complete(video, Whole, &still));
+    }
+
+    #[test]
+    fn damage_is_counted() {
+        let damaged = Found {
+            decode_errors: 1,
+            corrupted: 2,
+            ..found(4000)
+        };
+        let completeness = Completeness::of(&Promise::default(), &damaged);
+        let reason = completeness.reason.expect("damaged");
+        assert_eq!(reason, "1 decoding error; 2 damaged frames");
+    }
+
+    #[test]
+    fn what_was_expected_is_what_was_stated_of_the_video() {
+        use End::{Container, Video};
+        let expected = |end, extent, frames, found: &Found| {
+            let promise = Promise {
+                frames,
+                ..promise(Some(end), extent)
+            };
+            let of = Completeness::of(&promise, found);
+            (of.expected_duration, of.expected_frames)
+        };
+        let whole = found(4000);
+        let variable = Found { fps: None, ..whole };
+        for (end, extent, frames, found, want) in [
+            (
+                Video(4 * S),
+                Extent::Whole,
+                None,
+                whole,
+                (Some(4 * S), Some(100)),
+            ),
+            (
+                Video(4 * S),
+                Extent::Whole,
+                Some(99),
+                variable,
+                (Some(4 * S), Some(99)),
+            ),
+            (
+                Video(4 * S),
+                Extent::Whole,
+                None,
+                variable,
+                (Some(4 * S), None),
+            ),
+            (
+                Container(4 * S),
+                Extent::Unknown,
+                Some(101),
+                whole,
+                (Some(4 * S), Some(101)),
+            ),
+            (
+                Container(4 * S),
+                Extent::Unknown,
+                Some(101),
+                variable,
+                (Some(4 * S), None),
+            ),
+            (
+                Container(6 * S),
+                Extent::Whole,
+                Some(150),
+                whole,
+                (None, None),
+            ),
+            (
+                Container(6 * S),
+                Extent::Unknown,
+                None,
+                whole,
+                (Some(6 * S), Some(150)),
+            ),
+            // As of an index that was made from what is left.
+            (Container(4 * S), CUT, Some(100), whole, (None, None)),
+            (
+                Container(4 * S),
+                Extent::Open,
+                Some(100),
+                whole,
+                (None, None),
+            ),
+        ] {
+            assert_eq!(
+                expected(end, extent, frames, &found),
+                want,
+                "{end:?} {extent:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_reason_has_figures() {
+        let promise = promise(Some(End::Video(4 * S)), CUT);
+        let reason = Completeness::of(&promise, &found(2160)).reason;
+        assert_eq!(
+            reason.expect("cut"),
+            "the file is cut off: it has 600 of at least 1000 bytes; the video ends at 2.160 s of 4.000 s"
+        );
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Which blendshape channels are exported (track-json: Blendshape export profile).
+
+use serde::ser::{Serialize, Serializer};
+use thiserror::Error;
+
+use crate::blendshape::Blendshapes;
+
+/// The channel that ARKit has and MediaPipe has not.
+const TONGUE: &str = "tongueOut";
+
+/// The channel that MediaPipe has and ARKit has not.
+const NEUTRAL: &str = "_neutral";
+
+/// A choice of channels. It never adds one that was not measured, but for MediaPipe's `_neutral`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum BlendshapeProfile {
+    /// Every channel.
+    #[default]
+    Full,
+    /// No channel.
+    None,
+    /// Channels of mouth and jaw.
+    Mouth,
+    /// Channels of mouth and jaw, and `tongueOut`.
+    MouthAndTongue,
+    /// MediaPipe's: no `tongueOut`, and `_neutral` as 0 where it was not measured.
+    Mediapipe,
+    /// The channels of a list, in its order.
+    Custom(Vec<String>),
+}
+
+/// Why there is no such profile.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ProfileError {
+    /// No profile of that name.
+    #[error("unknown blendshape profile `{name}`: it is one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// `custom` without channels.
+    #[error(
+        "blendshape profile `custom` needs `blendshape-keys`, a comma list such as `jawOpen,mouthClose`"
+    )]
+    NoKeys,
+}
+
+impl BlendshapeProfile {
+    /// The profiles' names.
+    pub const NAMES: [&'static str; 5] = ["full", "none", "mouth", "mediapipe", "custom"];
+
+    /// A profile by its name; `custom` takes its channels from the comma list `keys`.
+    ///
+    /// # Errors
+    /// When there is no such profile, or `custom` has no channel.
+    pub fn from_name(name: &str, keys: &str) -> Result<Self, ProfileError> {
+        match name {
+            "full" => Ok(Self::Full),
+            "none" => Ok(Self::None),
+            "mouth" => Ok(Self::Mouth),
+            "mediapipe" => Ok(Self::Mediapipe),
+            "custom" => Self::custom(keys),
+            name => Err(ProfileError::Unknown {
+                name: name.to_owned(),
+            }),
+        }
+    }
+
+    /// With `tongueOut`, for profiles that leave it open.
+    pub fn with_tongue(self) -> Self {
+        match self {
+            Self::Mouth => Self::MouthAndTongue,
+            other => other,
+        }
+    }
+
+    fn custom(keys: &str) -> Result<Self, ProfileError> {
+        let keys: Vec<String> = keys
+            .split(',')
+            .map(str::trim)
+            .filter(|key| !key.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if keys.is_empty() {
+            return Err(ProfileError::NoKeys);
+        }
+        Ok(Self::Custom(keys))
+    }
+
+    /// The exported channels of one face in order; `None` when that is none. Values that are not finite are left out.
+    pub(super) fn apply<'a>(&'a self, blendshapes: &'a Blendshapes) -> Option<ChannelsJson<'a>> {
+        let measured = || blendshapes.iter();
+        let mut channels: Vec<(&str, f32)> = match self {
+            Self::Full => measured().collect(),
+            Self::None => return None,
+            Self::Mouth => measured().filter(|(name, _)| is_mouth(name)).collect(),
+            Self::MouthAndTongue => measured()
+                .filter(|(name, _)| is_mouth(name) || *name == TONGUE)
+                .collect(),
+            Self::Mediapipe => measured().filter(|(name, _)| *name != TONGUE).collect(),
+            Self::Custom(keys) => keys
+                .iter()
+                .filter_map(|key| Some((key.as_str(), blendshapes.get(key)?)))
+                .collect(),
+        };
+        channels.retain(|(_, value)| value.is_finite());
+        if channels.is_empty() {
+            return None;
+        }
+        if *self == Self::Mediapipe && blendshapes.get(NEUTRAL).is_none() {
+            channels.insert(0, (NEUTRAL, 0.0));
+        }
+        Some(ChannelsJson(channels))
+    }
+}
+
+fn is_mouth(name: &str) -> bool {
+    name.starts_with("mouth") || name.starts_with("jaw")
+}
+
+/// Name → value.
+pub(super) struct ChannelsJson<'a>(Vec<(&'a str, f32)>);
+
+impl Serialize for ChannelsJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blendshape::MEDIAPIPE_CHANNELS;
+
+    fn measured(names: &[&str]) -> Blendshapes {
+        let values = (0..names.len()).map(|i| i as f32 / 64.0).collect();
+        Blendshapes::new(names.iter().map(|name| name.to_string()).collect(), values)
+    }
+
+    fn exported(profile: &str, keys: &str, names: &[&str]) -> Option<Vec<String>> {
+        let profile = BlendshapeProfile::from_name(profile, keys).expect("a profile");
+        names_of(&profile, &measured(names))
+    }
+
+    fn names_of(profile: &BlendshapeProfile, measured: &Blendshapes) -> Option<Vec<String>> {
+        let channels = profile.apply(measured)?;
+        Some(
+            channels
+                .0
+                .iter()
+                .map(|(name, _)| name.to_string())
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn profiles_choose_the_specified_channels() {
+        let arkit: Vec<&str> = MEDIAPIPE_CHANNELS[1..]
+            .iter()
+            .copied()
+            .chain([TONGUE])
+            .collect();
+        let count = |profile, names: &[&str]| exported(profile, "", names).map(|n| n.len());
+        assert_eq!(count("full", &MEDIAPIPE_CHANNELS), Some(52));
+        assert_eq!(count("none", &MEDIAPIPE_CHANNELS), None);
+        assert_eq!(count("mouth", &MEDIAPIPE_CHANNELS), Some(27));
+        assert_eq!(count("mouth", &arkit), Some(27));
+        assert_eq!(count("mouth", &["eyeBlinkLeft"]), None);
+
+        let tongue = BlendshapeProfile::Mouth.with_tongue();
+        let names = names_of(&tongue, &measured(&arkit)).expect("channels");
+        assert_eq!(
+            (names.len(), names.last().map(String::as_str)),
+            (28, Some(TONGUE))
+        );
+        assert_eq!(
+            names_of(&tongue, &measured(&MEDIAPIPE_CHANNELS)).map(|n| n.len()),
+            Some(27)
+        );
+
+        let names = exported("mediapipe", "", &arkit).expect("channels");
+        assert_eq!(names, MEDIAPIPE_CHANNELS);
+        assert_eq!(
+            exported("mediapipe", "", &MEDIAPIPE_CHANNELS).expect("channels"),
+            MEDIAPIPE_CHANNELS
+        );
+    }
+
+    #[test]
+    fn custom_follows_the_order_of_its_list_and_invents_nothing() {
+        let names = exported(
+            "custom",
+            " jawOpen , tongueOut,,eyeBlinkLeft",
+            &MEDIAPIPE_CHANNELS,
+        );
+        assert_eq!(names.expect("channels"), ["jawOpen", "eyeBlinkLeft"]);
+        assert_eq!(exported("custom", "tongueOut", &MEDIAPIPE_CHANNELS), None);
+        assert_eq!(
+            BlendshapeProfile::from_name("custom", " ,"),
+            Err(ProfileError::NoKeys)
+        );
+    }
+
+    /// As of an engine that derives the few that follow from its landmarks.
+    #[test]
+    fn few_channels_stay_few() {
+        let few = ["browInnerUp", "eyeBlinkLeft", "jawOpen"];
+        let names = |profile, measured: &[&str]| exported(profile, "", measured);
+        assert_eq!(names("full", &few).expect("channels"), few);
+        assert_eq!(names("mouth", &few).expect("channels"), ["jawOpen"]);
+        assert_eq!(
+            names("mediapipe", &few).expect("channels"),
+            [NEUTRAL, "browInnerUp", "eyeBlinkLeft", "jawOpen"]
+        );
+        for profile in ["full", "mouth", "mediapipe"] {
+            assert_eq!(names(profile, &[]), None, "{profile}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_profile_is_refused_with_the_list() {
+        let error = BlendshapeProfile::from_name("lips", "").expect_err("no such profile");
+        let message = error.to_string();
+        for name in ["lips", "full", "none", "mouth", "mediapipe", "custom"] {
+            assert!(message.contains(name), "{message}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_finite_are_left_out() {
+        let names = ["jawOpen", "jawLeft"].map(str::to_owned).into();
+        let broken = Blendshapes::new(names, vec![f32::NAN, f32::INFINITY]);
+        for profile in [BlendshapeProfile::Full, BlendshapeProfile::Mediapipe] {
+            assert!(profile.apply(&broken).is_none());
+        }
+    }
+}

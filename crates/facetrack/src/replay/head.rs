@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The head of a record, read back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::ReplayError;
+use super::pairs::Pairs;
+use crate::model::ModelFile;
+use crate::options::trackjsonsink::FillBy;
+use crate::options::{FromValue, Value};
+use crate::record::timeline::Filling;
+use crate::record::{SCHEMA, SCHEMA_1};
+use crate::report::ReportSource;
+
+/// Metadata as JSON. Foreign writers may leave anything out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, expecting = "an object")]
+pub(super) struct HeadJson {
+    fps: f64,
+    tracking_engine: String,
+    width: u32,
+    height: u32,
+    schema: Option<String>,
+    generator: String,
+    device: String,
+    models: Pairs<String>,
+    options: OptionsJson,
+    execution_provider: String,
+    device_reason: String,
+    load_time_ms: Option<f64>,
+    start_time: u64,
+}
+
+/// Times of a record's frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    /// They are the buffers' timestamps.
+    Timestamps,
+    /// They are stream times, from this one on, ns.
+    Stream(u64),
+}
+
+/// Those options that a reader needs.
+#[derive(Debug, Deserialize)]
+#[serde(default, rename_all = "kebab-case", expecting = "an object")]
+struct OptionsJson {
+    fill_gaps: bool,
+    fill_by: Option<String>,
+}
+
+impl Default for OptionsJson {
+    /// As the sink's own.
+    fn default() -> Self {
+        Self {
+            fill_gaps: true,
+            fill_by: None,
+        }
+    }
+}
+
+impl HeadJson {
+    /// Refuses what the readers of this schema would get wrong.
+    ///
+    /// # Errors
+    /// [`ReplayError::Schema`], [`ReplayError::Head`].
+    pub(super) fn check(&self) -> Result<(), ReplayError> {
+        let known = [SCHEMA, SCHEMA_1];
+        let schema = self.schema.as_deref();
+        if let Some(other) = schema.filter(|schema| !known.contains(schema)) {
+            return Err(ReplayError::Schema(other.to_owned()));
+        }
+        let texts = [
+            &self.tracking_engine,
+            &self.generator,
+            &self.device,
+            &self.execution_provider,
+            &self.device_reason,
+        ];
+        // GStreamer's texts end there.
+        if texts.iter().any(|text| text.contains('\0')) {
+            return Err(ReplayError::Head("a text has a character NUL".into()));
+        }
+        let damaged = self.models.0.iter().find(|model| !is_model(model));
+        damaged.map_or(Ok(()), |(name, _)| {
+            Err(ReplayError::Head(format!(
+                "{name:?} is no model file with its SHA-256"
+            )))
+        })
+    }
+
+    /// Whether an engine had analysed a frame when this was written.
+    pub(super) fn knows_engine(&self) -> bool {
+        !self.tracking_engine.is_empty()
+    }
+
+    /// What analysed the frames.
+    pub(super) fn source(&self) -> Arc<ReportSource> {
+        Arc::new(ReportSource {
+            engine: self.tracking_engine.clone(),
+            device: self.device.clone(),
+            execution_provider: self.execution_provider.clone(),
+            device_reason: self.device_reason.clone(),
+            load_time: self.load_time_ms.map(from_milliseconds).unwrap_or_default(),
+            generator: self.generator.clone(),
+            models: self.models.0.iter().map(model_file).collect(),
+        })
+    }
+
+    /// Width and height of the analysed frames, px.
+    pub(super) fn size(&self) -> Option<(u32, u32)> {
+        (self.width > 0 && self.height > 0).then_some((self.width, self.height))
+    }
+
+    /// Frames per second; `None` when unknown.
+    pub(super) fn fps(&self) -> Option<f64> {
+        (self.fps > 0.0).then_some(self.fps)
+    }
+
+    /// Which holes of the stream were filled in.
+    pub(super) fn filling(&self) -> Filling {
+        let by = self.options.fill_by.clone().map(Value::Text);
+        let by = by.and_then(|word| FillBy::from_value(Some(&word)));
+        match (self.options.fill_gaps, by) {
+            (false, _) => Filling::Never,
+            (true, _) if self.is_first_schema() => Filling::Timestamps1,
+            (true, Some(FillBy::Timestamps)) => Filling::Timestamps,
+            (true, Some(FillBy::Loss) | None) => Filling::Loss,
+        }
+    }
+
+    /// The kind of time that frames have.
+    pub(super) fn times(&self) -> Times {
+        match self.is_first_schema() {
+            true => Times::Timestamps,
+            false => Times::Stream(self.start_time),
+        }
+    }
+
+    fn is_first_schema(&self) -> bool {
+        self.schema.as_deref() == Some(SCHEMA_1)
+    }
+}
+
+/// A record of the first schema has thousandths. The cast saturates, whatever a file says.
+fn from_milliseconds(time: f64) -> Duration {
+    Duration::from_micros((time * 1e3).round() as u64)
+}
+
+fn is_model((name, sha256): &(String, String)) -> bool {
+    let named = !name.is_empty() && !name.contains(char::is_control);
+    named && sha256.len() == 64 && sha256.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+fn model_file((name, sha256): &(String, String)) -> ModelFile {
+    ModelFile {
+        name: name.clone(),
+        sha256: sha256.clone(),
+    }
+}

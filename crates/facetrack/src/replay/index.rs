@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where the frames of a record are.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::ReplayError;
+use super::head::{HeadJson, Times};
+use crate::record::timeline::Filling;
+use crate::report::{FrameStatus, ReportSource};
+
+/// A frame's place in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its number in the stream.
+    pub(super) number: u64,
+    /// Time, ns.
+    pub(super) pts: Option<u64>,
+    /// First byte.
+    pub(super) offset: u64,
+    /// Bytes.
+    pub(super) length: usize,
+    /// Line of the first byte, from 1.
+    pub(super) line: u64,
+}
+
+/// What is known of a record without its faces.
+#[derive(Debug)]
+pub(super) struct Index {
+    pub(super) entries: Vec<Entry>,
+    pub(super) sources: Sources,
+    /// Of the analysed frames, px; `None` where the record does not say it.
+    pub(super) size: Option<(u32, u32)>,
+    pub(super) fps: Option<f64>,
+    pub(super) filling: Filling,
+    pub(super) times: Times,
+    pub(super) cut_line: Option<u64>,
+}
+
+/// What analysed the frames.
+#[derive(Debug)]
+pub(super) struct Sources {
+    source: Arc<ReportSource>,
+    /// The first frame of which that is known; none where no engine is named.
+    from: Option<usize>,
+}
+
+impl Sources {
+    /// The frame's; `known` says whether an engine had seen it, or one before.
+    pub(super) fn of(&self, place: usize) -> Source<'_> {
+        Source {
+            source: &self.source,
+            known: self.from.is_some_and(|from| place >= from),
+        }
+    }
+}
+
+/// What analysed a frame, if anything did.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) source: &'a Arc<ReportSource>,
+    pub(super) known: bool,
+}
+
+/// What is read of a frame to find it again. Serde skips its faces, however many there are.
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
+struct OutlineJson {
+    frame: u64,
+    #[serde(default)]
+    pts: Option<u64>,
+    #[serde(default)]
+    status: Option<String>,
+}
+
+/// An index under way.
+#[derive(Debug, Default)]
+pub(super) struct Indexer {
+    entries: Vec<Entry>,
+    /// The first frame that an engine has seen.
+    first_analysed: Option<usize>,
+}
+
+impl Indexer {
+    /// Adds the frame that `text` is, found at `offset` and on `line`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn add(&mut self, text: &[u8], offset: u64, line: u64) -> serde_json::Result<()> {
+        let frame: OutlineJson = serde_json::from_slice(text)?;
+        let status = frame.status.as_deref().and_then(FrameStatus::from_name);
+        let unseen = matches!(status, Some(FrameStatus::Skipped | FrameStatus::Gap));
+        if !unseen {
+            self.first_analysed.get_or_insert(self.entries.len());
+        }
+        self.entries.push(Entry {
+            number: frame.frame,
+            pts: frame.pts,
+            offset,
+            length: text.len(),
+            line,
+        });
+        Ok(())
+    }
+
+    /// The index of a record with this head at its beginning and, where there is one, this at its end.
+    ///
+    /// # Errors
+    /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not rise.
+    pub(super) fn finish(
+        self,
+        first: HeadJson,
+        last: Option<HeadJson>,
+        cut_line: Option<u64>,
+    ) -> Result<Index, ReplayError> {
+        first.check()?;
+        last.as_ref().map_or(Ok(()), HeadJson::check)?;
+        check_numbers(&self.entries)?;
+        let named_at_first = first.knows_engine();
+        let last = last.unwrap_or(first);
+        let from = match named_at_first {
+            true => Some(0),
+            false => self.first_analysed.filter(|_| last.knows_engine()),
+        };
+        Ok(Index {
+            entries: self.entries,
+            sources: Sources {
+                source: last.source(),
+                from,
+            },
+            size: last.size(),
+            fps: last.fps(),
+            filling: last.filling(),
+            times: last.times(),
+            cut_line,
+        })
+    }
+}
+
+fn check_numbers(entries: &[Entry]) -> Result<(), ReplayError> {
+    let mut pairs = std::iter::zip(entries, entries.iter().skip(1));
+    let late = pairs.find(|(before, after)| after.number <= before.number);
+    late.map_or(Ok(()), |(before, after)| {
+        Err(ReplayError::Frame {
+            line: after.line,
+            frame: after.number,
+            reason: format!("it comes after frame {}", before.number),
+        })
+    })
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Walks a tensor in runs of [`LANES`] elements: positions → colours → border → levels → tensor.
+//!
+//! Each step is a loop over fixed arrays that the compiler turns into SIMD; the whole is compiled once for each
+//! instruction set and the machine's best is chosen at run time.
+
+use fearless_simd::{Level, Simd, dispatch};
+
+use super::grid::{Grid, LANES, Lanes, STEPS};
+use super::level::round;
+use super::picture::Picture;
+use super::source::{Gray, PackedRgb, Samples, Source, Yuv, spans};
+use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
+use crate::image::PixelFormat::{self, *};
+use crate::image::{self, ImageView, Pixels, Plane};
+
+/// Fills `tensor`, which has the crop's length, with the colours of the image's `window` at the
+/// grid's positions. Both count stored pixels.
+pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor: &mut [f32]) {
+    let target = Target { crop, grid, window };
+    match image.pixels() {
+        Pixels::Known(format) => target.fill_from_known(image, *format, tensor),
+        Pixels::Samples(layout) => {
+            target.fill_from_samples(image, layout, &image.planes(), tensor);
+        }
+        Pixels::Rows(rows) => {
+            let needed = target.rows();
+            let picture = Picture::unpack(&**rows, image.stored_size(), |row| {
+                needed.get(row) == Some(&true)
+            });
+            target.fill_from_samples(image, rows.layout(), &[picture.plane()], tensor);
+        }
+    }
+}
+
+/// The part of an image that a tensor shows: the grid's positions in a window.
+struct Target<'a> {
+    crop: &'a Crop,
+    grid: &'a Grid,
+    window: &'a Window,
+}
+
+impl Target<'_> {
+    fn fill_from_known(&self, image: &ImageView, format: PixelFormat, tensor: &mut [f32]) {
+        match format {
+            Rgb | Bgr => self.fill(&PackedRgb::<3>::new(image, format), tensor),
+            Rgbx | Bgrx | Xrgb | Xbgr => self.fill(&PackedRgb::<4>::new(image, format), tensor),
+            Gray8 => self.fill(&Gray::new(image), tensor),
+            Nv12 | Nv21 => self.fill(&Yuv::semi_planar(image, format), tensor),
+            I420 | Yv12 => self.fill(&Yuv::planar(image, format), tensor),
+            Yuy2 | Uyvy => self.fill(&Yuv::packed(image, format), tensor),
+        }
+    }
+
+    fn fill_from_samples(
+        &self,
+        image: &ImageView,
+        layout: &image::Layout,
+        planes: &[Plane<'_>],
+        tensor: &mut [f32],
+    ) {
+        match spans(layout) {
+            [4, 4] => self.fill(&Samples::<4, 4>::new(layout, image, planes), tensor),
+            [4, 8] => self.fill(&Samples::<4, 8>::new(layout, image, planes), tensor),
+            [8, 8] => self.fill(&Samples::<8, 8>::new(layout, image, planes), tensor),
+            _ => self.fill(&Samples::<16, 16>::new(layout, image, planes), tensor),
+        }
+    }
+
+    /// For each row of the image whether it is looked at, up to the window's last one.
+    fn rows(&self) -> Vec<bool> {
+        let Window { y, height, .. } = *self.window;
+        let (first, last) = (y as i32, (y + height) as i32 - 1);
+        let mut needed = vec![false; y + height];
+        let columns = [0, self.crop.width.saturating_sub(1)];
+        for row in 0..self.crop.height {
+            let ends = columns.map(|column| self.grid.positions(1, column, row)[0] / STEPS);
+            // A row more on either side: positions between the ends are summed up from rounded steps.
+            let from = (ends[0].min(ends[1]) - 1).clamp(first, last);
+            let to = (ends[0].max(ends[1]) + 2).clamp(first, last);
+            needed[from as usize..=to as usize].fill(true);
+        }
+        needed
+    }
+
+    fn fill<S: Source>(&self, source: &S, tensor: &mut [f32]) {
+        dispatch!(Level::new(), simd => simd.vectorize(
+            #[inline(always)]
+            || self.fill_rows(source, tensor)
+        ))
+    }
+
+    #[inline(always)]
+    fn fill_rows<S: Source>(&self, source: &S, tensor: &mut [f32]) {
+        let mut levels = [[0.0; LANES]; 3];
+        let first = self.grid.whole_pixels();
+        for row in 0..self.crop.height {
+            for column in (0..self.crop.width).step_by(LANES) {
+                let pixel = first.and_then(|first| self.run_of_pixels(first, column, row));
+                match pixel {
+                    Some([x, y]) => source.pixels(x, y, &mut levels),
+                    None => self.look_up(source, column, row, &mut levels),
+                }
+                write(&levels, self.crop, column, row, tensor);
+            }
+        }
+    }
+
+    /// The pixel that element (`column`, `row`) lies on, if the [`LANES`] elements from there on lie on the window's
+    /// pixels from an even column of the image on. Element (0, 0) lies on `first`.
+    #[inline(always)]
+    fn run_of_pixels(&self, first: [i32; 2], column: usize, row: usize) -> Option<[usize; 2]> {
+        let x = usize::try_from(column as i64 + i64::from(first[0])).ok()?;
+        let y = usize::try_from(row as i64 + i64::from(first[1])).ok()?;
+        let Window {
+            x: left,
+            y: top,
+            width,
+            height,
+        } = *self.window;
+        let is_seen = x >= left && x + LANES <= left + width && y >= top && y < top + height;
+        (is_seen && x.is_multiple_of(2)).then_some([x, y])
+    }
+
+    /// Writes red, green and blue, 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
+    #[inline(always)]
+    fn look_up<S: Source>(
+        &self,
+        source: &S,
+        column: usize,
+        row: usize,
+        levels: &mut [Lanes<f32>; 3],
+    ) {
+        let (border, window) = (self.crop.border, self.window);
+        let x = Axis::new(self.grid.positions(0, column, row), window.x, window.width);
+        let y = Axis::new(self.grid.positions(1, column, row), window.y, window.height);
+        if border == Border::Black && (x.is_outside() || y.is_outside()) {
+            levels.as_flattened_mut().fill(0.0);
+            return;
+        }
+        source.colors(&x.inside(), &y.inside(), levels);
+        if border == Border::Black && !(x.is_inside() && y.is_inside()) {
+            fade(levels, &x, &y);
+        }
+        if self.crop.levels == Levels::Exact {
+            return;
+        }
+        for level in levels.as_flattened_mut() {
+            *level = round(*level);
+        }
+    }
+}
+
+/// Positions along one axis of a window, brought to at most one pixel outside it: there nothing of it is left.
+struct Axis {
+    positions: Lanes<i32>,
+    /// Index of the first pixel, in steps.
+    first: i32,
+    /// Index of the last pixel, in steps.
+    last: i32,
+}
+
+impl Axis {
+    #[inline(always)]
+    fn new(mut positions: Lanes<i32>, first: usize, count: usize) -> Self {
+        let last = ((first + count) as i32 - 1) * STEPS;
+        let first = first as i32 * STEPS;
+        for p in &mut positions {
+            *p = (*p).clamp(first - STEPS, last + STEPS);
+        }
+        Self {
+            positions,
+            first,
+            last,
+        }
+    }
+
+    /// Smallest and largest position; a row of the grid is straight, so they are at the ends.
+    #[inline(always)]
+    fn extremes(&self) -> (i32, i32) {
+        let (a, b) = (self.positions[0], self.positions[LANES - 1]);
+        (a.min(b), a.max(b))
+    }
+
+    #[inline(always)]
+    fn is_outside(&self) -> bool {
+        let (min, max) = self.extremes();
+        max == self.first - STEPS || min == self.last + STEPS
+    }
+
+    #[inline(always)]
+    fn is_inside(&self) -> bool {
+        let (min, max) = self.extremes();
+        min >= self.first && max <= self.last
+    }
+
+    #[inline(always)]
+    fn inside(&self) -> Lanes<i32> {
+        let mut inside = [0; LANES];
+        for (slot, p) in inside.iter_mut().zip(&self.positions) {
+            *slot = (*p).clamp(self.first, self.last);
+        }
+        inside
+    }
+
+    /// The part of an interpolated value that comes from inside the window, 0…1.
+    #[inline(always)]
+    fn coverage(&self, lane: usize) -> f32 {
+        let p = self.positions[lane];
+        let (from_first, from_last) = (p + STEPS - self.first, self.last + STEPS - p);
+        let steps = from_first.min(from_last).min(STEPS);
+        steps as f32 / STEPS as f32
+    }
+}
+
+/// Blends colours at the window's border with the black outside.
+///
+/// Where a neighbour lies outside, a replicated border makes the colour independent of the weight along that axis, so
+/// what a black border leaves is that colour times the weight of the neighbour inside.
+#[inline(always)]
+fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
+    for lane in 0..LANES {
+        let coverage = x.coverage(lane) * y.coverage(lane);
+        for channel in colors.iter_mut() {
+            channel[lane] *= coverage;
+        }
+    }
+}
+
+/// Puts levels, mapped to the value range, where the layout wants them.
+#[inline(always)]
+fn write(levels: &[Lanes<f32>; 3], crop: &Crop, column: usize, row: usize, tensor: &mut [f32]) {
+    let count = LANES.min(crop.width - column);
+    let ValueRange { min, max } = crop.range;
+    let scale = [0, 1, 2].map(|channel: usize| (max[channel] - min[channel]) / 255.0);
+    let first = row * crop.width + column;
+    match crop.layout {
+        Layout::Planar => {
+            let planes = tensor.chunks_exact_mut(crop.width * crop.height);
+            for (channel, plane) in planes.enumerate() {
+                let slots = plane[first..first + count].iter_mut();
+                for (slot, level) in slots.zip(&levels[channel]) {
+                    *slot = level * scale[channel] + min[channel];
+                }
+            }
+        }
+        Layout::Interleaved => {
+            let pixels = tensor[first * CHANNELS..][..count * CHANNELS].chunks_exact_mut(CHANNELS);
+            for (lane, pixel) in pixels.enumerate() {
+                for (channel, slot) in pixel.iter_mut().enumerate() {
+                    *slot = levels[channel][lane] * scale[channel] + min[channel];
+                }
+            }
+        }
+    }
+}

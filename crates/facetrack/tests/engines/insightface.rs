@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The engine insightface: packs that can't be used, and what it makes of drawn faces.
+
+use crate::common::drawn;
+use crate::common::engine as installed;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use drawn::{Face, draw};
+use facetrack::engine::insightface::{Module, Settings};
+use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, load};
+use facetrack::locate;
+use facetrack::model::ModelError;
+use facetrack::observation::{LandmarkScheme, Observation};
+use installed::{engine, look_at_rgb};
+
+const KIND: EngineKind = EngineKind::InsightFace;
+
+/// The folder of the published networks that need no pack; `None`, said aloud, where they are not installed.
+fn published() -> Option<PathBuf> {
+    match locate::pack(Some(Path::new("insightface")), None) {
+        Ok(folder) => Some(folder),
+        Err(reason) => {
+            eprintln!("SKIPPED: {reason}");
+            None
+        }
+    }
+}
+
+fn config(pack: &Path, settings: Settings) -> EngineConfig {
+    EngineConfig {
+        model: Some(pack.to_owned()),
+        insightface: settings,
+        ..EngineConfig::default()
+    }
+}
+
+fn with_embedding() -> Settings {
+    Settings {
+        embedding: true,
+        ..Settings::default()
+    }
+}
+
+/// What loading `pack` fails with; `None`, said aloud, without ONNX Runtime.
+fn error_of(pack: &Path, settings: Settings) -> Option<String> {
+    let error = load(KIND, &config(pack, settings)).err();
+    match error.expect("this pack can't be loaded") {
+        EngineError::Model(reason @ ModelError::Runtime { .. }) => {
+            eprintln!("SKIPPED: {reason}");
+            None
+        }
+        error => Some(error.to_string()),
+    }
+}
+
+#[test]
+fn folders_that_are_no_packs_are_errors_that_name_them_and_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let nothing = folder.path().join("nothing");
+    let empty = folder.path().join("empty");
+    let page = folder.path().join("page");
+    for folder in [&empty, &page] {
+        fs::create_dir(folder).unwrap();
+    }
+    fs::write(page.join("det_10g.onnx"), "404: Not Found").unwrap();
+    for (pack, parts) in [
+        (nothing.as_path(), &["nothing", "not found"][..]),
+        (&empty, &["empty", "detector", "fetch insightface"]),
+        (&page, &["det_10g.onnx", "fetch insightface"]),
+        (Path::new("buffalo_xxl"), &["buffalo_xxl", "models"]),
+    ] {
+        let Some(error) = error_of(pack, Settings::default()) else {
+            return;
+        };
+        for part in parts.iter().chain([&"`model`"]) {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+}
+
+/// A pack of copies of published files, each cut to a part of its length.
+fn copied(published: &Path, files: &[(&str, &str, usize)]) -> tempfile::TempDir {
+    let pack = tempfile::tempdir().unwrap();
+    for (from, to, percent) in files {
+        let bytes = fs::read(published.join(from)).unwrap();
+        let length = bytes.len() * percent / 100;
+        fs::write(pack.path().join(to), &bytes[..length]).unwrap();
+    }
+    pack
+}
+
+#[test]
+fn damaged_and_missing_networks_are_errors_that_name_them() {
+    let Some(published) = published() else {
+        return;
+    };
+    let det = ("scrfd_500m_bnkps.onnx", "det.onnx", 100);
+    for (files, settings, parts) in [
+        (
+            &[("scrfd_500m_bnkps.onnx", "det.onnx", 60)][..],
+            Settings::default(),
+            &["det.onnx"][..],
+        ),
+        (
+            &[det, ("genderage.onnx", "age.onnx", 99)],
+            Settings::default(),
+            &["age.onnx"],
+        ),
+        (
+            &[("genderage.onnx", "age.onnx", 100)],
+            Settings::default(),
+            &["detector"],
+        ),
+        (&[det], with_embedding(), &["recognition", "`embedding`"]),
+    ] {
+        let pack = copied(&published, files);
+        let Some(error) = error_of(pack.path(), settings) else {
+            return;
+        };
+        for part in parts {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+}
+
+fn faces(x: &[f64]) -> Vec<u8> {
+    let face = |x: &f64| Face {
+        x: *x,
+        y: 120.0,
+        size: 60.0,
+        half_roll: 0.05,
+        jaw: 0.3,
+        blink: 0.0,
+    };
+    let faces: Vec<Face> = x.iter().map(face).collect();
+    draw(640, 240, &faces)
+}
+
+fn find(engine: &mut dyn Engine, x: &[f64]) -> Vec<Observation> {
+    let mut found = look_at_rgb(engine, (640, 240), &faces(x), 0);
+    found.sort_by(|a, b| a.bbox.x.total_cmp(&b.bbox.x));
+    assert_eq!(found.len(), x.len());
+    found
+}
+
+#[test]
+fn what_is_allowed_is_measured() {
+    use Module::*;
+    let Some(published) = published() else {
+        return;
+    };
+    for (allowed, embedding) in [
+        (None, true),
+        (None, false),
+        (Some(vec![Landmark2d106]), false),
+        (Some(vec![GenderAge]), false),
+        (Some(vec![Detection, Recognition]), true),
+        (Some(Vec::new()), false),
+    ] {
+        let has = |module| {
+            allowed
+                .as_ref()
+                .is_none_or(|allowed| allowed.contains(&module))
+        };
+        let settings = Settings {
+            allowed_modules: allowed.clone(),
+            embedding,
+            ..Settings::default()
+        };
+        let Some(mut engine) = engine(KIND, &config(&published, settings)) else {
+            return;
+        };
+        let scheme = has(Landmark2d106).then_some(LandmarkScheme::InsightFace106);
+        let info = engine.info().clone();
+        assert_eq!(info.landmarks, scheme);
+        assert_eq!(info.attributes, has(GenderAge));
+        assert_eq!(info.embedding, if embedding { 512 } else { 0 });
+        let networks = [true, has(Landmark2d106), has(GenderAge), embedding];
+        assert_eq!(
+            info.models.len(),
+            networks.iter().filter(|has| **has).count()
+        );
+        let face = &find(&mut *engine, &[200.0])[0];
+        assert_eq!(face.landmarks.as_ref().map(|l| l.scheme), scheme);
+        assert_eq!(face.blendshapes.is_some(), scheme.is_some());
+        assert_eq!(face.attributes.is_some(), has(GenderAge));
+        assert_eq!(face.embedding.is_some(), embedding);
+        assert_eq!(face.key_points.len(), 5);
+        assert_eq!(face.pose, None, "there are no landmarks in space");
+    }
+}

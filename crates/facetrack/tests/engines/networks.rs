@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MPL-2.0
+//! MediaPipe's three networks, lowered and run by ONNX Runtime, against what LiteRT computed
+//! (`golden/make_networks.py`); and what becomes of damaged files.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use facetrack::locate;
+use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::task::Bundle;
+use facetrack::model::{Model, ModelError, tflite};
+use ndarray::{ArrayD, ArrayView, IxDyn};
+
+/// Largest difference from LiteRT: the detector's are logits and px of its 128×128 input, the landmarks' px of the 256×256
+/// input, the blendshapes' 0…1, the small networks' about 1.
+const DETECTOR_TOLERANCE: f32 = 1e-4;
+const LANDMARK_TOLERANCE: f32 = 2e-3;
+const BLENDSHAPE_TOLERANCE: f32 = 1e-5;
+const SMALL_TOLERANCE: f32 = 1e-5;
+
+/// Anchors below this score are never read.
+const LEAST_SCORE: f32 = 0.1;
+
+#[test]
+fn detector_equals_litert_on_noise() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let image = noise(1, 128 * 128 * 3, -1.0, 1.0);
+    let mut network = fixture.network(&fixture.bundle.face_detector);
+    network.check("face_detector.random", &image, DETECTOR_TOLERANCE);
+}
+
+/// Far from faces the logits reach −1000, where f32 is coarser than the tolerance, in LiteRT as here. So what is compared
+/// is what is read: scores, and the boxes of anchors with a score.
+#[test]
+fn detector_equals_litert_on_a_face() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let Some(face) = reference_face() else { return };
+    let mut network = fixture.network(&fixture.bundle.face_detector);
+    let score = |logit: &f32| 1.0 / (1.0 + (-logit.clamp(-100.0, 100.0)).exp());
+    let scores = |logits: &[f32]| logits.iter().map(score).collect::<Vec<_>>();
+    let read = |boxes: &[f32], scores: &[f32]| {
+        let chosen = boxes
+            .chunks(16)
+            .zip(scores)
+            .filter(|(_, s)| **s > LEAST_SCORE);
+        chosen.flat_map(|(b, _)| b.to_vec()).collect::<Vec<_>>()
+    };
+    let [boxes, logits] = network.run(&halved(&face)).try_into().unwrap();
+    let expected = floats(&golden("face_detector.face.classificators"));
+    let expected = scores(&expected);
+    compare("scores", &scores(&logits), &expected, DETECTOR_TOLERANCE);
+    let expected_boxes = floats(&golden("face_detector.face.regressors"));
+    let expected_boxes = read(&expected_boxes, &expected);
+    assert!(
+        expected_boxes.len() >= 16,
+        "the recorded detector sees no face"
+    );
+    compare(
+        "boxes",
+        &read(&boxes, &expected),
+        &expected_boxes,
+        DETECTOR_TOLERANCE,
+    );
+}
+
+#[test]
+fn small_networks_equal_litert() {
+    let Some(runtime) = runtime() else { return };
+    let inputs = [
+        ("small_image", noise(11, 24 * 24 * 3, -1.0, 1.0)),
+        ("small_tokens", noise(12, 10 * 2, 0.0, 640.0)),
+    ];
+    for (name, input) in inputs {
+        let path = golden(name).with_extension("tflite");
+        let mut network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
+        network.check(&format!("{name}.random"), &input, SMALL_TOLERANCE);
+    }
+}
+
+#[test]
+fn a_missing_model_input_is_an_error() {
+    let Some(runtime) = runtime() else { return };
+    let path = golden("small_tokens").with_extension("tflite");
+    let mut network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
+    let error = network.model.run(&[]).unwrap_err();
+    assert!(matches!(error, ModelError::Run { .. }), "{error}");
+}
+
+#[test]
+fn landmarks_equal_litert_on_noise() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let image = noise(2, 256 * 256 * 3, 0.0, 1.0);
+    let mut network = fixture.network(&fixture.bundle.face_landmarks_detector);
+    network.check("face_landmarks_detector.random", &image, LANDMARK_TOLERANCE);
+}
+
+#[test]
+fn landmarks_equal_litert_on_a_face() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let Some(face) = reference_face() else { return };
+    let mut network = fixture.network(&fixture.bundle.face_landmarks_detector);
+    network.check("face_landmarks_detector.face", &face, LANDMARK_TOLERANCE);
+}
+
+#[test]
+fn blendshapes_equal_litert_on_noise() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let points = noise(3, 146 * 2, 0.0, 640.0);
+    let mut network = fixture.network(&fixture.bundle.face_blendshapes);
+    network.check("face_blendshapes.random", &points, BLENDSHAPE_TOLERANCE);
+}
+
+#[test]
+fn blendshapes_equal_litert_on_a_face() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let points = floats(&golden("face_blendshapes.face.input"));
+    let mut network = fixture.network(&fixture.bundle.face_blendshapes);
+    network.check("face_blendshapes.face", &points, BLENDSHAPE_TOLERANCE);
+}
+
+#[test]
+fn images_are_declared_channels_first_and_names_stay() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let network = fixture.network(&fixture.bundle.face_landmarks_detector);
+    let input = &network.model.inputs()[0];
+    assert_eq!(input.name, "input_12");
+    assert_eq!(input.shape, [1, 3, 256, 256].map(Some));
+    let outputs = network.model.outputs();
+    assert_eq!(outputs[0].name, "Identity");
+    assert_eq!(outputs[0].shape, [1, 1, 1, 1434].map(Some));
+}
+
+#[test]
+fn a_run_with_a_wrong_shape_is_an_error() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let mut network = fixture.network(&fixture.bundle.face_blendshapes);
+    let wrong = ArrayD::zeros(IxDyn(&[1, 145, 2]));
+    let error = network.model.run(&[wrong.view()]).unwrap_err();
+    assert!(matches!(error, ModelError::Run { .. }), "{error}");
+}
+
+#[test]
+fn truncated_networks_are_errors() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    for content in fixture.networks() {
+        for length in (0..content.len()).step_by(content.len() / 97) {
+            let error = tflite::load(Path::new("cut.tflite"), &content[..length]).unwrap_err();
+            let message = error.to_string();
+            assert!(
+                message.contains("cut.tflite is not a valid TFLite"),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn damaged_networks_do_not_panic() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    for content in fixture.networks() {
+        let mut state = 7;
+        for _ in 0..200 {
+            let mut damaged = content.to_vec();
+            for _ in 0..8 {
+                // Structure lies at both ends, weights in the middle.
+                let near_end = next(&mut state) as usize % 20_000;
+                let position = match next(&mut state) % 2 {
+                    0 => near_end,
+                    _ => damaged.len() - 1 - near_end,
+                };
+                damaged[position] ^= 1 << (next(&mut state) % 8);
+            }
+            // Whether it still is a network depends on the bits; it must only come to an end.
+            let _ = tflite::load(Path::new("damaged.tflite"), &damaged);
+        }
+    }
+}
+
+#[test]
+fn truncated_and_foreign_bundles_are_errors() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let path = Path::new("a.task");
+    let content = fs::read(&fixture.path).unwrap();
+    for length in (0..content.len()).step_by(content.len() / 23) {
+        let error = Bundle::from_bytes(path, &content[..length]).unwrap_err();
+        assert!(error.to_string().contains("a.task"), "{error}");
+    }
+    let foreign = Bundle::from_bytes(path, &fixture.bundle.face_detector).unwrap_err();
+    assert!(matches!(foreign, ModelError::Format { .. }), "{foreign}");
+}
+
+#[test]
+fn an_error_names_the_file_and_its_part() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let loose = Bundle::part_path(folder.path(), "a.tflite");
+    assert_eq!(loose, folder.path().join("a.tflite"));
+    let part = Bundle::part_path(Path::new("folder/a.task"), "a.tflite");
+    let options = SessionOptions::default();
+    let foreign = OnnxModel::from_bytes(&fixture.runtime, &part, b"foreign", options);
+    let refused = foreign.unwrap_err().to_string();
+    let content = &fixture.bundle.face_blendshapes;
+    let failed = Network::new(&fixture.runtime, &part, content)
+        .model
+        .run(&[]);
+    for message in [refused, failed.unwrap_err().to_string()] {
+        assert!(message.contains("folder/a.task (a.tflite)"), "{message}");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_or_too_large_is_not_read() {
+    let device = Bundle::open(Path::new("/dev/null")).unwrap_err();
+    assert!(matches!(device, ModelError::Read { .. }), "{device}");
+    assert!(device.to_string().contains("regular file"), "{device}");
+    let large = tempfile::NamedTempFile::new().unwrap();
+    large.as_file().set_len((64 << 20) + 1).unwrap();
+    let large = Bundle::open(large.path()).unwrap_err().to_string();
+    assert!(large.contains("larger than 67108864 bytes"), "{large}");
+}
+
+#[test]
+fn a_folder_of_loose_networks_is_a_bundle() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let parts = [
+        ("face_detector", &fixture.bundle.face_detector),
+        (
+            "face_landmarks_detector",
+            &fixture.bundle.face_landmarks_detector,
+        ),
+        ("face_blendshapes", &fixture.bundle.face_blendshapes),
+    ];
+    for (name, content) in parts {
+        let error = Bundle::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("{name}.tflite")), "{error}");
+        fs::write(folder.path().join(name).with_extension("tflite"), content).unwrap();
+    }
+    let bundle = Bundle::open(folder.path()).unwrap();
+    assert_eq!(bundle.face_detector, fixture.bundle.face_detector);
+    assert_eq!(bundle.geometry_metadata, None);
+    assert_eq!(bundle.files.len(), 3);
+}
+
+/// The bundle and the runtime that this machine has.
+struct Fixture {
+    path: PathBuf,
+    bundle: Bundle,
+    runtime: OnnxRuntime,
+}
+
+impl Fixture {
+    fn load() -> Option<Self> {
+        let path = locate::model("face_landmarker.task", "mediapipe", None, None);
+        let path = path
+            .inspect_err(|error| eprintln!("SKIPPED: {error}"))
+            .ok()?;
+        Some(Self {
+            bundle: Bundle::open(&path).unwrap(),
+            runtime: runtime()?,
+            path,
+        })
+    }
+
+    fn networks(&self) -> [&[u8]; 3] {
+        [
+            &self.bundle.face_detector,
+            &self.bundle.face_landmarks_detector,
+            &self.bundle.face_blendshapes,
+        ]
+    }
+
+    fn network(&self, content: &[u8]) -> Network {
+        Network::new(&self.runtime, &self.path, content)
+    }
+}
+
+fn runtime() -> Option<OnnxRuntime> {
+    let runtime = OnnxRuntime::load(&locate::runtime(None));
+    runtime
+        .inspect_err(|error| eprintln!("SKIPPED: {error}"))
+        .ok()
+}
+
+struct Network {
+    model: OnnxModel,
+}
+
+impl Network {
+    fn new(runtime: &OnnxRuntime, path: &Path, content: &[u8]) -> Self {
+        let onnx = tflite::load(path, content).unwrap();
+        let options = SessionOptions::default();
+        Self {
+            model: OnnxModel::from_bytes(runtime, path, &onnx, options).unwrap(),
+        }
+    }
+
+    /// The outputs on `input`, channels last.
+    fn run(&mut self, input: &[f32]) -> Vec<Vec<f32>> {
+        let shape = &self.model.inputs()[0].shape;
+        let shape: Vec<usize> = shape.iter().map(|n| n.unwrap()).collect();
+        let input = match shape[..] {
+            [1, channels, height, width] => {
+                ArrayView::from_shape((1, height, width, channels), input)
+                    .unwrap()
+                    .permuted_axes([0, 3, 1, 2])
+                    .as_standard_layout()
+                    .into_owned()
+                    .into_dyn()
+            }
+            _ => ArrayView::from_shape(IxDyn(&shape), input)
+                .unwrap()
+                .into_owned(),
+        };
+        let outputs = self.model.run(&[input.view()]).unwrap();
+        assert_eq!(outputs.len(), self.model.outputs().len());
+        outputs
+            .into_iter()
+            .map(|o| o.into_raw_vec_and_offset().0)
+            .collect()
+    }
+
+    /// Compares every output on `input` (channels last) with the recorded one.
+    fn check(&mut self, recorded: &str, input: &[f32], tolerance: f32) {
+        let outputs = self.run(input);
+        for (spec, output) in self.model.outputs().iter().zip(&outputs) {
+            let name = spec.name.split(':').next().unwrap();
+            let name = format!("{recorded}.{name}");
+            compare(&name, output, &floats(&golden(&name)), tolerance);
+        }
+    }
+}
+
+fn compare(name: &str, values: &[f32], expected: &[f32], tolerance: f32) {
+    assert_eq!(values.len(), expected.len(), "{name}");
+    let differences = values.iter().zip(expected).map(|(a, b)| (a - b).abs());
+    // NaN must not pass.
+    let worst = differences.fold(0.0, |a: f32, b| if b <= a { a } else { b });
+    println!("{name}: largest difference {worst:.2e}, allowed {tolerance:.0e}");
+    assert!(worst <= tolerance, "{name}: {worst} > {tolerance}");
+}
+
+fn golden(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/networks");
+    folder.join(format!("{name}.bin"))
+}
+
+fn floats(path: &Path) -> Vec<f32> {
+    let content = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let (chunks, _) = content.as_chunks();
+    chunks
+        .iter()
+        .map(|chunk| f32::from_le_bytes(*chunk))
+        .collect()
+}
+
+/// A face as the landmark network takes it, 256×256×3 in 0…1, of which the recorded outputs were made.
+fn reference_face() -> Option<Vec<f32>> {
+    let Some(folder) = env::var_os("FACETRACK_REFERENCE_DIR") else {
+        eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
+        return None;
+    };
+    let name = "mp_tensors/face_landmark_tflite_input_tensor0.bin";
+    Some(floats(&Path::new(&folder).join(name)))
+}
+
+/// The detector's input: half the size, −1…1.
+fn halved(face: &[f32]) -> Vec<f32> {
+    let at = |y: usize, x: usize, c: usize| f64::from(face[(y * 256 + x) * 3 + c]);
+    let mut small = Vec::with_capacity(128 * 128 * 3);
+    for (y, x) in (0..128).flat_map(|y| (0..128).map(move |x| (2 * y, 2 * x))) {
+        for c in 0..3 {
+            let sum = at(y, x, c) + at(y, x + 1, c) + at(y + 1, x, c) + at(y + 1, x + 1, c);
+            small.push((sum / 4.0 * 2.0 - 1.0) as f32);
+        }
+    }
+    small
+}
+
+/// The generator's `random`.
+fn noise(seed: u32, count: usize, low: f64, high: f64) -> Vec<f32> {
+    let mut state = seed;
+    let mut value = || {
+        let unit = f64::from(next(&mut state)) / f64::from(1 << 24);
+        (low + (high - low) * unit) as f32
+    };
+    (0..count).map(|_| value()).collect()
+}
+
+/// 24 bits of a linear congruential generator (Numerical Recipes' constants).
+fn next(state: &mut u32) -> u32 {
+    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *state >> 8
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What an engine says without ONNX Runtime. Alone in its process: a runtime that was loaded once stays.
+
+use facetrack::engine::{EngineConfig, EngineError, EngineKind, describe, load};
+use facetrack::model::ModelError;
+
+#[test]
+fn a_missing_runtime_is_an_error_that_names_the_path_and_the_remedy() {
+    let config = EngineConfig {
+        onnxruntime: Some("/nowhere/libonnxruntime.so".into()),
+        ..EngineConfig::default()
+    };
+    for kind in [
+        EngineKind::MediaPipe,
+        EngineKind::OpenCvYunet,
+        EngineKind::OpenCvYunetPyfeat,
+    ] {
+        let error = load(kind, &config).err();
+        match error.expect("there is no runtime at that path") {
+            EngineError::Model(reason @ ModelError::Missing { .. }) => {
+                eprintln!("SKIPPED: {reason}");
+            }
+            EngineError::Model(reason @ ModelError::Runtime { .. }) => {
+                let message = reason.to_string();
+                assert!(message.contains("/nowhere/libonnxruntime.so"), "{message}");
+                assert!(message.contains("facetrack fetch"), "{message}");
+            }
+            other => panic!("{}: {other}", kind.name()),
+        }
+    }
+}
+
+#[test]
+fn engines_without_networks_need_no_runtime() {
+    let config = EngineConfig {
+        onnxruntime: Some("/nowhere/libonnxruntime.so".into()),
+        ..EngineConfig::default()
+    };
+    assert!(load(EngineKind::Scripted, &config).is_ok());
+    match load(EngineKind::OpenCvHaar, &config).err() {
+        None => (),
+        Some(EngineError::Model(reason @ ModelError::Missing { .. })) => {
+            eprintln!("SKIPPED: {reason}");
+        }
+        Some(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn what_an_engine_measures_is_known_without_a_runtime() {
+    for kind in EngineKind::ALL {
+        let info = describe(kind, &EngineConfig::default()).unwrap();
+        assert_eq!(info.name, kind.name());
+        assert!(info.models.is_empty());
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Loading ONNX Runtime. One test, in a process of its own: a process has one runtime.
+
+use std::fs;
+
+use facetrack::locate;
+use facetrack::model::onnx::OnnxRuntime;
+
+#[test]
+fn the_first_library_that_loads_is_the_runtime_of_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("libonnxruntime.so.missing");
+    let damaged = folder.path().join("libonnxruntime.so.damaged");
+    fs::write(&damaged, b"not a library").unwrap();
+
+    let error = OnnxRuntime::load(&[missing.clone(), damaged.clone()]).unwrap_err();
+    let message = error.to_string();
+    let missing_path = missing.to_str().unwrap();
+    let damaged_path = damaged.to_str().unwrap();
+    // Paths, what the loader said of each, and the remedy.
+    for part in [
+        missing_path,
+        "No such file",
+        damaged_path,
+        "file too short",
+        "facetrack fetch",
+    ] {
+        assert!(message.contains(part), "{part} is not in: {message}");
+    }
+    assert!(OnnxRuntime::load(&[]).is_err());
+
+    let mut candidates = locate::runtime(None);
+    candidates.insert(0, missing.clone());
+    let Ok(runtime) = OnnxRuntime::load(&candidates) else {
+        eprintln!("SKIPPED: no ONNX Runtime on this machine");
+        return;
+    };
+    assert!(candidates[1..].contains(&runtime.path().to_path_buf()));
+
+    let again = OnnxRuntime::load(&[missing]).unwrap();
+    assert_eq!(again.path(), runtime.path());
+}

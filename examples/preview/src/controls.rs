@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What keys do.
+
+use facetrack::engine::EngineKind;
+use winit::keyboard::{Key, NamedKey};
+
+/// What is asked for with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    Quit,
+    Pause,
+    Step,
+    Mirror,
+    Help,
+    NextEngine,
+    PreviousEngine,
+    Engine(&'static str),
+    Layer(&'static str),
+}
+
+/// Letters of the layers of `facetrackoverlay`.
+const LAYERS: [(char, &str); 10] = [
+    ('b', "boxes"),
+    ('l', "labels"),
+    ('p', "points"),
+    ('m', "mesh"),
+    ('c', "contours"),
+    ('k', "key-points"),
+    ('a', "pose"),
+    ('g', "gaze"),
+    ('s', "blendshapes"),
+    ('i', "info"),
+];
+
+/// The engines in the order of their digits: all but the one that makes faces up.
+pub fn engines() -> impl Iterator<Item = &'static str> {
+    let engines = EngineKind::ALL.into_iter();
+    let real = engines.filter(|engine| *engine != EngineKind::Scripted);
+    real.map(EngineKind::name)
+}
+
+/// The engine that is `steps` after another one.
+pub fn engine_after(current: &str, steps: isize) -> &'static str {
+    let engines: Vec<_> = engines().collect();
+    let index = engines.iter().position(|name| *name == current);
+    let index = index.map_or(0, |index| index as isize + steps);
+    engines[index.rem_euclid(engines.len() as isize) as usize]
+}
+
+/// What a key stands for; `None` for keys that do nothing.
+pub fn wish(key: &Key) -> Option<Wish> {
+    match key {
+        Key::Named(NamedKey::Escape) => Some(Wish::Quit),
+        Key::Named(NamedKey::Space) => Some(Wish::Pause),
+        Key::Named(NamedKey::ArrowRight) => Some(Wish::NextEngine),
+        Key::Named(NamedKey::ArrowLeft) => Some(Wish::PreviousEngine),
+        Key::Character(text) => of_letter(text.chars().next()?.to_ascii_lowercase()),
+        _ => None,
+    }
+}
+
+fn of_letter(letter: char) -> Option<Wish> {
+    let layer = |(key, name): &(char, &'static str)| (*key == letter).then_some(Wish::Layer(name));
+    match letter {
+        'q' => Some(Wish::Quit),
+        '.' => Some(Wish::Step),
+        'f' => Some(Wish::Mirror),
+        'h' => Some(Wish::Help),
+        '1'..='9' => engines()
+            .nth(letter as usize - '1' as usize)
+            .map(Wish::Engine),
+        _ => LAYERS.iter().find_map(layer),
+    }
+}
+
+/// The keys and what they do.
+pub fn help() -> String {
+    let engines: Vec<_> = (1..)
+        .zip(engines())
+        .map(|(digit, name)| format!("{digit} {name}"))
+        .collect();
+    let layers: Vec<_> = LAYERS
+        .iter()
+        .map(|(letter, name)| format!("{letter} {name}"))
+        .collect();
+    let others = [
+        "left, right: another engine",
+        "f mirror",
+        "space pause",
+        ". one frame on",
+        "h keys",
+        "q, Esc quit",
+    ];
+    let others = others.map(str::to_owned);
+    let groups = [&engines[..], &layers, &others];
+    let lines = groups.iter().flat_map(|group| group.chunks(4));
+    let lines: Vec<_> = lines.map(|words| words.join("   ")).collect();
+    lines.join("\n")
+}

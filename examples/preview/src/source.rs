@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Where the video comes from.
+
+use std::error::Error;
+use std::fmt;
+
+use facetrack::locate;
+use gst::prelude::*;
+
+use crate::pipelines::{element, launch};
+
+/// What a camera is asked for, the best first: compressed where that alone gives the frames fast enough, and whatever it
+/// has otherwise.
+const WANTED: &str = "image/jpeg,width=1280,height=720,framerate=30/1;video/x-raw,width=1280,height=720,framerate=30/1;\
+                      video/x-raw,width=640,height=480,framerate=30/1;video/x-raw;image/jpeg";
+
+/// How long packets that are late are waited for, ms: little, as it is seen at once.
+const JITTER: u32 = 100;
+
+/// A source of video.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// A camera that was found.
+    Camera(gst::Device),
+    /// A camera by its path.
+    V4l2(String),
+    /// PipeWire's default camera, or another node of its.
+    PipeWire(Option<String>),
+    Rtsp(String),
+    Uri(String),
+    File(String),
+}
+
+impl Source {
+    /// The source that a user names.
+    pub fn named(text: &str) -> Self {
+        let owned = text.to_owned();
+        match text.split_once(':') {
+            _ if text.starts_with("/dev/video") => Self::V4l2(owned),
+            _ if text == "pipewire" => Self::PipeWire(None),
+            Some(("pipewire", target)) => Self::PipeWire(Some(target.to_owned())),
+            Some(("rtsp" | "rtsps" | "rtspt" | "rtspu", _)) => Self::Rtsp(owned),
+            _ if text.contains("://") => Self::Uri(owned),
+            _ => Self::File(owned),
+        }
+    }
+
+    /// The first camera, or the sample clip.
+    ///
+    /// # Errors
+    /// Where neither is there.
+    pub fn find() -> Result<Self, Box<dyn Error>> {
+        if let Some(camera) = first_camera() {
+            return Ok(Self::Camera(camera));
+        }
+        let clip = locate::data_dir().map(|folder| folder.join("samples/single_face.mp4"));
+        let clip = clip.filter(|clip| clip.is_file()).ok_or(
+            "there is no camera, and no sample clip: name a video, or fetch the clip with `make setup`",
+        )?;
+        Ok(Self::File(clip.to_string_lossy().into_owned()))
+    }
+
+    /// Whether people look at themselves in it, and expect a mirror.
+    pub fn is_mirror(&self) -> bool {
+        matches!(self, Self::Camera(_) | Self::V4l2(_) | Self::PipeWire(_))
+    }
+
+    /// A pipeline from this source through `rest`.
+    ///
+    /// # Errors
+    /// Where an element is missing, or the camera is gone.
+    pub fn pipeline(&self, rest: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
+        let camera = format!("capsfilter name=wanted caps=\"{WANTED}\" ! decodebin");
+        let (source, property) = match self {
+            Self::Camera(_) => (camera, None),
+            Self::V4l2(path) => (
+                format!("v4l2src name=source ! {camera}"),
+                Some(("device", path)),
+            ),
+            Self::PipeWire(target) => (
+                format!("pipewiresrc name=source ! {camera}"),
+                target.as_ref().map(|target| ("target-object", target)),
+            ),
+            Self::Rtsp(uri) => (
+                format!(
+                    "rtspsrc name=source latency={JITTER} ! application/x-rtp,media=video ! decodebin"
+                ),
+                Some(("location", uri)),
+            ),
+            Self::Uri(uri) => ("uridecodebin name=source".to_owned(), Some(("uri", uri))),
+            Self::File(path) => (
+                "filesrc name=source ! decodebin".to_owned(),
+                Some(("location", path)),
+            ),
+        };
+        let pipeline = launch(&format!("{source} ! {rest}"))?;
+        if let Some((name, value)) = property {
+            element(&pipeline, "source").set_property(name, value);
+        }
+        if let Self::Camera(device) = self {
+            let camera = device.create_element(Some("source"))?;
+            pipeline.add(&camera)?;
+            camera.link(&element(&pipeline, "wanted"))?;
+        }
+        Ok(pipeline)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Camera(device) => write!(f, "camera {}", device.display_name()),
+            Self::V4l2(path) => write!(f, "camera {path}"),
+            Self::PipeWire(None) => write!(f, "PipeWire's camera"),
+            Self::PipeWire(Some(target)) => write!(f, "{target} of PipeWire"),
+            Self::Rtsp(name) | Self::Uri(name) | Self::File(name) => write!(f, "{name}"),
+        }
+    }
+}
+
+fn first_camera() -> Option<gst::Device> {
+    let monitor = gst::DeviceMonitor::new();
+    monitor.add_filter(Some("Video/Source"), None)?;
+    monitor.start().ok()?;
+    let camera = monitor.devices().into_iter().next();
+    monitor.stop();
+    camera
+}

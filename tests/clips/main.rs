@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Engines and elements on recorded videos.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod containers;
+mod encodings;
+mod eos;
+mod everyday;
+mod insightface;
+mod opencv_haar;
+mod opencv_yunet;
+mod opencv_yunet_pyfeat;
+mod openseeface;
+mod replay_engines;
+mod turned;

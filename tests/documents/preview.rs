@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The preview as users see it: its window on an X server without a screen, its keys pressed there, and its pixels held
+//! to what the metadata says.
+
+use crate::common;
+use crate::desktop;
+use crate::docs;
+
+use std::net::UdpSocket;
+use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
+
+use crate::common::rotated::{self, ROTATIONS};
+use crate::common::tool::{Running, Tool};
+use desktop::{Desktop, Shot, Window};
+use docs::Files;
+use facetrack::overlay::Rgb;
+use facetrack::report::FrameReport;
+use gst::ClockTime;
+use gst::prelude::*;
+use gstfacetrack::meta::FaceTrackMeta;
+
+/// The program, next to the tests.
+const PREVIEW: &str = "facetrack-preview";
+
+/// After this time something counts as not happening, on a machine that is busy with other things, or has to build the
+/// program first.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// How long a line of the program's is waited for before its window is looked at again.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Greatest difference of a channel from the colour that is drawn, which lets a tenth of the video through and is mixed
+/// with more of it at edges.
+const TOLERANCE: u8 = 64;
+
+/// How far from a line or a point nothing of it is left, px.
+const CLEAR: f32 = 8.0;
+
+/// By this time a key that is down has repeated itself often: the server begins after 660 ms.
+const REPEATED: Duration = Duration::from_secs(2);
+
+/// Where the video is to pause first, s.
+const PAUSE: &str = "1.5";
+
+/// The program in its window.
+struct Preview<'a> {
+    running: Running,
+    desktop: &'a Desktop,
+}
+
+impl<'a> Preview<'a> {
+    fn start(tool: Tool, desktop: &'a Desktop, arguments: &[&str]) -> Self {
+        let mut tool = tool
+            .env("DISPLAY", &desktop.display)
+            .env_remove("WAYLAND_DISPLAY");
+        for argument in arguments {
+            tool = tool.arg(argument);
+        }
+        let running = tool.start();
+        Self { running, desktop }
+    }
+
+    /// What the program says with `words` in it, after what was waited for before.
+    #[track_caller]
+    fn wait_for(&mut self, words: &str) -> String {
+        let line = self.running.line_with(words, PATIENCE);
+        line.unwrap_or_else(|said| panic!("{words:?} is not said:\n{said}"))
+    }
+
+    #[track_caller]
+    fn window(&self) -> Window<'a> {
+        self.desktop.window().expect("a window is shown")
+    }
+
+    /// Waits for a window whose title has all these parts.
+    #[track_caller]
+    fn wait_for_title(&mut self, parts: &[&str]) {
+        let start = Instant::now();
+        loop {
+            let title = self.desktop.window().map(|window| window.title());
+            let has_all = |title: &String| parts.iter().all(|part| title.contains(part));
+            if title.as_ref().is_some_and(has_all) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{parts:?}: {title:?}");
+            self.listen();
+        }
+    }
+
+    /// Gives it time to go on.
+    #[track_caller]
+    fn listen(&mut self) {
+        if let Err(said) = self.running.listen(LOOK) {
+            panic!("the preview ended:\n{said}");
+        }
+    }
+
+    fn press(&self, keys: &str) {
+        keys.chars().for_each(|key| self.window().press(key));
+    }
+
+    /// A screenshot on which all is as `wanted`, and stays so: one that was taken while the program drew is of two pictures.
+    #[track_caller]
+    fn shot_with(&mut self, name: &str, wanted: impl Fn(&Shot) -> bool) -> Shot {
+        let start = Instant::now();
+        let mut last = None;
+        loop {
+            let shot = self.desktop.window().and_then(|window| window.shot());
+            match &shot {
+                Some(shot) if last.as_ref() == Some(shot) && wanted(shot) => return shot.clone(),
+                _ if start.elapsed() < PATIENCE => self.listen(),
+                Some(shot) => panic!("{name} are not as they should be: see {}", shot.save(name)),
+                None => panic!("{name} are in no window"),
+            }
+            last = shot;
+        }
+    }
+
+    /// Pauses, and looks for the landmarks of MediaPipe's only face, which are all that is drawn.
+    #[track_caller]
+    fn assert_landmarks_are_drawn(&mut self) {
+        self.pause_with("mediapipe");
+        let with = self.shot_with("landmarks", |_| true);
+        self.press("p");
+        self.shot_with("pictures without landmarks", |without| {
+            let mut colors = Rgb::PALETTE.into_iter();
+            colors.any(|color| count_nearer(&with, without, color) > LANDMARKS)
+        });
+    }
+
+    /// Where in the video the picture stands still, once it is one of this engine.
+    #[track_caller]
+    fn pause_with(&mut self, engine: &str) -> ClockTime {
+        self.press(" ");
+        loop {
+            let line = self.wait_for("paused at ");
+            if line.contains(engine) {
+                assert!(line.ends_with(" 1 faces"), "{line}");
+                return time(&line);
+            }
+            // The last of the engine before.
+            self.press(".");
+        }
+    }
+}
+
+/// The time in a line such as `paused at 0:00:01.500000000: mediapipe, 1 faces`.
+fn time(line: &str) -> ClockTime {
+    let time = line.trim_start_matches("paused at ").split(": ").next();
+    let time = time.expect("a time");
+    let (hours, rest) = time.split_once(':').expect("hours");
+    assert_eq!(hours, "0");
+    let (minutes, seconds) = rest.split_once(':').expect("minutes");
+    assert_eq!(minutes, "00");
+    let (seconds, fraction) = seconds.split_once('.').expect("seconds");
+    let nanos = |text: &str| text.parse::<u64>().expect("a number");
+    ClockTime::from_nseconds(nanos(seconds) * 1_000_000_000 + nanos(fraction))
+}
+
+/// What an engine measures in each frame of a clip, by the frame's time.
+fn track(files: &Files, engine: &str) -> Vec<(ClockTime, FrameReport)> {
+    common::init();
+    let elements = format!("decodebin ! facetrack engine={engine}");
+    let (pipeline, out) = common::player::open(&files.clip, &elements);
+    let frames = std::iter::from_fn(|| out.pull_sample().ok()).map(|sample| {
+        let buffer = sample.buffer().expect("a frame");
+        let segment = sample.segment().expect("a segment");
+        let segment = segment.downcast_ref::<ClockTime>().expect("in time");
+        let time = segment.to_stream_time(buffer.pts()).expect("inside");
+        (time, FaceTrackMeta::from_buffer(buffer).expect("meta"))
+    });
+    let frames = frames.collect();
+    pipeline.set_state(gst::State::Null).expect("it stops");
+    frames
+}
+
+fn report_at(reports: &[(ClockTime, FrameReport)], time: ClockTime) -> &FrameReport {
+    let report = reports.iter().find(|(its, _)| *its == time);
+    &report.expect("a frame of that time").1
+}
+
+/// Where things of the only face of a report are in a window: its landmarks, its key points, and points on the four sides
+/// of its box.
+struct Places {
+    landmarks: Vec<[f32; 2]>,
+    key_points: Vec<[f32; 2]>,
+    sides: Vec<[f32; 2]>,
+}
+
+impl Places {
+    /// In a window of this size, in which the picture keeps its shape, and lies in the middle.
+    fn new(report: &FrameReport, width: f32, height: f32) -> Self {
+        let face = &report.faces[0].face;
+        let frame = [report.width as f32, report.height as f32];
+        let scale = (width / frame[0]).min(height / frame[1]);
+        let border = [width - frame[0] * scale, height - frame[1] * scale].map(|it| it / 2.0);
+        let place = |x: f32, y: f32| [border[0].floor() + x * scale, border[1].floor() + y * scale];
+        let landmarks = face.landmarks.iter().flat_map(|it| &it.points);
+        let bbox = &face.bbox;
+        let sides = (2..9).map(|step| step as f32 / 10.0).flat_map(|share| {
+            let (x, y) = (bbox.x + share * bbox.width, bbox.y + share * bbox.height);
+            [
+                [x, bbox.y],
+                [x, bbox.bottom()],
+                [bbox.x, y],
+                [bbox.right(), y],
+            ]
+        });
+        Self {
+            landmarks: landmarks.map(|it| place(it.x, it.y)).collect(),
+            key_points: face.key_points.iter().map(|it| place(it.x, it.y)).collect(),
+            sides: sides.map(|[x, y]| place(x, y)).collect(),
+        }
+    }
+
+    fn in_shot(report: &FrameReport, shot: &Shot) -> Self {
+        Self::new(report, shot.width as f32, shot.height as f32)
+    }
+
+    /// The landmarks on which nothing of the box of other places, nor of their key points, lies.
+    fn landmarks_off(&self, others: &Self) -> Vec<[f32; 2]> {
+        let lines = others.sides.iter();
+        let xs = lines.clone().map(|side| side[0]);
+        let ys = lines.map(|side| side[1]);
+        let (xs, ys): (Vec<_>, Vec<_>) = (xs.collect(), ys.collect());
+        let range = |values: &[f32]| {
+            let least = values.iter().copied().fold(f32::INFINITY, f32::min);
+            let most = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            [least, most]
+        };
+        let (left_right, top_bottom) = (range(&xs), range(&ys));
+        let is_near =
+            |value: f32, lines: [f32; 2]| lines.iter().any(|it| (it - value).abs() < CLEAR);
+        let is_clear = |place: &&[f32; 2]| {
+            let dots = others.key_points.iter();
+            let mut distances = dots.map(|dot| (dot[0] - place[0]).hypot(dot[1] - place[1]));
+            !is_near(place[0], left_right)
+                && !is_near(place[1], top_bottom)
+                && distances.all(|distance| distance > CLEAR)
+        };
+        self.landmarks.iter().filter(is_clear).copied().collect()
+    }
+}
+
+fn is_close(pixel: Option<[u8; 3]>, color: Rgb) -> bool {
+    pixel.is_some_and(|pixel| {
+        let pairs = pixel.into_iter().zip(color.0);
+        pairs
+            .into_iter()
+            .all(|(is, wanted)| is.abs_diff(wanted) <= TOLERANCE)
+    })
+}
+
+/// How many of the places, of 100, show a colour.
+fn share(shot: &Shot, places: &[[f32; 2]], color: Rgb) -> usize {
+    let shown = places
+        .iter()
+        .filter(|place| is_close(shot.at(**place), color));
+    100 * shown.count() / places.len()
+}
+
+/// How many pixels are nearer to a colour than they are in another shot, by a third: what is held or predicted is drawn
+/// faintly.
+fn count_nearer(shot: &Shot, other: &Shot, color: Rgb) -> usize {
+    let distance = |pixel: [u8; 3]| {
+        let pairs = pixel.into_iter().zip(color.0);
+        let squares = pairs.map(|(is, wanted)| f32::from(is.abs_diff(wanted)).powi(2));
+        squares.sum::<f32>().sqrt()
+    };
+    let pairs = shot.pixels().zip(other.pixels());
+    pairs
+        .filter(|(pixel, other)| distance(*pixel) * 3.0 < distance(*other) * 2.0)
+        .count()
+}
+
+/// The colour of a face that all the places have.
+fn face_color(shot: &Shot, places: &[[f32; 2]]) -> Option<Rgb> {
+    let mut colors = Rgb::PALETTE.into_iter();
+    colors.find(|color| share(shot, places, *color) == 100)
+}
+
+/// How many of the places, of 100, look otherwise in another shot.
+fn changes(shot: &Shot, other: &Shot, places: &[[f32; 2]]) -> usize {
+    let changed = places
+        .iter()
+        .filter(|place| shot.at(**place) != other.at(**place));
+    100 * changed.count() / places.len()
+}
+
+const WHITE: Rgb = Rgb([255; 3]);
+
+/// How many MediaPipe has of a face.
+const LANDMARKS: usize = 478;
+
+#[test]
+fn faces_are_where_the_metadata_says_and_keys_change_what_is_seen() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let (meshes, boxes) = (track(&files, "mediapipe"), track(&files, "opencv-yunet"));
+    let tool = files.given_to(docs::built(PREVIEW));
+    let cascade = tool
+        .models_dir()
+        .join("haarcascade_frontalface_default.xml");
+    std::fs::remove_file(cascade).expect("a link");
+    let arguments = [
+        "--layers=boxes+points+mesh+key-points",
+        "--freeze-at",
+        PAUSE,
+        &files.clip.to_string_lossy(),
+    ];
+    let mut preview = Preview::start(tool, &desktop, &arguments);
+
+    let report = report_at(&meshes, time(&preview.wait_for("paused at ")));
+    let all = preview.shot_with("landmarks", |shot| {
+        let places = Places::in_shot(report, shot);
+        face_color(shot, &places.landmarks).is_some() && face_color(shot, &places.sides).is_some()
+    });
+    let places = Places::in_shot(report, &all);
+    assert_eq!(places.landmarks.len(), LANDMARKS);
+    let color = face_color(&all, &places.landmarks).expect("a color");
+    assert!(all.width > all.height, "a window of the clip's shape");
+
+    // The same frame with other layers.
+    let inner = places.landmarks_off(&places);
+    assert!(inner.len() > 400, "{}", inner.len());
+    // A key that was down before the window had the keyboard is not for it.
+    preview.window().press_while_held('p', 'm');
+    let mesh = preview.shot_with("points", |shot| changes(shot, &all, &inner) > 90);
+    preview.window().release('m');
+    // One that repeats itself changes a layer once.
+    preview.window().hold('m');
+    let without = preview.shot_with("meshes", |shot| {
+        changes(shot, &mesh, &inner) > 90 && share(shot, &inner, color) == 0
+    });
+    let held = Instant::now();
+    while held.elapsed() < REPEATED {
+        preview.listen();
+        let shot = preview.window().shot().expect("it keeps its size");
+        assert_eq!(share(&shot, &inner, color), 0, "the mesh comes again");
+    }
+    preview.window().release('m');
+    assert_eq!(share(&without, &places.sides, color), 100, "the box stays");
+    preview.press("pm");
+    preview.shot_with("layers", |shot| changes(shot, &all, &inner) == 0);
+
+    // The same frame in a window of another shape.
+    preview.window().resize(1000, 1000);
+    let square = preview.shot_with("resized landmarks", |shot| {
+        let places = Places::in_shot(report, shot);
+        (shot.width, shot.height) == (1000, 1000)
+            && face_color(shot, &places.landmarks) == Some(color)
+    });
+    for y in [0.0, 200.0, 800.0, 999.0] {
+        assert_eq!(square.at([500.0, y]), Some([0; 3]), "black above and below");
+    }
+
+    preview.window().resize(1280, 720);
+
+    // Another engine while it plays.
+    preview.press("3 ");
+    preview.wait_for("opencv-yunet on cpu");
+    preview.wait_for_title(&["opencv-yunet on cpu", " fps"]);
+    let time = preview.pause_with("opencv-yunet");
+    let report = report_at(&boxes, time);
+    let places = Places::in_shot(report, &all);
+    assert_eq!(places.key_points.len(), 5);
+    let five = preview.shot_with("key points", |shot| {
+        share(shot, &places.key_points, WHITE) == 100 && face_color(shot, &places.sides).is_some()
+    });
+    let landmarks = Places::in_shot(report_at(&meshes, time), &all).landmarks_off(&places);
+    assert!(landmarks.len() > 300, "{}", landmarks.len());
+    preview.press("bk");
+    preview.shot_with("key points, box and nothing of the mesh", |shot| {
+        let gone = |places: &[_]| changes(shot, &five, places) == 100;
+        gone(&places.key_points) && gone(&places.sides) && changes(shot, &five, &landmarks) == 0
+    });
+    let title = preview.window().title();
+    for part in ["opencv-yunet on cpu", " fps", " ms", "paused"] {
+        assert!(title.contains(part), "{title}");
+    }
+
+    // An engine whose model is missing leaves the one at work.
+    preview.press("2 ");
+    let reason = preview.wait_for("the engine stays as it is");
+    assert!(
+        reason.contains("haarcascade_frontalface_default.xml"),
+        "{reason}"
+    );
+    preview.pause_with("opencv-yunet");
+
+    preview.press("q");
+    assert!(preview.running.ends(PATIENCE), "it ends well");
+}
+
+#[test]
+fn a_rotated_video_is_shown_upright() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let meshes = track(&files, "mediapipe");
+    let folder = tempfile::tempdir().expect("a folder");
+    let clip = folder.path().join("clip.mp4");
+    let source = format!("filesrc location={} ! decodebin", files.clip.display());
+    rotated::write(&source, ROTATIONS[0], &clip);
+    let clip = clip.to_string_lossy();
+    let arguments = ["--layers=points", "--freeze-at", PAUSE, &*clip];
+    let tool = files.given_to(docs::built(PREVIEW));
+    let mut preview = Preview::start(tool, &desktop, &arguments);
+
+    let report = report_at(&meshes, time(&preview.wait_for("paused at ")));
+    preview.shot_with("landmarks of an upright face", |shot| {
+        let places = Places::in_shot(report, shot);
+        shot.width > shot.height && face_color(shot, &places.landmarks).is_some()
+    });
+}
+
+#[test]
+fn what_can_not_be_shown_is_said() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let clip = files.clip.to_string_lossy();
+    for (arguments, reason) in [
+        (&["/nowhere.mp4"][..], "/nowhere.mp4: Resource not found"),
+        (&["--engine=dlib", &clip], "dlib"),
+        (&["--layers=hats", &clip], "layers can't be hats"),
+        (&["rtsp://127.0.0.1:9/none"], "rtsp://127.0.0.1:9/none: "),
+    ] {
+        let tool = files.given_to(docs::built(PREVIEW));
+        let mut preview = Preview::start(tool, &desktop, arguments);
+        preview.wait_for(reason);
+        assert!(!preview.running.ends(PATIENCE), "{arguments:?}");
+    }
+}
+
+#[test]
+fn times_that_no_video_has_are_refused() {
+    for time in ["inf", "nan", "1e30", "-1", "noon"] {
+        let tool = docs::built(PREVIEW);
+        let finished = tool.args(&format!("--freeze-at={time}")).run();
+        assert!(!finished.success, "{time}");
+        let text = finished.text;
+        assert!(text.contains("it takes a number of seconds"), "{text}");
+    }
+}
+
+/// What is shown without a source's name: as a file, again and again.
+#[test]
+fn the_sample_clip_takes_the_place_of_a_camera() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    if has_camera() {
+        eprintln!("SKIPPED: this machine has a camera");
+        return;
+    }
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let tool = files.given_to(docs::built(PREVIEW));
+    let samples = tool.models_dir().with_file_name("samples");
+    symlink(files.clip.parent().expect("a folder"), samples).expect("a link to the clip");
+    let mut preview = Preview::start(tool, &desktop, &["--layers=points"]);
+    preview.wait_for("samples/single_face.mp4");
+    preview.wait_for("mediapipe on cpu");
+    preview.wait_for_title(&["mediapipe on cpu", " fps", " ms late", " ms tracking"]);
+    preview.assert_landmarks_are_drawn();
+    preview.press("q");
+    assert!(preview.running.ends(PATIENCE), "it ends well");
+}
+
+fn has_camera() -> bool {
+    common::init();
+    let monitor = gst::DeviceMonitor::new();
+    monitor.add_filter(Some("Video/Source"), None);
+    let is_started = monitor.start().is_ok();
+    let has_camera = !monitor.devices().is_empty();
+    if is_started {
+        monitor.stop();
+    }
+    has_camera
+}
+
+#[test]
+fn a_camera_in_the_network_is_tracked() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let Some((_camera, address)) = docs::rtsp_camera(&files.clip) else {
+        return;
+    };
+    let tool = files.given_to(docs::built(PREVIEW));
+    let mut preview = Preview::start(tool, &desktop, &["--layers=points", &address]);
+    preview.wait_for("mediapipe on cpu");
+    preview.wait_for_title(&[]);
+    // No matter how often: the camera is not asked each time.
+    preview.press("    ");
+    preview.assert_landmarks_are_drawn();
+    preview.wait_for_title(&["mediapipe on cpu", " ms tracking", "paused"]);
+    preview.press("q");
+    assert!(preview.running.ends(PATIENCE), "it ends well");
+}
+
+/// No address says that what comes from it is live.
+#[test]
+fn what_comes_when_it_comes_is_shown_at_once() {
+    common::init();
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    for (element, package) in [
+        ("x264enc", "gstreamer1.0-plugins-ugly"),
+        ("mpegtsmux", "gstreamer1.0-plugins-bad"),
+        ("avdec_h264", "gstreamer1.0-libav"),
+    ] {
+        if gst::ElementFactory::find(element).is_none() {
+            common::skip_for_want_of(element, package);
+            return;
+        }
+    }
+    // One that is free, and below those that systems give to who asks for any.
+    let mut ports = 20_000 + (std::process::id() % 10_000) as u16..32_768;
+    let port = ports.find(|port| UdpSocket::bind(("127.0.0.1", *port)).is_ok());
+    let port = port.expect("a free port");
+    let sender = Tool::new("gst-launch-1.0").args(&format!(
+        "-q videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=25/1 \
+         ! x264enc tune=zerolatency key-int-max=5 ! mpegtsmux ! udpsink host=127.0.0.1 port={port}"
+    ));
+    let _sender = sender.start();
+    let address = format!("udp://127.0.0.1:{port}");
+    let arguments = ["--engine=scripted", &address];
+    let mut preview = Preview::start(docs::built(PREVIEW), &desktop, &arguments);
+    preview.wait_for("scripted on cpu");
+    preview.wait_for_title(&["scripted on cpu", " fps", " ms old"]);
+    preview.press("q");
+    assert!(preview.running.ends(PATIENCE), "it ends well");
+}
+
+/// `make` hands a source on as it was typed.
+#[test]
+fn sources_may_have_any_name() {
+    for source in ["my clip.mp4", "Kate's clip.mp4", "rtsp://cam/x?a=1&b=0"] {
+        let make = Tool::new("make").args("--dry-run preview");
+        let make = make.arg(&format!("SOURCE={source}")).run();
+        let arguments = make.text.split("--package facetrack-preview -- ").nth(1);
+        let arguments = arguments.expect("it is run").lines().next();
+        let script = format!("printf '<%s>' {}", arguments.expect("a line"));
+        let shell = Tool::new("sh").arg("-c").arg(&script).run();
+        assert_eq!(shell.text, format!("<{source}>"));
+    }
+}
+
+#[test]
+fn without_a_desktop_there_is_no_window() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let tool = files.given_to(docs::built(PREVIEW));
+    let tool = tool.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    let finished = tool.args("/nowhere.mp4").run();
+    assert!(!finished.success);
+    assert!(
+        finished.text.contains("no window can be opened"),
+        "{}",
+        finished.text
+    );
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack` in processes of its own: environment, leaks, launch lines, log.
+
+use crate::common::tool::Tool;
+
+const SCRIPTED: &str = "-m videotestsrc num-buffers=3 ! facetrack engine=scripted ! fakesink";
+
+#[test]
+fn the_environment_names_the_engine() {
+    let run = Tool::new("gst-launch-1.0")
+        .env("STEP5_TRACKING_ENGINE", "Scripted")
+        .args("-m videotestsrc num-buffers=1 ! facetrack ! fakesink")
+        .run();
+    assert!(run.success, "{}", run.text);
+    assert!(run.text.contains("engine=(string)scripted"), "{}", run.text);
+}
+
+#[test]
+fn a_variable_that_is_not_understood_is_a_warning() {
+    let run = Tool::new("gst-launch-1.0")
+        .env("STEP5_BLENDSHAPES_THROTTLE_N", "often")
+        .args(SCRIPTED)
+        .run();
+    assert!(run.success, "{}", run.text);
+    assert!(
+        run.text
+            .contains("STEP5_BLENDSHAPES_THROTTLE_N=\"often\" ignored"),
+        "{}",
+        run.text
+    );
+}
+
+#[test]
+fn nothing_leaks() {
+    let run = Tool::new("gst-launch-1.0")
+        .env("GST_TRACERS", "leaks")
+        .env("GST_DEBUG", "GST_TRACER:7")
+        .args("videotestsrc num-buffers=50 ! facetrack engine=scripted post-messages=every-frame")
+        .arg("script=face from=5 to=20; landmarks")
+        .args("! fakesink")
+        .run();
+    assert!(run.success, "{}", run.text);
+    assert!(
+        run.text.contains("object-alive.class"),
+        "the tracer speaks: {}",
+        run.text
+    );
+    let leak = "object-alive, type-name=(string)Gst";
+    assert!(!run.text.contains(leak), "{}", run.text);
+}
+
+#[test]
+fn the_profile_is_logged() {
+    let run = Tool::new("gst-launch-1.0")
+        .env("STEP5_ENABLE_PROFILING", "1")
+        .env("GST_DEBUG", "facetrack:4")
+        .env("GST_DEBUG_NO_COLOR", "1")
+        .args("videotestsrc num-buffers=45 ! facetrack engine=scripted ! fakesink")
+        .run();
+    for frames in [20, 40] {
+        let line = format!("[PROFILING] scripted after {frames} frames: process=");
+        assert!(run.text.contains(&line), "{line} in {}", run.text);
+    }
+    assert!(
+        run.text.contains("CPU-only mode (GPU disabled"),
+        "{}",
+        run.text
+    );
+}
+
+/// The documented launch lines that need no file.
+#[test]
+fn launch_lines_run() {
+    let documented = include_str!("../../src/facetrack/imp.rs")
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("* gst-launch-1.0 "))
+        .filter(|line| !line.contains("filesrc"));
+    let mut count = 0;
+    for line in documented {
+        let run = Tool::new("sh")
+            .arg("-c")
+            .arg(&format!("gst-launch-1.0 {line}"))
+            .run();
+        assert!(run.success, "{line}\n{}", run.text);
+        assert!(run.text.contains("face-entered"), "{line}\n{}", run.text);
+        assert!(run.text.contains("face-left"), "{line}\n{}", run.text);
+        count += 1;
+    }
+    assert!(count > 0, "there are launch lines");
+}

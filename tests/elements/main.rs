@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Each element, its properties and its metadata.
+
+#[cfg(feature = "analytics")]
+mod analytics;
+mod calibration;
+#[path = "../common/mod.rs"]
+mod common;
+mod facetrack_device;
+mod facetrack_element;
+mod facetrack_engines;
+mod facetrack_eos;
+mod facetrack_insightface;
+mod facetrack_options;
+mod facetrack_tools;
+mod facetrackoverlay;
+mod geometry;
+mod inspect;
+mod meta;
+mod misuse;
+mod regions;
+mod schema;
+mod trackjsonload;
+mod trackjsonsink;
+mod trackudpsink;
+mod trackudpsink_receiver;
+mod video;

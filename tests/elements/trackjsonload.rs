@@ -1,0 +1,706 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `trackjsonload` with records that `trackjsonsink` wrote.
+
+use crate::common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::bus;
+use crate::common::faces::{face, fitted_face, full_face, morphable_face, recognised_face};
+use crate::common::noise::{Noise, replace_value};
+use crate::common::reports::{report, with_report};
+use crate::common::same::assert_same;
+use facetrack::observation::FitFailure;
+use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
+use gst::prelude::*;
+use gst_check::Harness;
+use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
+use gstfacetrack::meta::{FaceTrackMeta, Fit};
+
+const MS: gst::ClockTime = gst::ClockTime::from_mseconds(1);
+
+const CAPS: &str = "video/x-raw,format=RGB,width=640,height=360,framerate=25/1";
+
+/// A buffer of a stream with 25 frames a second, the `n`th from 0.
+fn nth(n: u64) -> gst::Buffer {
+    at(Some(40 * n * MS))
+}
+
+fn at(pts: Option<gst::ClockTime>) -> gst::Buffer {
+    common::init();
+    let mut buffer = gst::Buffer::new();
+    buffer.make_mut().set_pts(pts);
+    buffer
+}
+
+/// A report of which the face's id tells the frame.
+fn numbered(n: u32) -> FrameReport {
+    report(vec![face(n, 100.0)])
+}
+
+/// A folder with a record in it.
+struct Recorded {
+    folder: tempfile::TempDir,
+}
+
+impl Recorded {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("clip.json")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.path()).expect("a record")
+    }
+
+    /// A file with this content.
+    fn of(text: impl AsRef<[u8]>) -> Self {
+        common::init();
+        let folder = tempfile::tempdir().expect("a folder");
+        let recorded = Self { folder };
+        fs::write(recorded.path(), text).expect("room");
+        recorded
+    }
+
+    /// What the sink makes of these buffers.
+    fn from(buffers: impl IntoIterator<Item = gst::Buffer>, properties: &str) -> Self {
+        common::init();
+        let folder = tempfile::tempdir().expect("a folder");
+        let recorded = Self { folder };
+        let launch = format!(
+            "trackjsonsink location={} {properties}",
+            recorded.path().display()
+        );
+        let mut sink = Harness::new_parse(&launch);
+        sink.set_src_caps_str(CAPS);
+        sink.play();
+        for buffer in buffers {
+            sink.push(buffer).expect("the sink takes it");
+        }
+        assert!(sink.push_event(gst::event::Eos::new()));
+        recorded
+    }
+
+    /// Ten frames, each with a face that has the frame's number.
+    fn ten(properties: &str) -> Self {
+        let buffers = (0..10).map(|n| with_report(nth(n), &numbered(n as u32 + 1)));
+        Self::from(buffers, properties)
+    }
+}
+
+/// The element under test.
+struct Load {
+    harness: Harness,
+    element: gst::Element,
+    bus: gst::Bus,
+}
+
+fn element(path: &Path) -> (gst::Element, gst::Bus) {
+    common::init();
+    let element = gst::ElementFactory::make("trackjsonload")
+        .property("location", path.to_str().expect("UTF-8"))
+        .build()
+        .expect("the element");
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    (element, bus)
+}
+
+impl Load {
+    fn with(recorded: &Recorded, set: impl FnOnce(&gst::Element)) -> Self {
+        let (element, bus) = element(&recorded.path());
+        set(&element);
+        let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
+        harness.play();
+        harness.set_src_caps_str(CAPS);
+        Self {
+            harness,
+            element,
+            bus,
+        }
+    }
+
+    fn new(recorded: &Recorded) -> Self {
+        Self::with(recorded, |_| ())
+    }
+
+    fn by_frame(recorded: &Recorded) -> Self {
+        Self::with(recorded, |element| {
+            element.set_property_from_str("match", "frame");
+        })
+    }
+
+    fn pass(&mut self, buffer: gst::Buffer) -> gst::Buffer {
+        self.harness.push_and_pull(buffer).expect("it passes")
+    }
+
+    /// What is on a buffer that has passed.
+    fn report(&mut self, buffer: gst::Buffer) -> Option<FrameReport> {
+        FaceTrackMeta::from_buffer(&self.pass(buffer))
+    }
+
+    /// The number of the record that a buffer gets.
+    fn number(&mut self, buffer: gst::Buffer) -> Option<u32> {
+        Some(self.report(buffer)?.faces[0].id)
+    }
+
+    fn numbers(&mut self, times: &[u64]) -> Vec<Option<u32>> {
+        times
+            .iter()
+            .map(|ms| self.number(at(Some(*ms * MS))))
+            .collect()
+    }
+
+    fn segment(&mut self, start_ms: u64) {
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(start_ms * MS);
+        segment.set_time(start_ms * MS);
+        let event = gst::event::Segment::new(&segment);
+        assert!(self.harness.push_event(event));
+    }
+
+    /// As a seek with a flush does it.
+    fn flush_to(&mut self, start_ms: u64) {
+        assert!(self.harness.push_event(gst::event::FlushStart::new()));
+        assert!(self.harness.push_event(gst::event::FlushStop::new(true)));
+        self.segment(start_ms);
+    }
+
+    fn warning(&self) -> Option<String> {
+        bus::warning(&self.bus)
+    }
+}
+
+/// What becomes of a record that is attached to its frames and recorded again.
+fn again(
+    recorded: &Recorded,
+    times: impl IntoIterator<Item = gst::Buffer>,
+    properties: &str,
+) -> String {
+    let mut load = Load::new(recorded);
+    let buffers: Vec<_> = times.into_iter().map(|buffer| load.pass(buffer)).collect();
+    Recorded::from(buffers, properties).text()
+}
+
+/// Reports with all that can be in one.
+fn everything() -> Vec<Option<FrameReport>> {
+    let mut unfitted = morphable_face(4, 500.0);
+    unfitted.face.morphable = Some(Err(FitFailure::OutOfFrame));
+    let mut other_size = report(vec![full_face(9, 40.5)]);
+    (other_size.width, other_size.height) = (320, 200);
+    let [mut gap, mut failed] = [report(vec![]), report(vec![])];
+    gap.status = FrameStatus::Gap;
+    failed.status = FrameStatus::Error;
+    vec![
+        None,
+        Some(report(vec![])),
+        Some(report(vec![face(2, -50.25), full_face(1, 300.0), unfitted])),
+        Some(gap),
+        Some(report(vec![
+            fitted_face(1, 300.0),
+            morphable_face(7, 1300.0),
+        ])),
+        Some(report(vec![recognised_face(1, 310.0)])),
+        Some(failed),
+        Some(other_size),
+        None,
+    ]
+}
+
+fn buffers(reports: &[Option<FrameReport>], times: &[u64]) -> Vec<gst::Buffer> {
+    let buffer = |(report, n): (&Option<FrameReport>, &u64)| match report {
+        Some(report) => with_report(nth(*n), report),
+        None => nth(*n),
+    };
+    std::iter::zip(reports, times).map(buffer).collect()
+}
+
+#[test]
+fn recording_again_gives_the_same_file() {
+    // Frames 3, 4 and 10 are missing.
+    let times = [0, 1, 4, 5, 6, 7, 8, 10, 11];
+    for properties in [
+        "verbose=true",
+        "verbose=true format=jsonl",
+        "verbose=true blendshape-profile=mouth",
+        "verbose=true fill-gaps=false",
+        "verbose=true fill-by=timestamps",
+    ] {
+        let recorded = Recorded::from(buffers(&everything(), &times), properties);
+        let text = again(&recorded, times.map(nth), properties);
+        assert_same(&text, &recorded.text());
+    }
+}
+
+/// The record is described in `tests/golden/records/README.md`. Its times are timestamps.
+#[test]
+fn records_of_the_first_schema_are_read() {
+    let recorded = Recorded::of(include_bytes!("../golden/records/facetrack-1.json"));
+    let segment = |load: &mut Load| {
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(80 * MS);
+        segment.set_time(gst::ClockTime::ZERO);
+        assert!(load.harness.push_event(gst::event::Segment::new(&segment)));
+    };
+    let timestamps = || (0..10).map(|n| at(Some((80 + 40 * n) * MS)));
+    for by in ["auto", "pts", "frame"] {
+        let mut load = Load::with(&recorded, |element| {
+            element.set_property_from_str("match", by);
+        });
+        segment(&mut load);
+        let found: Vec<usize> = timestamps()
+            .map(|buffer| load.report(buffer).expect("a report").faces.len())
+            .collect();
+        assert_eq!(found, [0, 0, 1, 1, 2, 2, 2, 2, 2, 2], "{by}");
+    }
+    // Recorded again it has the new schema, and with that it comes back to the letter.
+    let second = again(&recorded, timestamps(), "verbose=true");
+    assert!(second.contains("\"facetrack-2\""), "{second}");
+    let same = again(&Recorded::of(&second), timestamps(), "verbose=true");
+    assert_same(&same, &second);
+    let faces = |text: &str| -> Vec<serde_json::Value> {
+        let record: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        let frames = record["frames"].as_array().expect("frames").iter();
+        frames
+            .map(|frame| frame["tracked_objects"].clone())
+            .collect()
+    };
+    assert_eq!(faces(&second), faces(&recorded.text()));
+}
+
+/// Stream times are compared, also if timestamps start late, as in a transport stream.
+#[test]
+fn stream_times_are_found() {
+    let head = r#"{"metadata":{"schema":"facetrack-2","start_time":780000000,"width":640,"height":360,"tracking_engine":"a"}}"#;
+    let frame = |n: u64| {
+        format!(
+            r#"{{"frame":{},"tracked_objects":[],"pts":{}}}"#,
+            n + 1,
+            n * 40_000_000
+        )
+    };
+    let lines: Vec<String> = std::iter::once(head.to_owned())
+        .chain((0..3).map(frame))
+        .collect();
+    let recorded = Recorded::of(lines.join("\n"));
+    for (start, time) in [(780, 780), (5000, 780)] {
+        let mut load = Load::new(&recorded);
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(start * MS);
+        segment.set_time(time * MS);
+        assert!(load.harness.push_event(gst::event::Segment::new(&segment)));
+        for n in 0..3 {
+            let buffer = at(Some((start + 40 * n) * MS));
+            assert!(load.report(buffer).is_some(), "{start} {n}");
+        }
+        assert!(load.report(at(Some((start + 400) * MS))).is_none());
+    }
+}
+
+#[test]
+fn positions_come_back_to_the_thousandth() {
+    let mut noise = Noise::new(5);
+    for size in [(640, 360), (1280, 720), (1921, 1081), (2560, 1440)] {
+        let reports: Vec<_> = (0..200)
+            .map(|_| {
+                let faces = noise.faces(3, (size.0 as f32, size.1 as f32));
+                let mut report = report(faces);
+                (report.width, report.height) = size;
+                Some(report)
+            })
+            .collect();
+        let times: Vec<u64> = (0..200).collect();
+        let recorded = Recorded::from(buffers(&reports, &times), "verbose=true");
+        let text = again(&recorded, (0..200).map(nth), "verbose=true");
+        assert_same(&text, &recorded.text());
+    }
+}
+
+#[test]
+fn a_plain_file_gives_a_plain_file_back() {
+    // Without landmarks nobody knows the mean that MediaPipe's faces have for a centroid.
+    let reports: Vec<_> = everything()
+        .into_iter()
+        .map(|report| {
+            let mut report = report?;
+            let cut = |face: &mut TrackedFace| {
+                face.face.bbox = facetrack::geometry::Rect::new(10.0, 20.0, 30.0, 40.0)
+            };
+            report.faces.iter_mut().for_each(cut);
+            Some(report)
+        })
+        .collect();
+    let times: Vec<u64> = (0..reports.len() as u64).collect();
+    let recorded = Recorded::from(buffers(&reports, &times), "");
+    assert_same(
+        &again(&recorded, times.into_iter().map(nth), ""),
+        &recorded.text(),
+    );
+}
+
+#[test]
+fn buffers_get_the_record_of_their_time() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::new(&recorded);
+    assert_eq!(load.element.property::<u32>("frames"), 10);
+    let found = load.numbers(&[0, 41, 78, 83, 360, 400, 1_000_000]);
+    let want = [Some(1), Some(2), Some(3), None, Some(10), None, None];
+    assert_eq!(found, want);
+    // Seeking back, with a flush and without.
+    load.flush_to(200);
+    assert_eq!(load.numbers(&[200, 240]), [Some(6), Some(7)]);
+    load.segment(0);
+    assert_eq!(load.numbers(&[0, 40]), [Some(1), Some(2)]);
+    assert_eq!(load.element.property::<u32>("matched"), 8);
+    assert_eq!(load.element.property::<u32>("unmatched"), 3);
+}
+
+#[test]
+fn the_tolerance_is_how_far_times_may_differ() {
+    let recorded = Recorded::ten("");
+    for (tolerance, want) in [
+        (0u32, [Some(1), None, None]),
+        (2, [Some(1), Some(1), None]),
+        (20, [Some(1), Some(1), Some(2)]),
+    ] {
+        let mut load = Load::with(&recorded, |element| {
+            element.set_property("tolerance", tolerance);
+        });
+        assert_eq!(load.numbers(&[0, 2, 25]), want, "{tolerance}");
+    }
+}
+
+#[test]
+fn frames_are_counted_where_that_is_asked_for() {
+    // The record's times are those of a camera that had run for a while.
+    let late = (0..10).map(|n| with_report(nth(n + 77), &numbered(n as u32 + 1)));
+    let recorded = Recorded::from(late, "");
+    assert_eq!(Load::new(&recorded).numbers(&[0, 40]), [None, None]);
+    let mut load = Load::by_frame(&recorded);
+    // The frame of 80 ms is missing.
+    assert_eq!(load.numbers(&[0, 40]), [Some(1), Some(2)]);
+    let mut late = at(Some(120 * MS));
+    late.make_mut().set_flags(gst::BufferFlags::DISCONT);
+    assert_eq!(load.number(late), Some(4));
+    load.flush_to(240);
+    assert_eq!(load.numbers(&[240, 280]), [Some(7), Some(8)]);
+    // A gap that was announced, and the end of the record.
+    let gap = gst::event::Gap::builder(320 * MS)
+        .duration(40 * MS)
+        .gap_flags(gst::GapFlags::DATA)
+        .build();
+    assert!(load.harness.push_event(gap));
+    assert_eq!(load.numbers(&[360, 400]), [Some(10), None]);
+    load.flush_to(0);
+    assert_eq!(load.numbers(&[0]), [Some(1)]);
+}
+
+/// The next video of a list, whose times begin anew, is recorded behind the one before.
+#[test]
+fn frames_are_counted_on_over_segments() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = Recorded { folder };
+    common::init();
+    let launch = format!("trackjsonsink location={}", recorded.path().display());
+    let mut sink = Harness::new_parse(&launch);
+    sink.set_src_caps_str(CAPS);
+    sink.play();
+    let video = |first: u32| (0..3).map(move |n| with_report(nth(n), &numbered(first + n as u32)));
+    video(1).for_each(|buffer| assert!(sink.push(buffer).is_ok()));
+    let segment = gst::FormattedSegment::<gst::ClockTime>::new();
+    assert!(sink.push_event(gst::event::Segment::new(&segment)));
+    video(4).for_each(|buffer| assert!(sink.push(buffer).is_ok()));
+    assert!(sink.push_event(gst::event::Eos::new()));
+
+    let mut load = Load::by_frame(&recorded);
+    assert_eq!(load.numbers(&[0, 40, 80]), [1, 2, 3].map(Some));
+    load.segment(0);
+    assert_eq!(load.numbers(&[0, 40, 80]), [4, 5, 6].map(Some));
+    // A seek without a flush, as players do it that repeat a video.
+    let seek = seek(40, gst::SeekFlags::SEGMENT);
+    load.harness.push_upstream_event(seek);
+    load.segment(40);
+    assert_eq!(load.numbers(&[40, 80]), [2, 3].map(Some));
+}
+
+/// A seek to a time, ms.
+fn seek(time: u64, flags: gst::SeekFlags) -> gst::Event {
+    let (set, none) = (gst::SeekType::Set, gst::SeekType::None);
+    gst::event::Seek::new(1.0, flags, set, time * MS, none, gst::ClockTime::NONE)
+}
+
+/// A seek that went nowhere leaves the count alone.
+#[test]
+fn frames_are_counted_on_after_a_seek_that_failed() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::by_frame(&recorded);
+    assert_eq!(load.numbers(&[0, 40]), [1, 2].map(Some));
+    let sink = load.element.static_pad("sink").expect("a pad");
+    let source = sink.peer().expect("the harness");
+    source.unlink(&sink).expect("they are linked");
+    let seek = seek(80, gst::SeekFlags::empty());
+    assert!(!load.harness.push_upstream_event(seek), "nobody can");
+    source.link(&sink).expect("as before");
+    load.segment(0);
+    assert_eq!(load.numbers(&[0, 40]), [3, 4].map(Some));
+}
+
+/// The record of a stream begins with frame 1 wherever in the video that is.
+#[test]
+fn frames_are_counted_from_where_the_stream_begins() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::by_frame(&recorded);
+    // The harness began a segment of its own.
+    load.element.set_state(gst::State::Ready).expect("it stops");
+    load.harness.play();
+    let caps = CAPS.parse().expect("caps");
+    load.harness.push_event(gst::event::Caps::new(&caps));
+    load.segment(10_000);
+    assert_eq!(load.numbers(&[10_000, 10_040]), [1, 2].map(Some));
+    load.flush_to(10_230);
+    assert_eq!(load.numbers(&[10_230, 10_240]), [6, 7].map(Some));
+}
+
+#[test]
+fn a_record_of_a_failed_analysis_is_replayed_to_the_end() {
+    let mut failed = report(vec![]);
+    failed.status = FrameStatus::Error;
+    let frames = [
+        with_report(nth(0), &numbered(1)),
+        with_report(nth(1), &failed),
+    ];
+    let recorded = Recorded::from(frames, "");
+    let partial = recorded.path().with_extension("json.partial");
+    let recorded = Recorded::of(fs::read(partial).expect("a record"));
+    let mut load = Load::new(&recorded);
+    let report = load.report(nth(1)).expect("a report");
+    assert_eq!(report.status, FrameStatus::Error);
+    // The source goes on, as nothing has failed this time.
+    let buffers: Vec<_> = (0..4).map(|n| load.pass(nth(n))).collect();
+    Recorded::from(buffers, "");
+}
+
+#[test]
+fn buffers_without_a_time_are_counted() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::new(&recorded);
+    let found: Vec<_> = (0..3).map(|_| load.number(at(None))).collect();
+    assert_eq!(found, [Some(1), Some(2), Some(3)]);
+    // Only by time there is nothing to be found.
+    let mut load = Load::with(&recorded, |element| {
+        element.set_property_from_str("match", "pts");
+    });
+    assert_eq!(load.number(at(None)), None);
+    // A record without times.
+    let timeless = (0..3).map(|n| with_report(at(None), &numbered(n + 1)));
+    let recorded = Recorded::from(timeless, "");
+    assert_eq!(Load::new(&recorded).numbers(&[0, 40]), [Some(1), Some(2)]);
+}
+
+#[test]
+fn what_was_attached_before_is_replaced_where_there_is_a_record() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::new(&recorded);
+    let other = report(vec![face(77, 5.0), face(78, 6.0)]);
+    let found = load.report(with_report(nth(2), &other)).expect("a report");
+    assert_eq!(found.faces.len(), 1);
+    assert_eq!(found.faces[0].id, 3);
+    let passed = load.report(with_report(at(Some(555 * MS)), &other));
+    assert_eq!(
+        passed.expect("a report"),
+        FaceTrackMeta::from_buffer(&with_report(nth(0), &other)).expect("a report")
+    );
+}
+
+#[test]
+fn buffers_pass_with_all_that_they_have() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::new(&recorded);
+    for pts in [0, 555] {
+        let mut buffer = gst::Buffer::from_slice([1, 2, 3]);
+        let writable = buffer.make_mut();
+        writable.set_pts(pts * MS);
+        writable.set_flags(gst::BufferFlags::GAP | gst::BufferFlags::DISCONT);
+        let memory = buffer.peek_memory(0).as_ptr();
+        let passed = load.pass(buffer);
+        assert!(
+            passed
+                .flags()
+                .contains(gst::BufferFlags::GAP | gst::BufferFlags::DISCONT)
+        );
+        assert_eq!(passed.pts(), Some(pts * MS));
+        assert_eq!(passed.peek_memory(0).as_ptr(), memory, "it is copied");
+    }
+}
+
+#[test]
+fn positions_hold_at_another_size() {
+    // Recorded of 1280×720, played at 640×360.
+    let recorded = Recorded::ten("verbose=true");
+    let found = Load::new(&recorded).report(nth(0)).expect("a report");
+    assert_eq!((found.width, found.height), (1280, 720));
+    assert_eq!(found.faces[0].face.bbox.x, 100.0);
+
+    // In frames of the same shape, and between borders.
+    for (width, height, x) in [(640, 360, 50.0), (640, 640, 50.0), (1280, 360, 370.0)] {
+        let mut load = Load::new(&recorded);
+        let caps = format!("video/x-raw,format=RGB,width={width},height={height},framerate=25/1");
+        let caps: gst::Caps = caps.parse().expect("caps");
+        assert!(load.harness.push_event(gst::event::Caps::new(&caps)));
+        let info = VideoInfo::from_caps(&caps).expect("of video");
+        let passed = load.pass(nth(0));
+        let placed = FaceTrackMeta::in_frame(&passed, &info, Fit::Borders);
+        let placed = placed.expect("a report");
+        assert_eq!(placed.faces[0].face.bbox.x, x, "{width}×{height}");
+        let region = passed
+            .meta::<VideoRegionOfInterestMeta>()
+            .expect("a region");
+        assert_eq!(region.rect().0, x as u32, "{width}×{height}");
+    }
+}
+
+#[test]
+fn a_file_that_suits_no_buffer_is_told_of() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::new(&recorded);
+    load.number(at(Some(5_000 * MS)));
+    assert!(load.harness.push_event(gst::event::Eos::new()));
+    let warning = load.warning().expect("a warning");
+    assert!(warning.contains("match=frame"), "{warning}");
+    let mut load = Load::new(&recorded);
+    load.number(nth(0));
+    load.number(at(Some(5_000 * MS)));
+    assert!(load.harness.push_event(gst::event::Eos::new()));
+    assert_eq!(load.warning(), None);
+}
+
+#[test]
+fn a_stream_that_broke_off_is_replayed_as_far_as_it_came() {
+    let text = Recorded::ten("verbose=true").text();
+    let last = text.find("\"frame\":10").expect("ten frames");
+    let recorded = Recorded::of(&text[..last + 100]);
+    let mut load = Load::new(&recorded);
+    let warning = load.warning().expect("a warning");
+    for part in ["clip.json", "line 11", "9 frames"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+    assert_eq!(load.numbers(&[320, 360]), [Some(9), None]);
+}
+
+/// What the element says when it can't start.
+fn refusal(path: &Path) -> String {
+    let (element, bus) = element(path);
+    let started = element.set_state(gst::State::Paused);
+    assert!(started.is_err(), "{}", path.display());
+    element.set_state(gst::State::Null).expect("it stops");
+    error(&bus)
+}
+
+fn error(bus: &gst::Bus) -> String {
+    bus::error(bus).expect("an error")
+}
+
+#[test]
+fn what_can_not_be_read_is_an_error_before_the_first_frame() {
+    common::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let missing = refusal(&folder.path().join("none.json"));
+    for part in ["none.json", "Set location"] {
+        assert!(missing.contains(part), "{missing}");
+    }
+    assert!(refusal(folder.path()).contains("no regular file"));
+    assert!(refusal(Path::new("/dev/null")).contains("no regular file"));
+    for (text, parts) in [
+        ("", &["clip.json: it is empty"][..]),
+        ("no JSON", &["clip.json: line 1", "trackjsonsink"]),
+        ("{\"frames_analysis\":[]}", &["clip.json", "reduced"]),
+    ] {
+        let refusal = refusal(&Recorded::of(text).path());
+        for part in parts {
+            assert!(refusal.contains(part), "{refusal}");
+        }
+    }
+    let reduced = Recorded::ten("format=reduced");
+    assert!(refusal(&reduced.path()).contains("format=dense"));
+    let unset = gst::ElementFactory::make("trackjsonload")
+        .build()
+        .expect("it");
+    let bus = gst::Bus::new();
+    unset.set_bus(Some(&bus));
+    assert!(unset.set_state(gst::State::Paused).is_err());
+    assert!(error(&bus).contains("location is not set"));
+    unset.set_state(gst::State::Null).expect("it stops");
+}
+
+#[test]
+fn a_damaged_frame_ends_the_stream_when_it_is_reached() {
+    let text = Recorded::ten("").text().replace("obj_3", "face 3");
+    let recorded = Recorded::of(text);
+    let mut load = Load::new(&recorded);
+    assert_eq!(load.numbers(&[0, 40]), [Some(1), Some(2)]);
+    assert_eq!(load.harness.push(nth(2)), Err(gst::FlowError::Error));
+    let error = error(&load.bus);
+    for part in ["clip.json: line 4, frame 3", "face 3", "mend"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn the_file_is_read_anew_with_every_start() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::new(&recorded);
+    assert_eq!(load.number(nth(4)), Some(5));
+    load.element.set_state(gst::State::Ready).expect("it stops");
+    let text = recorded.text().replace("obj_5", "obj_55");
+    fs::write(recorded.path(), text).expect("room");
+    load.harness.play();
+    load.harness.set_src_caps_str(CAPS);
+    load.segment(0);
+    assert_eq!(load.number(nth(4)), Some(55));
+}
+
+/// A value that the metadata can't carry would be lost, or worse.
+#[test]
+fn whatever_is_read_can_be_attached() {
+    let times: Vec<u64> = (0..9).collect();
+    let text = Recorded::from(buffers(&everything(), &times), "verbose=true").text();
+    let mut noise = Noise::new(23);
+    let values = [
+        "-1",
+        "3e38",
+        "-3e38",
+        "1e-45",
+        "4294967295",
+        "[]",
+        "\"\\u0000\"",
+        "2147483647",
+        "-2147483648",
+        "\"a,b\"",
+    ];
+    let mut attached = 0;
+    for _ in 0..300 {
+        let at = noise.below(text.len());
+        let mut damaged = text.clone().into_bytes();
+        replace_value(&mut damaged, at, values[noise.below(values.len())]);
+        let damaged = String::from_utf8(damaged).expect("only whole values were replaced");
+        let recorded = Recorded::of(damaged);
+        let (element, _bus) = element(&recorded.path());
+        if element.set_state(gst::State::Paused).is_err() {
+            element.set_state(gst::State::Null).expect("it stops");
+            continue;
+        }
+        element.set_state(gst::State::Null).expect("it stops");
+        let mut load = Load::new(&recorded);
+        for n in 0..9 {
+            if load.harness.push(nth(n)).is_err() {
+                break;
+            }
+            let buffer = load.harness.pull().expect("it passes");
+            match FaceTrackMeta::read(&buffer) {
+                Ok(_) => attached += 1,
+                Err(error) => assert_eq!(error, gstfacetrack::meta::MetaError::Absent),
+            }
+        }
+    }
+    assert!(attached > 300, "{attached}");
+}
