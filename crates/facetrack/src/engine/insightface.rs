@@ -22,11 +22,14 @@ pub mod rewrite;
 mod scrfd;
 mod settings;
 
+use std::sync::Arc;
+
 use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::device::Placement;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
+    Completer, Context, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
+    Thresholds, Wanted,
 };
 use crate::nms::Detection;
 use crate::observation::{LandmarkScheme, Landmarks, Observation};
@@ -62,14 +65,20 @@ pub const EMBEDDING: usize = 512;
 /// The blendshapes that follow from landmarks, in ARKit's spelling.
 pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
-/// The engine.
+/// The half of the engine that looks at pixels.
 pub struct InsightFace {
     info: EngineInfo,
     pack: Box<dyn Pack>,
     config: EngineConfig,
     networks: Networks,
-    pose: PoseFinder,
     thresholds: Thresholds,
+}
+
+/// The half of the engine that derives pose and blendshapes from landmarks.
+pub struct Derived {
+    pose: PoseFinder,
+    channels: Arc<[String]>,
+    jaw_open_scale: f32,
 }
 
 /// Describes the engine with a complete pack. The loaded engine describes its own pack.
@@ -127,28 +136,38 @@ impl InsightFace {
             pack,
             config: config.clone(),
             networks,
-            pose: PoseFinder::new(),
             thresholds: THRESHOLDS,
         })
     }
 
+    /// The other half of the engine.
+    pub fn derived(&self) -> Derived {
+        Derived {
+            pose: PoseFinder::new(),
+            channels: self.info.blendshapes.clone(),
+            jaw_open_scale: self.config.jaw_open_scale,
+        }
+    }
+}
+
+impl Derived {
     fn jaw_open(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
         let jaw = match landmarks.scheme {
             LandmarkScheme::Ibug68 => Jaw::IBUG_68,
             _ => Jaw::INSIGHTFACE_106,
         };
-        let open = jaw.open(&landmarks.points, self.config.jaw_open_scale)?;
-        let channels = Blendshapes::new(self.info.blendshapes.clone(), vec![open]);
+        let open = jaw.open(&landmarks.points, self.jaw_open_scale)?;
+        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
         Some(channels.from_source(BlendshapeSource::Derived))
     }
 }
 
-impl Engine for InsightFace {
+impl Finder for InsightFace {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let min_score = self.thresholds.detection;
         let found = self.networks.detector.detect(&frame.image, min_score)?;
         let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
@@ -156,6 +175,12 @@ impl Engine for InsightFace {
         Ok(faces)
     }
 
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+impl Completer for Derived {
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
@@ -165,10 +190,6 @@ impl Engine for InsightFace {
             face.blendshapes = self.jaw_open(landmarks);
         }
         Ok(())
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
     }
 }
 

@@ -25,11 +25,10 @@ mod slots;
 use nalgebra::Vector2;
 
 use super::{LandmarkContract, MAX_FACES, PnpPoints};
-use crate::engine::{Context, EngineConfig, RunningMode, Wanted};
+use crate::engine::{Completer, Context, EngineConfig, EngineError, RunningMode, Wanted};
 use crate::geometry::Point;
 use crate::observation::{ModelFit, Observation};
 use blendshapes::Deriver;
-pub use calibration::CalibrationError;
 use expression::{Detail, Expression, Lesson};
 use fit::{Fit, Places, Points};
 pub use model::POINTS as FACE_POINTS;
@@ -85,31 +84,6 @@ impl Faces {
         }
     }
 
-    /// Starts a frame, which shows `faces`.
-    pub fn begin_frame(&mut self, faces: &[Observation]) {
-        let places: Vec<_> = faces.iter().map(place).collect();
-        self.slots.begin_frame(&places);
-        if self.running_mode == RunningMode::Image {
-            for slot in &mut self.slots.all {
-                slot.search = Search::in_picture();
-            }
-        }
-    }
-
-    /// Adds to `face` all values derived from its landmarks, and sets its box to their extent.
-    pub fn complete(&mut self, face: &mut Observation, context: &Context) {
-        let Some(places) = places(face) else {
-            return;
-        };
-        if let Some(landmarks) = &face.landmarks {
-            face.bbox = landmarks.extent();
-        }
-        face.fit = Some(self.fit(face, &places, context));
-        if context.wanted == Wanted::Everything {
-            face.blendshapes = self.deriver.derive(face);
-        }
-    }
-
     /// Fits the model, and adds pose and features to `face`.
     fn fit(&mut self, face: &mut Observation, places: &Places, context: &Context) -> ModelFit {
         let camera = Camera::new(context.frame_size);
@@ -132,37 +106,59 @@ impl Faces {
         }
         report(&fit, &points, &self.projected)
     }
+}
 
-    /// Releases the slot of the identity `id`.
-    pub fn forget(&mut self, id: u32) {
+impl Completer for Faces {
+    fn begin_frame(&mut self, faces: &[Observation]) {
+        let places: Vec<_> = faces.iter().map(place).collect();
+        self.slots.begin_frame(&places);
+        if self.running_mode == RunningMode::Image {
+            for slot in &mut self.slots.all {
+                slot.search = Search::in_picture();
+            }
+        }
+    }
+
+    /// Also sets the bounding box to the extent of the landmarks.
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        let Some(places) = places(face) else {
+            return Ok(());
+        };
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
+        }
+        face.fit = Some(self.fit(face, &places, context));
+        if context.wanted == Wanted::Everything {
+            face.blendshapes = self.deriver.derive(face);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, id: u32) {
         self.slots.forget(id);
     }
 
-    /// Forgets the previous frames, and keeps the ranges of expression.
-    pub fn reset(&mut self) {
+    fn reset(&mut self) {
         for slot in &mut self.slots.all {
             slot.search = Search::default();
             slot.expression.stop_the_clock();
         }
     }
 
-    /// The ranges of expression, as JSON.
-    pub fn calibration(&self) -> String {
-        calibration::write(self.slots.all.iter().map(|slot| &slot.expression))
+    fn calibration(&self) -> Option<String> {
+        let expressions = self.slots.all.iter().map(|slot| &slot.expression);
+        Some(calibration::write(expressions))
     }
 
-    /// Restores the result of [`Faces::calibration`]: its first faces, up to the maximum number of
-    /// faces.
-    ///
-    /// # Errors
-    /// If it is damaged. Nothing changes then.
-    pub fn set_calibration(&mut self, calibration: &str) -> Result<(), CalibrationError> {
-        self.slots = Slots::new(self.max_faces, calibration::read(calibration)?);
+    /// Takes the first faces of the calibration, as many as are kept.
+    fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
+        let learned = calibration::read(calibration)
+            .map_err(|reason| EngineError::Config(reason.to_string()))?;
+        self.slots = Slots::new(self.max_faces, learned);
         Ok(())
     }
 
-    /// Forgets the ranges of expression and learns them again.
-    pub fn reset_calibration(&mut self) {
+    fn reset_calibration(&mut self) {
         for slot in &mut self.slots.all {
             slot.expression = Expression::default();
         }

@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 /// Error of a text that is no calibration.
 #[derive(Debug, Error)]
 pub enum CalibrationError {
-    /// It is no JSON, or has other fieldTime of learning, s.
+    /// It is no JSON, or has other fields.
     #[error("this is not a calibration of the engine openseeface: {0}")]
     Format(#[from] serde_json::Error),
     /// It has another schema.
@@ -58,7 +58,7 @@ struct Calibration {
 
 #[derive(Serialize, Deserialize)]
 struct Face {
-    /// s.
+    /// Time of learning, s.
     learned: f64,
     features: BTreeMap<String, Feature>,
 }
