@@ -158,8 +158,8 @@ impl Finder for Eos {
         &self.info
     }
 
-    /// The landmarks are those measured, which [`Completer::complete`] replaces by those of the
-    /// fitted mesh.
+    /// Faces have the measured landmarks. [`Completer::complete`] replaces them with landmarks of
+    /// the fitted mesh.
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let mut faces = self.faces.find(&frame.image)?;
         for face in &mut faces {

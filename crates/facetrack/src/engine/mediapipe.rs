@@ -2,9 +2,9 @@
 //! MediaPipe's Face Landmarker: a detector, a landmark network that follows the faces it found, a
 //! blendshape network, and a canonical face for the pose.
 //!
-//! The stages are those of `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each.
-//! Smoothing and identities, which come between [`Finder::find`] and [`Completer::complete`], are
-//! the caller's.
+//! The stages follow `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each. The
+//! caller smooths faces and assigns identities between [`Finder::find`] and
+//! [`Completer::complete`].
 
 mod anchors;
 mod blendshapes;

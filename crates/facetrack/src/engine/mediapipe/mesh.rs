@@ -75,7 +75,7 @@ impl MeshReader {
 }
 
 impl Completer for MeshReader {
-    /// A face without landmarks is left alone.
+    /// A face without landmarks is not changed.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
