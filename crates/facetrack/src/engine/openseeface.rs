@@ -160,7 +160,7 @@ impl Engine for OpenSeeFace {
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
         self.faces
             .set_calibration(calibration)
-            .map_err(|reason| EngineError::Config(reason.to_string()))
+            .map_err(|reason| EngineError::config("calibration", reason.to_string()))
     }
 
     fn reset_calibration(&mut self) {

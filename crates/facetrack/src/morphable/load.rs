@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::model::Contents;
 use super::{EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours};
-use crate::locate;
-use crate::model::{ModelError, ModelFile, PROPERTY, file};
+use crate::locate::SearchPaths;
+use crate::model::{ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.
 const FAMILY: &str = "eos";
@@ -39,7 +39,7 @@ const TOPOLOGY: Part = Part {
 };
 
 /// Loads the shape model at `model`, or in that folder, and the other files beside it; those that are not there, and all
-/// five where `model` is `None`, are looked for as [`locate::model`] does it. A model with expressions of its own needs no
+/// five where `model` is `None`, are looked for as [`SearchPaths::model`] does it. A model with expressions of its own needs no
 /// file of them.
 ///
 /// # Errors
@@ -47,15 +47,15 @@ const TOPOLOGY: Part = Part {
 /// it.
 pub fn load(
     model: Option<&Path>,
-    models_dir: Option<&Path>,
+    paths: &SearchPaths,
 ) -> Result<(FaceModel, Vec<ModelFile>), ModelError> {
-    let mut path = locate::model(SHAPE.name, FAMILY, model, models_dir)?;
+    let mut path = paths.model(SHAPE.name, FAMILY, model)?;
     if path.is_dir() {
         path = path.join(SHAPE.name);
     }
     let mut files = Files {
         beside: model.and(path.parent()).map(Path::to_path_buf),
-        models_dir,
+        paths,
         read: Vec::new(),
     };
     let Contents { shape, expressions } = files.read(path.clone(), &SHAPE, Contents::from_bytes)?;
@@ -91,7 +91,7 @@ pub fn load(
 struct Files<'a> {
     /// Folder of the shape model that was asked for.
     beside: Option<PathBuf>,
-    models_dir: Option<&'a Path>,
+    paths: &'a SearchPaths,
     read: Vec<ModelFile>,
 }
 
@@ -104,7 +104,7 @@ impl Files<'_> {
         let beside = self.beside.as_ref().map(|folder| folder.join(part.name));
         let path = match beside.filter(|path| path.is_file()) {
             Some(path) => path,
-            None => locate::model(part.name, FAMILY, None, self.models_dir)?,
+            None => self.paths.model(part.name, FAMILY, None)?,
         };
         self.read(path, part, parse)
     }
@@ -130,6 +130,5 @@ fn invalid(path: &Path, part: &Part, reason: String) -> ModelError {
         path: path.to_path_buf(),
         format: part.format,
         reason,
-        property: PROPERTY,
     }
 }

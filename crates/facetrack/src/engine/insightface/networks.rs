@@ -46,13 +46,13 @@ impl Networks {
             return Err(pack.unusable("it has no detector"));
         };
         if config.insightface.embedding && measures.embedding_len() == 0 {
-            return Err(pack.unusable(
-                "the embedding is wanted and it has no recognition network: unset `embedding`",
-            ));
+            return Err(
+                pack.unusable("the embedding was requested, and it has no recognition network")
+            );
         }
         if config.insightface.embedding && detector.key_points() == 0 {
             return Err(pack.unusable(
-                "the embedding is wanted and its detector finds no key points, by which faces are aligned: unset `embedding`",
+                "the embedding was requested, and its detector finds no key points, which align faces",
             ));
         }
         Ok(Self {

@@ -7,13 +7,12 @@
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::engine::mediapipe::{FaceMesh, MeshParts, MeshReader};
 use crate::engine::{Context, Engine, EngineError, EngineInfo, EngineKind, Frame, Thresholds};
-use crate::engine::{EngineConfig, mediapipe};
+use crate::engine::{EngineConfig, ModelRole, mediapipe};
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
 
 use super::yunet::{self, Detector};
-use super::yunet_mesh::DETECTOR_PROPERTY;
-use super::yunet_mesh::{LANDMARK_PROPERTY, YunetMesh};
+use super::yunet_mesh::YunetMesh;
 
 /// The engine.
 pub struct YunetPyfeat {
@@ -39,9 +38,9 @@ pub fn describe() -> EngineInfo {
 /// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
 pub fn load(config: &EngineConfig) -> Result<YunetPyfeat, EngineError> {
     let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
-        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Detector))?;
     let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
-        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
     YunetPyfeat::new(detector, mesh, files)
 }
@@ -58,7 +57,7 @@ impl YunetPyfeat {
         files: Vec<ModelFile>,
     ) -> Result<Self, EngineError> {
         let FaceMesh { landmarks, reader } =
-            FaceMesh::new(mesh).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+            FaceMesh::new(mesh).map_err(|error| error.of(ModelRole::Landmarks))?;
         Ok(Self {
             info: reader.described(EngineInfo {
                 models: files,

@@ -421,7 +421,7 @@ fn a_second_engine_has_what_the_first_left_over() {
     let [Notice::FellBackToCpu { reason }] = notices.as_slice() else {
         panic!("{notices:?}");
     };
-    assert!(reason.contains("other elements"), "{reason}");
+    assert!(reason.contains("other engines"), "{reason}");
     drop((first, second));
     assert_eq!(world.load().unwrap().take_notices(), []);
 }
