@@ -40,7 +40,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The landmarks in every frame of the sample clip that has one face.
 fn measured() -> Result<Faces, Box<dyn Error>> {
     gst::init()?;
-    let mut engine = engine::load(EngineKind::Eos, &EngineConfig::default())?;
+    let mut engine = engine::load(
+        EngineKind::Eos,
+        &EngineConfig {
+            paths: SearchPaths::from_vars(std::env::var_os),
+            ..EngineConfig::default()
+        },
+    )?;
     let mut faces = Faces::new();
     let clip = sample::clip()?;
     for frame in common::frames(&clip, "format=RGB,width=640,height=360", usize::MAX)? {

@@ -112,7 +112,7 @@ fn damaged_and_missing_networks_are_errors_that_name_them() {
             Settings::default(),
             &["detector"],
         ),
-        (&[det], with_embedding(), &["recognition", "`embedding`"]),
+        (&[det], with_embedding(), &["recognition", "embedding: "]),
     ] {
         let pack = copied(&published, files);
         let Some(error) = error_of(pack.path(), settings) else {

@@ -103,7 +103,7 @@ impl Settings {
         }
         if self.embedding && !self.allows(Module::Recognition) {
             let reason = format!(
-                "the embedding needs the module {}, which is not allowed",
+                "it needs the module {}, which is not among the allowed modules",
                 Module::Recognition.nick()
             );
             return Err(EngineError::config("embedding", reason));
