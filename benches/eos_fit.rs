@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use facetrack::engine::{self, EngineConfig, EngineKind, Frame};
 use facetrack::geometry::Point;
 use facetrack::image::ImageView;
+use facetrack::locate::SearchPaths;
 use facetrack::morphable::{self, FitSettings, Fitter, Past};
 
 type Faces = Vec<Vec<[f32; 2]>>;
@@ -43,7 +44,7 @@ fn measured() -> Result<Faces, Box<dyn Error>> {
     let mut engine = engine::load(
         EngineKind::Eos,
         &EngineConfig {
-            paths: SearchPaths::from_vars(std::env::var_os),
+            paths: SearchPaths::from_vars(env::var_os),
             ..EngineConfig::default()
         },
     )?;
@@ -75,7 +76,7 @@ fn time(
         .iter()
         .map(|face| face.iter().map(|[x, y]| Point::new(*x, *y)).collect())
         .collect();
-    let (model, _) = morphable::load(None, None)?;
+    let (model, _) = morphable::load(None, &SearchPaths::from_vars(env::var_os))?;
     let mut fitter = Fitter::new(Arc::new(model), FitSettings::default());
     let mut past = Past::default();
     let start = Instant::now();

@@ -48,14 +48,10 @@ struct Networks(Vec<(OnnxModel, Vec<ArrayD<f32>>)>);
 
 impl Networks {
     fn load() -> Result<Self, Box<dyn Error>> {
-        let path = SearchPaths::from_vars(std::env::var_os).model(
-            "face_landmarker.task",
-            "mediapipe",
-            None,
-        )?;
+        let paths = SearchPaths::from_vars(std::env::var_os);
+        let path = paths.model("face_landmarker.task", "mediapipe", None)?;
         let bundle = Bundle::open(&path)?;
-        let runtime =
-            OnnxRuntime::load(&SearchPaths::from_vars(std::env::var_os).runtime_candidates())?;
+        let runtime = OnnxRuntime::load(&paths.runtime_candidates())?;
         let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
             let part = Bundle::part_path(&path, name);
             let onnx = tflite::load(&part, bytes)?;

@@ -20,7 +20,7 @@ const CPU_ONLY: &str = "CPU-only mode (GPU disabled or not supported for this en
 
 /// What the engine reads, on a machine without an NVIDIA driver; `None`, said aloud, elsewhere.
 fn without_driver() -> Option<Installed> {
-    if nvidia_driver().is_ok() {
+    if nvidia_driver(None).is_ok() {
         eprintln!("SKIPPED: this machine has an NVIDIA driver");
         return None;
     }

@@ -153,7 +153,7 @@ mod tests {
 {"frame":3,"tracked_objects":[{"id":"obj_1","blendshapes":{"jawOpen":0.25}}]}
 ]}"#;
 
-    fn report(track: &str, elapsed: Option<Duration>) -> Result<String, ReportError> {
+    fn report(track: &str, elapsed: Option<Duration>) -> Result<String, Box<dyn Error>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("track.json");
         fs::write(&path, track).unwrap();
