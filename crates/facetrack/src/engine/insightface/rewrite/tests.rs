@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
+use crate::locate::tests::installed;
 use crate::model::onnx_file::{Floats, Node};
 
 /// A file with these nodes, of which the last yields the output, and these constants.
@@ -142,7 +143,6 @@ fn published() -> Vec<(std::path::PathBuf, [usize; 4])> {
 
 #[test]
 fn rewritten_networks_compute_the_same() {
-    use crate::locate::tests::installed;
     use crate::model::Model;
     use crate::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
     use ndarray::{ArrayD, IxDyn};
