@@ -320,11 +320,11 @@ fn look(
             image: arguments.image(pixels)?,
             time: Duration::from_secs(1) * index / RATE,
         };
-        faces.push(engine::look(&mut *engine, &frame)?);
+        faces.push(engine.look(&frame)?);
         times.push(start.elapsed());
     }
     let memory = arguments.free_memory();
-    if let Some(notice) = engine.take_notices().first() {
+    if let Some(notice) = engine.finder.take_notices().first() {
         return Err(format!("it did not run as requested: {notice:?}").into());
     }
     let first = times[0];

@@ -16,7 +16,7 @@ pub fn installed_paths() -> SearchPaths {
 }
 
 /// Loads the engine with installed models.
-pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
+pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineError> {
     let config = EngineConfig {
         paths: installed_paths(),
         ..config.clone()
@@ -25,7 +25,7 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, 
 }
 
 /// The engine; `None`, said aloud, where its models or runtime are not installed.
-pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Box<dyn Engine>> {
+pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Engine> {
     match load(kind, config) {
         Ok(engine) => Some(engine),
         Err(EngineError::Model(reason) | EngineError::Part { source: reason, .. })
@@ -46,14 +46,14 @@ fn is_not_installed(error: &ModelError) -> bool {
 }
 
 /// Faces in an image, with everything that the engine measures.
-pub fn look(engine: &mut dyn Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
+pub fn look(engine: &mut Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
     let time = Duration::from_millis(time_ms);
-    engine::look(engine, &Frame { image, time }).unwrap()
+    engine.look(&Frame { image, time }).unwrap()
 }
 
 /// As [`look`], in tightly packed RGB.
 pub fn look_at_rgb(
-    engine: &mut dyn Engine,
+    engine: &mut Engine,
     (width, height): (usize, usize),
     rgb: &[u8],
     time_ms: u64,

@@ -123,6 +123,7 @@ mod tests {
         for tensorrt in [false, true] {
             let cuda = Cuda {
                 index: 0,
+                visible_devices: None,
                 max_vram: 1 << 30,
                 free_memory: 1 << 30,
                 fallback: true,
