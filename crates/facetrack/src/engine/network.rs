@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ndarray::{ArrayD, IxDyn};
 
 use crate::image::ImageView;
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 use crate::sample::{Crop, SampleError};
 
 /// Tensors that an engine expects of a network.
@@ -24,7 +24,8 @@ pub struct Contract {
 /// A network whose input tensor is filled in place.
 pub struct Network {
     model: Box<dyn Model>,
-    path: PathBuf,
+    /// File that the network was read from, for messages.
+    pub path: PathBuf,
     contract: Contract,
     input: ArrayD<f32>,
 }
@@ -129,7 +130,6 @@ impl Network {
     pub fn other_outputs(&self, outputs: &Outputs, expected: String) -> ModelError {
         ModelError::Tensors {
             path: self.path.clone(),
-            property: PROPERTY,
             expected,
             actual: format!("{:?}", outputs.shapes()),
         }
@@ -157,7 +157,6 @@ pub fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
 pub fn other_tensors(model: &dyn Model, path: &Path, expected: String) -> ModelError {
     ModelError::Tensors {
         path: path.to_owned(),
-        property: PROPERTY,
         expected,
         actual: format!("{:?} to {:?}", model.inputs(), model.outputs()),
     }

@@ -16,7 +16,7 @@ use crate::engine::network::{Contract, Network, Outputs};
 use crate::engine::{EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame, Thresholds};
 use crate::image::ImageView;
 use crate::model::onnx_file::OnnxFile;
-use crate::model::{Model, ModelError, ModelFile, PROPERTY};
+use crate::model::{Model, ModelError, ModelFile};
 use crate::nms::{self, Detection};
 use crate::observation::{Observation, Origin};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
@@ -97,7 +97,7 @@ impl Detector {
     /// configuration allows.
     ///
     /// # Errors
-    /// [`ModelError::Run`], also for a frame that needs too much memory.
+    /// [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much memory.
     pub fn detect(
         &mut self,
         image: &ImageView<'_>,
@@ -128,9 +128,11 @@ impl Detector {
     fn resize(&mut self, fit: &Fit) -> Result<(), ModelError> {
         let [width, height] = fit.input;
         if width * height > MAX_PIXELS {
-            return Err(self.network.failed(format!(
-                "an input of {width}×{height} pixels takes too much memory, set `detect-max-width`"
-            )));
+            return Err(ModelError::InputSize {
+                model: self.network.path.display().to_string(),
+                width,
+                height,
+            });
         }
         self.network.resize(&[1, CHANNELS, height, width]);
         Ok(())
@@ -158,7 +160,6 @@ pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
-        property: PROPERTY,
         expected: "YuNet of March 2023".to_owned(),
         actual,
     })?;

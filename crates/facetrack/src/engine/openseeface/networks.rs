@@ -4,16 +4,8 @@
 use std::path::PathBuf;
 
 use crate::engine::network::{Contract, Network, other_tensors, takes};
+use crate::engine::{EngineError, ModelRole};
 use crate::model::{Model, ModelError};
-
-/// The property that names the detector's file.
-pub const DETECTOR_PROPERTY: &str = "detector-model";
-
-/// The property that names the landmark network's file.
-pub const LANDMARK_PROPERTY: &str = "landmark-model";
-
-/// The property that names the gaze network's file.
-pub const GAZE_PROPERTY: &str = "gaze-model";
 
 /// Shape of the detector's input.
 const DETECTOR_INPUT: [usize; 4] = [1, 3, 224, 224];
@@ -135,25 +127,25 @@ impl Networks {
     /// Checks the networks and runs each once.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`], which names the property of that model, if one has other tensors,
+    /// [`EngineError::Part`] with [`ModelError::Tensors`] if one has other tensors, with
     /// [`ModelError::Run`] if one does not run.
     pub fn new(
         detector: Opened,
         landmarks: Opened,
         gaze: Option<Opened>,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, EngineError> {
         let (landmarks, contract) =
-            check_landmarks(landmarks).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+            check_landmarks(landmarks).map_err(|error| error.of(ModelRole::Landmarks))?;
         Ok(Self {
             detector: detector
                 .check(detector_contract())
-                .map_err(|error| error.of(DETECTOR_PROPERTY))?,
+                .map_err(|error| error.of(ModelRole::Detector))?,
             landmarks,
             contract,
             gaze: gaze
                 .map(|gaze| gaze.check(gaze_contract()))
                 .transpose()
-                .map_err(|error| error.of(GAZE_PROPERTY))?,
+                .map_err(|error| error.of(ModelRole::Gaze))?,
         })
     }
 }
