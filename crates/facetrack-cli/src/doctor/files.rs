@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use facetrack::locate;
 use facetrack::manifest::{self, FileKind, KnownFile};
-use facetrack::model::onnx::OnnxRuntime;
+use facetrack::model::runtime::OnnxRuntime;
 
 use super::finding::{Finding, Section};
 use crate::store::{self, State};

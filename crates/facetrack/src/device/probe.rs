@@ -37,8 +37,8 @@ mod runtime {
     use super::*;
     use crate::locate;
     use crate::model::ModelError;
-    use crate::model::cuda::trial;
-    use crate::model::onnx::{LibraryLoader, OnnxRuntime};
+    use crate::model::runtime::cuda::trial;
+    use crate::model::runtime::{LibraryLoader, OnnxRuntime};
 
     /// The provider's library, which ONNX Runtime opens beside its own.
     const PROVIDER: &str = "libonnxruntime_providers_cuda.so";
@@ -143,7 +143,7 @@ mod runtime {
     mod tests {
         use super::*;
         use crate::device::CudaTuning;
-        use crate::model::cuda::failure;
+        use crate::model::runtime::cuda::failure;
 
         #[test]
         fn a_session_that_fails_is_mended_by_what_it_lacks() {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::device::{CudaLibraries, LibrarySearch, Needs};
     use crate::locate;
-    use crate::model::onnx::{LibraryLoader, OnnxRuntime};
+    use crate::model::runtime::{LibraryLoader, OnnxRuntime};
 
     #[test]
     fn a_runtime_without_cuda_says_so() {

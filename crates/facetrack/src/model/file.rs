@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{ModelError, ModelFile, PROPERTY};
+use super::{ModelError, ModelFile, PROPERTY, format_error};
 use crate::manifest;
 
 /// Most bytes of a model file, or of a part of one: MediaPipe's bundle has 3.7 MB.
@@ -64,12 +64,8 @@ pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>,
         .read_to_end(&mut content)
         .map_err(failed)?;
     if content.len() as u64 > most {
-        return Err(ModelError::Format {
-            property: PROPERTY,
-            path: path.to_path_buf(),
-            format,
-            reason: format!("it is larger than {most} bytes"),
-        });
+        let reason = format!("it is larger than {most} bytes");
+        return Err(format_error(path, format, reason));
     }
     Ok(content)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 
 use super::file::{self, MAX_SIZE};
-use super::{ModelError, ModelFile, PROPERTY};
+use super::{ModelError, ModelFile, format_error};
 
 /// Names of the parts, in a bundle as in a folder.
 const FACE_DETECTOR: &str = "face_detector.tflite";
@@ -54,21 +54,12 @@ impl Bundle {
     /// # Errors
     /// [`ModelError::Format`] for what is not a bundle.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
-        let format = |reason: String| ModelError::Format {
-            property: PROPERTY,
-            path: path.to_path_buf(),
-            format: FORMAT,
-            reason,
-        };
-        let mut archive =
-            ZipArchive::new(Cursor::new(bytes)).map_err(|error| format(error.to_string()))?;
-        let mut part = |name: &str| unpack(&mut archive, name).map_err(format);
-        Ok(Self {
-            face_detector: part(FACE_DETECTOR)?,
-            face_landmarks_detector: part(FACE_LANDMARKS_DETECTOR)?,
-            face_blendshapes: part(FACE_BLENDSHAPES)?,
-            geometry_metadata: Some(part(GEOMETRY_METADATA)?),
+        let format = |reason| format_error(path, FORMAT, reason);
+        let archive = ZipArchive::new(Cursor::new(bytes));
+        let mut archive = archive.map_err(|error| format(error.to_string()))?;
+        Self::from_parts(|name| unpack(&mut archive, name).map_err(format)).map(|bundle| Self {
             files: vec![ModelFile::of(path, bytes)],
+            ..bundle
         })
     }
 
@@ -83,13 +74,18 @@ impl Bundle {
 
     fn from_folder(folder: &Path) -> Result<Self, ModelError> {
         let mut files = Vec::new();
-        let mut part = |name: &str| -> Result<Vec<u8>, ModelError> {
-            let path = folder.join(name);
-            let (bytes, file) = file::read(&path, FORMAT)?;
+        let bundle = Self::from_parts(|name| {
+            let (bytes, file) = file::read(&folder.join(name), FORMAT)?;
             files.push(file);
             Ok(bytes)
-        };
-        let bundle = Self {
+        })?;
+        Ok(Self { files, ..bundle })
+    }
+
+    fn from_parts(
+        mut part: impl FnMut(&str) -> Result<Vec<u8>, ModelError>,
+    ) -> Result<Self, ModelError> {
+        Ok(Self {
             face_detector: part(FACE_DETECTOR)?,
             face_landmarks_detector: part(FACE_LANDMARKS_DETECTOR)?,
             face_blendshapes: part(FACE_BLENDSHAPES)?,
@@ -99,8 +95,7 @@ impl Bundle {
                 Err(error) => return Err(error),
             },
             files: Vec::new(),
-        };
-        Ok(Self { files, ..bundle })
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::device::{Need, Placement};
 use crate::engine::{EngineConfig, EngineError};
 use crate::locate;
 use crate::model::ModelError;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
 
 /// Loads the pack that `config` names, or the one that [`locate::pack`] finds, where `config` places it.
 ///

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{LandmarkDetector, MediaPipe, MeshParts, Parts};
 use crate::engine::{EngineConfig, EngineError};
 use crate::locate;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::task::Bundle;
 use crate::model::{Model, ModelError, ModelFile, tflite};
 

@@ -7,7 +7,7 @@ use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Netwo
 use super::{OpenSeeFace, rewrite};
 use crate::engine::{EngineConfig, EngineError};
 use crate::locate;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Detector, Yunet, rewrite};
 use crate::engine::{EngineConfig, EngineError};
 use crate::locate;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// The published network.
