@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Networks as graphs that can be changed before the runtime gets them.
 //!
-//! [`onnx`] and [`tflite`] read files into a [`Graph`], [`passes`] make equal graphs that run faster, and
-//! [`Graph::encode`] writes the ONNX file that the runtime opens.
+//! [`onnx`] and [`tflite`] read files into a [`Graph`], [`passes`] make equal graphs that run
+//! faster, and [`Graph::encode`] writes the ONNX file that the runtime opens.
 
 pub mod convolution;
 mod onnx;
 pub mod outline;
 pub mod passes;
-mod proto;
+pub(super) mod proto;
 pub mod tflite;
 
 use std::path::Path;
@@ -20,9 +20,9 @@ use proto::{Extent, ModelProto, TensorProto, TypeProto};
 /// Describes an error in a file.
 pub type Reason = String;
 
-/// Maximum size of the constants of a graph, in bytes, including those that a pass replaced: ten times the size of the
-/// largest network that is changed here. Operators of a file may share a constant and get one each in the graph, so the
-/// size of the file does not limit them.
+/// Maximum size of the constants of a graph, in bytes, including those that a pass replaced: ten
+/// times the size of the largest network that is changed here. Operators of a file may share a
+/// constant and get one each in the graph, so the size of the file does not limit them.
 const MAX_CONSTANT_BYTES: usize = 64 << 20;
 
 /// A value of a [`Graph`].
@@ -78,7 +78,7 @@ impl Node {
 struct Info {
     /// Name in the file; values that are added have none.
     name: Option<String>,
-    /// Extents; empty if unknown, as those of most values in ONNX files are.
+    /// Extents; empty if unknown, as for most values in ONNX files.
     shape: Vec<usize>,
     constant: Option<TensorProto>,
 }
@@ -163,8 +163,8 @@ impl Graph {
         producers
     }
 
-    /// For each value, the positions of the nodes that take it, one for each time; an output of the graph is taken by
-    /// `usize::MAX`.
+    /// For each value, the positions of the nodes that take it, one for each time; an output of the
+    /// graph is taken by `usize::MAX`.
     pub fn users(&self) -> Vec<Vec<usize>> {
         let mut users = vec![Vec::new(); self.values.len()];
         for (index, node) in self.nodes.iter().enumerate() {
@@ -223,7 +223,8 @@ impl Graph {
         self.outputs = values.iter().map(port).collect();
     }
 
-    /// Sets the extent of the inputs along `axis`, `None` for any; the shapes of the outputs follow from it.
+    /// Sets the extent of the inputs along `axis`, `None` for any; the shapes of the outputs follow
+    /// from it.
     pub fn set_input_extent(&mut self, axis: usize, extent: Option<usize>) {
         let inputs = self.inputs.iter_mut();
         for shape in inputs.filter_map(|port| port.kind.as_mut()?.shape_mut()) {
@@ -273,8 +274,8 @@ impl Graph {
         Value(self.values.len() - 1)
     }
 
-    /// Refuses a graph whose constants are larger than [`MAX_CONSTANT_BYTES`]. Code that adds constants in a loop calls
-    /// it in between.
+    /// Refuses a graph whose constants are larger than [`MAX_CONSTANT_BYTES`]. Code that adds
+    /// constants in a loop calls it in between.
     pub fn check_size(&self) -> Result<(), Reason> {
         if self.constant_bytes <= MAX_CONSTANT_BYTES {
             return Ok(());
@@ -357,7 +358,8 @@ impl Graph {
         }
     }
 
-    /// Drops nodes that no output depends on, and moves each of the others behind those that it depends on.
+    /// Drops nodes that no output depends on, and moves each of the others behind those that it
+    /// depends on.
     pub fn sort(&mut self) {
         let producers = self.producers();
         let mut is_needed = vec![false; self.nodes.len()];

@@ -39,11 +39,11 @@ pub struct OnnxRuntime {
 }
 
 impl OnnxRuntime {
-    /// Loads the first library of `candidates` that can be. A process has one runtime: when one was loaded before, that
-    /// one is returned, whatever the candidates; see [`OnnxRuntime::path`].
+    /// Loads the first library of `candidates` that can be loaded. A process has one runtime: if
+    /// one was loaded before, it is returned, whatever the candidates; see [`OnnxRuntime::path`].
     ///
     /// # Errors
-    /// [`ModelError::Runtime`] with what the loader said of each candidate.
+    /// [`ModelError::Runtime`] with the loader's message for each candidate.
     pub fn load(candidates: &[PathBuf]) -> Result<Self, ModelError> {
         LOADED.get_or_try_init(|| first_of(candidates)).cloned()
     }
@@ -53,7 +53,8 @@ impl OnnxRuntime {
         &self.path
     }
 
-    /// The folder of the library, where it looks for those of its providers; `None` when it can't be told.
+    /// The folder of the library, where it looks for the libraries of its providers; `None` if it
+    /// is unknown.
     pub fn folder(&self) -> Option<PathBuf> {
         let folder = self.path.parent().filter(|folder| folder.has_root());
         folder.map(Path::to_path_buf).or_else(|| {
@@ -79,7 +80,7 @@ pub struct LibraryLoader;
 
 impl Loader for LibraryLoader {
     fn load(&mut self, library: &Path) -> Result<(), String> {
-        // What the dynamic loader said is the cause of ort's error.
+        // The cause of ort's error is the message of the dynamic loader.
         ort::util::preload_dylib(library).map_err(|error| {
             let cause = error.source().map(ToString::to_string);
             cause.unwrap_or_else(|| error.to_string())
@@ -127,7 +128,7 @@ pub struct OnnxModel {
     session: Session,
     run_options: Options,
     provider: Provider,
-    /// `None` where nothing keeps its place.
+    /// `None` if inputs and outputs are copied.
     steady: Option<Steady>,
     inputs: Vec<TensorSpec>,
     outputs: Vec<TensorSpec>,
@@ -137,8 +138,9 @@ impl OnnxModel {
     /// Prepares the ONNX file `bytes`; `path` is for messages.
     ///
     /// # Errors
-    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than of floats;
-    /// [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be opened on the GPU.
+    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than
+    /// of floats; [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be opened on
+    /// the GPU.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
         path: &Path,
@@ -187,7 +189,7 @@ impl OnnxModel {
     }
 }
 
-/// Options of a run; `None` for those that ONNX Runtime has by itself.
+/// Options of a run; `None` for ONNX Runtime's defaults.
 type Options = Option<RunOptions<NoSelectedOutputs>>;
 
 /// Runs the network on `inputs` where they are.
@@ -237,8 +239,8 @@ impl Model for OnnxModel {
     }
 }
 
-/// All graph optimisations, no thread that spins while it waits, since other elements of the pipeline need the cores, and
-/// no messages on standard error, since errors are returned.
+/// Enables all graph optimisations. Threads do not spin while they wait, since other elements of
+/// the pipeline need the cores. Nothing is written to standard error, since errors are returned.
 fn builder(
     runtime: &OnnxRuntime,
     options: SessionOptions,
@@ -257,7 +259,7 @@ fn builder(
     }
 }
 
-/// Without `error_on_failure`, a provider that does not load would be passed over, and the processor would take its place.
+/// Without `error_on_failure`, the CPU would replace a provider that does not load.
 fn on_cuda(
     builder: SessionBuilder,
     provider: CudaProvider,
@@ -291,7 +293,8 @@ fn with_options<P: ArbitrarilyConfigurableExecutionProvider>(
         })
 }
 
-/// Those of a run on `provider`, which is captured as the CUDA graph of this number where there is one.
+/// Options of a run on `provider`; with `graph`, the run is captured as the CUDA graph of this
+/// number.
 fn options_of(provider: Provider, transfer: Transfer, graph: Option<u32>) -> ort::Result<Options> {
     let Provider::Cuda(provider) = provider else {
         return Ok(None);

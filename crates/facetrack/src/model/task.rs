@@ -15,7 +15,7 @@ const FACE_LANDMARKS_DETECTOR: &str = "face_landmarks_detector.tflite";
 const FACE_BLENDSHAPES: &str = "face_blendshapes.tflite";
 const GEOMETRY_METADATA: &str = "geometry_pipeline_metadata_landmarks.binarypb";
 
-/// What messages call a bundle.
+/// Name of the format in messages.
 const FORMAT: &str = "MediaPipe task";
 
 /// The parts of a `face_landmarker.task`, as bytes.
@@ -27,8 +27,8 @@ pub struct Bundle {
     pub face_landmarks_detector: Vec<u8>,
     /// Measures blendshapes from landmarks: a `.tflite` file.
     pub face_blendshapes: Vec<u8>,
-    /// The canonical face for the pose, as MediaPipe's `GeometryPipelineMetadata` message. Loose networks may come
-    /// without.
+    /// The canonical face for the pose, as MediaPipe's `GeometryPipelineMetadata` message. Loose
+    /// networks may come without.
     pub geometry_metadata: Option<Vec<u8>>,
     /// The files read: the bundle, or the parts of a folder.
     pub files: Vec<ModelFile>,
@@ -38,9 +38,9 @@ impl Bundle {
     /// Reads a bundle, or a folder with its unpacked parts.
     ///
     /// # Errors
-    /// [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when the system refuses to
-    /// read, [`ModelError::Hash`] for a file with a name of the manifest and other bytes, [`ModelError::Format`] for
-    /// what is not a bundle.
+    /// [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when the
+    /// system refuses to read, [`ModelError::Hash`] for a file with a name of the manifest and
+    /// other bytes, [`ModelError::Format`] if it is not a bundle.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         if path.is_dir() {
             return Self::from_folder(path);
@@ -52,7 +52,7 @@ impl Bundle {
     /// Reads a bundle from its bytes; `path` is for messages.
     ///
     /// # Errors
-    /// [`ModelError::Format`] for what is not a bundle.
+    /// [`ModelError::Format`] if they are not a bundle.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
         let format = |reason| format_error(path, FORMAT, reason);
         let archive = ZipArchive::new(Cursor::new(bytes));
@@ -63,7 +63,7 @@ impl Bundle {
         })
     }
 
-    /// Where the part `name` of the bundle, or of the folder, at `path` lies, for messages.
+    /// Path of the part `name` of the bundle, or of the folder, at `path`, for messages.
     #[must_use]
     pub fn part_path(path: &Path, name: &str) -> PathBuf {
         if path.is_dir() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rewrites published graphs into equal ones that ONNX Runtime runs faster on a CPU. PRelu alone, which is not in its
-//! blocked layout, takes half the time of the landmarks and a third of the embedding.
+//! Rewrites published graphs into equal ones that ONNX Runtime runs faster on a CPU. PRelu, which
+//! its blocked layout does not have, takes half the time of the landmarks and a third of the
+//! embedding.
 
 use std::path::Path;
 
@@ -9,8 +10,9 @@ use crate::model::graph::{Graph, Node, passes};
 /// Operators with graphs of their own, which are lost when a file is read and written again.
 const WITH_SUBGRAPHS: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Rewrites an ONNX file, read from `path`, into one that computes the same. A file that can't be rewritten stays as it
-/// is: one that is large, that has operators of its own, or that is damaged, which the runtime will report.
+/// Rewrites an ONNX file, read from `path`, into one that computes the same. A file that can't be
+/// rewritten stays as it is: one that is large, that has operators of its own, or that is damaged,
+/// which the runtime will report.
 pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
     rewritten(path, &bytes).unwrap_or(bytes)
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Rewrites the published graphs into equal ones that ONNX Runtime runs faster.
 //!
-//! ONNX Runtime would leave its blocked layout some twenty times: the published graphs write hard sigmoids as additions,
-//! clips and divisions, multiply images by one number per channel, have numbers of channels that are not whole blocks, and
-//! end with convolutions of several filters per channel. [`passes`] change that. In addition, offsets are computed only
-//! where they are read, which saves a third of the landmark network's time.
+//! ONNX Runtime would leave its blocked layout some twenty times: the published graphs write hard
+//! sigmoids as additions, clips and divisions, multiply images by one number per channel, have
+//! numbers of channels that are not whole blocks, and end with convolutions of several filters per
+//! channel. [`passes`] change that. In addition, offsets are computed only where they are read,
+//! which saves a third of the landmark network's time.
 
 mod peaks;
 
@@ -22,8 +23,9 @@ pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     finish(path, Graph::read(path, bytes)?, 1)
 }
 
-/// Rewrites the published landmark network `bytes`, read from `path`, for a single image. It yields `[4, n]` of the `n`
-/// landmarks: the maximum of each heat map, its cell counted along rows, and the offsets of row and column there.
+/// Rewrites the published landmark network `bytes`, read from `path`, for a single image. It yields
+/// `[4, n]` of the `n` landmarks: the maximum of each heat map, its cell counted along rows, and
+/// the offsets of row and column there.
 ///
 /// # Errors
 /// When it is damaged or another network.
@@ -39,8 +41,8 @@ pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     finish(path, graph, 1)
 }
 
-/// Rewrites the published gaze network `bytes`, read from `path`, for two images. It yields the first output only; nothing
-/// reads the second, which distinguishes open eyes from closed ones.
+/// Rewrites the published gaze network `bytes`, read from `path`, for two images. It yields the
+/// first output only; nothing reads the second, which distinguishes open eyes from closed ones.
 ///
 /// # Errors
 /// When it is damaged.

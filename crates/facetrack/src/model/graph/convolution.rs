@@ -86,8 +86,8 @@ impl Convolution {
         self.weights.dims[2..] == [1, 1]
     }
 
-    /// Selects channels by their indices; `None` stands for a channel of zeros. `inputs` are those of a group. The caller
-    /// sets the groups.
+    /// Selects channels by their indices; `None` stands for a channel of zeros. `inputs` are the
+    /// channels that a group takes. The caller sets the groups.
     #[must_use]
     pub fn select(&self, outputs: &[Option<usize>], inputs: &[Option<usize>]) -> Self {
         let [_, own_inputs, height, width] = self.weights.dims[..] else {
@@ -126,8 +126,8 @@ impl Convolution {
         self.select(&kept.into_iter().map(Some).collect::<Vec<_>>(), &inputs)
     }
 
-    /// The outputs of all `parts`, one after the other, as a single convolution. `None` if the parts differ in more than
-    /// weights and groups.
+    /// The outputs of all `parts`, one after the other, as a single convolution. `None` if the
+    /// parts differ in more than weights and groups.
     pub fn join(parts: &[Self], groups: usize) -> Option<Self> {
         let (first, rest) = parts.split_first()?;
         if !rest.iter().all(|part| first.is_like(part)) {
@@ -191,7 +191,8 @@ impl Convolution {
         self.node
     }
 
-    /// Adds a node that applies the activation to `input`. `None` for an activation that is not known here.
+    /// Adds a node that applies the activation to `input`. `None` for an activation that is not
+    /// known here.
     pub fn add_activation(&self, graph: &mut Graph, input: Value) -> Option<Value> {
         let Some(activation) = self.node.attribute(ACTIVATION) else {
             return Some(input);

@@ -9,12 +9,12 @@ use prost::bytes::Bytes;
 use super::proto::*;
 use super::{Graph, Info, Node, Port, Reason, Value};
 
-/// Maximum size of a file that is changed here, in bytes; the largest known file has 4 MB. Integers of one byte in the
-/// file take eight in memory.
+/// Maximum size of a file that is changed here, in bytes; the largest known file has 4 MB. Integers
+/// of one byte in the file take eight in memory.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Maximum size of a file outside its constants, in bytes. An empty entry of two bytes takes a hundred times as many in
-/// memory.
+/// Maximum size of a file outside its constants, in bytes. An empty entry of two bytes takes a
+/// hundred times as many in memory.
 const MAX_STRUCTURE: usize = 1 << 20;
 
 /// Maximum number of constants.

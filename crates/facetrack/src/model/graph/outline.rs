@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The inputs, outputs and precision of an ONNX file, read without its constants: a file of hundreds of megabytes takes no
-//! memory.
+//! The inputs, outputs and precision of an ONNX file, read without its constants: a file of
+//! hundreds of megabytes takes no memory.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,7 +14,8 @@ use crate::model::{ModelError, TensorSpec, format_error};
 /// Nodes whose names are kept.
 pub const FIRST_NODES: usize = 8;
 
-/// Maximum number of outputs, and of inputs that are not constants; InsightFace's detectors have 15.
+/// Maximum number of outputs, and of inputs that are not constants; InsightFace's detectors have
+/// 15.
 const MAX_TENSORS: usize = 64;
 
 /// Maximum number of constants; the largest known network has some 500.
@@ -23,7 +24,7 @@ const MAX_CONSTANTS: usize = 16_384;
 /// Maximum size of the description of an input or output, in bytes.
 const MAX_DESCRIPTION: usize = 4096;
 
-/// The precision in which a network computes.
+/// Precision of the floats that a network computes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
     /// 32-bit floats.
@@ -42,7 +43,7 @@ pub struct OnnxOutline {
     pub outputs: Vec<TensorSpec>,
     /// Names of the first [`FIRST_NODES`] nodes.
     pub first_nodes: Vec<String>,
-    /// Precision in which it computes.
+    /// Precision of its floats.
     pub precision: Precision,
 }
 
@@ -143,7 +144,8 @@ mod encode {
     use super::*;
 
     impl OnnxOutline {
-        /// A file of this outline with the constant `weights`, which it lists among its inputs as old ones do.
+        /// A file of this outline with the constant `weights`, which it lists among its inputs as
+        /// old ones do.
         pub fn encode(&self) -> Vec<u8> {
             let weights = TensorSpec {
                 name: "weights".to_owned(),

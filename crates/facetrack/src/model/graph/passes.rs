@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Passes that make of a graph an equal one that ONNX Runtime runs faster.
 //!
-//! ONNX Runtime keeps images in a blocked layout (`NCHWc`): 16 channels side by side with AVX-512, 8 with AVX2. It has
-//! blocked convolutions (into which it fuses a following sum and a Relu), with one filter per channel or without groups,
-//! pooling, sums and products of images of one size, Relu, and concatenation of whole blocks. Before all other operators
-//! it leaves the layout, and returns to it after them.
+//! ONNX Runtime keeps images in a blocked layout (`NCHWc`): 16 channels side by side with AVX-512,
+//! 8 with AVX2. It has blocked convolutions (into which it fuses a following sum and a Relu), with
+//! one filter per channel or without groups, pooling, sums and products of images of one size,
+//! Relu, and concatenation of whole blocks. Before all other operators it leaves the layout, and
+//! returns to it after them.
 
 mod blocks;
 mod gates;
@@ -18,14 +19,14 @@ pub mod tail;
 
 use super::{Graph, Reason};
 
-/// Changes a graph, whose nodes are in an order in which they can run.
+/// Changes a graph. Each node of the graph comes after the nodes that it depends on.
 pub type Pass = fn(&mut Graph) -> Result<(), Reason>;
 
 /// Channels of a block with AVX-512, a multiple of the block of other instruction sets.
 const BLOCK: usize = 16;
 
-// Each network gets the passes that were measured with it. The others either find nothing in it or make ONNX Runtime
-// choose other kernels, which round differently.
+// Each network gets the passes that were measured with it. The others either find nothing in it or
+// make ONNX Runtime choose other kernels, which round differently.
 
 /// The passes of MediaPipe's networks.
 pub const MEDIAPIPE: &[Pass] = &[

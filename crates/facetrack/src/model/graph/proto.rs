@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The messages of an ONNX file. Names and field numbers: `onnx.proto` of ONNX, IR version 8.
 //!
-//! Fields that are not declared here are lost when a file is read and written again: documentation, the shapes recorded
-//! for values between nodes, which follow from the rest, and subgraphs, functions and sparse constants, without which the
-//! runtime refuses a file that needs them.
+//! Fields that are not declared here are lost when a file is read and written again: documentation,
+//! the shapes recorded for values between nodes, which follow from the rest, and subgraphs,
+//! functions and sparse constants, without which the runtime refuses a file that needs them.
 
 use std::iter;
 
@@ -328,7 +328,8 @@ pub fn graph_of(bytes: &[u8]) -> Result<&[u8], Reason> {
     graph.ok_or_else(|| NO_GRAPH.to_owned())
 }
 
-/// The fields of a message, read one by one so that none takes memory: number and content, which is empty for numbers.
+/// The fields of a message, read one by one so that none takes memory: number and content, which is
+/// empty for numbers.
 pub fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<(u32, &[u8]), Reason>> {
     iter::from_fn(move || (!message.is_empty()).then(|| next_field(&mut message)))
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads MediaPipe's networks as published (`.tflite`) and lowers them to ONNX in memory.
+//! Reads MediaPipe's networks as published (`.tflite`) and converts them to ONNX in memory.
 //!
-//! Names of inputs and outputs stay. An image input that a convolution reads is declared with its channels first
-//! (`[1, 3, height, width]` where the file says `[1, height, width, 3]`), so that nothing is transposed; outputs keep
-//! the shapes of the file.
+//! Names of inputs and outputs stay. An image input that a convolution reads is declared with its
+//! channels first (`[1, 3, height, width]` where the file says `[1, height, width, 3]`), so that
+//! nothing is transposed; outputs keep the shapes of the file.
 
 mod flatbuffer;
 mod lower;
@@ -17,14 +17,14 @@ use crate::model::{ModelError, format_error};
 /// The ONNX file that computes what the `.tflite` file `bytes` does; `path` is for messages.
 ///
 /// # Errors
-/// [`ModelError::Format`] for a damaged file, and for a network with operators other than those of MediaPipe's face
-/// networks; the message names the operator.
+/// [`ModelError::Format`] for a damaged file, and for a network with operators that MediaPipe's
+/// face networks do not have; the message names the operator.
 pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
     convert(bytes).map_err(|reason| format_error(path, "TFLite", reason))
 }
 
 fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
-    // The network's constants are freed before those of the graph are written: memory is at its peak at load.
+    // The network is freed before the graph is written, which lowers the peak of memory use.
     let graph = graph(&schema::Network::parse(bytes)?)?;
     Ok(graph.encode())
 }
@@ -39,7 +39,8 @@ fn graph(network: &schema::Network<'_>) -> Result<Graph, Reason> {
 mod tests {
     use super::*;
 
-    /// Made by tests/golden/make_small_networks.py; what they compute is tested in tests/networks.rs.
+    /// Made by tests/golden/make_small_networks.py; what they compute is tested in
+    /// tests/networks.rs.
     const IMAGE: &[u8] = include_bytes!("../../../../../tests/golden/networks/small_image.tflite");
     const TOKENS: &[u8] =
         include_bytes!("../../../../../tests/golden/networks/small_tokens.tflite");
@@ -144,7 +145,8 @@ mod tests {
                         4 => "DEPTHWISE_CONV_2D",
                         34 => "PAD",
                         54 => "PRELU",
-                        // Operands broadcast, so that others fit as well; they must only come to an end.
+                        // Operands broadcast, so that others fit as well; they must only come to an
+                        // end.
                         _ => continue,
                     };
                     let context = format!("operator {index} ({name}): ");
@@ -216,7 +218,8 @@ mod tests {
             for position in (0..bytes.len()).step_by(3) {
                 for value in [0x00, 0x01, 0x7f, 0xff] {
                     damaged[position] = value;
-                    // Whether it still is a network depends on the byte; it must only come to an end.
+                    // Whether it still is a network depends on the byte; it must only come to an
+                    // end.
                     let _ = convert(&damaged);
                 }
                 damaged[position] = bytes[position];

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Runs of a network whose inputs and outputs keep their place, which is what ONNX Runtime calls I/O binding.
+//! Runs of a network whose inputs and outputs keep their place, which is what ONNX Runtime calls
+//! I/O binding.
 //!
-//! A CUDA graph repeats what a run did with the addresses that it had, so that inputs and outputs have to lie in the
-//! device's memory and stay there (ONNX Runtime's "Using CUDA Graphs"); they are copied there and back around it.
+//! A CUDA graph repeats what a run did with the addresses that it had, so that inputs and outputs
+//! have to lie in the device's memory and stay there (ONNX Runtime's "Using CUDA Graphs"); they are
+//! copied there and back around it.
 
 use ndarray::{ArrayD, ArrayViewD};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What ONNX Runtime is told about a GPU, and what it says when that fails. The keys are those of
-//! `cuda_execution_provider_info.cc`, `tensorrt_execution_provider_info.cc` and `onnxruntime_run_options_config_keys.h` of
-//! ONNX Runtime 1.31.
+//! ONNX Runtime's options for a GPU, and its errors. The keys come from
+//! `cuda_execution_provider_info.cc`, `tensorrt_execution_provider_info.cc` and
+//! `onnxruntime_run_options_config_keys.h` of ONNX Runtime 1.31.
 
 mod tensorrt;
 pub mod trial;
@@ -18,22 +18,22 @@ pub use tensorrt::{Extents, InputExtents};
 pub struct CudaProvider {
     /// CUDA index.
     pub device: u32,
-    /// Most memory of the network's arena, bytes.
+    /// Maximum size of the network's arena, in bytes.
     pub memory_limit: u64,
     /// How it runs.
     pub tuning: CudaTuning,
-    /// How much of it has to run there.
+    /// Part of it that has to run there.
     pub coverage: Coverage,
-    /// What its input may measure where the file leaves that open.
+    /// Range of the extents of its input that the file leaves open.
     pub input: InputExtents,
 }
 
-/// How much of a network has to run on the GPU.
+/// Part of a network that has to run on the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// What the provider has operators for; shapes are computed on the processor.
+    /// All operators that the provider has; shapes are computed on the CPU.
     Most,
-    /// All of it: anything else is an error.
+    /// The whole network: anything else is an error.
     Whole,
 }
 
@@ -49,8 +49,8 @@ impl CudaProvider {
         }
     }
 
-    /// Keys and values for the provider. The arena grows by what is asked for, since the usual doubling would meet the
-    /// limit with half of it unused.
+    /// Keys and values for the provider. The arena grows by the requested size, since doubling
+    /// would reach the limit with half of it unused.
     pub fn options(&self, transfer: Transfer) -> Vec<(&'static str, String)> {
         let tuning = &self.tuning;
         let search = match (tuning.deterministic, tuning.conv_algorithm_search) {
@@ -71,9 +71,8 @@ impl CudaProvider {
         options
     }
 
-    /// Keys and values for a run, which is captured as the CUDA graph of the number `graph` and is that graph from then on.
-    ///
-    /// Memory that a graph knows is never given back.
+    /// Keys and values for a run. With `graph`, the first run is captured as the CUDA graph of this
+    /// number, and later runs repeat it. Memory that a graph uses is never given back.
     pub fn run_options(
         &self,
         transfer: Transfer,
@@ -100,8 +99,9 @@ fn switch(on: bool) -> String {
     u8::from(on).to_string()
 }
 
-/// What of an error's text means that memory ran out: of the arena (`bfc_arena.cc`: at its limit, and when the device
-/// has no more), of CUDA (`cudaErrorMemoryAllocation`), and of its libraries.
+/// Parts of error messages that mean that memory ran out: in the arena (`bfc_arena.cc`, at its
+/// limit or at the limit of the device), in CUDA (`cudaErrorMemoryAllocation`) and in its
+/// libraries.
 const OUT_OF_MEMORY: [&str; 6] = [
     "Failed to allocate memory",
     "is smaller than requested bytes",

@@ -8,11 +8,11 @@ use super::cuda::CudaProvider;
 pub struct SessionOptions {
     /// Threads that work on one run; with 1 the calling thread does everything.
     pub threads: usize,
-    /// Where the values between its operators lie.
+    /// How memory for the values between its operators is allocated.
     pub memory: Memory,
-    /// How its inputs and outputs come and go.
+    /// How its inputs and outputs are transferred.
     pub transfer: Transfer,
-    /// What runs it.
+    /// Device that runs it.
     pub provider: Provider,
 }
 
@@ -27,38 +27,38 @@ impl Default for SessionOptions {
     }
 }
 
-/// What runs a network.
+/// Device that runs a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Provider {
-    /// The processor.
+    /// The CPU.
     #[default]
     Cpu,
-    /// An NVIDIA GPU. Nothing but an error comes of one that can't be used: the processor does not step in.
+    /// An NVIDIA GPU. If it can't be used, that is an error: there is no fallback to the CPU.
     Cuda(CudaProvider),
 }
 
-/// Where the values between a network's operators lie.
+/// How memory for the values between a network's operators is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// In one piece that is planned after the first run: some 2 % faster.
+    /// In one block that is planned after the first run: some 2 % faster.
     Planned,
-    /// In pieces, which the first run takes as it needs them. Half the memory, since those of the first run are not in
-    /// vain: for networks that see large images, or run in few frames.
+    /// In pieces that the first run allocates as it needs them, and that later runs use again. Half
+    /// the memory: for networks that take large images, or run in few frames.
     Pieces,
 }
 
-/// How a network's inputs and outputs come and go. The results are the same in each way. Those other than [`Copied`] hold
-/// for runs after the first with inputs of one shape.
+/// How a network's inputs and outputs are transferred. The results are the same. Variants other
+/// than [`Copied`] apply from the second run with inputs of one shape.
 ///
 /// [`Copied`]: Transfer::Copied
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transfer {
-    /// The runtime finds memory for them in each run.
+    /// The runtime allocates memory for them in each run.
     #[default]
     Copied,
     /// Through memory that stays, page-locked where a GPU runs the network.
     Bound,
-    /// As [`Transfer::Bound`], and on to memory of the device that stays as well, which lets a GPU repeat a run as a CUDA
-    /// graph.
+    /// As [`Transfer::Bound`], and on to memory of the device that stays as well, which lets a GPU
+    /// repeat a run as a CUDA graph.
     Resident,
 }

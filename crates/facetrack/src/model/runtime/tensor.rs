@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Tensors of the runtime, whose floats are of single or half precision, from and to arrays of `f32`.
+//! Tensors of the runtime, whose floats are of single or half precision, from and to arrays of
+//! `f32`.
 
 use half::f16;
 use ndarray::{ArrayD, ArrayViewD};
@@ -13,7 +14,7 @@ use crate::model::TensorSpec;
 /// The outside of a tensor.
 ///
 /// # Errors
-/// Why a network can't have it.
+/// When a network can't have it.
 pub fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
     let name = outlet.name().to_owned();
     let kind = outlet.dtype();
@@ -30,7 +31,7 @@ pub fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
     Ok(TensorSpec { name, shape })
 }
 
-/// What `outlet` is given: the values themselves, or a copy in half precision where it takes that.
+/// The input for `outlet`: the values themselves, or a copy in half precision if it takes that.
 pub fn input<'a>(
     outlet: Option<&Outlet>,
     values: &'a ArrayViewD<'_, f32>,

@@ -25,7 +25,8 @@ fn what_can_not_be_rewritten_stays_as_it_is() {
     }
 }
 
-/// The published networks that are installed, with the side of an input to try them on; none, said aloud, without.
+/// The published networks that are installed, with the side of an input to try them on; none, said
+/// aloud, without.
 fn published() -> Vec<(std::path::PathBuf, [usize; 4])> {
     let folder = match crate::locate::pack(Some(Path::new("insightface")), None) {
         Ok(folder) => folder,

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Makes the published graph one that takes images of any size, red first, and runs faster.
 //!
-//! The file says 640×640, but no node depends on it. Each level of the pyramid has four heads of two convolutions, the
-//! second with one filter per channel, that read the same features and yield 1, 1, 4 and 10 channels: together exactly the
-//! 16 of one block of ONNX Runtime's blocked layout. So they become one head, and its output stays as it is, channels
-//! first and scores before the sigmoid; [`super::decode`] reads it in place.
+//! The file says 640×640, but no node depends on it. Each level of the pyramid has four heads of
+//! two convolutions, the second with one filter per channel, that read the same features and yield
+//! 1, 1, 4 and 10 channels: together exactly the 16 of one block of ONNX Runtime's blocked layout.
+//! So they become one head, and its output stays as it is, channels first and scores before the
+//! sigmoid; [`super::decode`] reads it in place.
 
 use super::STRIDES;
 use crate::model::graph::convolution::Convolution;
 use crate::model::graph::{Graph, Node, Reason, Value};
 
-/// Names of the heads and their channels, in the order in which [`super::decode`] finds them.
+/// Names of the heads and their channels, in the order of the channels that [`super::decode`]
+/// reads.
 const HEADS: [(&str, usize); 4] = [("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10)];
 
 /// Channels of all heads of a level.
 pub const CHANNELS: usize = 16;
 
-/// Rewrites YuNet's graph. Its outputs are then one of [1, [`CHANNELS`], height / stride, width / stride] for each of
-/// [`STRIDES`].
+/// Rewrites YuNet's graph. Its outputs are then one of [1, [`CHANNELS`], height / stride, width /
+/// stride] for each of [`STRIDES`].
 ///
 /// # Errors
 /// When it is another graph.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Finds the peaks of the heat maps within the network, and computes the offsets only there.
 //!
-//! The maps of offsets are two thirds of the network's output, and one element of each is read: the one where the
-//! landmark's heat map has its maximum. Their last two convolutions look at 3×3 cells around it. So these cells are
-//! gathered for each landmark, the first convolution is computed of them, and the second is a product of two vectors.
+//! The maps of offsets are two thirds of the network's output, and one element of each is read: the
+//! one where the landmark's heat map has its maximum. Their last two convolutions look at 3×3 cells
+//! around it. So these cells are gathered for each landmark, the first convolution is computed of
+//! them, and the second is a product of two vectors.
 
 use crate::engine::openseeface::LandmarkContract;
 use crate::model::graph::convolution::Convolution;
@@ -29,7 +30,8 @@ struct Peaks {
     offsets: Value,
 }
 
-/// Makes `[4, points]` the only output of `graph`: value and cell of the peaks, offsets along rows and columns.
+/// Makes `[4, points]` the only output of `graph`: value and cell of the peaks, offsets along rows
+/// and columns.
 pub fn find(graph: &mut Graph, contract: &LandmarkContract) {
     let Some(maps) = graph.outputs.pop().map(|port| port.value) else {
         return;
@@ -73,8 +75,8 @@ fn top(graph: &mut Graph, contract: &LandmarkContract, heat: Value) -> [Value; 2
     graph.add_pair("TopK", &[rows, one], vec![Attribute::int("axis", 1)])
 }
 
-/// Computes the heat maps, and the offsets at their peaks only. `None` for a network that ends with others than the three
-/// convolutions of the published ones.
+/// Computes the heat maps, and the offsets at their peaks only. `None` for a network that ends with
+/// others than the three convolutions of the published ones.
 fn at_peaks(graph: &mut Graph, contract: &LandmarkContract, maps: Value) -> Option<Peaks> {
     let points = contract.points;
     let tail = Tail::before(graph, maps)?;
@@ -104,8 +106,8 @@ fn at_peaks(graph: &mut Graph, contract: &LandmarkContract, maps: Value) -> Opti
     })
 }
 
-/// Gathers the cells of `features` around each peak: an image [1, 2 · points, 3 · points, 3], in which the 3×3 cells of a
-/// landmark lie below those of the one before.
+/// Gathers the cells of `features` around each peak as an image [1, 2 · points, 3 · points, 3]: the
+/// 3×3 cells of all landmarks, one below the other.
 fn patches(graph: &mut Graph, contract: &LandmarkContract, features: Value, cell: Value) -> Value {
     let (points, cells) = (contract.points, contract.cells * contract.cells);
     let channels = 2 * points;
@@ -161,7 +163,8 @@ fn offsets(
     let all = concat(graph, &filtered, 1);
     let rows = tail.filters * channels;
     let all = reshape(graph, all, &[rows as i64, points as i64]);
-    // Filters, channels: for each landmark the weights of its output; for each kind of offset ones where it is summed.
+    // Filters, channels: for each landmark the weights of its output; for each kind of offset ones
+    // where it is summed.
     let mut weights = Vec::with_capacity(rows * points);
     let mut ones = vec![0.0; 2 * rows];
     for row in 0..rows {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rounds channels up to whole blocks with channels of zeros that nothing reads: ONNX Runtime's blocked layout takes whole
-//! blocks only, and MediaPipe's detector, for one, has 28, 36, 42, 56, 72 and 88 channels.
+//! Rounds channels up to whole blocks with channels of zeros that nothing reads: ONNX Runtime's
+//! blocked layout takes whole blocks only, and MediaPipe's detector, for one, has 28, 36, 42, 56,
+//! 72 and 88 channels.
 
 use super::super::convolution::Convolution;
 use super::super::{Graph, Node, Reason, Value};
@@ -18,8 +19,8 @@ pub fn native() -> usize {
     16
 }
 
-/// Rounds up the channels of all images between convolutions that can have more, to multiples of `block`. A graph stays
-/// as it is if such an image meets one that can't have more.
+/// Rounds up the channels of all images between convolutions that can have more, to multiples of
+/// `block`. A graph stays as it is if such an image meets one that can't have more.
 pub fn round_channels(graph: &mut Graph, block: usize) -> Result<(), Reason> {
     let roles: Vec<Role> = graph
         .nodes
@@ -157,7 +158,8 @@ impl Rounding {
         }
     }
 
-    /// The channels of the image that a convolution of `count` channels takes; `None` if the image has others.
+    /// The channels of the image that a convolution of `count` channels takes; `None` if the image
+    /// has others.
     fn inputs(&self, image: Value, count: usize) -> Option<Channels> {
         match &self.channels[image.0] {
             None => Some(file_channels(count)),
@@ -185,7 +187,8 @@ impl Rounding {
         images.all(|other| other == first).then(|| first.clone())
     }
 
-    /// The channels of an image to which the node at `index` appends. Rounding may have added some of them.
+    /// The channels of an image to which the node at `index` appends. Rounding may have added some
+    /// of them.
     fn pad(&mut self, index: usize, channels: &Channels, appended: usize) -> Option<Channels> {
         let own = channels.iter().flatten().count();
         if channels[..own] != file_channels(own) {
@@ -213,7 +216,7 @@ fn file_channels(count: usize) -> Channels {
     (0..count).map(Some).collect()
 }
 
-/// The channels of `parts` one after the other; `None` if those of one are unknown.
+/// The channels of `parts` one after the other; `None` if a part has unknown channels.
 fn joined<'a>(parts: impl Iterator<Item = Option<&'a Channels>>) -> Option<Channels> {
     let mut all = Channels::new();
     let mut before = 0;

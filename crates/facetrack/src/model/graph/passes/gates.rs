@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Stretches the numbers per channel by which squeeze-and-excitation multiplies an image to the size of that image: in
-//! ONNX Runtime's blocked layout, only images of one size can be multiplied.
+//! Stretches the factors of squeeze-and-excitation, one number per channel, to the size of the
+//! image that they multiply: in ONNX Runtime's blocked layout, only images of one size can be
+//! multiplied.
 
 use super::super::convolution::is_convolution;
 use super::super::{Attribute, Graph, Node, Reason};
@@ -27,7 +28,8 @@ pub fn stretch(graph: &mut Graph) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Whether `product` multiplies an image by a hard sigmoid that two convolutions compute from the means of its channels.
+/// Whether `product` multiplies an image by a hard sigmoid that two convolutions compute from the
+/// means of its channels.
 fn is_gated(graph: &Graph, product: &Node) -> Option<bool> {
     let [image, gate] = product.inputs[..] else {
         return None;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Makes one operator of `clip(x + 3, 0, 6) / 6`. ONNX Runtime takes it, and the product with `x` if that follows, into
-//! the convolution before.
+//! Makes one operator of `clip(x + 3, 0, 6) / 6`. ONNX Runtime takes it, and the product with `x`
+//! if that follows, into the convolution before.
 
 use super::super::{Attribute, Graph, Node, Reason, Value};
 

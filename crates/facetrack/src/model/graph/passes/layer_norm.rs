@@ -71,7 +71,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The value of which `value` is the mean over the last axis.
+    /// The input of `value`, if that is a mean over the last axis.
     fn mean_of(&self, value: Value) -> Option<Value> {
         let node = self.node(value)?;
         let is_over_last = node.attribute("axes")?.ints == [-1];

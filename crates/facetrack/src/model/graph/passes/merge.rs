@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Makes one convolution of several that look at the same value, where their channels fill fewer blocks together:
-//! the heads of InsightFace's detector are three convolutions of few channels each, which cost as much as whole blocks.
+//! Makes one convolution of several that look at the same value, where their channels fill fewer
+//! blocks together: the heads of InsightFace's detector are three convolutions of few channels
+//! each, which cost as much as whole blocks.
 
 use super::super::convolution::Convolution;
 use super::super::{Attribute, Graph, Reason};
@@ -68,7 +69,8 @@ mod tests {
     use super::*;
     use crate::model::graph::Value;
 
-    /// Two convolutions with weights of these shapes, the second with `strides`, and their outputs as one.
+    /// Two convolutions with weights of these shapes, the second with `strides`, and their outputs
+    /// as one.
     fn graph(takes_same: bool, dims: [[usize; 4]; 2], strides: i64) -> Graph {
         let mut graph = Graph::new(13);
         let images = ["x", "z"].map(|name| graph.add_input(name, &[1, 4, 8, 8]));

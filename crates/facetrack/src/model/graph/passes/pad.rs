@@ -19,8 +19,8 @@ pub fn set_appended_channels(graph: &mut Graph, index: usize, channels: usize) {
     graph.nodes[index].inputs[1] = pads;
 }
 
-/// Removes a Pad that appends no channels, since rounding already did, and replaces one that is added to a convolution by
-/// a concatenation.
+/// Removes a Pad that appends no channels, since rounding already did, and replaces one that is
+/// added to a convolution by a concatenation.
 pub fn fold(graph: &mut Graph) -> Result<(), Reason> {
     for index in 0..graph.nodes.len() {
         let node = &graph.nodes[index];

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Writes PRelu with operators that ONNX Runtime has in its blocked layout.
 //!
-//! PRelu(x) = max(x, 0) + s·min(x, 0), with a slope s for each channel; slopes may be negative or exceed 1. A depthwise
-//! 1×1 convolution multiplies each channel by a factor and takes a following Relu, or a sum with another value, into
-//! itself. So x + (1 − s)·max(−x, 0) takes two of them. Between two convolutions signs can be chosen freely, and where
-//! channels only fill half a block, so can their number: see [`negate`] and [`double`].
+//! PRelu(x) = max(x, 0) + s·min(x, 0), with a slope s for each channel; slopes may be negative or
+//! exceed 1. A depthwise 1×1 convolution multiplies each channel by a factor and takes a following
+//! Relu, or a sum with another value, into itself. So x + (1 − s)·max(−x, 0) takes two of them.
+//! Between two convolutions signs can be chosen freely, and where channels only fill half a block,
+//! so can their number: see [`negate`] and [`double`].
 
 use super::super::convolution::{Convolution, add_scaled};
 use super::super::{Floats, Graph, Node, Reason, Value};
 use super::BLOCK;
 
-/// Replaces every PRelu between two convolutions, the second of which has one filter per channel.
+/// Replaces every PRelu between a convolution and a depthwise convolution.
 pub fn absorb(graph: &mut Graph) -> Result<(), Reason> {
-    // Nodes are changed in place and appended, so these stay valid.
-    let (producers, users) = (graph.producers(), graph.users());
     for index in 0..graph.nodes.len() {
         let Some(slopes) = slopes(graph, &graph.nodes[index]) else {
             continue;
         };
-        let Some(neighbours) = neighbours(graph, index, slopes.len(), &producers, &users) else {
+        let Some(neighbours) = neighbours(graph, index, slopes.len()) else {
             continue;
         };
         let fills_half_a_block = (1..=BLOCK / 2).contains(&(slopes.len() % BLOCK));
@@ -51,7 +50,8 @@ pub fn split(graph: &mut Graph) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The slope of each channel, if `node` is a PRelu of images with constant slopes, one for each channel.
+/// The slope of each channel, if `node` is a PRelu of images with constant slopes, one for each
+/// channel.
 fn slopes(graph: &Graph, node: &Node) -> Option<Vec<f32>> {
     if !node.is("PRelu") {
         return None;
@@ -62,7 +62,8 @@ fn slopes(graph: &Graph, node: &Node) -> Option<Vec<f32>> {
     is_of_channels.then_some(values)
 }
 
-/// The convolutions around a PRelu, with their positions. Nothing else takes the outputs of the first two.
+/// The convolutions around a PRelu, with their positions. Nothing else takes the outputs of the
+/// first two.
 struct Neighbours {
     /// Yields the PRelu's input.
     previous: (usize, Convolution),
@@ -72,13 +73,8 @@ struct Neighbours {
     after_next: Option<(usize, Convolution)>,
 }
 
-fn neighbours(
-    graph: &Graph,
-    index: usize,
-    channels: usize,
-    producers: &[Option<usize>],
-    users: &[Vec<usize>],
-) -> Option<Neighbours> {
+fn neighbours(graph: &Graph, index: usize, channels: usize) -> Option<Neighbours> {
+    let (producers, users) = (graph.producers(), graph.users());
     let only_user = |value: Value| match users[value.0][..] {
         [user] if user != usize::MAX && graph.nodes[user].inputs[0] == value => Some(user),
         _ => None,
@@ -101,7 +97,8 @@ fn neighbours(
     })
 }
 
-/// Negating the convolutions before and after saves one pass: with y = −x, −PRelu(x) = y + (s − 1)·relu(y).
+/// Negating the convolutions before and after saves one pass: with y = −x, −PRelu(x) = y + (s −
+/// 1)·relu(y).
 fn negate(graph: &mut Graph, index: usize, neighbours: &Neighbours, slopes: &[f32]) {
     let (at, mut previous) = neighbours.previous.clone();
     negate_all(&mut previous.weights.values);
@@ -117,9 +114,9 @@ fn negate(graph: &mut Graph, index: usize, neighbours: &Neighbours, slopes: &[f3
     graph.set_node(index, "Add", &[source, correction], vec![]);
 }
 
-/// Channels that fill half a block cost as much as a whole one. So the convolution before yields x and −x, a Relu, which
-/// costs nothing inside of it, takes the positive part of both, and PRelu(x) = relu(x) − s·relu(−x) is left to the
-/// weights after.
+/// Channels that fill half a block cost as much as a whole one. So the convolution before yields x
+/// and −x, a Relu, which costs nothing inside of it, takes the positive part of both, and PRelu(x)
+/// = relu(x) − s·relu(−x) is left to the weights after.
 fn double(
     graph: &mut Graph,
     index: usize,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Skips the rows of matrices that no later operator reads.
 //!
-//! MediaPipe's blendshape network reads one token of 97 in the end; what its last block computes of the others, a sixth
-//! of all work, is lost.
+//! MediaPipe's blendshape network reads one token of 97 in the end. Its last block computes all of
+//! them, a sixth of the work of the network.
 
 use super::super::{Graph, Node, Reason, Value};
 
-/// Moves slices of rows towards the inputs, as long as they make what they pass smaller. In an honest network a slice
-/// passes a node once, so that there are fewer moves than nodes; in a forged one, more would take long.
+/// Moves slices of rows towards the inputs, past operators that then compute fewer rows. In an
+/// honest network a slice passes a node once, so there are fewer moves than nodes; in a forged
+/// network, more moves would take long.
 pub fn skip_unused(graph: &mut Graph) -> Result<(), Reason> {
     for _ in 0..graph.nodes.len() {
         let Some(slice) = next_slice(graph) else {
@@ -26,14 +27,14 @@ struct Rows {
     end: usize,
 }
 
-/// A slice of rows of what nothing else takes, computed by an operator through which it can move.
+/// A slice of rows of a value that nothing else takes, and the operator before it.
 struct Slice {
     index: usize,
     producer: usize,
     rows: Rows,
 }
 
-/// A slice that can move: first those of slices, so that equal ones look equal.
+/// A slice that can move. Slices of slices come first, so that equal slices look equal.
 fn next_slice(graph: &Graph) -> Option<Slice> {
     let (producers, users) = (graph.producers(), graph.users());
     let movable = |index: usize| {
@@ -70,7 +71,7 @@ fn sliced_rows(graph: &Graph, node: &Node) -> Option<Rows> {
     })
 }
 
-/// Whether each row of the output depends on the same row of the inputs alone.
+/// Whether each row of the output depends only on the same row of the inputs.
 fn lets_rows_pass(graph: &Graph, node: &Node) -> bool {
     let rows = graph.shape(node.output()).first().copied().unwrap_or(0);
     let fits = |value: &Value| match *graph.shape(*value) {
@@ -86,7 +87,7 @@ fn lets_rows_pass(graph: &Graph, node: &Node) -> bool {
     }
 }
 
-/// Has the producer compute the rows in place of what was sliced.
+/// Makes the producer compute only the rows of the slice.
 fn move_up(graph: &mut Graph, slice: Slice) {
     let output = graph.nodes[slice.index].output();
     let mut node = graph.nodes[slice.producer].clone();
@@ -117,7 +118,7 @@ fn move_up(graph: &mut Graph, slice: Slice) {
     graph.nodes.remove(slice.producer);
 }
 
-/// `rows` of `value`: of a constant at once, otherwise by a slice, of which there is one.
+/// `rows` of `value`: a constant is cut, other values share one slice.
 fn sliced(graph: &mut Graph, value: Value, rows: Rows) -> Value {
     let columns = graph.shape(value)[1];
     let shape = vec![rows.end - rows.begin, columns];

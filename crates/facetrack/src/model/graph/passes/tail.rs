@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Takes apart the convolutions at the networks' ends: one with several filters per channel, and one of single pixels
-//! after it, both in groups. In ONNX Runtime's blocked layout there are convolutions with one filter per channel, and
-//! without groups. So there is one of the first kind for each of the filters, and one of the second kind that adds what it
-//! makes of that.
+//! Takes apart the convolutions at the networks' ends: one with several filters per channel, and
+//! one of single pixels after it, both in groups. In ONNX Runtime's blocked layout there are
+//! convolutions with one filter per channel, and without groups. So there is one of the first kind
+//! for each of the filters, and one of the second kind that adds what it makes of that.
 
 use std::ops::Range;
 
@@ -89,8 +89,8 @@ impl Tail {
         self.pointwise.weights.values[output * inputs + channel * self.filters + filter]
     }
 
-    /// Adds nodes that compute the groups `groups` from `input`, which holds the channels that they depend on. `None` for
-    /// an activation that is not known here.
+    /// Adds nodes that compute the groups `groups` from `input`, which holds the channels that they
+    /// depend on. `None` for an activation that is not known here.
     pub fn split(&self, graph: &mut Graph, groups: Range<usize>, input: Value) -> Option<Value> {
         let (ins, outs) = (self.inputs_of_group(), self.outputs_of_group());
         let mut sum: Option<Value> = None;
@@ -110,7 +110,8 @@ impl Tail {
         self.pointwise.add_activation(graph, sum?)
     }
 
-    /// The convolution of single pixels that makes the outputs of `groups` of one filter of each channel.
+    /// The convolution of single pixels that makes the outputs of `groups` of one filter of each
+    /// channel.
     fn without_groups(&self, groups: Range<usize>, filter: usize) -> Convolution {
         let (ins, outs) = (self.inputs_of_group(), self.outputs_of_group());
         let inputs = groups.len() * ins;

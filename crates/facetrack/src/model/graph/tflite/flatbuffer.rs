@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Reads FlatBuffers tables with every access checked: a damaged file is an error, never a panic.
 //!
-//! Layout: <https://flatbuffers.dev/internals/>. Offsets are `u32` from where they stand; a table starts with an
-//! `i32` back to its vtable, which holds one `u16` per field, 0 for a field left out.
+//! Layout: <https://flatbuffers.dev/internals/>. Offsets are `u32` from where they stand; a table
+//! starts with an `i32` back to its vtable, which holds one `u16` per field, 0 for a field left
+//! out.
 
 use crate::model::graph::Reason;
 
 /// Bytes that a vtable has before its first field: its own length and the table's.
 const VTABLE_HEADER: usize = 4;
 
-/// Lists of integers are shapes, and what an operator takes and yields: dozens of elements. The limits keep a forged
-/// file, whose lists may overlap, from costing memory out of proportion to its size.
+/// Maximum length of a list of integers. They are shapes and the inputs and outputs of operators:
+/// dozens of elements. The limits keep the memory for a forged file, whose lists may overlap, in
+/// proportion to its size.
 const MAX_INTEGERS: usize = 256;
 
-/// Tables are tensors and operators: MediaPipe's networks have at most 750. What is done with them takes time that grows
-/// with the square of their number.
+/// Maximum length of a list of tables. They are tensors and operators: MediaPipe's networks have at
+/// most 750. Lowering takes time that grows with the square of their number.
 const MAX_TABLES: usize = 2048;
 
-/// Strings are names: MediaPipe's networks have some of 267 bytes.
+/// Maximum length of a string, in bytes. They are names: the longest in MediaPipe's networks has
+/// 267 bytes.
 const MAX_STRING: usize = 4096;
 
 /// A table in a buffer.

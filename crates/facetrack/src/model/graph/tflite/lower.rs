@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Lowers a TFLite network to an ONNX graph.
 //!
-//! TFLite's images have channels last, ONNX's convolutions want them first. Each tensor is kept in the form in which
-//! its operator yields it, and brought into the other only where an operator asks for that. A tensor of which only the
-//! last two sides exceed 1 is a matrix, and the two forms are the matrix and its transpose: what the blendshape network
-//! transposes around each block that mixes its tokens is then at hand without a transposition.
+//! TFLite's images have channels last, ONNX's convolutions need them first. Each tensor keeps the
+//! form that its operator yields, and gets the other form only if an operator needs it. If only the
+//! last two sides of a tensor exceed 1, it is a matrix, and the two forms are the matrix and its
+//! transpose. So the transpositions around the blocks of the blendshape network that mix tokens
+//! cost nothing.
 
 mod convolution;
 mod elementwise;
@@ -28,8 +29,8 @@ const LAST_FROM_FIRST: [usize; 4] = [0, 2, 3, 1];
 /// Order of axes that transposes a matrix.
 const TRANSPOSED: [usize; 2] = [1, 0];
 
-/// Names of operators by their code, from `BuiltinOperator` in TFLite's schema: those of MediaPipe's face networks, and
-/// others for the message that refuses them.
+/// Names of operators by their code, from `BuiltinOperator` in TFLite's schema: operators of
+/// MediaPipe's face networks, and others for the message that refuses them.
 #[rustfmt::skip]
 const OPERATORS: [(i32, &str); 45] = [
     (0, "ADD"), (1, "AVERAGE_POOL_2D"), (2, "CONCATENATION"), (3, "CONV_2D"), (4, "DEPTHWISE_CONV_2D"),
@@ -56,7 +57,7 @@ pub(super) fn lower(network: &Network<'_>) -> Result<Graph, Reason> {
     Ok(lowering.graph)
 }
 
-/// The forms in which a tensor was computed so far.
+/// The forms of a tensor that were computed so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Forms {
     /// Axes as in the file; of a matrix, without the axes of length 1 in front.
@@ -69,7 +70,8 @@ struct Lowering<'a> {
     network: &'a Network<'a>,
     graph: Graph,
     forms: Vec<Forms>,
-    /// Which tensor holds a tensor's constant: itself, or what it was dequantised from.
+    /// For each tensor, the tensor that holds its constant: itself, or the one that it was
+    /// dequantised from.
     constants: Vec<usize>,
 }
 
@@ -133,8 +135,8 @@ impl<'a> Lowering<'a> {
             "MUL" => self.binary(operator, "Mul"),
             "DIV" => self.binary(operator, "Div"),
             "SQUARED_DIFFERENCE" => self.squared_difference(operator),
-            "MEAN" => self.mean(operator),
-            "SUM" => self.sum(operator),
+            "MEAN" => self.reduction(operator, "ReduceMean"),
+            "SUM" => self.reduction(operator, "ReduceSum"),
             "PAD" => self.pad(operator),
             "RESHAPE" => self.reshape(operator),
             "TRANSPOSE" => self.transpose(operator),
@@ -144,7 +146,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Weights are stored as f16 and were read as f32, so that there is nothing left to do.
+    /// Weights are stored as f16 and were read as f32, so there is nothing left to do.
     fn dequantize(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let source = input(operator, 0)?;
         let source = self.constants[source];
@@ -161,7 +163,7 @@ impl<'a> Lowering<'a> {
         &self.network.tensors[tensor].shape
     }
 
-    /// Shapes are stated in the file for every tensor: those that contradict each other are refused.
+    /// The file states the shape of every tensor; shapes that contradict each other are refused.
     fn expect_shape(&self, tensor: usize, expected: &[usize]) -> Result<(), Reason> {
         let shape = self.shape(tensor);
         if shape == expected {

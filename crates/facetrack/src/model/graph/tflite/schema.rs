@@ -8,10 +8,10 @@ use half::f16;
 use super::flatbuffer::Table;
 use crate::model::graph::Reason;
 
-/// Most elements a tensor may have: MediaPipe's networks have 734 208 at most.
+/// Maximum number of elements of a tensor: MediaPipe's networks have 734 208 at most.
 const MAX_ELEMENTS: usize = 1 << 20;
 
-/// Most axes a tensor may have: as many as TFLite's runtime takes.
+/// Maximum number of axes of a tensor, as in TFLite's runtime.
 const MAX_RANK: usize = 8;
 
 /// A network: the first subgraph of a file.

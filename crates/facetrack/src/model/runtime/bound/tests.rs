@@ -7,15 +7,10 @@ use prost::Message;
 
 use super::*;
 use crate::locate;
-use crate::model::onnx_proto::{
-    FLOAT, GraphProto, ModelProto, NodeProto, TensorProto, TensorTypeProto, TypeProto,
-    ValueInfoProto,
-};
+use crate::model::graph::proto::{FLOAT, FLOAT16, ModelProto, TensorTypeProto, TypeProto};
+use crate::model::graph::{Attribute, Graph};
 use crate::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{Model, ModelError};
-
-/// `TensorProto.DataType` of 16-bit floats.
-const FLOAT16: i32 = 10;
 
 const ALL: [Transfer; 3] = [Transfer::Copied, Transfer::Bound, Transfer::Resident];
 
@@ -27,38 +22,29 @@ fn runtime() -> Option<OnnxRuntime> {
     runtime
 }
 
-/// A network of images of any size, with tensors of the type `kind`: their negatives, and the mean of each.
+/// A network of images of any size, with tensors of the type `kind`: their negatives, and the mean
+/// of each.
 fn network(kind: i32) -> Vec<u8> {
-    let tensor = |name: &str| ValueInfoProto {
-        name: name.to_owned(),
-        kind: Some(TypeProto {
-            tensor_type: Some(TensorTypeProto {
-                elem_type: kind,
-                shape: None,
-            }),
-        }),
-    };
-    let cast = |from: &str, kind: i32, to: &str| {
-        let mut node = NodeProto::new("Cast", &[from], to);
-        node.set_int("to", kind.into());
-        node
-    };
-    let model = ModelProto::new(
-        13,
-        GraphProto {
-            name: "any".to_owned(),
-            node: vec![
-                cast("images", FLOAT, "single"),
-                NodeProto::new("Mul", &["single", "factor"], "product"),
-                NodeProto::new("GlobalAveragePool", &["single"], "mean"),
-                cast("product", kind, "negatives"),
-                cast("mean", kind, "means"),
-            ],
-            initializer: vec![TensorProto::floats("factor", &[1], &[-1.0])],
-            input: vec![tensor("images")],
-            output: vec![tensor("negatives"), tensor("means")],
-        },
-    );
+    let to = |kind: i32| vec![Attribute::int("to", kind.into())];
+    let mut graph = Graph::new(13);
+    let images = graph.add_input("images", &[]);
+    let single = graph.add("Cast", &[images], to(FLOAT));
+    let factor = graph.add_floats(&[1], &[-1.0]);
+    let product = graph.add("Mul", &[single, factor], vec![]);
+    let mean = graph.add("GlobalAveragePool", &[single], vec![]);
+    for (name, value) in [("negatives", product), ("means", mean)] {
+        let output = graph.add("Cast", &[value], to(kind));
+        graph.add_output(name, output);
+    }
+    let mut model = ModelProto::decode(graph.encode().as_slice()).unwrap();
+    let graph = model.graph.as_mut().unwrap();
+    for port in graph.input.iter_mut().chain(&mut graph.output) {
+        let tensor_type = Some(TensorTypeProto {
+            elem_type: kind,
+            shape: None,
+        });
+        port.kind = Some(TypeProto { tensor_type });
+    }
     model.encode_to_vec()
 }
 
@@ -70,8 +56,8 @@ fn open(runtime: &OnnxRuntime, bytes: &[u8], transfer: Transfer) -> Result<OnnxM
     OnnxModel::from_bytes(runtime, Path::new("network.onnx"), bytes, options)
 }
 
-/// An image in which no value is another's; those of each `round` are its own. Halves of whole numbers, which half
-/// precision has as well.
+/// An image in which no value is another's; those of each `round` are its own. Halves of whole
+/// numbers, which half precision has as well.
 fn image(shape: &[usize], round: usize) -> ArrayD<f32> {
     let count: usize = shape.iter().product();
     let values = (0..count).map(|i| ((i * 7 + round * 13) % 512) as f32 / 2.0);

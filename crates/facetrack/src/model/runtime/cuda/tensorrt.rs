@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What ONNX Runtime's TensorRT provider is told.
+//! Options of ONNX Runtime's TensorRT provider.
 
 use super::{CudaProvider, switch};
 use crate::model::TensorSpec;
 
-/// Colour planes of an image: the extent of an axis that a file leaves open though it can have no other.
+/// Colour planes of an image: the only extent that an axis can have even if the file leaves it
+/// open.
 const CHANNELS: usize = 3;
 
-/// How long an axis may be: TensorRT builds its engine for this range, and tunes it for what is usual.
+/// Range of the extent of an axis: TensorRT builds its engine for it, and tunes it for the usual
+/// extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extents {
-    /// At least.
+    /// Minimum.
     pub least: usize,
-    /// Most of the time.
+    /// The most frequent extent.
     pub usual: usize,
-    /// At most.
+    /// Maximum.
     pub most: usize,
 }
 
 impl Extents {
-    /// One length and no other.
+    /// A fixed extent.
     pub const fn fixed(length: usize) -> Self {
         Self {
             least: length,
@@ -29,7 +31,7 @@ impl Extents {
     }
 }
 
-/// What the input `[images, channels, height, width]` of a network may measure where its file leaves that open.
+/// Range of the extents of an input `[images, channels, height, width]` that the file leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputExtents {
     /// Images of a run.
@@ -49,7 +51,7 @@ impl Default for InputExtents {
 }
 
 impl InputExtents {
-    /// The axes of `input`; `None` where the file says all of them, or where it is no image.
+    /// The axes of `input`; `None` if the file fixes all of them, or if it is not an image.
     fn axes(&self, input: &TensorSpec) -> Option<[Extents; 4]> {
         let shape: [Option<usize>; 4] = input.shape.as_slice().try_into().ok()?;
         let open = [self.images, Extents::fixed(CHANNELS), self.side, self.side];
@@ -63,10 +65,11 @@ impl InputExtents {
 }
 
 impl CudaProvider {
-    /// Keys and values for the TensorRT provider of a network with these `inputs`; `None` where it is not wanted.
+    /// Keys and values for the TensorRT provider of a network with these `inputs`; `None` if it is
+    /// not used.
     ///
-    /// Without the range of each open axis it would build another engine, which takes from seconds to minutes, whenever
-    /// there are more faces than ever before. It keeps nothing on disk.
+    /// Without the range of each open axis it would build another engine, which takes from seconds
+    /// to minutes, whenever the number of faces reaches a new maximum. It keeps nothing on disk.
     pub fn tensorrt_options(&self, inputs: &[TensorSpec]) -> Option<Vec<(&'static str, String)>> {
         if !self.tuning.tensorrt {
             return None;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A network made in memory, small and with a known answer, to see whether the GPU runs networks: a convolution, which
-//! takes cuDNN, and a product of matrices, which takes cuBLAS.
+//! A network made in memory, small and with a known answer, to see whether the GPU runs networks: a
+//! convolution, which takes cuDNN, and a product of matrices, which takes cuBLAS.
 
 use std::path::Path;
 
@@ -24,21 +24,23 @@ const INPUT: [usize; 4] = [1, 3, 32, 32];
 /// Channels between its operators.
 const CHANNELS: usize = 8;
 
-/// Weights that are exact in every format of a GPU: with ones, three channels of a half come to 1.5, and eight quarters
-/// of that to [`ANSWER`].
+/// Weights that are exact in every format of a GPU: with ones, three channels of a half come to
+/// 1.5, and eight quarters of that to [`ANSWER`].
 const HALF: f32 = 0.5;
 const QUARTER: f32 = 0.25;
 
-/// What it yields.
+/// Its output.
 const ANSWER: f32 = 3.0;
 
-/// Memory that it may take, bytes; it needs less than 1 MiB, and cuDNN's search for an algorithm some more.
+/// Maximum memory that it may take, in bytes; it needs less than 1 MiB, and cuDNN's search for an
+/// algorithm some more.
 const MEMORY_LIMIT: u64 = 256 << 20;
 
-/// Opens the network on `cuda` alone and runs it.
+/// Opens the network on `cuda`, without the CPU, and runs it.
 ///
 /// # Errors
-/// [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with what the runtime said, or when its answer is wrong.
+/// [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with the runtime's message, or when its
+/// answer is wrong.
 pub fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
     let provider = CudaProvider {
         coverage: Coverage::Whole,

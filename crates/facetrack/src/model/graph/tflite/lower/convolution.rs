@@ -9,7 +9,7 @@ use crate::model::graph::{Attribute, Reason, Value};
 /// Strides, dilations and window sides beyond this are forged: MediaPipe's networks have 5 at most.
 const MAX_STEP: usize = 64;
 
-/// How a window walks over an image, along y and x.
+/// The window of a convolution or a pooling, along y and x.
 struct Window {
     kernel: [usize; 2],
     stride: [usize; 2],
@@ -46,7 +46,7 @@ impl Lowering<'_> {
         let options = options(operator)?;
         let (source, weights) = (input(operator, 0)?, input(operator, 1)?);
         let [1, height, width, outputs] = *self.shape(weights) else {
-            return Err("its weights are not those of one filter per channel".into());
+            return Err("its weights are not one filter per channel".into());
         };
         let window = Window {
             kernel: [height, width],
@@ -88,8 +88,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A 1×1 convolution over a matrix is a product: of the matrix with the weights, or of the weights with its
-    /// transpose.
+    /// A 1×1 convolution over a matrix is a product: of the matrix with the weights, or of the
+    /// weights with its transpose.
     fn matrix_product(
         &mut self,
         operator: &Operator<'_>,

@@ -6,7 +6,7 @@ use super::{FIRST_FROM_LAST, Lowering, TRANSPOSED, input, output};
 use crate::model::graph::{Attribute, Reason, Value};
 
 impl Lowering<'_> {
-    /// Applies `ops`, one after the other, in the form in which the tensor is at hand.
+    /// Applies `ops`, one after the other, to the form of the tensor that exists.
     pub(super) fn unary(
         &mut self,
         operator: &Operator<'_>,
@@ -52,7 +52,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Hands both operands, in one form, to `apply`, along with the shape of the output in that form.
+    /// Hands both operands, in one form, to `apply`, along with the shape of the output in that
+    /// form.
     fn combine(
         &mut self,
         operator: &Operator<'_>,
@@ -109,38 +110,26 @@ impl Lowering<'_> {
         })
     }
 
-    pub(super) fn mean(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
-        let axes = self.reduced_axes(operator)?;
-        let attributes = vec![Attribute::ints("axes", &axes)];
-        self.reduction(operator, "ReduceMean", &axes, None, attributes)
-    }
-
-    pub(super) fn sum(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
-        let axes = self.reduced_axes(operator)?;
-        let list = self.graph.add_ints(&[axes.len()], &axes);
-        self.reduction(operator, "ReduceSum", &axes, Some(list), vec![])
-    }
-
-    /// Reduces `axes`, which `op` takes as the value `list` or as an attribute, to one element each.
-    fn reduction(
-        &mut self,
-        operator: &Operator<'_>,
-        op: &'static str,
-        axes: &[i64],
-        list: Option<Value>,
-        attributes: Vec<Attribute>,
-    ) -> Result<(), Reason> {
+    /// Applies `op`, which reduces axes to one element each.
+    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        self.expect_shape(target, &reduced(self.shape(source), axes))?;
+        let axes = self.reduced_axes(operator)?;
+        self.expect_shape(target, &reduced(self.shape(source), &axes))?;
         let value = self.as_filed(source)?;
-        let shape = reduced(self.graph.shape(value), axes);
-        let inputs: Vec<Value> = [Some(value), list].into_iter().flatten().collect();
+        let shape = reduced(self.graph.shape(value), &axes);
+        // Of this version of ONNX's reductions, only sums take the axes as an input.
+        let (inputs, attributes) = if op == "ReduceSum" {
+            let list = self.graph.add_ints(&[axes.len()], &axes);
+            (vec![value, list], vec![])
+        } else {
+            (vec![value], vec![Attribute::ints("axes", &axes)])
+        };
         let value = self.graph.add_shaped(op, &inputs, attributes, shape);
         self.set_as_filed(target, value);
         Ok(())
     }
 
-    /// The axes of a reduction, counted from the end; those that a matrix leaves out have nothing to reduce.
+    /// The axes of a reduction, counted from the end, without the axes that a matrix leaves out.
     fn reduced_axes(&self, operator: &Operator<'_>) -> Result<Vec<i64>, Reason> {
         if operator.options.map_or(Ok(0), |options| options.u8(0))? == 0 {
             return Err("only reductions that keep their axes are supported".into());
@@ -149,10 +138,10 @@ impl Lowering<'_> {
         let rank = self.shape(source).len();
         let kept = self.filed_shape(source).len() as i64;
         let axes = self.ints(input(operator, 1)?)?.iter();
-        let axes: Vec<i64> = axes
+        let mut axes: Vec<i64> = axes
             .map(|axis| super::axis_from_end(*axis, rank))
             .collect::<Result<_, _>>()?;
-        let axes: Vec<i64> = axes.into_iter().filter(|axis| *axis >= -kept).collect();
+        axes.retain(|axis| *axis >= -kept);
         if axes.is_empty() {
             return Err("a reduction over no axis is not supported".into());
         }
@@ -172,7 +161,7 @@ fn reduced(shape: &[usize], axes: &[i64]) -> Vec<usize> {
         .collect()
 }
 
-/// Shape of what an operator with operands of these shapes yields.
+/// Output shape of an operator with operands of these shapes.
 fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Reason> {
     let side = |shape: &[usize], from_end: usize| {
         let index = shape.len().checked_sub(from_end);

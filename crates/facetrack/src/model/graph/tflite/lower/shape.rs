@@ -140,7 +140,7 @@ impl Lowering<'_> {
             return Err("its output has another number of elements than its bounds".into());
         }
         let sides = self.filed_shape(source);
-        // What a matrix leaves out in front has one element, which a slice keeps.
+        // The axes that a matrix leaves out in front have one element, which a slice keeps.
         let bounds = &bounds[bounds.len() - sides.len()..];
         let mut value = self.as_filed(source)?;
         let cut = (0..sides.len()).filter(|axis| bounds[*axis] != (0, sides[*axis]));
