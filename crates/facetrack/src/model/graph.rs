@@ -178,17 +178,9 @@ impl Graph {
         users
     }
 
-    /// Names and shapes of the inputs; extents that are not fixed are `None`.
-    pub fn input_specs(&self) -> Vec<TensorSpec> {
-        self.specs(&self.inputs)
-    }
-
-    /// Names and shapes of the outputs; extents that are not fixed are `None`.
-    pub fn output_specs(&self) -> Vec<TensorSpec> {
-        self.specs(&self.outputs)
-    }
-
-    fn specs(&self, ports: &[Port]) -> Vec<TensorSpec> {
+    /// Names and shapes of `ports`, without the constants that old files list among their inputs;
+    /// extents that are not fixed are `None`.
+    pub fn specs(&self, ports: &[Port]) -> Vec<TensorSpec> {
         let ports = ports.iter().filter(|port| !self.is_constant(port.value));
         ports
             .map(|port| TensorSpec {

@@ -62,7 +62,7 @@ fn finish(path: &Path, mut graph: Graph, batch: usize) -> Result<Vec<u8>, ModelE
 
 /// The contract that the tensors of `graph` fulfil.
 fn contract(graph: &Graph) -> Result<LandmarkContract, Reason> {
-    let (inputs, outputs) = (graph.input_specs(), graph.output_specs());
+    let (inputs, outputs) = (graph.specs(&graph.inputs), graph.specs(&graph.outputs));
     let fits = |contract: &LandmarkContract| {
         let [input, output] = [&inputs, &outputs].map(|tensors| match &tensors[..] {
             [tensor] => Some(&tensor.shape[..]),

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Runs of a network whose inputs and outputs keep their place, which is what ONNX Runtime calls
-//! I/O binding.
+//! Runs networks with inputs and outputs that stay in place, which ONNX Runtime calls I/O binding.
 //!
-//! A CUDA graph repeats what a run did with the addresses that it had, so that inputs and outputs
-//! have to lie in the device's memory and stay there (ONNX Runtime's "Using CUDA Graphs"); they are
-//! copied there and back around it.
+//! A CUDA graph repeats a run with the same addresses, so inputs and outputs have to stay in the
+//! device's memory (ONNX Runtime's "Using CUDA Graphs"); they are copied there and back around a
+//! run.
 
 use ndarray::{ArrayD, ArrayViewD};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
@@ -14,15 +13,16 @@ use ort::value::{DynTensor, Outlet, TensorElementType};
 use super::tensor::{fill, floats};
 use super::{Options, Provider, Transfer, options_of};
 
-/// Runs a network, from the second run with inputs of one shape on through tensors that stay.
+/// Runs a network through tensors that stay, from the second run with inputs of one shape on.
+#[derive(Debug)]
 pub struct Steady {
     provider: Provider,
     transfer: Transfer,
     /// Shapes of the inputs and outputs of the last run.
     last: Option<[Vec<Vec<usize>>; 2]>,
-    /// For inputs of those shapes.
+    /// Tensors for inputs of these shapes.
     bound: Option<Bound>,
-    /// How many were made: each has a CUDA graph of its own, which goes by this number.
+    /// Number of `bound` so far: each has a CUDA graph of its own with this number.
     made: u32,
 }
 
@@ -37,7 +37,7 @@ impl Steady {
         }
     }
 
-    /// Runs `session`, by `first` where it has not had inputs of these shapes the last time.
+    /// Runs `session`, with `first` if the last run had inputs of other shapes.
     pub fn run(
         &mut self,
         session: &mut Session,
@@ -56,20 +56,21 @@ impl Steady {
                 return Ok(outputs);
             }
         };
-        if self.bound.is_none() {
-            self.made += 1;
-            let places = Places::new(session, self.provider, self.transfer)?;
-            let options = options_of(self.provider, self.transfer, Some(self.made))?;
-            self.bound = Some(Bound::new(session, &places, [&shapes, outputs], options)?);
-        }
-        match &mut self.bound {
-            Some(bound) => bound.run(session, inputs),
-            None => first(session),
-        }
+        let bound = match self.bound.take() {
+            Some(bound) => bound,
+            None => {
+                self.made += 1;
+                let places = Places::new(session, self.provider, self.transfer)?;
+                let options = options_of(self.provider, self.transfer, Some(self.made))?;
+                Bound::new(session, &places, [&shapes, outputs], options)?
+            }
+        };
+        self.bound.insert(bound).run(session, inputs)
     }
 }
 
 /// Tensors of a network for inputs of one shape.
+#[derive(Debug)]
 struct Bound {
     binding: IoBinding,
     options: Options,
@@ -128,6 +129,7 @@ impl Bound {
 }
 
 /// An input or output.
+#[derive(Debug)]
 struct Slot {
     name: String,
     /// In memory that the processor reaches.

@@ -92,7 +92,7 @@ fn constants_among_the_inputs_are_kept_and_not_counted_as_inputs() {
     graph.node.remove(1);
     graph.output.remove(0);
     let read = parse(&model).unwrap();
-    assert_eq!(read.input_specs().len(), 1);
+    assert_eq!(read.specs(&read.inputs).len(), 1);
     assert_eq!(ModelProto::decode(read.encode().as_slice()).unwrap(), model);
 }
 
@@ -102,7 +102,10 @@ fn axes_of_inputs_are_freed_and_outputs_follow() {
     for (axis, extent) in [(0, Some(2)), (2, None), (3, None), (9, None)] {
         graph.set_input_extent(axis, extent);
     }
-    assert_eq!(graph.input_specs()[0].shape, [Some(2), Some(3), None, None]);
+    assert_eq!(
+        graph.specs(&graph.inputs)[0].shape,
+        [Some(2), Some(3), None, None]
+    );
     assert!(
         graph
             .output_specs()

@@ -4,6 +4,8 @@
 //! MediaPipe's blendshape network reads one token of 97 in the end. Its last block computes all of
 //! them, a sixth of the work of the network.
 
+use std::ops::Range;
+
 use super::super::{Graph, Node, Reason, Value};
 
 /// Moves slices of rows towards the inputs, past operators that then compute fewer rows. In an
@@ -20,18 +22,11 @@ pub fn skip_unused(graph: &mut Graph) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Rows that a slice keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rows {
-    begin: usize,
-    end: usize,
-}
-
 /// A slice of rows of a value that nothing else takes, and the operator before it.
 struct Slice {
     index: usize,
     producer: usize,
-    rows: Rows,
+    rows: Range<usize>,
 }
 
 /// A slice that can move. Slices of slices come first, so that equal slices look equal.
@@ -55,7 +50,7 @@ fn next_slice(graph: &Graph) -> Option<Slice> {
 }
 
 /// The rows that `node` keeps of a matrix.
-fn sliced_rows(graph: &Graph, node: &Node) -> Option<Rows> {
+fn sliced_rows(graph: &Graph, node: &Node) -> Option<Range<usize>> {
     if !node.is("Slice") || graph.shape(node.output()).len() != 2 {
         return None;
     }
@@ -65,10 +60,7 @@ fn sliced_rows(graph: &Graph, node: &Node) -> Option<Rows> {
             .first()
             .map(|n| *n as usize)
     };
-    (bound(3)? == 0).then_some(Rows {
-        begin: bound(1)?,
-        end: bound(2)?,
-    })
+    (bound(3)? == 0).then_some(bound(1)?..bound(2)?)
 }
 
 /// Whether each row of the output depends only on the same row of the inputs.
@@ -92,7 +84,7 @@ fn move_up(graph: &mut Graph, slice: Slice) {
     let output = graph.nodes[slice.index].output();
     let mut node = graph.nodes[slice.producer].clone();
     if let Some(inner) = sliced_rows(graph, &node) {
-        let bounds = [inner.begin + slice.rows.begin, inner.begin + slice.rows.end];
+        let bounds = [inner.start + slice.rows.start, inner.start + slice.rows.end];
         for (input, bound) in node.inputs[1..].iter_mut().zip(bounds) {
             *input = graph.add_ints(&[1], &[bound as i64]);
         }
@@ -109,7 +101,7 @@ fn move_up(graph: &mut Graph, slice: Slice) {
                 && graph.shape(value).len() == 2
                 && graph.shape(value)[0] == rows
             {
-                node.inputs[input] = sliced(graph, value, slice.rows);
+                node.inputs[input] = sliced(graph, value, slice.rows.clone());
             }
         }
     }
@@ -119,21 +111,20 @@ fn move_up(graph: &mut Graph, slice: Slice) {
 }
 
 /// `rows` of `value`: a constant is cut, other values share one slice.
-fn sliced(graph: &mut Graph, value: Value, rows: Rows) -> Value {
+fn sliced(graph: &mut Graph, value: Value, rows: Range<usize>) -> Value {
     let columns = graph.shape(value)[1];
-    let shape = vec![rows.end - rows.begin, columns];
+    let shape = vec![rows.end - rows.start, columns];
     if let Some(content) = graph.floats(value) {
-        let content = &content.values[rows.begin * columns..rows.end * columns];
+        let content = &content.values[rows.start * columns..rows.end * columns];
         return graph.add_floats(&shape, content);
     }
-    let existing = graph
-        .nodes
-        .iter()
-        .find(|node| node.inputs.first() == Some(&value) && sliced_rows(graph, node) == Some(rows));
+    let existing = graph.nodes.iter().find(|node| {
+        node.inputs.first() == Some(&value) && sliced_rows(graph, node).as_ref() == Some(&rows)
+    });
     if let Some(node) = existing {
         return node.output();
     }
-    let bounds = [rows.begin, rows.end, 0].map(|n| graph.add_ints(&[1], &[n as i64]));
+    let bounds = [rows.start, rows.end, 0].map(|n| graph.add_ints(&[1], &[n as i64]));
     graph.add_shaped(
         "Slice",
         &[value, bounds[0], bounds[1], bounds[2]],
