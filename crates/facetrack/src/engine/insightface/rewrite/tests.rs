@@ -65,12 +65,9 @@ fn rewritten_networks_compute_the_same() {
         let bytes = std::fs::read(&path).unwrap();
         let rewritten = for_processor(&path, bytes.clone());
         let is_changed = !path.ends_with("genderage.onnx");
-        assert_eq!(
-            rewritten.len() != bytes.len(),
-            is_changed,
-            "{}",
-            path.display()
-        );
+        let count = |bytes: &[u8]| Graph::read(&path, bytes.to_vec()).unwrap().nodes.len();
+        let difference = count(&rewritten) != count(&bytes);
+        assert_eq!(difference, is_changed, "{}", path.display());
         let count: usize = shape.iter().product();
         let pixels = (0..count).map(|i| ((i * 7919) % 256) as f32 / 128.0 - 1.0);
         let input = ArrayD::from_shape_vec(IxDyn(&shape), pixels.collect()).unwrap();
