@@ -8,7 +8,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, tflite};
 use ndarray::{ArrayD, ArrayView, IxDyn};

@@ -10,7 +10,7 @@ use crate::device::{Need, Placement};
 use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::locate::SearchPaths;
 use crate::model::ModelError;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
 
 /// Loads the pack that `config` names, or the one that [`SearchPaths::pack`] finds, where `config`
 /// places it.

@@ -11,7 +11,7 @@ use ndarray::ArrayD;
 use super::Module;
 use crate::device::Placement;
 use crate::manifest;
-use crate::model::onnx_outline::{OnnxOutline, Precision};
+use crate::model::graph::outline::{OnnxOutline, Precision};
 use crate::model::{Model, ModelError, ModelFile, TensorSpec, file};
 use crate::sample::ValueRange;
 

@@ -3,9 +3,9 @@
 
 use super::{Module, network, scrfd};
 use crate::device::{Need, Placement};
-use crate::model::cuda::{CudaProvider, Extents, InputExtents};
-use crate::model::onnx::{Provider, Transfer};
-use crate::model::onnx_outline::Precision;
+use crate::model::graph::outline::Precision;
+use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
+use crate::model::runtime::{Provider, Transfer};
 
 /// Provider for a network of `bytes` bytes at `placement`, with its share of the memory limit. No
 /// other function places a network on a GPU.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{LandmarkDetector, MeshParts, Parts, assemble};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::task::Bundle;
 use crate::model::{Model, ModelError, ModelFile, tflite};
 

@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::engine::network::{Contract, Network, Outputs};
 use crate::engine::{EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame, Thresholds};
 use crate::image::ImageView;
-use crate::model::onnx_file::OnnxFile;
+use crate::model::graph::Graph;
 use crate::model::{Model, ModelError, ModelFile};
 use crate::nms::{self, Detection};
 use crate::observation::{Observation, Origin};
@@ -157,13 +157,13 @@ impl Detector {
 /// # Errors
 /// When it is damaged or another file.
 pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-    let mut file = OnnxFile::read(path, bytes)?;
-    heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
+    let mut graph = Graph::read(path, bytes)?;
+    heads::rewrite(&mut graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
         expected: "YuNet of March 2023".to_owned(),
         actual,
     })?;
-    Ok(file.encode())
+    Ok(graph.encode())
 }
 
 /// The engine.

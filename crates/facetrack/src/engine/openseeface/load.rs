@@ -7,7 +7,7 @@ use super::networks::{Networks, Opened};
 use super::{assemble, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
 use crate::locate::SearchPaths;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Detector, Yunet, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// The published network.
