@@ -7,6 +7,7 @@ mod options;
 mod tensor;
 
 use std::error::Error;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -122,7 +123,6 @@ fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
 }
 
 /// A network in ONNX Runtime.
-#[derive(Debug)]
 pub struct OnnxModel {
     name: String,
     session: Session,
@@ -208,6 +208,15 @@ fn run_copied(
         Some(options) => session.run_with_options(inputs.as_slice(), options)?,
     };
     outputs.values().map(|value| floats(&value)).collect()
+}
+
+impl fmt::Debug for OnnxModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnnxModel")
+            .field("name", &self.name)
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Model for OnnxModel {

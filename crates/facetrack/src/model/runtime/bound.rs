@@ -14,7 +14,6 @@ use super::tensor::{fill, floats};
 use super::{Options, Provider, Transfer, options_of};
 
 /// Runs a network through tensors that stay, from the second run with inputs of one shape on.
-#[derive(Debug)]
 pub struct Steady {
     provider: Provider,
     transfer: Transfer,
@@ -70,7 +69,6 @@ impl Steady {
 }
 
 /// Tensors of a network for inputs of one shape.
-#[derive(Debug)]
 struct Bound {
     binding: IoBinding,
     options: Options,
@@ -129,7 +127,6 @@ impl Bound {
 }
 
 /// An input or output.
-#[derive(Debug)]
 struct Slot {
     name: String,
     /// In memory that the processor reaches.
