@@ -65,7 +65,7 @@ pub enum ModelError {
     Runtime {
         /// Paths tried.
         tried: String,
-        /// What the loader said.
+        /// The loader's message.
         reason: String,
     },
     /// No file at that path.
@@ -81,10 +81,10 @@ pub enum ModelError {
     Read {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: std::io::Error,
     },
-    /// The bytes are not those of the known model.
+    /// The file differs from the known model of this name.
     #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version", path = path.display())]
     Hash {
         /// File.
@@ -137,7 +137,7 @@ pub enum ModelError {
     Run {
         /// Which network.
         model: String,
-        /// What the runtime said.
+        /// The runtime's message.
         reason: String,
     },
     /// The input of a network would need too much memory.
@@ -157,7 +157,7 @@ pub enum ModelError {
     Gpu {
         /// Which network.
         model: String,
-        /// What the runtime said.
+        /// The runtime's message.
         reason: String,
     },
     /// The GPU's memory, or as much of it as was allowed, is full.
@@ -165,7 +165,7 @@ pub enum ModelError {
     OutOfMemory {
         /// Which network.
         model: String,
-        /// What the runtime said.
+        /// The runtime's message.
         reason: String,
     },
 }

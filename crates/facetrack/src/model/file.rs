@@ -52,7 +52,7 @@ pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>,
             source,
         },
     };
-    // Before it is opened, since opening a pipe waits for who writes to it.
+    // Before it is opened, since opening a pipe waits for a writer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(failed(io::Error::other("it is not a regular file")));
     }
