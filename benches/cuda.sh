@@ -6,8 +6,8 @@
 #
 # usage: benches/cuda.sh PACK FRAMES FORMAT WIDTH HEIGHT ONNXRUNTIME [CUDA_LIB_PATH]
 #
-# PACK is a folder with a model pack. FRAMES is a file of raw frames with faces, of which the first 60 are used; FORMAT is
-# `rgb` or `nv12`, and WIDTH and HEIGHT are their size. One of these commands makes such a file from a clip, on any machine:
+# PACK is a folder with a model pack. FRAMES is a file of raw frames with faces; the first 60 are used. FORMAT is `rgb` or
+# `nv12`, and WIDTH and HEIGHT are the size of a frame. One of these commands makes such a file from a clip, on any machine:
 #
 #   ffmpeg -i clip.mp4 -frames:v 60 -vf scale=1920:1080 -f rawvideo -pix_fmt rgb24 frames.rgb
 #   gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoscale \

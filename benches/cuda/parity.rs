@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How much of what was seen is the same.
+//! Compares the results of two runs.
 
 use std::fmt;
 
 use facetrack::observation::{Landmarks, Observation};
 
-/// Most distance of a landmark, px.
+/// Maximum distance of a landmark, px.
 const MAX_DISTANCE: f32 = 0.1;
 
-/// Least cosine of the angle between embeddings.
+/// Minimum cosine of the angle between embeddings.
 const MIN_COSINE: f32 = 0.9999;
 
 /// The bar in words.
 pub const BAR: &str = "landmarks within 0.1 px, embeddings with a cosine of at least 0.9999, every face found by both";
 
-/// What is the worst of all frames.
+/// The largest differences of all frames.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parity {
     /// Largest distance of a landmark, px.
     distance: f32,
-    /// Least cosine of the angle between embeddings.
+    /// Minimum cosine of the angle between embeddings.
     cosine: f32,
-    /// Faces, landmarks and embeddings that only one of both has, or that are no numbers.
+    /// Faces, landmarks and embeddings that only one run has, or that are not numbers.
     unmatched: usize,
 }
 
 impl Default for Parity {
-    /// Of nothing.
+    /// No frames, no differences.
     fn default() -> Self {
         Self {
             distance: 0.0,
@@ -37,7 +37,7 @@ impl Default for Parity {
 }
 
 impl Parity {
-    /// Of what was seen in the same frames.
+    /// Compares the faces of the same frames.
     pub fn of(expected: &[Vec<Observation>], found: &[Vec<Observation>]) -> Self {
         let mut parity = Self {
             unmatched: expected.len().abs_diff(found.len()),

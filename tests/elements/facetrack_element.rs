@@ -708,3 +708,19 @@ fn what_happens_to_the_gpu_while_loading_is_told_before_ready() {
     assert_eq!(element.property::<String>("device-reason"), fell_back);
     element.set_state(gst::State::Null).expect("NULL");
 }
+
+/// The clauses that make `scripted` fail are for tests. Cargo turns them on for tests only.
+#[test]
+fn released_builds_have_no_faults() {
+    let features = |edges: &str| {
+        let output = std::process::Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--invert=facetrack", "--edges", edges])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).contains("test-faults")
+    };
+    assert!(features("features"));
+    assert!(!features("features,no-dev"));
+}

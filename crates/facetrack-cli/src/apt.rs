@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Files of Debian packages through `apt-get download`, as an ordinary user: nothing is installed, and none of a
-//! package's scripts run.
+//! Downloads files of Debian packages with `apt-get download`, as an ordinary user. Nothing is installed, and no script of
+//! a package runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,7 +17,7 @@ const TIMEOUT: &str = "-oAcquire::http::Timeout=20";
 /// An update that did not reach the archive is a failure, not a warning.
 const STRICT: &str = "-oAPT::Update::Error-Mode=any";
 
-/// What mends a machine that knows no packages.
+/// Remedy for missing package lists.
 const REMEDY: &str = "sudo apt-get update";
 
 /// Unpacks a Debian `package` under `scratch`; yields the folder that stands for the root.

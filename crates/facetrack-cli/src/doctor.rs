@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack doctor`: what is installed, what is missing, and the command that installs it.
+//! `facetrack doctor`: reports what is installed and what is missing, with the command that installs it.
 
 mod files;
 mod finding;
@@ -39,8 +39,9 @@ pub fn run() -> Result<ExitCode, StoreError> {
         .any(|(kind, finding)| *kind == EngineKind::MediaPipe && !finding.is_bad());
     let findings = engines.into_iter().map(|(_, finding)| finding).collect();
     output::print(Section::new("Self-test, one frame", findings))?;
-    Ok(match runs {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if runs {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }

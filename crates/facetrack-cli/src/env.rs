@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack env`: what a shell must export.
+//! `facetrack env`: the variables that a shell must export.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use facetrack::manifest::FileKind;
 
 use crate::{places, store};
 
-/// Shell lines that export the places of plugin, models, runtime and this program, as far as they exist. What the
-/// caller's environment says of models and runtime is kept.
+/// Shell lines that export the paths of plugin, models, runtime and this program, as far as they exist. Paths of models and
+/// runtime that the caller's environment sets are kept.
 pub fn exports() -> String {
     let mut lines = Vec::new();
     if let Some(folder) = places::built_plugin() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack fetch`: brings the files of the manifest to this machine.
+//! `facetrack fetch`: downloads the files of the manifest.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -22,8 +22,8 @@ const NO_PLACE: &str = "there is no place for the files: set HOME or XDG_DATA_HO
 /// that do not have to be asked for, into the folder `to`, or else into the user's.
 ///
 /// # Errors
-/// When one of them can't be had; the others are fetched all the same. Those that no package has may be missing, unless
-/// they were asked for.
+/// If one of them is not available; the others are fetched nevertheless. Files that are in no package may be missing, unless
+/// they were named.
 pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<()> {
     let mut files = chosen(manifest, names)?;
     let root = match to {
@@ -49,7 +49,7 @@ pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<(
         terms::not_for_commerce(present),
         unasked(&store, manifest, names, &files),
         without(&spared),
-        variables(&root),
+        variables(&root, manifest),
     ];
     for note in notes.into_iter().flatten() {
         output::print_line(note)?;
@@ -61,8 +61,8 @@ pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<(
     Ok(())
 }
 
-/// Whether it is a failure that `file` is not to be had. Of everything, and of a family, what no package has may be
-/// missing, unless a package has nothing of the family.
+/// Whether fetching fails without `file`. A file that is in no package may be missing, unless it was named, or a family was
+/// named that has no file in a package.
 fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[String]) -> bool {
     let is_asked_for = |name: &String| names.contains(name);
     let is_kept_by_maker = || !manifest.family(&file.family).any(KnownFile::is_packaged);
@@ -95,7 +95,7 @@ fn unasked(
 }
 
 /// Names the variables that let elements find the files under `root`; `None` if elements search it anyway.
-fn variables(root: &Path) -> Option<String> {
+fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
     if places::search_paths()
         .data_dirs()
         .any(|folder| folder == root)
@@ -103,8 +103,10 @@ fn variables(root: &Path) -> Option<String> {
         return None;
     }
     let models = (MODELS_DIR_VARIABLE, root.join(FileKind::Model.folder()));
-    let runtime =
-        places::file(FileKind::Runtime).map(|file| (RUNTIME_VARIABLE, store::place(root, file)));
+    let runtime = manifest
+        .usable()
+        .find(|file| file.kind == FileKind::Runtime)
+        .map(|file| (RUNTIME_VARIABLE, store::place(root, file)));
     let lines = [Some(models), runtime].into_iter().flatten();
     let lines = lines
         .filter(|(_, path)| path.exists())
@@ -186,7 +188,7 @@ fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {
     })
 }
 
-/// Brings `file` to its place unless it is there; yields whether it is there in the end.
+/// Fetches `file` unless it is in place. Returns whether it is in place afterwards.
 fn ensure(
     store: &Store,
     file: &KnownFile,
@@ -214,7 +216,7 @@ fn ensure(
     Ok(fetched.is_ok())
 }
 
-/// Tries the origins in order until one has the right bytes; yields what each of them said if none had.
+/// Tries the origins in order until one provides the right bytes. Returns the error of each origin if none does.
 fn bring(
     store: &Store,
     file: &KnownFile,
@@ -231,7 +233,7 @@ fn bring(
     Ok(Err(tried))
 }
 
-/// Installs `file` if `origin` has it with the right bytes; yields why not otherwise.
+/// Installs `file` if `origin` provides the right bytes. Returns the reason otherwise.
 fn attempt(
     store: &Store,
     file: &KnownFile,
@@ -258,7 +260,7 @@ fn attempt(
 
 /// Where a file may come from.
 enum Origin<'a> {
-    /// The user's own collection, or a pack of which another file is damaged.
+    /// The user's own collection, or a pack with another damaged file.
     Collection(PathBuf),
     /// The manifest's sources.
     Source(&'a Source),
@@ -287,7 +289,7 @@ fn unavailable(file: &KnownFile, path: &Path, tried: &[String]) -> String {
     let size = size::human(file.size);
     let tried = tried.join("\n  - ");
     let kept = if path.exists() {
-        "The file that is there has other bytes; it was left alone.\n  "
+        "The existing file has other bytes; it was not changed.\n  "
     } else {
         ""
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Packs that this tool put together: folders of files that are used as a whole.
+//! Packs that this command downloaded: folders of files that are used together.
 
 use std::fs;
 use std::io;
@@ -11,8 +11,8 @@ use facetrack::manifest::{KnownFile, Manifest};
 use crate::output;
 use crate::store::{self, State, Store, StoreError};
 
-/// Renames the folders of packs of which one of `files` is damaged, and adds to `files` everything else that was in them.
-/// Yields the new folders. A folder with anything that this tool did not put there stays as it is.
+/// Renames the folder of each pack with a damaged file among `files`, and adds the pack's other files to `files`. Returns the
+/// new folders. A folder that contains files of others is not changed.
 ///
 /// # Errors
 /// Where one can't be read or renamed.
@@ -50,7 +50,7 @@ pub fn set_aside<'a>(
     Ok(folders)
 }
 
-/// What lies in the folder of the pack that `file` belongs to; `None` where something else does as well.
+/// The files in the folder of the pack that `file` belongs to; `None` if there are other files.
 fn own_content<'a>(
     folder: &Path,
     manifest: &'a Manifest,

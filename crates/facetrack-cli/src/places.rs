@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where things lie on this machine.
+//! Paths on this machine.
 
 use std::env;
 use std::fs;
@@ -57,7 +57,7 @@ pub fn only_file(folder: &Path) -> Option<PathBuf> {
     entries.next().map(|entry| entry.path())
 }
 
-/// The folder beside this program that holds the plugin and nothing else; `None` where there is none.
+/// The folder next to this program that contains only the plugin; `None` if there is none.
 ///
 /// GStreamer looks through the whole tree under a plugin path, so it must not be the folder that cargo builds in.
 pub fn built_plugin() -> Option<PathBuf> {

@@ -4,10 +4,10 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// What a program printed to its standard output.
+/// Runs a program and returns its standard output.
 ///
 /// # Errors
-/// One line: that it is not there, or what it last said on its standard error.
+/// One line: the program is not installed, or the last line of its standard error.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let name = name(command);
     let output = command
@@ -36,17 +36,17 @@ pub fn watch(command: &mut Command) -> Result<(), String> {
     succeeded(&name, status, &said)
 }
 
-/// Whether progress bars have somebody to look at them.
+/// Whether standard error is a terminal, which shows progress bars.
 pub fn has_audience() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Copies `from` to standard error as it comes, and keeps it.
+/// Copies `from` to standard error as it arrives, and returns it.
 fn pass_on(mut from: impl Read) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut chunk = [0; 1024];
     while let Ok(read @ 1..) = from.read(&mut chunk) {
-        // Progress that nobody can read is no reason to stop.
+        // Go on if standard error is closed.
         let _ = io::stderr().write_all(&chunk[..read]);
         kept.extend_from_slice(&chunk[..read]);
     }

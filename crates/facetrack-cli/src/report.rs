@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack report`: what a tracking file holds, on one screen.
+//! `facetrack report`: sums up a tracking file on one screen.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{plot, size};
 
-/// What of the dense JSON is summed up.
+/// The parts of the dense JSON that the report needs.
 #[derive(Debug, Deserialize)]
 struct Track {
     metadata: Metadata,

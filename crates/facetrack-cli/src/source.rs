@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Getting a file from one of its sources. What comes is not trusted: the caller checks its hash.
+//! Gets a file from one of its sources. The content is not trusted: the caller checks its hash.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ const SLOWEST: &str = "1000";
 /// Brings `file` from `source` into the empty folder `scratch`.
 ///
 /// # Errors
-/// One line that says why it is not to be had there.
+/// One line that says why it is not available there.
 pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathBuf, String> {
     let into = scratch.join(&file.name);
     match source {

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::output;
 
-/// Downloads happen in folders of this name, beside their destination: a rename within a file system is atomic.
+/// Prefix of the folders for downloads. They are in the data folder, since a rename within a file system is atomic.
 const SCRATCH_PREFIX: &str = ".fetch-";
 
 /// How a file compares with its entry in the manifest.
@@ -26,7 +26,7 @@ pub enum State {
     Wrong(String),
 }
 
-/// What the system refused.
+/// An error of the operating system.
 #[derive(Debug, Error)]
 #[error("{path}: {source}", path = path.display())]
 pub struct StoreError {
@@ -41,7 +41,7 @@ impl StoreError {
     }
 }
 
-/// The data folder, held for this process alone.
+/// The data folder, locked by this process.
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
@@ -49,7 +49,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes the folder if need be, waits for other fetches to end, and removes what interrupted ones left.
+    /// Creates the folder if necessary, waits for other fetches to end, and removes the leftovers of interrupted ones.
     ///
     /// # Errors
     /// Where the folder can't be written.

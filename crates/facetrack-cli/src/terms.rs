@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What has to be said of licences that do not let everybody do everything.
+//! Notes on licences that restrict the use of a file.
 
 use facetrack::manifest::KnownFile;
 
-/// Names those of `files` that are not for commercial use; `None` where all are.
+/// Lists the `files` that are not for commercial use; `None` if there are none.
 pub fn not_for_commerce<'a>(files: impl IntoIterator<Item = &'a KnownFile>) -> Option<String> {
     let names: Vec<_> = files
         .into_iter()

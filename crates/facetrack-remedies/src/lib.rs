@@ -44,7 +44,7 @@ pub fn message(error: &EngineError) -> String {
     }
 }
 
-/// What to do to run on the GPU after all.
+/// The remedy for a requested GPU that is not used.
 pub fn for_unmet(unmet: &Unmet) -> String {
     match unmet {
         Unmet::CpuOnlyEngine => "Set device=auto, or engine=insightface for a GPU".to_owned(),
@@ -52,7 +52,7 @@ pub fn for_unmet(unmet: &Unmet) -> String {
     }
 }
 
-/// What to do about a GPU that can't be used.
+/// The remedy for a GPU that can't be used.
 pub fn for_fault(fault: &Fault) -> String {
     match fault {
         Fault::NoDriver(_) | Fault::NoDevice(_) => INSTALL_DRIVER,
@@ -66,7 +66,7 @@ pub fn for_fault(fault: &Fault) -> String {
         Fault::Runtime(_) | Fault::NoCudaProvider(_) => INSTALL_RUNTIME,
         Fault::NoTensorRtProvider(_) => return format!("{INSTALL_RUNTIME}, or unset tensorrt"),
         Fault::NoProviderFile { .. } => {
-            "Put the files of its package that begin with libonnxruntime_providers beside it, or set onnxruntime to the file in the package"
+            "Put the files of its package that begin with libonnxruntime_providers next to it, or set onnxruntime to the file in the package"
         }
         Fault::OldDriverForRuntime { driver, .. } => {
             return format!(

@@ -19,6 +19,7 @@ use facetrack::engine::{
     Context, Engine, EngineConfig, EngineKind, Frame, RunningMode, Thresholds, load,
 };
 use facetrack::image::ImageView;
+use facetrack::locate::SearchPaths;
 use facetrack::observation::Observation;
 use facetrack::smoothing::{LandmarkSmoother, OneEuro};
 use serde_json::{Value, json};
@@ -41,7 +42,10 @@ fn run() -> Result<(), Box<dyn Error>> {
     let kind: EngineKind = engine.parse()?;
     let (width, height): (usize, usize) = (width.parse()?, height.parse()?);
     let fps: f64 = fps.parse()?;
-    let mut config = EngineConfig::default();
+    let mut config = EngineConfig {
+        paths: SearchPaths::from_vars(std::env::var_os),
+        ..EngineConfig::default()
+    };
     let mut thresholds = kind.thresholds();
     for option in options {
         set(&mut config, &mut thresholds, option)?;

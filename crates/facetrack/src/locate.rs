@@ -19,7 +19,7 @@ pub const RUNTIME_VARIABLE: &str = "FACETRACK_ONNXRUNTIME";
 /// The same variable of other programs that use ONNX Runtime.
 const SHARED_RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Environment variable with the folder in which InsightFace keeps its packs, in `models/`.
+/// Environment variable with InsightFace's own folder, which contains packs in `models/`.
 const INSIGHTFACE_HOME_VARIABLE: &str = "INSIGHTFACE_HOME";
 
 /// Default of `$XDG_DATA_DIRS`, from the XDG base directory specification.
@@ -41,7 +41,7 @@ pub struct SearchPaths {
     pub data_dir: Option<PathBuf>,
     /// This project's folders for all users, laid out as `data_dir`.
     pub system_data_dirs: Vec<PathBuf>,
-    /// Folder in which InsightFace keeps its packs.
+    /// InsightFace's own folder, which contains packs in `models/`.
     pub insightface_home: Option<PathBuf>,
     /// The user's home, where InsightFace keeps packs by default.
     pub home: Option<PathBuf>,

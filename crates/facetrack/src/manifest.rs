@@ -27,11 +27,11 @@ pub struct KnownFile {
     pub name: String,
     /// Folder that a collection of models keeps it in.
     pub family: String,
-    /// What it is.
+    /// Kind of file.
     pub kind: FileKind,
     /// Processor that it is for, as [`std::env::consts::ARCH`] spells it; `None` for any.
     pub architecture: Option<String>,
-    /// What it is for, in one line.
+    /// Purpose, in one line.
     pub purpose: String,
     /// SHA-256 of its bytes, lower-case hex.
     pub sha256: String,
@@ -42,7 +42,7 @@ pub struct KnownFile {
     /// Whether that forbids commercial use: it is told wherever the file is fetched or listed.
     #[serde(default)]
     pub non_commercial: bool,
-    /// Whether it is fetched only where it is asked for, by its own name or by that of its family.
+    /// Whether it is fetched only on request, by its own name or by the name of its family.
     #[serde(default)]
     pub on_request: bool,
     /// Whether it is kept in a folder called as its family, which is used as a whole.
@@ -55,7 +55,7 @@ pub struct KnownFile {
     pub networks: Vec<Network>,
 }
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -177,7 +177,7 @@ impl Manifest {
 }
 
 impl KnownFile {
-    /// Whether a registry of packages has it; the maker's own server alone otherwise, which many a machine can't reach.
+    /// Whether it is in a package of a registry. Otherwise only its author's server has it, which some machines can't reach.
     pub fn is_packaged(&self) -> bool {
         self.sources
             .iter()

@@ -63,7 +63,7 @@ pub enum ModelError {
     Runtime {
         /// Paths tried.
         tried: String,
-        /// What the loader said.
+        /// The loader's message.
         reason: String,
     },
     /// No file at that path.
@@ -79,10 +79,10 @@ pub enum ModelError {
     Read {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: std::io::Error,
     },
-    /// The bytes are not those of the known model.
+    /// The file differs from the known model of this name.
     #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version", path = path.display())]
     Hash {
         /// File.
@@ -135,7 +135,7 @@ pub enum ModelError {
     Run {
         /// Which network.
         model: String,
-        /// What the runtime said.
+        /// The runtime's message.
         reason: String,
     },
     /// The input of a network would need too much memory.
@@ -155,7 +155,7 @@ pub enum ModelError {
     Gpu {
         /// Which network.
         model: String,
-        /// What the runtime said.
+        /// The runtime's message.
         reason: String,
     },
     /// The GPU's memory, or as much of it as was allowed, is full.
@@ -163,7 +163,7 @@ pub enum ModelError {
     OutOfMemory {
         /// Which network.
         model: String,
-        /// What the runtime said.
+        /// The runtime's message.
         reason: String,
     },
 }

@@ -1,61 +1,52 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a check found.
+//! Results of checks.
 
 use std::fmt;
 
-/// One thing looked at.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    level: Level,
+    mark: char,
     text: String,
     remedy: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Good,
-    Bad,
-    Note,
 }
 
 impl Finding {
     /// As it should be.
     pub fn good(text: impl Into<String>) -> Self {
-        Self::new(Level::Good, text, None)
+        Self {
+            mark: '✓',
+            text: text.into(),
+            remedy: None,
+        }
     }
 
-    /// In need of `remedy`, a command.
+    /// Something is wrong; `remedy` is a command that repairs it.
     pub fn bad(text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::new(Level::Bad, text, Some(remedy.into()))
+        Self {
+            mark: '✗',
+            text: text.into(),
+            remedy: Some(remedy.into()),
+        }
     }
 
     /// Neither good nor bad.
     pub fn note(text: impl Into<String>) -> Self {
-        Self::new(Level::Note, text, None)
+        Self {
+            mark: '·',
+            ..Self::good(text)
+        }
     }
 
     /// Whether something must be done.
     pub fn is_bad(&self) -> bool {
-        self.level == Level::Bad
-    }
-
-    fn new(level: Level, text: impl Into<String>, remedy: Option<String>) -> Self {
-        Self {
-            level,
-            text: text.into(),
-            remedy,
-        }
+        self.remedy.is_some()
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = match self.level {
-            Level::Good => '✓',
-            Level::Bad => '✗',
-            Level::Note => '·',
-        };
-        writeln!(f, "  {mark} {}", self.text)?;
+        writeln!(f, "  {} {}", self.mark, self.text)?;
         match &self.remedy {
             Some(remedy) => writeln!(f, "      → {remedy}"),
             None => Ok(()),
@@ -95,13 +86,13 @@ mod tests {
             "Things",
             vec![
                 Finding::good("one"),
-                Finding::bad("two", "mend two"),
+                Finding::bad("two", "fix two"),
                 Finding::note("three"),
             ],
         );
         assert_eq!(
             section.to_string(),
-            "\nThings\n  ✓ one\n  ✗ two\n      → mend two\n  · three\n"
+            "\nThings\n  ✓ one\n  ✗ two\n      → fix two\n  · three\n"
         );
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The seven checks of a GPU, as the element makes them.
+//! The seven checks of a GPU that the element makes.
 
 use std::env;
 
@@ -13,7 +13,7 @@ use facetrack_remedies::for_fault;
 use super::finding::{Finding, Section};
 use crate::places;
 
-/// What would be found by the engine that may use a GPU, with the environment as it is.
+/// Checks the GPU for the engine that may use one, with the options of this environment.
 pub fn checks() -> Section {
     let lookup = |name: &str| env::var(name).ok();
     let settings = Settings::new(FACETRACK);
@@ -32,27 +32,26 @@ fn section(examined: &[(Check, Outcome)], gate: &Gate) -> Section {
         .zip(examined)
         .map(|(number, (check, outcome))| finding(number, *check, outcome))
         .collect();
-    findings.push(match examined.iter().all(|(_, outcome)| is_passed(outcome)) {
-        true => Finding::good("insightface runs on the GPU"),
-        false => Finding::note(
-            "nothing is amiss without a GPU: insightface runs on the processor with gpu-fallback=true, all else always does",
-        ),
+    let is_passed = |(_, outcome): &_| matches!(outcome, Outcome::Passed(_));
+    findings.push(if examined.iter().all(is_passed) {
+        Finding::good("insightface runs on the GPU")
+    } else {
+        Finding::note(
+            "a GPU is optional: insightface runs on the CPU with gpu-fallback=true, and every other engine always does",
+        )
     });
     if let Gate::Closed { variable, value } = gate {
-        let variable = match value.is_empty() {
-            true => format!("{variable} is not set"),
-            false => format!("{variable}={value}"),
+        let variable = if value.is_empty() {
+            format!("{variable} is not set")
+        } else {
+            format!("{variable}={value}")
         };
         findings.push(Finding::bad(
             format!("{variable}, which keeps insightface from the GPU"),
-            "set device=auto or device=cuda, or change the variable",
+            "Set device=auto or device=cuda, or change the variable",
         ));
     }
-    Section::new("GPU, for insightface alone", findings)
-}
-
-fn is_passed(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Passed(_))
+    Section::new("GPU, for insightface only", findings)
 }
 
 fn finding(number: usize, check: Check, outcome: &Outcome) -> Finding {
@@ -86,7 +85,7 @@ mod tests {
             "  ✓ 1/7 NVIDIA device: there\n",
             "  ✗ 5/7 ONNX Runtime with the CUDA provider: this ONNX Runtime has no CUDA provider: /a.so\n      → Install one for NVIDIA GPUs",
             "  · 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider\n",
-            "  · nothing is amiss without a GPU",
+            "  · a GPU is optional",
         ] {
             assert!(told.contains(line), "{line:?} not in\n{told}");
         }

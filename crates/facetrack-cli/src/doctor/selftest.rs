@@ -14,19 +14,19 @@ use facetrack_remedies::{FETCH, fetch_command};
 use super::finding::Finding;
 use crate::{places, program};
 
-/// Size of the frame, px: that of the sample clip.
+/// Size of the frame, px: the size of the sample clip.
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
 
-/// The frame that the engines get.
+/// The frame that the engines analyse.
 struct Picture {
     rgb: Vec<u8>,
-    /// Faces to be seen in it.
+    /// Number of faces in it.
     faces: usize,
     name: &'static str,
 }
 
-/// What one run showed.
+/// Results of one run.
 struct Outcome {
     loading: Duration,
     frame: Duration,
@@ -46,7 +46,7 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
     let name = kind.name();
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        // Nobody has to have what is fetched only where it is asked for.
+        // Packs are fetched only on request.
         Err(EngineError::Model(ModelError::NoPack { .. })) => {
             return Finding::note(format!("{name}: no pack, see the models above"));
         }
@@ -63,7 +63,7 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
         picture.name,
         frame.as_secs_f64() * 1000.0
     );
-    // The scripted engine sees what it is told to.
+    // The scripted engine does not look at the picture.
     if kind != EngineKind::Scripted && faces != picture.faces {
         let told = format!("{told} instead of {}", picture.faces);
         return Finding::bad(told, FETCH);

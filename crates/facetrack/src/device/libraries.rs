@@ -3,7 +3,6 @@
 
 mod needs;
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,10 +15,10 @@ const LIB_PATH: &str = "STEP5_CUDA_LIB_PATH";
 /// Homes of a CUDA toolkit, the first one first.
 const HOMES: [&str; 2] = ["STEP5_CUDA_HOME", "CUDA_HOME"];
 
-/// Where toolkits lie that nobody named, in folders that begin with `cuda`.
+/// Default place of toolkits, in folders that begin with `cuda`.
 const USUAL_HOMES: &str = "usr/local";
 
-/// Where a toolkit has its libraries.
+/// Folders of a toolkit that contain libraries.
 const IN_HOME: [&str; 3] = ["lib64", "targets/x86_64-linux/lib", "lib"];
 
 /// Where NVIDIA's Python package of TensorRT has its libraries.
@@ -31,7 +30,7 @@ const IN_ENVIRONMENT: [&str; 2] = ["lib", "lib64"];
 /// NVIDIA's driver, which brings its own libraries.
 const DRIVER_LIBRARY: &str = "libcuda.so";
 
-/// Where to look, besides the loader's own path and the usual folders.
+/// Folders to search in addition to the loader's own path and the default folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LibrarySearch {
     /// Folders that were named, each with libraries in it, or with a Python environment's `nvidia/*/lib` below it.
@@ -70,7 +69,7 @@ impl LibrarySearch {
     }
 }
 
-/// The folder itself, and those of NVIDIA's Python packages below it: below an environment, its packages, or `nvidia`.
+/// The folder itself, and the folders of NVIDIA's Python packages in it: in an environment, in its packages, or in `nvidia`.
 fn expanded(folder: &Path) -> Vec<PathBuf> {
     let environments = IN_ENVIRONMENT.iter().flat_map(|lib| {
         let pythons = children(&folder.join(lib));
@@ -99,7 +98,7 @@ fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     IN_HOME.into_iter().map(move |lib| home.join(lib))
 }
 
-/// The toolkits below `root` that nobody named: `cuda`, which is what the machine uses, then the newest first.
+/// The toolkits in the default place below `root`: `cuda`, the machine's default, then the newest first.
 fn usual(root: &Path) -> Vec<PathBuf> {
     let mut homes = children(&root.join(USUAL_HOMES));
     homes.retain(|home| name(home).starts_with("cuda"));
@@ -131,19 +130,19 @@ fn name(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
-/// The libraries that were found, by their paths in the order in which they are loaded.
+/// The libraries that were found, in loading order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CudaLibraries {
     /// Paths, or bare names of those that the loader finds by itself.
     pub paths: Vec<PathBuf>,
 }
 
-/// What loads a library into the process, where it stays. Tests do as if.
+/// Loads a library into the process, where it stays. Tests replace it.
 pub trait Loader {
     /// Loads the library at a path, or the one that the loader knows by a bare name.
     ///
     /// # Errors
-    /// What the loader said.
+    /// The loader's message.
     fn load(&mut self, library: &Path) -> Result<(), String>;
 }
 
@@ -167,7 +166,7 @@ impl CudaLibraries {
     /// the usual folders. A library that is broken is passed by where there is another.
     ///
     /// # Errors
-    /// What is missing, and what is broken.
+    /// [`Fault::Libraries`] or [`Fault::NoDriverLibrary`].
     pub fn load(
         needs: Needs,
         search: &LibrarySearch,
@@ -186,31 +185,26 @@ impl CudaLibraries {
                 Err(failure) => failures.push((library, failure)),
             }
         }
-        match failures.is_empty() {
-            true => Ok(Self { paths }),
-            false => Err(fault(&failures)),
+        if failures.is_empty() {
+            return Ok(Self { paths });
         }
+        Err(fault(&failures))
     }
 }
 
-/// Folders in which libraries are looked for.
+/// Folders to search for libraries.
 struct Places {
     named: Vec<PathBuf>,
     usual: Vec<PathBuf>,
 }
 
-/// Why there is no such library.
-enum Failure {
-    Missing,
-    /// Links to nothing.
-    Dangling(PathBuf),
-    /// Files that the loader refuses.
-    Broken(PathBuf, String),
-}
+/// Why a library does not load; `None` if there is no such file.
+type Failure = Option<String>;
 
 impl Places {
+    /// The first failure counts, unless it is only that a file is missing.
     fn load(&self, file: &str, loader: &mut dyn Loader) -> Result<PathBuf, Failure> {
-        let mut failure = Failure::Missing;
+        let mut failure = None;
         for folder in &self.named {
             match load_from(folder, file, loader) {
                 Ok(path) => return Ok(path),
@@ -220,9 +214,9 @@ impl Places {
         let bare = PathBuf::from(file);
         match loader.load(&bare) {
             Ok(()) => return Ok(bare),
-            // glibc's words for a library that it does not find: says nothing that the rest does not.
+            // glibc's message for a library that it does not find.
             Err(reason) if reason.contains(&format!("{file}: cannot open")) => (),
-            Err(reason) => failure = failure.or(Failure::Broken(bare, reason)),
+            Err(reason) => failure = failure.or(Some(broken(&bare, &reason))),
         }
         for folder in &self.usual {
             match load_from(folder, file, loader) {
@@ -236,59 +230,35 @@ impl Places {
 
 fn load_from(folder: &Path, file: &str, loader: &mut dyn Loader) -> Result<PathBuf, Failure> {
     let path = folder.join(file);
-    if !path.exists() {
-        return Err(match path.is_symlink() {
-            true => Failure::Dangling(path),
-            false => Failure::Missing,
-        });
+    if path.exists() {
+        let loaded = loader.load(&path);
+        return loaded
+            .map_err(|reason| Some(broken(&path, &reason)))
+            .map(|()| path);
     }
-    match loader.load(&path) {
-        Ok(()) => Ok(path),
-        Err(reason) => Err(Failure::Broken(path, reason)),
-    }
+    let dangling = format!("{} is a link to nothing", path.display());
+    Err(path.is_symlink().then_some(dangling))
 }
 
-impl Failure {
-    /// The one that was met first, unless it says nothing.
-    fn or(self, later: Self) -> Self {
-        match self {
-            Self::Missing => later,
-            first => first,
-        }
-    }
-
-    fn wants_driver(&self) -> bool {
-        matches!(self, Self::Broken(_, reason) if reason.contains(DRIVER_LIBRARY))
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str("not found"),
-            Self::Dangling(path) => write!(f, "{} is a link to nothing", path.display()),
-            Self::Broken(path, reason) => write!(f, "{} does not load: {reason}", path.display()),
-        }
-    }
+fn broken(path: &Path, reason: &str) -> String {
+    format!("{} does not load: {reason}", path.display())
 }
 
 fn fault(failures: &[(Library, Failure)]) -> Fault {
-    let is_missing = |failure: &Failure| matches!(failure, Failure::Missing);
     let missing: Vec<&str> = failures
         .iter()
-        .filter(|(_, failure)| is_missing(failure))
+        .filter(|(_, failure)| failure.is_none())
         .map(|(library, _)| library.file.as_str())
         .collect();
-    let mut told: Vec<String> = failures
-        .iter()
-        .filter(|(_, failure)| !is_missing(failure))
-        .map(|(_, failure)| failure.to_string())
-        .collect();
-    if !missing.is_empty() {
-        told.insert(0, format!("not found: {}", missing.join(", ")));
-    }
-    let reason = told.join("; ");
-    if failures.iter().all(|(_, failure)| failure.wants_driver()) {
+    let missing = (!missing.is_empty()).then(|| format!("not found: {}", missing.join(", ")));
+    let others = failures.iter().filter_map(|(_, failure)| failure.clone());
+    let reasons: Vec<String> = missing.into_iter().chain(others).collect();
+    let reason = reasons.join("; ");
+    let wants_driver = |failure: &Failure| {
+        let reason = failure.as_deref().unwrap_or_default();
+        reason.contains(DRIVER_LIBRARY)
+    };
+    if failures.iter().all(|(_, failure)| wants_driver(failure)) {
         return Fault::NoDriverLibrary(reason);
     }
     let packages = failures.iter().map(|(library, _)| library.package.clone());

@@ -4,16 +4,16 @@
 
 use super::Cuda;
 
-/// What CUDA itself takes in a process: its context, the code of ONNX Runtime's, cuBLAS' and cuDNN's kernels. Lies outside
+/// Memory that CUDA itself takes in a process: its context, the code of ONNX Runtime's, cuBLAS' and cuDNN's kernels. Lies outside
 /// of the runtime's arenas, bytes.
 const CONTEXT: u64 = 512 << 20;
 
-/// What a detector takes per pixel of its input, bytes. All maps of the largest published one, SCRFD-10g (56 channels in
+/// Memory of a detector per pixel of its input, bytes. All maps of the largest published one, SCRFD-10g (56 channels in
 /// its first stage, 88 and 224 behind: `scrfd_10g_bnkps.py`), come to some 600 bytes where none takes another's place,
 /// as they do; the rest is for what cuDNN's convolutions take besides.
 const PER_PIXEL: u64 = 1024;
 
-/// What a network that sees one face at a time takes besides its weights, bytes: its maps of a few faces. The largest,
+/// Memory of a network that sees one face at a time, without its weights, bytes: its maps of a few faces. The largest,
 /// a ResNet of 64 channels that sees 192×192 px, has some 30 MB of them per face.
 const PER_NETWORK: u64 = 64 << 20;
 
@@ -24,7 +24,7 @@ const STEP: usize = 32;
 /// that SCRFD was trained for; px.
 const MIN_DET_SIZE: usize = 160;
 
-/// What an engine asks of a GPU.
+/// Memory that an engine needs on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
     /// Side of the detector's input, px.
@@ -36,7 +36,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// What the arenas take, bytes.
+    /// Size of the arenas, bytes.
     pub fn arenas(&self) -> u64 {
         let side = self.det_size as u64;
         let maps = side.saturating_mul(side).saturating_mul(PER_PIXEL);
@@ -44,7 +44,7 @@ impl Need {
         self.weights.saturating_add(maps).saturating_add(others)
     }
 
-    /// What must be free, bytes.
+    /// Memory that must be free, bytes.
     pub fn in_all(&self) -> u64 {
         self.arenas().saturating_add(CONTEXT)
     }

@@ -13,7 +13,7 @@ pub enum Refusal {
     /// InsightFace was told to run on the processor without being allowed to fall back on it: row 6 and 7 of the table.
     #[error("InsightFace is GPU-only ({because})")]
     GpuOnly {
-        /// What requested the CPU, such as a variable with its value.
+        /// The request for the CPU, such as a variable with its value.
         because: String,
     },
     /// No GPU can be used, and falling back is not allowed: row 5.
@@ -77,7 +77,7 @@ fn with_gpu(request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusa
     }
 }
 
-/// What keeps the engine from the only device that it runs on: rows 6 and 7.
+/// The request that forbids the only device that the engine runs on: rows 6 and 7.
 fn objection(request: &Request) -> Option<String> {
     match (request.device, &request.gate) {
         (Some(DeviceChoice::Cpu), _) => Some("the CPU was requested".to_owned()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the NVIDIA driver says of itself, through NVML, which is loaded at run time.
+//! Queries the NVIDIA driver through NVML, which is loaded at run time.
 
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
@@ -17,7 +17,7 @@ pub struct DriverInfo {
     pub cuda: String,
     /// How many devices there are, whether or not this process may use them.
     pub devices: u32,
-    /// Those that this process may use, by CUDA index; none of a driver that is too old to tell of them.
+    /// Devices that this process may use, by CUDA index; empty if the driver is too old to report them.
     pub gpus: Vec<Gpu>,
 }
 
@@ -26,11 +26,11 @@ pub struct DriverInfo {
 pub struct Gpu {
     /// Product name.
     pub name: String,
-    /// What it can do, such as (7, 5): major and minor.
+    /// Compute capability, such as (7, 5): major and minor.
     pub compute_capability: (u32, u32),
-    /// All its memory, bytes.
+    /// Total memory, bytes.
     pub memory: u64,
-    /// Memory that nobody uses, bytes.
+    /// Free memory, bytes.
     pub free_memory: u64,
 }
 
@@ -89,7 +89,7 @@ fn usable<'a>(
         .collect()
 }
 
-/// What this process has of a GPU's memory, as the driver counts it.
+/// Memory of a GPU that this process uses, as the driver counts it.
 #[derive(Debug)]
 pub struct OwnMemory {
     nvml: Nvml,
@@ -97,7 +97,7 @@ pub struct OwnMemory {
 }
 
 impl OwnMemory {
-    /// On the GPU of `placement`; `None` on the processor, and where the driver does not tell.
+    /// On the GPU of `placement`; `None` on the CPU, and if the driver does not report it.
     pub fn of(placement: &Placement) -> Option<Self> {
         let Placement::Cuda(cuda) = placement else {
             return None;
@@ -144,8 +144,8 @@ fn gpu(device: &Device<'_>) -> Result<Gpu, NvmlError> {
     })
 }
 
-/// Which of the devices with these UUIDs CUDA shows a process, in the order in which it counts them: all, or what
-/// `list` has by index or by the beginning of a UUID, up to the first entry that means none (NVIDIA's CUDA Programming
+/// Indices of the devices with these UUIDs that CUDA shows a process, in CUDA's order: all, or the devices that `list`
+/// names by index or by the beginning of a UUID, up to the first entry without a device (NVIDIA's CUDA Programming
 /// Guide, "CUDA Environment Variables").
 fn visible(uuids: &[String], list: Option<&str>) -> Vec<usize> {
     let Some(list) = list else {

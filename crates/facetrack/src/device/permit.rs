@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Who runs on the GPU, and with how much of its memory: one at a time in a process, each in its turn.
+//! Shares the GPU between the engines of a process: one runs at a time, in the order of request, each with its part of the
+//! memory.
 
 use std::marker::PhantomData;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -24,8 +25,8 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// Waits for the right to run on the GPU: whoever asked first is first. Who has the right already must not ask again,
-/// so engines ask through [`Claim::turn`], which does not let them.
+/// Waits for the right to run on the GPU, which is granted in the order of request. A thread that has the right must not
+/// wait again, so engines use [`Claim::turn`], which prevents it.
 pub fn turn() -> Permit<'static> {
     TURNS.wait()
 }
@@ -58,8 +59,8 @@ impl Drop for Claim {
     }
 }
 
-/// Claims memory of the GPU `gpu`. `wanted` is told how much the other engines of this process have claimed there,
-/// bytes, and says how much more is needed; nobody else claims anything meanwhile.
+/// Claims memory of the GPU `gpu`. `wanted` gets the number of bytes that the other engines of this process have claimed
+/// there, and returns how many more are needed. No other engine claims memory meanwhile.
 ///
 /// # Errors
 /// That of `wanted`, which claims nothing.
@@ -73,7 +74,7 @@ pub fn claim<E>(gpu: u32, wanted: impl FnOnce(u64) -> Result<u64, E>) -> Result<
     })
 }
 
-/// Numbers as in an office: each who comes takes one, and waits until it is shown.
+/// Tickets: each thread takes the next number, and waits until it is shown.
 #[derive(Debug)]
 struct Turns {
     counters: Mutex<Counters>,

@@ -8,13 +8,13 @@ use crate::model::ModelError;
 use crate::model::runtime::cuda::trial;
 use crate::model::runtime::{LibraryLoader, OnnxRuntime};
 
-/// The provider's library, which ONNX Runtime opens beside its own.
+/// The provider's library, which ONNX Runtime opens in its own folder.
 const CUDA: &str = "libonnxruntime_providers_cuda.so";
 
 /// The library of the TensorRT provider, which is needed only with TensorRT.
 const TENSORRT: &str = "libonnxruntime_providers_tensorrt.so";
 
-/// What the provider's library is linked with, and what lies beside it as well.
+/// The library that each provider is linked with, in the same folder.
 const SHARED: &str = "libonnxruntime_providers_shared.so";
 
 /// This machine.

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What was asked for.
+//! The requested device.
 
 use std::path::PathBuf;
 
 use super::{CudaTuning, DeviceChoice, Gate, LibrarySearch};
 use crate::options::{Resolved, Settings};
 
-/// Most memory that the runtime may take unless told otherwise, bytes: the table in the documentation.
+/// Default maximum of memory that the runtime may take, bytes.
 pub const MAX_VRAM: u64 = 2048 << 20;
 
-/// Least free memory unless told otherwise, bytes: the table in the documentation.
+/// Default minimum of free memory, bytes.
 pub const MIN_FREE_VRAM: u64 = 1536 << 20;
 
-/// Everything that was asked for, explicitly or by the environment.
+/// All options of the device, set explicitly or by the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the environment lets it.
     pub device: Option<DeviceChoice>,
-    /// What the environment says about `auto` that nobody set.
+    /// Whether the environment disables the GPU for the default, `auto`.
     pub gate: Gate,
-    /// Whether to run on the processor when the GPU is not to be had.
+    /// Whether to fall back to the CPU if no GPU can be used.
     pub fallback: bool,
     /// CUDA device; `None` for the one with the most free memory.
     pub gpu_id: Option<u32>,
@@ -39,7 +39,7 @@ pub struct Request {
 }
 
 impl Default for Request {
-    /// What holds where nobody asked for anything.
+    /// The defaults.
     fn default() -> Self {
         Self {
             device: None,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whether there is a GPU that networks run on: seven checks, of which the first that fails is the reason.
+//! Checks whether networks can run on a GPU: seven checks; the first that fails is the reason.
 
 mod checks;
 
@@ -12,7 +12,7 @@ use checks::{
     free_memory, placement,
 };
 
-/// What can be asked of a machine, in the order in which it is asked. Tests answer by script.
+/// Questions to a machine, in the order in which they are asked. Tests answer by script.
 pub trait Probe {
     /// The NVIDIA driver and its devices.
     ///
@@ -23,19 +23,19 @@ pub trait Probe {
     /// Whether ONNX Runtime has the CUDA provider; what it is, for a person to read.
     ///
     /// # Errors
-    /// What is missing.
+    /// The fault.
     fn provider(&mut self, request: &Request) -> Result<String, Fault>;
 
     /// Finds the libraries that the provider needs, and loads them; what was found, for a person to read.
     ///
     /// # Errors
-    /// What is missing or broken.
+    /// The fault.
     fn libraries(&mut self, request: &Request) -> Result<String, Fault>;
 
     /// Opens a session on the GPU and runs it.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// [`Fault::Session`].
     fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault>;
 }
 
@@ -87,7 +87,7 @@ pub enum Fault {
     #[error("this ONNX Runtime has no TensorRT provider: {0}")]
     NoTensorRtProvider(String),
     /// A library of ONNX Runtime is not in its folder.
-    #[error("{file} is not beside this ONNX Runtime: {runtime}")]
+    #[error("{file} is not next to this ONNX Runtime: {runtime}")]
     NoProviderFile {
         /// Name of the missing file.
         file: &'static str,
@@ -118,7 +118,7 @@ pub enum Fault {
     Session {
         /// CUDA index.
         index: u32,
-        /// What the runtime said.
+        /// The runtime's message.
         reason: String,
         /// Whether it ran out of memory.
         is_out_of_memory: bool,
@@ -128,7 +128,7 @@ pub enum Fault {
     NetworkMemory(String),
 }
 
-/// What is checked, in this order.
+/// The checks, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
     /// NVML loads and sees a device that may be used.
@@ -159,7 +159,7 @@ impl Check {
         Self::Session,
     ];
 
-    /// What it asks, for a person to read.
+    /// Title, for messages.
     pub fn title(self) -> &'static str {
         match self {
             Self::Device => "NVIDIA device",
@@ -173,7 +173,7 @@ impl Check {
     }
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It is as it should be: what there is.
@@ -206,16 +206,17 @@ pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Valid
     Ok(Validated { cuda, driver })
 }
 
-/// Every check that can be made, for a person to read: those of the runtime are made without a GPU as well.
+/// Makes every check that is possible, for a report. The checks of the runtime are made without a GPU as well.
 pub fn examine(request: &Request, probe: &mut dyn Probe) -> Vec<(Check, Outcome)> {
     let (mut outcomes, found) = examine_device(request, probe);
     let mut failed = outcomes.iter().find_map(failure);
     let provider = probe.provider(request);
     let has_provider = provider.is_ok();
     outcomes.push((Check::Provider, outcome(provider)));
-    let libraries = match has_provider {
-        true => outcome(probe.libraries(request)),
-        false => Outcome::Skipped(Check::Provider),
+    let libraries = if has_provider {
+        outcome(probe.libraries(request))
+    } else {
+        Outcome::Skipped(Check::Provider)
     };
     outcomes.push((Check::Libraries, libraries));
     failed = failed.or_else(|| outcomes.iter().find_map(failure));
@@ -262,7 +263,7 @@ fn examine_device(
     (outcomes, Some(placement(request, index, gpu)))
 }
 
-/// `check` failed, and those of the driver's behind it are not made.
+/// The outcomes if `check` failed: the later checks of the driver are skipped.
 fn after(check: Check, fault: Fault) -> Vec<(Check, Outcome)> {
     let behind = Check::ALL
         .into_iter()

@@ -30,7 +30,7 @@ use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
 use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
 
-/// What is seen without a script.
+/// The default script.
 const DEFAULT_SCRIPT: &str = "face x=0.3 dx=0.005";
 
 /// The score of every face.
@@ -39,7 +39,7 @@ const CONFIDENCE: f32 = 0.9;
 /// Clauses of builds with the feature `test-faults`.
 const FAULTS: [&str; 4] = ["fail", "panic", "reduce", "fall-back"];
 
-/// Frames in which `jawOpen` goes from 0 to 1 and back.
+/// Number of frames for `jawOpen` to go from 0 to 1 and back.
 const JAW_PERIOD: u64 = 50;
 
 /// A parsed script.
@@ -53,7 +53,7 @@ pub struct Script {
     faults: faults::Faults,
 }
 
-/// What faces carry.
+/// Measurements of the faces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Detail {
     #[default]
@@ -113,7 +113,7 @@ impl Script {
             .map_err(|reason: String| EngineError::config("script", format!("{text:?}: {reason}")))
     }
 
-    /// What an engine with this script measures.
+    /// Describes an engine with this script.
     pub fn info(&self, running_mode: RunningMode) -> EngineInfo {
         let channels: &[&str] = match self.detail {
             Detail::Boxes => &[],
@@ -206,7 +206,7 @@ fn read<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
         .map_err(|_| format!("{value:?} is no value of {key}"))
 }
 
-/// What an engine that learns has learned.
+/// Content of the calibration.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Learned {
     frames: u64,

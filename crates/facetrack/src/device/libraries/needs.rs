@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What ONNX Runtime's CUDA provider needs: the entries of its dynamic section, and what it opens when it first runs (cuDNN,
-//! cuFFT, NVRTC), as seen in onnxruntime-gpu 1.31.1. The names by CUDA version are those of `_get_nvidia_dll_paths` in
-//! `onnxruntime/__init__.py`.
+//! Libraries that ONNX Runtime's CUDA provider needs: the entries of its dynamic section, and the libraries that it opens at
+//! its first run (cuDNN, cuFFT, NVRTC), as seen in onnxruntime-gpu 1.31.1. The names by CUDA version come from
+//! `_get_nvidia_dll_paths` in `onnxruntime/__init__.py`.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,17 +12,17 @@ use elf::endian::AnyEndian;
 
 use crate::device::Fault;
 
-/// What a CUDA provider needs.
+/// Versions that a CUDA provider needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     /// Major version of CUDA.
     pub cuda: u32,
-    /// That of TensorRT, where its provider is wanted as well.
+    /// Major version of TensorRT, if its provider is needed as well.
     pub tensorrt: Option<u32>,
 }
 
 impl Needs {
-    /// What the provider in the file `provider` was built for.
+    /// Reads the versions that the library `provider` was built for.
     ///
     /// # Errors
     /// Why that can't be read from the file.
@@ -34,7 +34,7 @@ impl Needs {
         })
     }
 
-    /// With what the TensorRT provider in the file `provider` was built for.
+    /// Adds the version that the TensorRT provider in the file `provider` was built for.
     ///
     /// # Errors
     /// Why that can't be read from the file.
@@ -83,9 +83,10 @@ impl Needs {
         .map(|(library, version, package)| Library {
             file: format!("{library}.so.{version}"),
             // "Starting with CUDA 13, NVIDIA dropped the -cuNN suffix".
-            package: match cuda >= 13 {
-                true => package.to_owned(),
-                false => format!("{package}-cu{cuda}"),
+            package: if cuda >= 13 {
+                package.to_owned()
+            } else {
+                format!("{package}-cu{cuda}")
             },
         });
         let cudnn = CUDNN.map(|library| Library {
@@ -103,7 +104,7 @@ impl Needs {
     }
 }
 
-/// What the TensorRT provider is linked with, and the plugins that it opens by name when it begins.
+/// Libraries that the TensorRT provider is linked with, and the plugins that it opens by name at its start.
 const TENSORRT: [&str; 3] = ["libnvinfer", "libnvinfer_plugin", "libnvonnxparser"];
 
 /// The number behind `name` among the libraries that the library `path` was linked with.

@@ -39,7 +39,7 @@ impl Ill {
         Self::FailingSession,
     ];
 
-    /// What the reason says, and how many questions were asked until it was known.
+    /// The reason, and the number of questions that were asked until it was known.
     fn expected(self) -> (&'static str, usize) {
         match self {
             Self::Nothing => ("GPU validation passed: VRAM 6.9 GiB free, CUDA 12.4", 4),

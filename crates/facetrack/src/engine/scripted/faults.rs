@@ -12,7 +12,7 @@ use crate::model::ModelError;
 /// Side of the detector's input after `reduce`, px.
 const REDUCED: usize = 320;
 
-/// The frames in which the engine fails.
+/// Numbers of the frames that fail.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Faults {
     fail_at: Option<u64>,
@@ -34,7 +34,7 @@ impl Faults {
         Ok(())
     }
 
-    /// What the engine reports in frame `number`.
+    /// The notices of frame `number`.
     pub fn notices(&self, number: u64) -> impl Iterator<Item = Notice> + use<> {
         let reduced = (self.reduce_at == Some(number)).then(|| Notice::DetectionSizeReduced {
             det_size: REDUCED,
