@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `facetrackoverlay`: what it draws into frames of every format, and which frames it leaves alone.
+//! The element `facetrackoverlay`: drawings in frames of every format, and frames that it does not change.
 
 use crate::common;
 
@@ -31,7 +31,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
     report_of((WIDTH, HEIGHT), faces)
 }
 
-/// A face with a box alone.
+/// A face with only a box.
 fn boxed() -> TrackedFace {
     let mut tracked = face(1, 40.0);
     tracked.face.bbox = Rect::new(40.0, 30.0, 60.0, 60.0);
@@ -76,7 +76,7 @@ impl Stream {
         self.harness.push_and_pull(buffer).expect("it flows")
     }
 
-    /// What becomes of a grey frame with a report.
+    /// The output for a gray frame with a report.
     fn drawn(&mut self, report: &FrameReport) -> Vec<u8> {
         bytes(&self.push(with_report(grey(), report)))
     }
