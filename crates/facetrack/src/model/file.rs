@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{ModelError, ModelFile, PROPERTY};
+use super::{ModelError, ModelFile};
 use crate::manifest;
 
 /// Most bytes of a model file, or of a part of one: MediaPipe's bundle has 3.7 MB.
@@ -46,10 +46,8 @@ pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>,
         io::ErrorKind::NotFound => ModelError::Missing {
             path: path.to_path_buf(),
             looked: path.parent().unwrap_or(path).display().to_string(),
-            property: PROPERTY,
         },
         _ => ModelError::Read {
-            property: PROPERTY,
             path: path.to_path_buf(),
             source,
         },
@@ -65,7 +63,6 @@ pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>,
         .map_err(failed)?;
     if content.len() as u64 > most {
         return Err(ModelError::Format {
-            property: PROPERTY,
             path: path.to_path_buf(),
             format,
             reason: format!("it is larger than {most} bytes"),
@@ -95,7 +92,6 @@ fn check_hash(path: &Path, file: &ModelFile) -> Result<(), ModelError> {
         return Ok(());
     };
     Err(ModelError::Hash {
-        property: PROPERTY,
         path: path.to_owned(),
         expected: known.sha256.clone(),
         actual: file.sha256.clone(),

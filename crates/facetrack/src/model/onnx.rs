@@ -21,7 +21,7 @@ use ort::value::Outlet;
 
 use super::cuda::{self, Coverage, CudaProvider};
 use super::onnx_outline::OnnxOutline;
-use super::{Model, ModelError, PROPERTY, TensorSpec};
+use super::{Model, ModelError, TensorSpec};
 use crate::device::Loader;
 use bound::Steady;
 pub use options::{Memory, Provider, SessionOptions, Transfer};
@@ -145,7 +145,6 @@ impl OnnxModel {
         options: SessionOptions,
     ) -> Result<Self, ModelError> {
         let format = |reason: String| ModelError::Format {
-            property: PROPERTY,
             path: path.to_path_buf(),
             format: "ONNX",
             reason,

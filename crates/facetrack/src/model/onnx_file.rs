@@ -10,7 +10,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::onnx_proto::*;
-use super::{ModelError, PROPERTY, TensorSpec};
+use super::{ModelError, TensorSpec};
 
 mod floats;
 
@@ -59,7 +59,6 @@ impl OnnxFile {
     /// [`ModelError::Format`] for a damaged file, and for one of other dimensions than face networks have.
     pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self, ModelError> {
         Self::parse(bytes.into()).map_err(|reason| ModelError::Format {
-            property: PROPERTY,
             path: path.to_path_buf(),
             format: "ONNX",
             reason,

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{ModelError, PROPERTY, TensorSpec};
+use super::{ModelError, TensorSpec};
 
 /// Nodes whose names are kept.
 pub const FIRST_NODES: usize = 8;
@@ -66,7 +66,6 @@ impl OnnxOutline {
     /// [`ModelError::Format`] for a file that is cut short or no ONNX.
     pub fn read(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
         outline(bytes).map_err(|reason| ModelError::Format {
-            property: PROPERTY,
             path: path.to_owned(),
             format: "ONNX",
             reason: reason.to_owned(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 
 use super::file::{self, MAX_SIZE};
-use super::{ModelError, ModelFile, PROPERTY};
+use super::{ModelError, ModelFile};
 
 /// Names of the parts, in a bundle as in a folder.
 const FACE_DETECTOR: &str = "face_detector.tflite";
@@ -55,7 +55,6 @@ impl Bundle {
     /// [`ModelError::Format`] for what is not a bundle.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
         let format = |reason: String| ModelError::Format {
-            property: PROPERTY,
             path: path.to_path_buf(),
             format: FORMAT,
             reason,

@@ -14,7 +14,7 @@ mod schema;
 
 use std::path::Path;
 
-use super::{ModelError, PROPERTY};
+use super::ModelError;
 use flatbuffer::Reason;
 
 /// The ONNX file that computes what the `.tflite` file `bytes` does; `path` is for messages.
@@ -24,7 +24,6 @@ use flatbuffer::Reason;
 /// have; the message names the operator.
 pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
     convert(bytes).map_err(|reason| ModelError::Format {
-        property: PROPERTY,
         path: path.to_path_buf(),
         format: "TFLite",
         reason,

@@ -84,6 +84,7 @@ mod tests {
         change(&mut tuning);
         Cuda {
             index: 3,
+            visible_devices: None,
             max_vram: 1000,
             free_memory: 2000,
             fallback: true,

@@ -18,8 +18,8 @@ mod tail;
 use std::path::Path;
 
 use super::LandmarkContract;
+use crate::model::ModelError;
 use crate::model::onnx_file::{OnnxFile, Reason};
-use crate::model::{ModelError, PROPERTY};
 
 /// Makes of the published detector `bytes`, read from `path`, one that takes a single image.
 ///
@@ -44,7 +44,6 @@ pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     let mut file = OnnxFile::read(path, bytes)?;
     let contract = contract(&file).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
-        property: PROPERTY,
         expected: LandmarkContract::expected(),
         actual,
     })?;

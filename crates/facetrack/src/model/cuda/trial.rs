@@ -97,10 +97,10 @@ fn network() -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::device::CudaTuning;
-    use crate::locate;
+    use crate::locate::tests::installed;
 
     fn runtime() -> Option<OnnxRuntime> {
-        let runtime = OnnxRuntime::load(&locate::runtime(None)).ok();
+        let runtime = OnnxRuntime::load(&installed().runtime_candidates()).ok();
         if runtime.is_none() {
             eprintln!("SKIPPED: no ONNX Runtime on this machine");
         }
@@ -123,6 +123,7 @@ mod tests {
         for tensorrt in [false, true] {
             let cuda = Cuda {
                 index: 0,
+                visible_devices: None,
                 max_vram: 1 << 30,
                 free_memory: 1 << 30,
                 fallback: true,

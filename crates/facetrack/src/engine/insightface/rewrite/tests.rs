@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
+use crate::locate::tests::installed;
 use crate::model::onnx_file::{Floats, Node};
 
 /// A file with these nodes, of which the last yields the output, and these constants.
@@ -121,7 +122,7 @@ fn what_can_not_be_rewritten_stays_as_it_is() {
 
 /// The published networks that are installed, with the side of an input to try them on; none, said aloud, without.
 fn published() -> Vec<(std::path::PathBuf, [usize; 4])> {
-    let folder = match crate::locate::pack(Some(Path::new("insightface")), None) {
+    let folder = match installed().pack(Some(Path::new("insightface"))) {
         Ok(folder) => folder,
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");
@@ -142,12 +143,11 @@ fn published() -> Vec<(std::path::PathBuf, [usize; 4])> {
 
 #[test]
 fn rewritten_networks_compute_the_same() {
-    use crate::locate;
     use crate::model::Model;
     use crate::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
     use ndarray::{ArrayD, IxDyn};
 
-    let runtime = match OnnxRuntime::load(&locate::runtime(None)) {
+    let runtime = match OnnxRuntime::load(&installed().runtime_candidates()) {
         Ok(runtime) => runtime,
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");

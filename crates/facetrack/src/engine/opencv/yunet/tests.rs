@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use ndarray::ArrayViewD;
 
 use super::*;
-use crate::locate;
+use crate::locate::tests::installed;
 use crate::model::TensorSpec;
 
 /// Sees a face in the first cell of stride 8, and remembers the shapes of its inputs.
@@ -108,7 +108,7 @@ const PATH: &str = "yunet.onnx";
 
 /// The published file; `None`, said aloud, where it is not installed.
 fn published() -> Option<Vec<u8>> {
-    match locate::model("face_detection_yunet_2023mar.onnx", "yunet", None, None) {
+    match installed().model("face_detection_yunet_2023mar.onnx", "yunet", None) {
         Ok(path) => Some(std::fs::read(path).unwrap()),
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use prost::Message;
 
 use super::*;
-use crate::locate;
+use crate::locate::tests::installed;
 use crate::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::onnx_proto::{
     FLOAT, GraphProto, ModelProto, NodeProto, TensorProto, TensorTypeProto, TypeProto,
@@ -20,7 +20,7 @@ const FLOAT16: i32 = 10;
 const ALL: [Transfer; 3] = [Transfer::Copied, Transfer::Bound, Transfer::Resident];
 
 fn runtime() -> Option<OnnxRuntime> {
-    let runtime = OnnxRuntime::load(&locate::runtime(None)).ok();
+    let runtime = OnnxRuntime::load(&installed().runtime_candidates()).ok();
     if runtime.is_none() {
         eprintln!("SKIPPED: no ONNX Runtime on this machine");
     }
@@ -137,7 +137,7 @@ fn a_run_that_fails_leaves_the_next_one_alone() {
 #[test]
 fn published_networks_yield_the_same_bits_in_every_way() {
     let Some(runtime) = runtime() else { return };
-    let folder = match locate::pack(Some(Path::new("insightface")), None) {
+    let folder = match installed().pack(Some(Path::new("insightface"))) {
         Ok(folder) => folder,
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");

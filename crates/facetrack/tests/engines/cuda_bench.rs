@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The bar of `benches/cuda.rs`, which runs where there is a GPU, can be missed.
+//! `benches/cuda.rs` on the CPU, and its bar, which can be missed.
 
-#[path = "../../../../benches/cuda/parity.rs"]
-mod parity;
+#[path = "../../../../benches/cuda.rs"]
+#[allow(dead_code, reason = "it is a program")]
+mod cuda;
 
+use crate::common::drawn::{Face, draw};
+use crate::common::engine::installed_paths;
+
+use std::path::Path;
+
+use cuda::parity::{BAR, Parity};
 use facetrack::geometry::Rect;
 use facetrack::observation::{Landmark, LandmarkScheme, Landmarks, Observation};
-use parity::{BAR, Parity};
 
 /// A face at `x` px, with one landmark as far from its corner as `offset` says and an embedding of that angle.
 fn face(x: f32, offset: f32, angle: f32) -> Observation {
@@ -51,4 +57,34 @@ fn faces_are_compared_with_themselves_whatever_their_order() {
     let [a, b] = [face(0.0, 0.0, 0.0), face(300.0, 0.0, 1.0)];
     let expected = [vec![a.clone(), b.clone()]];
     assert!(Parity::of(&expected, &[vec![b, a]]).is_met());
+}
+
+#[test]
+fn every_option_runs_on_the_cpu() {
+    let pack = match installed_paths().pack(Some(Path::new("insightface"))) {
+        Ok(pack) => pack.display().to_string(),
+        Err(reason) => {
+            eprintln!("SKIPPED: {reason}");
+            return;
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let frames = folder.path().join("frames.rgb");
+    let face = Face {
+        x: 120.0,
+        y: 120.0,
+        size: 60.0,
+        half_roll: 0.05,
+        jaw: 0.3,
+        blink: 0.0,
+    };
+    let frame = draw(240, 240, &[face]);
+    std::fs::write(&frames, frame.repeat(2)).unwrap();
+    let frames = frames.display().to_string();
+    let arguments = ["cpu", &pack, &frames, "rgb", "240", "240"].map(str::to_owned);
+    cuda::run(&arguments).unwrap();
+
+    let larger = ["cpu", &pack, &frames, "nv12", "2400", "2400"].map(str::to_owned);
+    let error = cuda::run(&larger).unwrap_err().to_string();
+    assert!(error.contains("not one frame of 8640000 bytes"), "{error}");
 }
