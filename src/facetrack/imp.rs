@@ -536,7 +536,7 @@ impl ObjectImpl for FaceTrack {
     }
 }
 
-/// The engine that is set. Its defaults are those of the properties.
+/// The engine that is set, which determines the defaults of properties.
 fn chosen_engine(settings: &Settings) -> Option<&'static str> {
     let Some(Value::Text(name)) = settings.get("engine", None) else {
         return None;

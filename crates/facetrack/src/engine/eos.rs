@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! YuNet's faces with a 3-D morphable model fitted to them, as eos 1.5.0 does it.
 //!
-//! [`Engine::process`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh; [`Engine::complete`] fits the
-//! model to them, since a face's shape is shared over the frames of its identity.
+//! The [`Finder`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh. The [`Completer`] fits the model to
+//! them, because the frames of an identity share a shape.
 
 mod ibug;
 mod load;
@@ -158,7 +158,7 @@ impl Finder for Eos {
         &self.info
     }
 
-    /// The landmarks are those measured, which [`Completer::complete`] replaces by those of the fitted mesh.
+    /// Reports measured landmarks, which [`Completer::complete`] replaces by landmarks of the fitted mesh.
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let mut faces = self.faces.find(&frame.image)?;
         for face in &mut faces {
