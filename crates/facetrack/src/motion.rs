@@ -63,7 +63,7 @@ impl Motion {
 /// Moves everything of a face that is a place in the picture. Pose and 3-D models keep their own spaces.
 pub fn displace(face: &mut Observation, by: Point) {
     (face.bbox.x, face.bbox.y) = (face.bbox.x + by.x, face.bbox.y + by.y);
-    face.for_each_point(|x, y| (*x, *y) = (*x + by.x, *y + by.y));
+    face.for_each_point(|x, y, _| (*x, *y) = (*x + by.x, *y + by.y));
 }
 
 #[cfg(test)]

@@ -426,7 +426,7 @@ fn a_fit_that_there_is_not_says_why() {
         let frame = dense_frame(&[face], verbose());
         let object = &frame["tracked_objects"][0];
         assert_eq!(object.get("eos"), None);
-        let why = format!(r#"{{"failure":"{}"}}"#, failure.name());
+        let why = format!(r#"{{"failure":"{}"}}"#, failure);
         assert_eq!(object["eos_fit"].to_string(), why);
     }
 }
