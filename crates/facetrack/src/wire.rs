@@ -121,7 +121,11 @@ fn faces(faces: &[TrackedFace], export: &Export) -> Vec<Face> {
 
 /// The first line with format=jsonl. What is counted is not known yet and null.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "header"))]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "header", extend("not" = {"required": ["frames"]}))
+)]
 #[serde(expecting = "an object")]
 pub(crate) struct Header {
     /// The video and how it is analysed.

@@ -90,7 +90,17 @@ impl Coefficients {
 
 /// The rest of the fitted morphable model, or why it could not be fitted (fields=morphable).
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(inline, extend("oneOf" = [
+        {
+            "required": ["expressions", "rotation", "origin", "scale", "residual", "contour"],
+            "not": {"required": ["failure"]},
+        },
+        {"required": ["failure"]},
+    ]))
+)]
 #[serde(default, expecting = "an object")]
 pub(super) struct Morphable {
     /// Names of the expression_coeffs, in their order.

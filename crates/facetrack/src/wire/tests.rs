@@ -42,6 +42,10 @@ fn schema() -> Json {
     let mut definitions = files();
     definitions.extend(generated);
     definitions.values_mut().for_each(simplify);
+    // Older records of this schema lack them.
+    let added = ["execution_provider", "device_reason"].map(Json::from);
+    let required = definitions["metadata"]["required"].as_array_mut();
+    required.expect("a list").retain(|key| !added.contains(key));
     definitions["trailer"]["properties"]["trailer"]["$ref"] = json!("#/$defs/finalMetadata");
     let documents = ["dense", "reduced", "header", "frame", "trailer"];
     let documents = documents.map(|name| json!({"$ref": format!("#/$defs/{name}")}));
