@@ -68,7 +68,7 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 		--clip "$$($(FACETRACK) path single_face.mp4)" --pack "$$(dirname "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
 
-pictures: setup ## Redraw the pictures of the README from a portrait in the public domain
+pictures: setup ## Redraw the pictures of the documentation from a portrait in the public domain
 	scripts/system-packages.sh python3-matplotlib ffmpeg
 	$(FACETRACK) fetch pictures
 	eval "$$($(FACETRACK) env)" && scripts/pictures.sh "$$($(FACETRACK) path astronaut.png)" docs/pictures
@@ -83,10 +83,11 @@ env: $(FACETRACK) ## Print the exports that let gst-launch-1.0 find the built pl
 $(FACETRACK):
 	cargo build --release --locked --package facetrack-cli
 
-lint: ## Check formatting, lints and documentation
+lint: ## Check formatting, lints and documentation, and that library and command need no GStreamer
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+	! cargo tree --locked --package facetrack --package facetrack-cli --edges normal | grep gstreamer
 
 install: ## Install the built plugin and tool, stripped (PREFIX, PLUGINSDIR, DESTDIR)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }

@@ -100,5 +100,5 @@ cargo fetch --locked
 inside scripts/system-packages.sh libgstreamer-plugins-bad1.0-dev gir1.2-gst-plugins-bad-1.0
 inside make test-packages
 inside apt-get clean
-inside cargo clippy --locked --all-targets --features analytics -- -D warnings
-inside cargo test --locked --features analytics "$@"
+inside cargo clippy --locked --workspace --all-targets --features gst-plugin-facetrack/analytics -- -D warnings
+inside cargo test --locked --workspace --features gst-plugin-facetrack/analytics "$@"

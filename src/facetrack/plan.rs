@@ -12,9 +12,10 @@ use facetrack::device::{
 use facetrack::engine::opencv::haar::Search;
 use facetrack::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use facetrack::engine::{eos, insightface, openseeface};
-use facetrack::options::facetrack::{FACETRACK, LateFrames, PostMessages, Smoothing};
+use facetrack::options::facetrack::{FACETRACK, PostMessages, Smoothing};
 use facetrack::options::{EnvWarning, Resolved, Settings, Unused};
 use facetrack::report::ReportSource;
+use facetrack::schedule::ScheduleSettings;
 use facetrack::smoothing::OneEuro;
 use facetrack::tracker::TrackerConfig;
 
@@ -71,7 +72,7 @@ pub(super) struct Setup {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Live {
     pub tuning: Tuning,
-    pub late_frames: LateFrames,
+    pub schedule: ScheduleSettings,
     pub post_messages: PostMessages,
     /// Frames between two lines in the log; 0 for none.
     pub profile_interval: u64,
@@ -210,13 +211,15 @@ impl Live {
             },
             smoothing: smoothing(kind, config, options),
             blendshape_interval: options.get("blendshape-interval"),
-            inference_interval: options.get("inference-interval"),
-            max_fps: options.get("max-fps"),
             predict: options.get("predict"),
         };
         Self {
             tuning,
-            late_frames: options.get("late-frames"),
+            schedule: ScheduleSettings {
+                late_frames: options.get("late-frames"),
+                inference_interval: options.get("inference-interval"),
+                max_fps: options.get("max-fps"),
+            },
             post_messages: options.get("post-messages"),
             profile_interval: options.get::<u32>("profile-interval").into(),
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `facetrackoverlay`: draws what is known of the faces into the frames.
+//! The element `facetrackoverlay`: draws facetrack's results into the frames.
 
 use gst::glib;
 use gst::prelude::*;
@@ -9,7 +9,6 @@ mod imp;
 #[allow(missing_docs, reason = "the macro documents nothing")]
 mod layers;
 mod pace;
-mod unpacked;
 
 pub use layers::Layers;
 
@@ -21,7 +20,7 @@ glib::wrapper! {
 /// Adds the element to `plugin`.
 ///
 /// # Errors
-/// When GStreamer refuses it.
+/// If GStreamer refuses the registration.
 pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(
         Some(plugin),

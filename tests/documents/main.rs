@@ -2,15 +2,17 @@
 //! The documentation, the examples and the installation.
 
 mod annotate;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
-mod desktop;
 mod docs;
 mod examples;
 mod install;
 mod launch_lines;
+mod links;
+mod pages;
 mod pictures;
 mod plot;
-mod preview;
 mod python;
-mod readme;
+mod snippets;
+mod tables;

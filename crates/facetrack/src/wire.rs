@@ -31,24 +31,25 @@ pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "frame"))]
 #[serde(expecting = "an object")]
 pub(crate) struct Frame {
-    /// Number of the frame, from 1 without a hole. Frame N is the Nth decoded frame, unless frames were
-    /// filled in before it (padded_frames).
+    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
+    /// frames were filled in before it (padded_frames).
     #[cfg_attr(test, schemars(range(min = 1)))]
     frame: u64,
     /// The faces in the frame, sorted by centroid_x; empty if there is none.
     tracked_objects: Vec<Face>,
-    /// Stream time in ns: the position in the video, 0 for the first frame of a file unless its video
-    /// begins later; null if the frame has no timestamp.
+    /// Stream time in ns, which is the position in the video. It is 0 for the first frame of a
+    /// file, unless the video begins later; null if the frame has no timestamp.
     pts: Option<u64>,
-    /// tracked: at least one face. no-face: analysed, no face. skipped: not analysed. gap: filled in for a
-    /// frame that is missing in the stream, or without a picture. error: the analysis failed.
+    /// tracked: at least one face. no-face: analysed, no face. skipped: not analysed. gap: filled
+    /// in for a frame that was missing in the stream or had no picture. error: the analysis failed.
     #[cfg_attr(test, schemars(required))]
     status: Option<FrameStatus>,
-    /// Width in pixels of this frame, if it is not the one in the metadata.
+    /// Width in pixels of this frame; present if the frame size differs from the one in the
+    /// metadata.
     #[cfg_attr(test, schemars(range(min = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     width: Option<u32>,
-    /// Height in pixels of this frame, if the size is not the one in the metadata.
+    /// Height in pixels of this frame; present together with width.
     #[cfg_attr(test, schemars(range(min = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     height: Option<u32>,
@@ -119,7 +120,7 @@ fn faces(faces: &[TrackedFace], export: &Export) -> Vec<Face> {
     faces
 }
 
-/// The first line with format=jsonl. What is counted is not known yet and null.
+/// The first line with format=jsonl. Counts are not known yet and null.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(
     test,
@@ -137,7 +138,7 @@ pub(crate) struct Header {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "trailer"))]
 #[serde(expecting = "an object")]
 pub(crate) struct Trailer {
-    /// The metadata again, with what was counted.
+    /// The metadata again, with all counts.
     pub(crate) trailer: Head,
 }
 
@@ -145,8 +146,8 @@ pub(crate) struct Trailer {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "reducedFrame"))]
 pub(crate) struct ReducedFrame {
-    /// Number of the frame, from 1 without a hole. Frame N is the Nth decoded frame, unless frames were
-    /// filled in before it (padded_frames).
+    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
+    /// frames were filled in before it (padded_frames).
     #[cfg_attr(test, schemars(range(min = 1)))]
     frame: u64,
     /// The faces in the frame, sorted by centroid_x.

@@ -17,8 +17,8 @@ use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
-    Thresholds, Wanted,
+    Completer, Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
+    RunningMode, Thresholds, Wanted,
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
@@ -63,10 +63,15 @@ impl Default for Settings {
     }
 }
 
-/// The engine.
-pub struct Eos {
+/// The half of the engine that looks at pixels.
+struct Eos {
     info: EngineInfo,
     faces: YunetMesh,
+}
+
+/// The half of the engine that fits the model to landmarks.
+struct Fitting {
+    channels: Arc<[String]>,
     fitter: Fitter,
     reporter: Reporter,
     identity: Identity,
@@ -97,35 +102,37 @@ fn identity(config: &EngineConfig) -> Identity {
     }
 }
 
-impl Eos {
-    /// The engine made of a detector, of a network that measures its faces, and of the model that is fitted to them;
-    /// `files` are where they came from, for the record.
-    pub fn new(
-        detector: Detector,
-        landmarks: LandmarkDetector,
-        model: FaceModel,
-        files: Vec<ModelFile>,
-        config: &EngineConfig,
-    ) -> Self {
-        let model = Arc::new(model);
-        Self {
-            info: EngineInfo {
-                models: files,
-                ..describe(config)
-            },
-            faces: YunetMesh::new(detector, landmarks),
-            fitter: Fitter::new(model.clone(), FitSettings::default()),
-            reporter: Reporter::new(model, config.eos.mesh),
-            identity: identity(config),
-            pasts: HashMap::new(),
-            jaw_open_scale: config.jaw_open_scale,
-        }
-    }
+/// The engine made of a detector, of a network that measures its faces, and of the model that is fitted to them;
+/// `files` are where they came from, for the record.
+pub fn assemble(
+    detector: Detector,
+    landmarks: LandmarkDetector,
+    model: FaceModel,
+    files: Vec<ModelFile>,
+    config: &EngineConfig,
+) -> Engine {
+    let info = EngineInfo {
+        models: files,
+        ..describe(config)
+    };
+    let model = Arc::new(model);
+    let fitting = Fitting {
+        channels: info.blendshapes.clone(),
+        fitter: Fitter::new(model.clone(), FitSettings::default()),
+        reporter: Reporter::new(model, config.eos.mesh),
+        identity: identity(config),
+        pasts: HashMap::new(),
+        jaw_open_scale: config.jaw_open_scale,
+    };
+    let faces = YunetMesh::new(detector, landmarks);
+    Engine::new(Eos { info, faces }, fitting)
+}
 
+impl Fitting {
     /// `jawOpen`, where `landmarks` tell it.
     fn blendshapes(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
         let open = Jaw::IBUG_68.open(&landmarks.points, self.jaw_open_scale)?;
-        let channels = Blendshapes::new(self.info.blendshapes.clone(), vec![open]);
+        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
         Some(channels.from_source(BlendshapeSource::Derived))
     }
 
@@ -146,13 +153,13 @@ impl Eos {
     }
 }
 
-impl Engine for Eos {
+impl Finder for Eos {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    /// The landmarks are those measured, which [`Engine::complete`] replaces by those of the fitted mesh.
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    /// The landmarks are those measured, which [`Completer::complete`] replaces by those of the fitted mesh.
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let mut faces = self.faces.find(&frame.image)?;
         for face in &mut faces {
             face.landmarks = face.landmarks.as_ref().and_then(ibug::from_mesh);
@@ -160,6 +167,12 @@ impl Engine for Eos {
         Ok(faces)
     }
 
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.faces.set_thresholds(thresholds);
+    }
+}
+
+impl Completer for Fitting {
     /// A face whose fit fails keeps the landmarks measured, where they are numbers, and has no pose.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(measured) = face.landmarks.take() else {
@@ -190,10 +203,6 @@ impl Engine for Eos {
 
     fn reset(&mut self) {
         self.pasts.clear();
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.faces.set_thresholds(thresholds);
     }
 }
 

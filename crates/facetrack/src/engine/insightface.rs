@@ -28,7 +28,8 @@ use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::device::Placement;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
+    Completer, Context, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
+    Thresholds, Wanted,
 };
 use crate::model::ModelError;
 use crate::nms::Detection;
@@ -66,15 +67,21 @@ pub const EMBEDDING: usize = 512;
 /// The blendshapes that follow from landmarks, in ARKit's spelling.
 pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
-/// The engine.
+/// The half of the engine that looks at pixels.
 pub struct InsightFace {
     info: EngineInfo,
     pack: Box<dyn Pack>,
     config: EngineConfig,
     detector: Detector,
     measures: Measures,
-    pose: PoseFinder,
     thresholds: Thresholds,
+}
+
+/// The half of the engine that derives pose and blendshapes from landmarks.
+pub struct Derived {
+    pose: PoseFinder,
+    channels: Arc<[String]>,
+    jaw_open_scale: f32,
 }
 
 /// What the engine measures with a full pack; the loaded engine says what its own has.
@@ -141,7 +148,6 @@ impl InsightFace {
             config: config.clone(),
             detector: networks.detector,
             measures: networks.measures,
-            pose: PoseFinder::new(),
             thresholds: THRESHOLDS,
         })
     }
@@ -179,26 +185,43 @@ impl InsightFace {
         Ok(faces)
     }
 
+    /// The other half of the engine.
+    pub fn derived(&self) -> Derived {
+        Derived {
+            pose: PoseFinder::new(),
+            channels: self.info.blendshapes.clone(),
+            jaw_open_scale: self.config.jaw_open_scale,
+        }
+    }
+}
+
+impl Derived {
     fn jaw_open(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
         let jaw = match landmarks.scheme {
             LandmarkScheme::Ibug68 => Jaw::IBUG_68,
             _ => Jaw::INSIGHTFACE_106,
         };
-        let open = jaw.open(&landmarks.points, self.config.jaw_open_scale)?;
-        let names = Arc::clone(&self.info.blendshapes);
-        Some(Blendshapes::new(names, vec![open]).from_source(BlendshapeSource::Derived))
+        let open = jaw.open(&landmarks.points, self.jaw_open_scale)?;
+        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
+        Some(channels.from_source(BlendshapeSource::Derived))
     }
 }
 
-impl Engine for InsightFace {
+impl Finder for InsightFace {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         Ok(self.look(frame)?)
     }
 
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+impl Completer for Derived {
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
@@ -208,10 +231,6 @@ impl Engine for InsightFace {
             face.blendshapes = self.jaw_open(landmarks);
         }
         Ok(())
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
     }
 }
 

@@ -220,16 +220,16 @@ impl Default for EngineConfig {
 /// # Errors
 /// [`EngineError::Model`] when the runtime or a model is missing, damaged or another one than the engine needs;
 /// [`EngineError::Config`] when a setting can't be used.
-pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
+pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineError> {
     match kind {
-        EngineKind::MediaPipe => Ok(Box::new(mediapipe::load(config)?)),
-        EngineKind::OpenCvHaar => Ok(Box::new(opencv::haar::load(config)?)),
-        EngineKind::OpenCvYunet => Ok(Box::new(opencv::yunet::load(config)?)),
-        EngineKind::OpenCvYunetPyfeat => Ok(Box::new(opencv::yunet_pyfeat::load(config)?)),
-        EngineKind::OpenSeeFace => Ok(Box::new(openseeface::load(config)?)),
-        EngineKind::Eos => Ok(Box::new(eos::load(config)?)),
-        EngineKind::InsightFace => Ok(Box::new(insightface::load(config)?)),
-        EngineKind::Scripted => Ok(Box::new(scripted::Scripted::new(config)?)),
+        EngineKind::MediaPipe => mediapipe::load(config),
+        EngineKind::OpenCvHaar => opencv::haar::load(config),
+        EngineKind::OpenCvYunet => opencv::yunet::load(config),
+        EngineKind::OpenCvYunetPyfeat => opencv::yunet_pyfeat::load(config),
+        EngineKind::OpenSeeFace => openseeface::load(config),
+        EngineKind::Eos => eos::load(config),
+        EngineKind::InsightFace => insightface::load(config),
+        EngineKind::Scripted => scripted::load(config),
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Access, OptionSpec, choices, env, env_number_of, env_of, env_square_
 use crate::device::{ConvAlgorithmSearch, DeviceChoice, LIBRARIES_PROPERTY};
 use crate::engine::openseeface::PnpPoints;
 use crate::engine::{EngineKind, RunningMode, eos, insightface};
+pub use crate::schedule::LateFrames;
 use crate::tracker::TrackerKind;
 
 /// Frames between two profiling lines when the environment asks for them; the number of the pipeline that set the
@@ -17,15 +18,6 @@ choices! {
         Native = "native": "as the engine's original does: mediapipe smooths in video mode with max-faces=1 alone",
         Off = "off": "landmarks as measured",
         OneEuro = "one-euro": "a One-Euro filter per face, for any number of faces",
-    }
-}
-
-choices! {
-    /// What becomes of frames that come late.
-    pub enum LateFrames {
-        Auto = "auto": "held in live pipelines, analysed in others",
-        Hold = "hold": "faces are held from the last frame that was analysed",
-        Analyze = "analyze": "analysed, however late they are",
     }
 }
 

@@ -5,17 +5,12 @@ use std::fmt::Write as _;
 
 use super::{Kind, OptionSpec};
 
-/// A table as Markdown, for the README.
+/// A table as Markdown, for the element's page.
 pub fn table(options: &[OptionSpec]) -> String {
     let mut text = String::from(
-        "| property | values | default | environment | changes in | meaning |\n|---|---|---|---|---|---|\n",
+        "| property | values | default | changes in | meaning |\n|---|---|---|---|---|\n",
     );
     for option in options {
-        let variables: Vec<_> = option
-            .variables()
-            .iter()
-            .map(|variable| format!("`{variable}`"))
-            .collect();
         let mut default = option
             .default()
             .map_or(String::new(), |value| format!("`{value}`"));
@@ -25,10 +20,9 @@ pub fn table(options: &[OptionSpec]) -> String {
         // Writing to a String can't fail.
         let _ = writeln!(
             text,
-            "| `{}` | {} | {default} | {} | {} | {} |",
+            "| `{}` | {} | {default} | {} | {} |",
             option.name,
             with_unit(&option.expected(), option.unit),
-            variables.join(", "),
             option.access.describe(),
             option.meaning(),
         );

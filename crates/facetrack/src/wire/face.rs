@@ -22,25 +22,25 @@ use crate::speaking::{Speaking, SpeakingMethod, VisualEvidence};
 /// x, y in pixels.
 pub(super) type Place = [Thousandths; 2];
 
-/// One face in one frame. A key that is not required is absent if it was not measured, or not selected
-/// with the properties fields and verbose.
+/// One face in one frame. A key that is not required is absent if it was not measured, or not
+/// selected with the properties fields and verbose.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "object"))]
 #[serde(expecting = "an object")]
 pub(crate) struct Face {
     id: Id,
-    /// Centre of the face in pixels, truncated toward zero: the mean of the landmarks with MediaPipe's
-    /// engines, the centre of the box with the others.
+    /// Centre of the face in pixels, truncated toward zero: the mean of the landmarks with
+    /// MediaPipe's engines, the centre of the box with the others.
     centroid_x: i32,
-    /// Like centroid_x.
+    /// Centre of the face in pixels; see centroid_x.
     centroid_y: i32,
     /// Left edge of the box in pixels, truncated toward zero; may lie outside the frame.
     bbox_xmin: i32,
     /// bbox_xmin + bbox_width.
     #[serde(skip_deserializing)]
     bbox_xmax: i32,
-    /// For older consumers, which test for this literal. It is the same for every engine; the engine is
-    /// tracking_engine in the metadata.
+    /// For older consumers, which test for this value. It is the same for every engine;
+    /// tracking_engine in the metadata names the engine.
     #[serde(skip_deserializing)]
     source: Source,
     /// For older consumers; always face.
@@ -48,8 +48,8 @@ pub(crate) struct Face {
     label: Label,
     /// The engine's own score, 0 to 1; 0 if it has none.
     confidence: Thousandths,
-    /// Blendshapes by ARKit name, 0 to 1. A channel that was not measured, or that blendshape-profile leaves
-    /// out, is absent; null if there is none.
+    /// Blendshapes by ARKit name, 0 to 1. Blendshapes that were not measured, or that
+    /// blendshape-profile excludes, are absent; null if there are none.
     #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
     blendshapes: Option<IndexMap<String, f32>>,
     /// Top edge of the box in pixels, truncated toward zero; may lie outside the frame.
@@ -61,21 +61,21 @@ pub(crate) struct Face {
     bbox_width: i32,
     /// Height of the box in pixels, truncated.
     bbox_height: i32,
-    /// For older consumers: whether speaking_confidence is above 0.3. It is a threshold on one frame's open
-    /// jaw, not a detection of speech; without blendshapes it is false.
+    /// For older consumers: whether speaking_confidence is above 0.3. It depends only on how far
+    /// the jaw is open in this frame and does not detect speech; false without blendshapes.
     #[serde(skip_deserializing)]
     is_speaking: bool,
     /// For older consumers: 0.4 × the confidence of speaking_sources.visual.
     #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     #[serde(skip_deserializing)]
     speaking_confidence: f32,
-    /// For older consumers: visual_primary if the jaw is open far enough, else no_detection.
+    /// For older consumers: visual_primary if the jaw is open far enough, otherwise no_detection.
     #[serde(skip_deserializing)]
     speaking_method: SpeakingMethod,
     /// For older consumers: the evidence; empty without blendshapes.
     #[serde(skip_deserializing)]
     speaking_sources: SpeakingSources,
-    /// Landmarks as x, y, z in pixels (fields=landmarks). Their number says which scheme they have: 478
+    /// Landmarks as x, y, z in pixels (fields=landmarks). Their number identifies the scheme: 478
     /// MediaPipe, 66 OpenSeeFace, 68 iBUG, 106 InsightFace.
     #[serde(skip_serializing_if = "Option::is_none")]
     landmarks: Option<Vec<[Thousandths; 3]>>,
@@ -84,16 +84,16 @@ pub(crate) struct Face {
     /// Box as x, y, width, height in pixels, not clipped to the frame (fields=box).
     #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
     bbox: Option<[Thousandths; 4]>,
-    /// Sparse points of the detector as x, y in pixels, for YuNet the eyes, the tip of the nose and the corners
-    /// of the mouth (fields=key-points).
+    /// Key points of the detector as x, y in pixels (fields=key-points). For YuNet: the eyes, the
+    /// tip of the nose and the corners of the mouth.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_points: Option<Vec<Place>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pose: Option<Pose>,
-    /// Age in years, as a network estimates it (fields=attributes).
+    /// Estimated age in years (fields=attributes).
     #[serde(skip_serializing_if = "Option::is_none")]
     age: Option<Thousandths>,
-    /// Gender, as a network estimates it (fields=attributes).
+    /// Estimated gender (fields=attributes).
     #[serde(skip_serializing_if = "Option::is_none")]
     gender: Option<Gender>,
     /// Vector of unit length. Pictures of one person have similar vectors, so it identifies people
@@ -101,7 +101,7 @@ pub(crate) struct Face {
     #[cfg_attr(test, schemars(length(min = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     embedding: Option<Vec<f32>>,
-    /// InsightFace's 106 points as x, y in pixels; landmarks may have others (fields=landmarks).
+    /// InsightFace's 106 points as x, y in pixels, in addition to landmarks (fields=landmarks).
     #[cfg_attr(test, schemars(length(equal = 106)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     landmarks_106: Option<Vec<Place>>,
@@ -111,15 +111,15 @@ pub(crate) struct Face {
     #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<IndexMap<String, f32>>,
-    /// How the face came to be in this frame: found, followed, taken from the frame before, or moved on as
-    /// before (fields=origin).
+    /// Source of the face in this frame (fields=origin): found by the detector, followed, repeated
+    /// from the previous frame, or predicted from its motion.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,
     /// Score of each landmark (fields=landmarks).
     #[serde(skip_serializing_if = "Option::is_none")]
     landmark_confidence: Option<Vec<Thousandths>>,
-    /// Openness of the person's right and left eye, from 0 (closed) to 1 (as open as usual)
-    /// (fields=features).
+    /// Openness of the person's right and left eye (fields=features), from 0 (closed) to 1 (as open
+    /// as usual).
     #[cfg_attr(test, schemars(inner(range(min = 0, max = 1))))]
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     eye_openness: Option<[Thousandths; 2]>,
@@ -127,14 +127,14 @@ pub(crate) struct Face {
     fit: Option<Fit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     eos_fit: Option<Morphable>,
-    /// Whether a network measured the blendshapes or they were derived from other figures. Present for derived
-    /// ones, and for all with fields=origin.
+    /// Whether the blendshapes were measured by a network or derived from other values. Present for
+    /// derived ones, and with fields=origin for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     blendshapes_source: Option<BlendshapeSource>,
 }
 
-/// Identity of the face: obj_ and a number from 1. It is kept from frame to frame and never used again in a
-/// stream.
+/// Identity of the face: obj_ and a number from 1. It stays the same from frame to frame and is
+/// never reused in a stream.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(
     test,
@@ -184,7 +184,7 @@ pub(super) enum Label {
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 struct SpeakingSources {
-    /// Evidence of the blendshapes.
+    /// Evidence from the blendshapes.
     #[serde(skip_serializing_if = "Option::is_none")]
     visual: Option<VisualEvidence>,
 }
@@ -194,7 +194,8 @@ struct SpeakingSources {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(expecting = "an object")]
 struct Pose {
-    /// Transform from the head to the camera, 4×4 by rows. The camera looks along −z, y is up.
+    /// Transform from head to camera coordinates, a 4×4 matrix, row by row. The camera looks along
+    /// −z; y points up.
     matrix: [[f32; 4]; 4],
     /// Rotation about the vertical axis in degrees.
     #[serde(skip_deserializing)]
@@ -202,7 +203,7 @@ struct Pose {
     /// Rotation about the axis through both ears in degrees.
     #[serde(skip_deserializing)]
     pitch: Thousandths,
-    /// Rotation about the axis of view in degrees.
+    /// Rotation about the viewing axis in degrees.
     #[serde(skip_deserializing)]
     roll: Thousandths,
 }

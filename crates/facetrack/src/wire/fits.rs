@@ -13,9 +13,9 @@ use crate::observation::{FitFailure, ModelFit, MorphableFit};
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(expecting = "an object")]
 pub(super) struct Fit {
-    /// Whether the fit is usable; if not, the other figures have no meaning.
+    /// Whether the fit is usable; if false, the other values have no meaning.
     success: bool,
-    /// Distance of the outline and the tip of the nose from the model in pixels.
+    /// Distance of the jaw line and the tip of the nose from the model in pixels.
     error: Thousandths,
     /// The inverse rotation as x, y, z, w.
     quaternion: [f32; 4],
@@ -23,11 +23,11 @@ pub(super) struct Fit {
     euler: [Thousandths; 3],
     /// Rotation axis times angle in radians.
     rotation: [f32; 3],
-    /// Position of the model's origin before the camera, in units of the model.
+    /// Position of the model's origin relative to the camera, in units of the model.
     translation: [f32; 3],
     /// Landmarks in the model's space, then pupils and centres of the eyeballs, right before left.
     landmarks_3d: Vec<[f32; 3]>,
-    /// Points of the model in the frame as x, y in pixels, as many as pnp-points asks for.
+    /// Points of the model in the frame as x, y in pixels, as selected by pnp-points.
     projected: Vec<Place>,
 }
 
@@ -88,7 +88,8 @@ impl Coefficients {
     }
 }
 
-/// The rest of the fitted morphable model, or why it could not be fitted (fields=morphable).
+/// Other results of the fitted morphable model, or the reason why the fit failed
+/// (fields=morphable).
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(
     test,
@@ -109,7 +110,7 @@ pub(super) struct Morphable {
     /// Rotation from the model to the camera as a unit quaternion x, y, z, w.
     #[serde(skip_serializing_if = "Option::is_none")]
     rotation: Option<[f32; 4]>,
-    /// The model's origin in the frame in pixels.
+    /// The model's origin, in pixels of the frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<Place>,
     /// Pixels per millimetre of the model.
@@ -118,10 +119,10 @@ pub(super) struct Morphable {
     /// Mean distance of the landmarks from their vertices in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     residual: Option<Thousandths>,
-    /// Vertices that the landmarks of the outline were matched with, in the frame in pixels.
+    /// Vertices that were matched with the landmarks of the jaw line, in pixels of the frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     contour: Option<Vec<Place>>,
-    /// Why there is no fit.
+    /// Reason why the fit failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<FitFailure>,
 }

@@ -11,9 +11,10 @@ const PATH: &str = concat!(
     "/../../schema/facetrack-2.schema.json"
 );
 
-const DESCRIPTION: &str = "What trackjsonsink writes: a dense file, a reduced file, or one line of a jsonl file. \
-    Positions are in pixels of the analysed frame, origin at its top-left corner, x to the right, y down. Times are in \
-    nanoseconds. New keys may be added to any object.";
+const DESCRIPTION: &str = "A file of trackjsonsink: a dense file, a reduced file, or one line of \
+    a jsonl file. Positions are in pixels of the analysed frame, with the origin at its top-left \
+    corner, x to the right and y down. Times are in nanoseconds. New keys may be added to any \
+    object.";
 
 /// Set to have the test write the schema instead of comparing it.
 const UPDATE: &str = "UPDATE_SCHEMA";
@@ -42,6 +43,8 @@ fn schema() -> Json {
     let mut definitions = files();
     definitions.extend(generated);
     definitions.values_mut().for_each(simplify);
+    let fps = definitions["metadata"]["properties"]["fps"].clone();
+    definitions["reduced"]["properties"]["fps"] = fps;
     // Older records of this schema lack them.
     let added = ["execution_provider", "device_reason"].map(Json::from);
     let required = definitions["metadata"]["required"].as_array_mut();
@@ -79,7 +82,7 @@ fn files() -> Map<String, Json> {
             },
         },
         "reduced": {
-            "description": "A file with format=reduced, as an older reducer makes it from a dense one.",
+            "description": "A file with format=reduced, as an older program produces it from a dense one.",
             "type": "object",
             "required": ["frames_analysis", "fps", "total_frames"],
             "properties": {
@@ -88,14 +91,17 @@ fn files() -> Map<String, Json> {
                     "type": "array",
                     "items": {"$ref": "#/$defs/reducedFrame"},
                 },
-                "fps": {"$ref": "#/$defs/metadata/properties/fps"},
-                "total_frames": {"$ref": "#/$defs/finalMetadata/properties/total_frames"},
+                "total_frames": {
+                    "description": "Number of frames in this file.",
+                    "type": "integer",
+                    "minimum": 0,
+                },
             },
         },
         "finalMetadata": {
             "$ref": "#/$defs/metadata",
             "properties": {
-                "total_frames": {"description": "Number of frames in this file.", "type": "integer", "minimum": 0},
+                "total_frames": {"type": "integer"},
                 "padded_frames": {"type": "integer"},
                 "complete": {"type": "boolean"},
                 "decode_errors": {"type": "integer"},

@@ -13,7 +13,7 @@ mod resize;
 mod scan;
 mod xml;
 
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame};
+use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame};
 use crate::geometry::Rect;
 use crate::locate;
 use crate::model::{ModelError, PROPERTY, file};
@@ -103,7 +103,7 @@ pub fn describe() -> EngineInfo {
 ///
 /// # Errors
 /// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be searched for.
-pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     config.haar.check()?;
     let path = locate::model(
         CASCADE,
@@ -118,7 +118,7 @@ pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
         format: FORMAT,
         reason,
     })?;
-    Ok(Haar {
+    let haar = Haar {
         info: EngineInfo {
             models: vec![file],
             ..describe()
@@ -127,16 +127,17 @@ pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
         resizer: Resizer::default(),
-    })
+    };
+    Ok(Engine::new(haar, ()))
 }
 
-impl Engine for Haar {
+impl Finder for Haar {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
     /// In OpenCV's order, from small to large; where `max_faces` leaves some out, the largest, largest first.
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let size = [frame.image.width(), frame.image.height()];
         if size.iter().any(|side| *side > MAX_SIDE) {
             let [width, height] = size;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use ndarray::{ArrayD, IxDyn};
 
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds};
+use crate::engine::{EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame, Thresholds};
 use crate::image::ImageView;
 use crate::model::onnx_file::OnnxFile;
 use crate::model::{Model, ModelError, ModelFile, PROPERTY};
@@ -217,12 +217,12 @@ impl Yunet {
     }
 }
 
-impl Engine for Yunet {
+impl Finder for Yunet {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let min_score = self.thresholds.detection;
         let faces = self.detector.detect(&frame.image, min_score)?;
         Ok(faces.into_iter().map(observation).collect())

@@ -2,9 +2,11 @@
 //! The preview as users see it: its window on an X server without a screen, its keys pressed there, and its pixels held
 //! to what the metadata says.
 
-use crate::common;
-use crate::desktop;
-use crate::docs;
+#[path = "../../../tests/common/mod.rs"]
+mod common;
+mod desktop;
+#[path = "../../../tests/documents/docs.rs"]
+mod docs;
 
 use std::net::UdpSocket;
 use std::os::unix::fs::symlink;
@@ -20,8 +22,8 @@ use gst::ClockTime;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
-/// The program, next to the tests.
-const PREVIEW: &str = "facetrack-preview";
+/// The program.
+const PREVIEW: &str = env!("CARGO_BIN_EXE_facetrack-preview");
 
 /// After this time something counts as not happening, on a machine that is busy with other things, or has to build the
 /// program first.
@@ -302,7 +304,7 @@ fn faces_are_where_the_metadata_says_and_keys_change_what_is_seen() {
         return;
     };
     let (meshes, boxes) = (track(&files, "mediapipe"), track(&files, "opencv-yunet"));
-    let tool = files.given_to(docs::built(PREVIEW));
+    let tool = files.given_to(Tool::new(PREVIEW));
     let cascade = tool
         .models_dir()
         .join("haarcascade_frontalface_default.xml");
@@ -412,7 +414,7 @@ fn a_rotated_video_is_shown_upright() {
     rotated::write(&source, ROTATIONS[0], &clip);
     let clip = clip.to_string_lossy();
     let arguments = ["--layers=points", "--freeze-at", PAUSE, &*clip];
-    let tool = files.given_to(docs::built(PREVIEW));
+    let tool = files.given_to(Tool::new(PREVIEW));
     let mut preview = Preview::start(tool, &desktop, &arguments);
 
     let report = report_at(&meshes, time(&preview.wait_for("paused at ")));
@@ -437,7 +439,7 @@ fn what_can_not_be_shown_is_said() {
         (&["--layers=hats", &clip], "layers can't be hats"),
         (&["rtsp://127.0.0.1:9/none"], "rtsp://127.0.0.1:9/none: "),
     ] {
-        let tool = files.given_to(docs::built(PREVIEW));
+        let tool = files.given_to(Tool::new(PREVIEW));
         let mut preview = Preview::start(tool, &desktop, arguments);
         preview.wait_for(reason);
         assert!(!preview.running.ends(PATIENCE), "{arguments:?}");
@@ -447,7 +449,7 @@ fn what_can_not_be_shown_is_said() {
 #[test]
 fn times_that_no_video_has_are_refused() {
     for time in ["inf", "nan", "1e30", "-1", "noon"] {
-        let tool = docs::built(PREVIEW);
+        let tool = Tool::new(PREVIEW);
         let finished = tool.args(&format!("--freeze-at={time}")).run();
         assert!(!finished.success, "{time}");
         let text = finished.text;
@@ -468,7 +470,7 @@ fn the_sample_clip_takes_the_place_of_a_camera() {
     let Some(desktop) = Desktop::start() else {
         return;
     };
-    let tool = files.given_to(docs::built(PREVIEW));
+    let tool = files.given_to(Tool::new(PREVIEW));
     let samples = tool.models_dir().with_file_name("samples");
     symlink(files.clip.parent().expect("a folder"), samples).expect("a link to the clip");
     let mut preview = Preview::start(tool, &desktop, &["--layers=points"]);
@@ -503,7 +505,7 @@ fn a_camera_in_the_network_is_tracked() {
     let Some((_camera, address)) = docs::rtsp_camera(&files.clip) else {
         return;
     };
-    let tool = files.given_to(docs::built(PREVIEW));
+    let tool = files.given_to(Tool::new(PREVIEW));
     let mut preview = Preview::start(tool, &desktop, &["--layers=points", &address]);
     preview.wait_for("mediapipe on cpu");
     preview.wait_for_title(&[]);
@@ -543,7 +545,7 @@ fn what_comes_when_it_comes_is_shown_at_once() {
     let _sender = sender.start();
     let address = format!("udp://127.0.0.1:{port}");
     let arguments = ["--engine=scripted", &address];
-    let mut preview = Preview::start(docs::built(PREVIEW), &desktop, &arguments);
+    let mut preview = Preview::start(Tool::new(PREVIEW), &desktop, &arguments);
     preview.wait_for("scripted on cpu");
     preview.wait_for_title(&["scripted on cpu", " fps", " ms old"]);
     preview.press("q");
@@ -569,7 +571,7 @@ fn without_a_desktop_there_is_no_window() {
     let Some(files) = Files::find() else {
         return;
     };
-    let tool = files.given_to(docs::built(PREVIEW));
+    let tool = files.given_to(Tool::new(PREVIEW));
     let tool = tool.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
     let finished = tool.args("/nowhere.mp4").run();
     assert!(!finished.success);
