@@ -97,7 +97,7 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         )
         .field_if_some(
             "contour-scheme",
-            info.contour.map(|scheme| scheme.to_string()),
+            info.secondary_landmarks.map(|scheme| scheme.to_string()),
         )
         .field("key-points", info.key_points as u32)
         .field("blendshapes", gst::Array::new(channels))

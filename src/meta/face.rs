@@ -24,7 +24,7 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
     fields.set("origin", face.origin.to_string());
     fields.set_if_some("confidence", face.confidence.map(f64::from));
     LANDMARKS.write(&mut fields, face.landmarks.as_ref());
-    SECONDARY_LANDMARKS.write(&mut fields, face.contour.as_ref());
+    SECONDARY_LANDMARKS.write(&mut fields, face.secondary_landmarks.as_ref());
     if !face.key_points.is_empty() {
         fields.set("key-points", bytes_of_points(&face.key_points));
     }
@@ -79,7 +79,7 @@ pub(super) fn face_from_structure(
             morphable_from(fields.structure(name)?, scale)
         })?,
         features: fields.optional("features", Fields::vector)?.map(Features),
-        contour: SECONDARY_LANDMARKS.read(fields)?,
+        secondary_landmarks: SECONDARY_LANDMARKS.read(fields)?,
         attributes: fields.optional("age", attributes_from_fields)?,
         embedding: fields.optional("embedding", Fields::values)?.map(Arc::from),
     };

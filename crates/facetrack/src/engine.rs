@@ -225,7 +225,7 @@ pub struct EngineInfo {
     /// Dense landmarks it reports.
     pub landmarks: Option<LandmarkScheme>,
     /// Further landmarks that it reports: [`Observation::contour`].
-    pub contour: Option<LandmarkScheme>,
+    pub secondary_landmarks: Option<LandmarkScheme>,
     /// Number of sparse key points it reports.
     pub key_points: usize,
     /// Blendshape channels it reports; empty for none.
@@ -258,7 +258,7 @@ impl EngineInfo {
         Self {
             name: kind.name(),
             landmarks: None,
-            contour: None,
+            secondary_landmarks: None,
             key_points: 0,
             blendshapes: Vec::new().into(),
             blendshape_source: BlendshapeSource::Measured,

@@ -137,7 +137,7 @@ mod tests {
         };
         let made = |d: f32| Observation {
             landmarks: landmarks(d),
-            contour: landmarks(d),
+            secondary_landmarks: landmarks(d),
             key_points: vec![at(5.0 + d, 6.0 - d)],
             gaze: Some(Gaze {
                 right: pupil(at(7.0 + d, 8.0 - d)),

@@ -35,7 +35,7 @@ pub struct Observation {
     /// OpenSeeFace's features.
     pub features: Option<Features>,
     /// InsightFace's 106 points, where [`Observation::landmarks`] are others.
-    pub contour: Option<Landmarks>,
+    pub secondary_landmarks: Option<Landmarks>,
     /// What the face looks like.
     pub attributes: Option<Attributes>,
     /// The face as a point of unit length in a space where one person's faces lie close together. It identifies people:
@@ -58,7 +58,7 @@ impl Observation {
             fit: None,
             morphable: None,
             features: None,
-            contour: None,
+            secondary_landmarks: None,
             attributes: None,
             embedding: None,
         }
@@ -81,7 +81,7 @@ impl Observation {
     pub fn for_each_point(&mut self, mut change: impl FnMut(&mut f32, &mut f32, &mut f32)) {
         let mut change_landmark =
             |point: &mut Landmark| change(&mut point.x, &mut point.y, &mut point.z);
-        let dense = [&mut self.landmarks, &mut self.contour].into_iter();
+        let dense = [&mut self.landmarks, &mut self.secondary_landmarks].into_iter();
         dense
             .flatten()
             .flat_map(|landmarks| &mut landmarks.points)

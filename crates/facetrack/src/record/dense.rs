@@ -72,11 +72,12 @@ impl<S: Storage> Dense<S> {
         if moved.is_ok() {
             return self.write_head(last, wanted);
         }
-        let stays = match fits {
-            true => last,
-            false => head(&self.first, totals)?,
+        let kept = if fits {
+            last
+        } else {
+            head(&self.first, totals)?
         };
-        self.write_head(stays, self.reserved)?;
+        self.write_head(kept, self.reserved)?;
         moved
     }
 

@@ -176,10 +176,10 @@ impl<R: BufRead> Lines<R> {
             }
             let (offset, number) = (self.text_offset(), self.number);
             if let Err(error) = work(self.text(), offset, number) {
-                return match self.is_at_end()? {
-                    true => Ok(Some(number)),
-                    false => Err(no_record(&error, number)),
-                };
+                if self.is_at_end()? {
+                    return Ok(Some(number));
+                }
+                return Err(no_record(&error, number));
             }
         }
         Ok(None)

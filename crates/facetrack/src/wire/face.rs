@@ -394,7 +394,7 @@ impl Face {
         let scores = self.landmark_confidence.unwrap_or_default();
         let landmarks = self.landmarks.map(|points| read_landmarks(points, scores));
         let landmarks = landmarks.transpose()?;
-        let contour = self.landmarks_106.map(read_contour).transpose()?;
+        let secondary = self.landmarks_106.map(read_106).transpose()?;
         let same = |other: &Landmarks| {
             landmarks
                 .as_ref()
@@ -410,7 +410,7 @@ impl Face {
             origin: self.origin.unwrap_or_default(),
             // A record has 0 for an engine without a score.
             confidence: Some(self.confidence.0).filter(|confidence| *confidence != 0.0),
-            contour: contour.filter(|contour| !same(contour)),
+            secondary_landmarks: secondary.filter(|it| !same(it)),
             landmarks,
             key_points: points(self.key_points.unwrap_or_default()),
             blendshapes: blendshapes
@@ -442,7 +442,7 @@ fn stated_source(channels: &Blendshapes, export: &Export) -> Option<BlendshapeSo
 
 /// InsightFace's 106 points, wherever they are.
 fn insightface(face: &Observation) -> Option<&Landmarks> {
-    [&face.contour, &face.landmarks]
+    [&face.secondary_landmarks, &face.landmarks]
         .into_iter()
         .flatten()
         .find(|points| points.scheme == LandmarkScheme::InsightFace106)
@@ -488,7 +488,7 @@ fn read_landmarks(
     })
 }
 
-fn read_contour(points: Vec<Place>) -> Result<Landmarks, String> {
+fn read_106(points: Vec<Place>) -> Result<Landmarks, String> {
     let scheme = LandmarkScheme::InsightFace106;
     if points.len() != scheme.count() {
         return Err(format!("`landmarks_106` has {} points", points.len()));
