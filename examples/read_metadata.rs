@@ -73,7 +73,7 @@ fn print_all(pipeline: &gst::Pipeline, sink: &gst_app::AppSink) -> Result<(), Bo
 
 fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
     let time = pts.map_or_else(|| "no time".to_owned(), |pts| format!("{pts:.3}"));
-    println!("{time} {}", report.status.name());
+    println!("{time} {}", report.status);
     for tracked in &report.faces {
         let face = &tracked.face;
         let center = face.bbox.center();
@@ -88,7 +88,7 @@ fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
             print!(", jawOpen {open:.3}");
         }
         if let Some(Attributes { age, gender }) = face.attributes {
-            print!(", {}, {age:.0} years", gender.name());
+            print!(", {}, {age:.0} years", gender);
         }
         if let Some(happiness) = face
             .morphable

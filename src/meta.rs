@@ -147,9 +147,8 @@ mod absence;
 mod analytics;
 mod face;
 mod fields;
-mod fit;
+mod fits;
 mod frame;
-mod morphable;
 pub(crate) mod region;
 pub(crate) mod sightings;
 
@@ -171,7 +170,7 @@ pub use self::sightings::{Sighting, Sightings};
 use crate::analytics;
 pub(crate) use absence::{Absence, asks_for_source, remedy};
 use facetrack::model::ModelFile;
-use facetrack::report::{FrameReport, FrameStatus, ReportSource};
+use facetrack::report::{FrameReport, ReportSource};
 
 /// Version of the layout.
 const VERSION: u32 = 1;
@@ -258,7 +257,7 @@ impl FaceTrackMeta {
     ) -> Result<(), glib::BoolError> {
         Self::register();
         if let Ok(earlier) = CustomMeta::from_buffer(buffer, Self::NAME) {
-            let pieces = Fields(earlier.structure()).uint(ANALYTICS_PIECES).ok();
+            let pieces = Fields(earlier.structure()).get(ANALYTICS_PIECES).ok();
             remove(buffer, pieces);
         }
         let canvas = Canvas::new(report, frame);
@@ -324,7 +323,7 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     record.set("version", VERSION);
     record.set("width", report.width);
     record.set("height", report.height);
-    record.set("status", report.status.name());
+    record.set("status", report.status.to_string());
     record.set("engine", source.engine.as_str());
     record.set("device", source.device.as_str());
     record.set("execution-provider", source.execution_provider.as_str());
@@ -340,7 +339,7 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
 }
 
 fn analysed_frame(record: Fields<'_>) -> Result<FrameShape, MetaError> {
-    match record.uint("version")? {
+    match record.get("version")? {
         VERSION => FrameShape::from_record(record),
         other => Err(MetaError::Version(other)),
     }
@@ -352,29 +351,29 @@ fn report_from_structure(
     (width, height): (u32, u32),
     scale: Scale,
 ) -> Result<FrameReport, MetaError> {
-    let faces = (0..record.uint("faces")? as usize)
+    let faces = (0..record.get::<u32>("faces")? as usize)
         .map(|i| face_from_structure(record.structure(&face_field(i))?, scale))
         .collect::<Result<_, _>>()?;
+    let text = |name| record.get::<String>(name);
     let optional_text = |name| {
-        record
-            .optional(name, Fields::text)
-            .map(Option::unwrap_or_default)
+        let text = record.optional(name, Fields::get::<String>);
+        text.map(Option::unwrap_or_default)
     };
-    let load_time = record.optional("load-time", Fields::uint64)?;
+    let load_time = record.optional("load-time", Fields::get)?;
     let source = ReportSource {
-        engine: record.text("engine")?.to_owned(),
-        device: record.text("device")?.to_owned(),
-        execution_provider: optional_text("execution-provider")?.to_owned(),
-        device_reason: optional_text("device-reason")?.to_owned(),
+        engine: text("engine")?,
+        device: text("device")?,
+        execution_provider: optional_text("execution-provider")?,
+        device_reason: optional_text("device-reason")?,
         load_time: load_time.map(Duration::from_nanos).unwrap_or_default(),
-        generator: record.text("generator")?.to_owned(),
-        models: models_from_text(record.text("models")?)
+        generator: text("generator")?,
+        models: models_from_text(&text("models")?)
             .ok_or_else(|| MetaError::Malformed("models".to_owned()))?,
     };
     Ok(FrameReport {
         width,
         height,
-        status: record.named("status", FrameStatus::from_name)?,
+        status: record.named("status")?,
         faces,
         source: Arc::new(source),
     })
@@ -423,9 +422,10 @@ fn remove(buffer: &mut gst::BufferRef, pieces: Option<u32>) {
     buffer.foreach_meta_mut(|meta| {
         let meta = meta.as_meta_ref();
         let relations = pieces.is_some_and(|pieces| analytics::holds(&meta, pieces));
-        ControlFlow::Continue(match relations || is_ours(&meta) {
-            true => gst::buffer::BufferMetaForeachAction::Remove,
-            false => gst::buffer::BufferMetaForeachAction::Keep,
+        ControlFlow::Continue(if relations || is_ours(&meta) {
+            gst::buffer::BufferMetaForeachAction::Remove
+        } else {
+            gst::buffer::BufferMetaForeachAction::Keep
         })
     });
 }

@@ -67,7 +67,7 @@ impl Parity {
     fn add_face(&mut self, expected: &Observation, found: &Observation) {
         for (expected, found) in [
             (&expected.landmarks, &found.landmarks),
-            (&expected.contour, &found.contour),
+            (&expected.secondary_landmarks, &found.secondary_landmarks),
         ] {
             match (expected, found) {
                 (Some(expected), Some(found)) => self.add_landmarks(expected, found),

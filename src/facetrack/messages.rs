@@ -33,7 +33,7 @@ pub(super) fn face(event: &str, id: u32, moment: Moment) -> gst::Structure {
 pub(super) fn frame(report: &FrameReport, moment: Moment) -> gst::Structure {
     gst::Structure::builder(MESSAGE)
         .field("event", "frame")
-        .field("status", report.status.name())
+        .field("status", report.status.to_string())
         .field("faces", report.faces.len() as u32)
         .field(
             "ids",
@@ -89,18 +89,21 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         .field("engine", info.name)
         .field_if_some(
             "landmark-scheme",
-            info.landmarks.map(|scheme| scheme.name()),
+            info.landmarks.map(|scheme| scheme.to_string()),
         )
         .field(
             "landmarks",
             info.landmarks.map_or(0, |scheme| scheme.count()) as u32,
         )
-        .field_if_some("contour-scheme", info.contour.map(|scheme| scheme.name()))
+        .field_if_some(
+            "contour-scheme",
+            info.secondary_landmarks.map(|scheme| scheme.to_string()),
+        )
         .field("key-points", info.key_points as u32)
         .field("blendshapes", gst::Array::new(channels))
         .field_if_some(
             "blendshape-source",
-            Some(info.blendshape_source.name()).filter(|_| !info.blendshapes.is_empty()),
+            Some(info.blendshape_source.to_string()).filter(|_| !info.blendshapes.is_empty()),
         )
         .field("pose", info.pose)
         .field("gaze", info.gaze)

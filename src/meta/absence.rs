@@ -37,14 +37,11 @@ impl Absence {
 /// the caller must hold no lock.
 pub(crate) fn remedy(source: Option<&gst::Pad>) -> &'static str {
     let query = || gst::query::Custom::new(gst::Structure::new_empty(SOURCE_QUERY));
-    match source.is_some_and(|pad| pad.peer_query(&mut query())) {
-        true => {
-            "the frames carry no metadata of facetrack, which comes later in the pipeline: put facetrack before this element"
-        }
-        false => {
-            "the frames carry no metadata of facetrack: put facetrack or trackjsonload before this element, and nothing in \
+    if source.is_some_and(|pad| pad.peer_query(&mut query())) {
+        "the frames carry no metadata of facetrack, which comes later in the pipeline: put facetrack before this element"
+    } else {
+        "the frames carry no metadata of facetrack: put facetrack or trackjsonload before this element, and nothing in \
              between that drops metadata"
-        }
     }
 }
 

@@ -4,10 +4,13 @@
 use std::sync::Arc;
 
 use gst::glib;
+use gst::glib::value::FromValue;
+use serde::Deserialize;
 
 use super::MetaError;
 use facetrack::geometry::Point;
-use facetrack::observation::Landmark;
+use facetrack::observation::{Landmark, Observation};
+use facetrack::wire;
 
 /// Where the analysed picture lies in a frame: where the origin of normalised coordinates is, and the pixels for each unit.
 #[derive(Debug, Clone, Copy)]
@@ -29,17 +32,22 @@ impl Scale {
         }
     }
 
-    /// The point at normalised coordinates, px.
-    pub(super) fn point(self, x: f32, y: f32) -> Point {
-        Point::new(
-            (f64::from(x) * self.x + self.left) as f32,
-            (f64::from(y) * self.y + self.top) as f32,
-        )
+    /// Divides every position in the picture by the frame's size.
+    pub(super) fn normalise(self, face: &mut Observation) {
+        face.for_each_point(|x, y, z| {
+            *x = over(*x, self.x);
+            *y = over(*y, self.y);
+            *z = over(*z, self.x);
+        });
     }
 
-    /// The depth at a normalised one, px.
-    fn depth(self, z: f32) -> f32 {
-        (f64::from(z) * self.x) as f32
+    /// Turns every normalised position into pixels.
+    pub(super) fn place(self, face: &mut Observation) {
+        face.for_each_point(|x, y, z| {
+            *x = (f64::from(*x) * self.x + self.left) as f32;
+            *y = (f64::from(*y) * self.y + self.top) as f32;
+            *z = (f64::from(*z) * self.x) as f32;
+        });
     }
 }
 
@@ -48,53 +56,27 @@ impl Scale {
 pub(super) struct Fields<'a>(pub(super) &'a gst::StructureRef);
 
 impl<'a> Fields<'a> {
-    pub(super) fn uint(self, name: &str) -> Result<u32, MetaError> {
-        self.0.get(name).map_err(|_| malformed(name))
-    }
-
-    pub(super) fn uint64(self, name: &str) -> Result<u64, MetaError> {
+    pub(super) fn get<T: FromValue<'a>>(self, name: &str) -> Result<T, MetaError> {
         self.0.get(name).map_err(|_| malformed(name))
     }
 
     pub(super) fn positive(self, name: &str) -> Result<u32, MetaError> {
-        match self.uint(name)? {
-            0 => Err(malformed(name)),
-            value => Ok(value),
-        }
+        let value = self.get(name)?;
+        (value > 0).then_some(value).ok_or_else(|| malformed(name))
     }
 
-    pub(super) fn double(self, name: &str) -> Result<f64, MetaError> {
-        self.0.get(name).map_err(|_| malformed(name))
-    }
-
-    pub(super) fn fraction(self, name: &str) -> Result<gst::Fraction, MetaError> {
-        self.0.get(name).map_err(|_| malformed(name))
-    }
-
-    pub(super) fn boolean(self, name: &str) -> Result<bool, MetaError> {
-        self.0.get(name).map_err(|_| malformed(name))
-    }
-
-    pub(super) fn text(self, name: &str) -> Result<&'a str, MetaError> {
-        self.0.get(name).map_err(|_| malformed(name))
-    }
-
-    /// A word that `from_name` knows.
-    pub(super) fn named<T>(
-        self,
-        name: &str,
-        from_name: fn(&str) -> Option<T>,
-    ) -> Result<T, MetaError> {
-        from_name(self.text(name)?).ok_or_else(|| malformed(name))
+    /// A name of a value.
+    pub(super) fn named<T: for<'b> Deserialize<'b>>(self, name: &str) -> Result<T, MetaError> {
+        wire::from_name(self.get(name)?).ok_or_else(|| malformed(name))
     }
 
     pub(super) fn structure(self, name: &str) -> Result<Fields<'a>, MetaError> {
-        self.0.get(name).map(Fields).map_err(|_| malformed(name))
+        self.get(name).map(Fields)
     }
 
     /// Groups of `N` floats.
     pub(super) fn floats<const N: usize>(self, name: &str) -> Result<Vec<[f32; N]>, MetaError> {
-        let bytes: &glib::Bytes = self.0.get(name).map_err(|_| malformed(name))?;
+        let bytes: &glib::Bytes = self.get(name)?;
         let (floats, rest) = bytes.as_chunks::<4>();
         let (groups, single) = floats.as_chunks::<N>();
         if !rest.is_empty() || !single.is_empty() {
@@ -106,7 +88,6 @@ impl<'a> Fields<'a> {
             .collect())
     }
 
-    /// Floats.
     pub(super) fn values(self, name: &str) -> Result<Vec<f32>, MetaError> {
         Ok(self.floats::<1>(name)?.into_flattened())
     }
@@ -119,36 +100,40 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Points, px.
-    pub(super) fn points(self, name: &str, scale: Scale) -> Result<Vec<Point>, MetaError> {
+    pub(super) fn points(self, name: &str) -> Result<Vec<Point>, MetaError> {
         let points = self.floats::<2>(name)?.into_iter();
-        Ok(points.map(|[x, y]| scale.point(x, y)).collect())
+        Ok(points.map(|[x, y]| Point::new(x, y)).collect())
     }
 
-    /// Points with a depth, px.
-    pub(super) fn landmarks(
-        self,
-        name: &str,
-        scale: Scale,
-    ) -> Result<impl Iterator<Item = Landmark>, MetaError> {
+    /// Points with a depth.
+    pub(super) fn landmarks<T: FromIterator<Landmark>>(self, name: &str) -> Result<T, MetaError> {
         let points = self.floats::<3>(name)?.into_iter();
-        Ok(points.map(move |[x, y, z]| {
-            let Point { x, y } = scale.point(x, y);
-            let z = scale.depth(z);
-            Landmark { x, y, z }
-        }))
+        Ok(points.map(|[x, y, z]| Landmark { x, y, z }).collect())
     }
 
-    /// What `read` makes of a field; `None` where there is no such field.
+    /// Values and their names, which are separated by commas.
+    pub(super) fn named_values(
+        self,
+        names: &str,
+        values: &str,
+    ) -> Result<(Arc<[String]>, Vec<f32>), MetaError> {
+        let text: &str = self.get(names)?;
+        let names: Arc<[String]> = text.split_terminator(',').map(str::to_owned).collect();
+        let floats = self.values(values)?;
+        if names.len() != floats.len() {
+            return Err(malformed(values));
+        }
+        Ok((names, floats))
+    }
+
+    /// The result of `read` for a field; `None` if the structure lacks it.
     pub(super) fn optional<T>(
         self,
         name: &str,
         read: impl FnOnce(Self, &str) -> Result<T, MetaError>,
     ) -> Result<Option<T>, MetaError> {
-        if !self.0.has_field(name) {
-            return Ok(None);
-        }
-        read(self, name).map(Some)
+        let has_field = self.0.has_field(name);
+        has_field.then(|| read(self, name)).transpose()
     }
 }
 
@@ -157,32 +142,23 @@ pub(super) fn malformed(name: &str) -> MetaError {
 }
 
 /// Floats as a field holds them.
-pub(super) fn bytes_from_floats(floats: impl IntoIterator<Item = f32>) -> glib::Bytes {
-    let bytes: Vec<u8> = floats.into_iter().flat_map(f32::to_le_bytes).collect();
-    glib::Bytes::from_owned(bytes)
+pub(super) fn bytes(floats: &[f32]) -> glib::Bytes {
+    bytes_of_groups(floats, |float| [*float])
 }
 
-/// Points as a field holds them: x, y of each, normalised.
-pub(super) fn bytes_from_points(points: &[Point], scale: Scale) -> glib::Bytes {
-    bytes_from_floats(
-        points
-            .iter()
-            .flat_map(|p| [over(p.x, scale.x), over(p.y, scale.y)]),
-    )
+/// Points as a field holds them: x, y of each.
+pub(super) fn bytes_of_points(points: &[Point]) -> glib::Bytes {
+    bytes_of_groups(points, |p| [p.x, p.y])
 }
 
-/// Points with a depth as a field holds them: x, y, z of each, normalised.
-pub(super) fn bytes_from_landmarks(points: &[Landmark], scale: Scale) -> glib::Bytes {
-    bytes_from_floats(
-        points
-            .iter()
-            .flat_map(|p| [over(p.x, scale.x), over(p.y, scale.y), over(p.z, scale.x)]),
-    )
+/// Points with a depth as a field holds them: x, y, z of each.
+pub(super) fn bytes_of_landmarks(points: &[Landmark]) -> glib::Bytes {
+    bytes_of_groups(points, |p| [p.x, p.y, p.z])
 }
 
-/// Names that a field holds, separated by commas.
-pub(super) fn names_from(text: &str) -> Arc<[String]> {
-    text.split_terminator(',').map(str::to_owned).collect()
+fn bytes_of_groups<T, const N: usize>(items: &[T], floats: impl Fn(&T) -> [f32; N]) -> glib::Bytes {
+    let bytes = items.iter().flat_map(floats).flat_map(f32::to_le_bytes);
+    glib::Bytes::from_owned(bytes.collect::<Vec<u8>>())
 }
 
 pub(super) fn over(pixels: f32, scale: f64) -> f32 {

@@ -99,7 +99,7 @@ impl FrameShape {
 
     /// That of the frame that was analysed.
     pub(super) fn from_record(record: Fields<'_>) -> Result<Self, MetaError> {
-        let ratio = record.optional(PIXEL_ASPECT_RATIO, Fields::fraction)?;
+        let ratio = record.optional(PIXEL_ASPECT_RATIO, Fields::get::<gst::Fraction>)?;
         let ratio = ratio.unwrap_or(gst::Fraction::new(1, 1));
         if ratio.numer() <= 0 || ratio.denom() <= 0 {
             return Err(malformed(PIXEL_ASPECT_RATIO));
@@ -114,9 +114,10 @@ impl FrameShape {
     /// The shape of pixels, where somebody's caps say what can't be 1/1.
     pub(super) fn sound_ratio(self) -> gst::Fraction {
         let ratio = self.pixel_aspect_ratio;
-        match ratio.numer() > 0 && ratio.denom() > 0 {
-            true => ratio,
-            false => gst::Fraction::new(1, 1),
+        if ratio.numer() > 0 && ratio.denom() > 0 {
+            ratio
+        } else {
+            gst::Fraction::new(1, 1)
         }
     }
 
@@ -162,9 +163,10 @@ impl FrameShape {
         let shape_width = u128::from(self.width) * across * frame_up;
         let shape_height = u128::from(self.height) * up * frame_across;
         let fitting_height = width * shape_height / shape_width;
-        let (inner_width, inner_height) = match fitting_height <= height {
-            true => (width, fitting_height),
-            false => (height * shape_width / shape_height, height),
+        let (inner_width, inner_height) = if fitting_height <= height {
+            (width, fitting_height)
+        } else {
+            (height * shape_width / shape_height, height)
         };
         Scale {
             left: ((width - inner_width) / 2) as f64,

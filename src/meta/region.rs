@@ -183,7 +183,7 @@ impl Parts<'_> {
         }
         if let Some(landmarks) = &face.landmarks {
             let points = landmarks.points.iter().map(|p| Point::new(p.x, p.y));
-            tensors.push(self.points(landmarks.scheme.name(), points));
+            tensors.push(self.points(&landmarks.scheme.to_string(), points));
         }
         tensors.extend(face.blendshapes.as_ref().map(|it| self.blendshapes(it)));
         tensors.extend(face.attributes.iter().flat_map(|it| self.words(it)));
@@ -222,6 +222,9 @@ impl Parts<'_> {
                 .build()
         };
         let age = format!("{:.0}", attributes.age);
-        [word("age", &age), word("gender", attributes.gender.name())]
+        [
+            word("age", &age),
+            word("gender", &attributes.gender.to_string()),
+        ]
     }
 }

@@ -74,7 +74,7 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
         fit: Some(fit(seed)),
         morphable: Some(Ok(morphable(seed))),
         features: Some(Features(std::array::from_fn(|i| 0.1 * i as f32 - seed))),
-        contour: Some(contour(seed)),
+        secondary_landmarks: Some(contour(seed)),
         attributes: Some(Attributes {
             age: 31.7 * seed,
             gender: Gender::Male,
@@ -194,7 +194,10 @@ fn assert_same(actual: &FrameReport, expected: &FrameReport) {
         let (actual, expected) = (&mut actual.face, &expected.face);
         for (a, e) in [
             (&mut actual.landmarks, &expected.landmarks),
-            (&mut actual.contour, &expected.contour),
+            (
+                &mut actual.secondary_landmarks,
+                &expected.secondary_landmarks,
+            ),
         ] {
             if let (Some(a), Some(e)) = (a, e) {
                 snap_landmarks(&mut a.points, &e.points);
@@ -279,7 +282,7 @@ fn reports_come_back_as_they_went() {
         ..morphable(0.9)
     }));
     let mut of_one_look = bare_face();
-    of_one_look.face.contour = Some(Landmarks {
+    of_one_look.face.secondary_landmarks = Some(Landmarks {
         confidences: vec![],
         ..contour(0.9)
     });
@@ -342,7 +345,10 @@ fn what_is_no_point_is_lossless() {
             let landmarks = face.landmarks.clone().expect("landmarks");
             (
                 landmarks.confidences,
-                face.contour.clone().expect("a contour").confidences,
+                face.secondary_landmarks
+                    .clone()
+                    .expect("a contour")
+                    .confidences,
                 gaze.right.confidence,
                 gaze.left.confidence,
             )
@@ -413,14 +419,14 @@ fn a_contour_is_the_same_part_of_the_picture_at_every_size() {
         let points = vec![Landmark { x, y, z: 0.0 }];
         Some(Landmarks::new(LandmarkScheme::InsightFace106, points))
     };
-    case.faces[0].face.contour = at(480.0, 270.0);
+    case.faces[0].face.secondary_landmarks = at(480.0, 270.0);
     let shown = read_changed(&case, |record| {
         record.set("width", 2 * WIDTH);
         record.set("height", 3 * HEIGHT);
     });
     let shown = &shown.expect("a report").faces[0].face;
     let measured = &case.faces[0].face;
-    assert_eq!(shown.contour, at(960.0, 810.0));
+    assert_eq!(shown.secondary_landmarks, at(960.0, 810.0));
     assert_eq!(shown.attributes, measured.attributes);
     assert_eq!(shown.embedding, measured.embedding);
 }

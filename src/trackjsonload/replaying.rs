@@ -133,9 +133,10 @@ impl Replaying {
     /// Begins a segment, which starts at `start` ns of the video. Only those of seeks are elsewhere in the record; the others
     /// go on with it, as the sink has counted them.
     pub(super) fn begin(&mut self, start: u64) {
-        match std::mem::take(&mut self.is_sought) {
-            true => self.counter.seek(start, self.replay.fps()),
-            false => self.counter.go_on(start),
+        if std::mem::take(&mut self.is_sought) {
+            self.counter.seek(start, self.replay.fps());
+        } else {
+            self.counter.go_on(start);
         }
     }
 

@@ -226,10 +226,10 @@ impl TrackJsonSink {
     /// Asks the elements upstream about the video. A live one promises nothing.
     fn promise(&self, recording: &Recording) -> Promise {
         let following = recording.following();
-        match following.is_live() {
-            true => Promise::default(),
-            false => upstream::promise(self.obj().sink_pad(), following),
+        if following.is_live() {
+            return Promise::default();
         }
+        upstream::promise(self.obj().sink_pad(), following)
     }
 
     /// Says that the record is finished, and if it lacks something.

@@ -15,10 +15,7 @@ use facetrack::record::completeness::{End, Promise};
 /// The video's URI, where an element upstream knows it.
 pub(super) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
     let mut query = gst::query::Uri::new();
-    match pad.peer_query(&mut query) {
-        true => query.uri(),
-        false => None,
-    }
+    pad.peer_query(&mut query).then(|| query.uri())?
 }
 
 /// The path that a URI stands for; `None` for what is not a local file.

@@ -109,11 +109,7 @@ fn collect(schema: &Json, object: &Json, prefix: &str, rows: &mut Vec<Row>) {
             key: key.clone(),
         });
         if section_of(property).is_none() {
-            let variants = property["oneOf"].as_array();
-            let variants = variants.map_or(std::slice::from_ref(target), Vec::as_slice);
-            for variant in variants {
-                collect(schema, variant, &format!("{key}."), rows);
-            }
+            collect(schema, target, &format!("{key}."), rows);
         }
     }
 }

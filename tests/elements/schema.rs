@@ -162,7 +162,7 @@ fn what_each_engine_measures_follows_the_schema() {
                 .get("key_points")
                 .map_or(0, |points| points.as_array().expect("a list").len());
             assert_eq!(key_points, info.key_points, "{name}");
-            let source = info.blendshape_source.name();
+            let source = info.blendshape_source.to_string();
             let told = (!info.blendshapes.is_empty()).then_some(source);
             assert_eq!(
                 face.get("blendshapes_source").and_then(Json::as_str),

@@ -138,7 +138,7 @@ fn face_json(face: &Observation) -> Value {
     json!({
         "bbox": [bbox.x, bbox.y, bbox.width, bbox.height],
         "score": face.confidence,
-        "origin": face.origin.name(),
+        "origin": face.origin,
         "landmarks": landmarks.collect::<Vec<_>>(),
         "key_points": key_points,
         "blendshapes": blendshapes,

@@ -3,7 +3,10 @@
 
 pub mod jaw;
 
+use std::fmt;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 /// The 52 channels of MediaPipe's blendshape network, in its output order: `_neutral`, then 51 of ARKit's 52
 /// (`tongueOut` is not measured). Source: `kBlendshapeNames` in MediaPipe's `face_blendshapes_graph.cc`.
@@ -24,7 +27,9 @@ pub const MEDIAPIPE_CHANNELS: [&str; 52] = [
 ];
 
 /// How an engine comes by its channels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
 pub enum BlendshapeSource {
     /// A network was trained on them.
     #[default]
@@ -33,20 +38,10 @@ pub enum BlendshapeSource {
     Derived,
 }
 
-impl BlendshapeSource {
+impl fmt::Display for BlendshapeSource {
     /// The name in metadata and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Derived => "derived",
-        }
-    }
-
-    /// The inverse of [`BlendshapeSource::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Measured, Self::Derived]
-            .into_iter()
-            .find(|source| source.name() == name)
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

@@ -88,12 +88,12 @@ impl<F: Read + Seek> File<'_, F> {
     }
 
     fn ends_at(&self, promised: u64) -> Extent {
-        match promised > self.found {
-            true => Extent::Cut {
-                promised,
-                found: self.found,
-            },
-            false => Extent::Whole,
+        if promised <= self.found {
+            return Extent::Whole;
+        }
+        Extent::Cut {
+            promised,
+            found: self.found,
         }
     }
 
@@ -139,11 +139,11 @@ impl<F: Read + Seek> File<'_, F> {
                 size => size,
             };
             let end = offset.saturating_add(size);
-            if size < 8 || end > self.found {
-                return Ok(match size < 8 {
-                    true => Extent::Unknown,
-                    false => self.ends_at(end),
-                });
+            if size < 8 {
+                return Ok(Extent::Unknown);
+            }
+            if end > self.found {
+                return Ok(self.ends_at(end));
             }
             offset = end;
         }
@@ -207,9 +207,10 @@ impl<F: Read + Seek> File<'_, F> {
                 is_this = is_this && self.at(i * size + sync)? == Some([TS_SYNC]);
             }
             if is_this {
-                return Ok(match self.found.is_multiple_of(size) {
-                    true => Extent::Open,
-                    false => self.ends_at(self.found.next_multiple_of(size)),
+                return Ok(if self.found.is_multiple_of(size) {
+                    Extent::Open
+                } else {
+                    self.ends_at(self.found.next_multiple_of(size))
                 });
             }
         }

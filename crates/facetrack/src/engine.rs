@@ -224,7 +224,7 @@ pub struct EngineInfo {
     /// Dense landmarks it reports.
     pub landmarks: Option<LandmarkScheme>,
     /// Further landmarks that it reports: [`Observation::contour`].
-    pub contour: Option<LandmarkScheme>,
+    pub secondary_landmarks: Option<LandmarkScheme>,
     /// Number of sparse key points it reports.
     pub key_points: usize,
     /// Blendshape channels it reports; empty for none.

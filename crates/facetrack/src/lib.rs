@@ -33,3 +33,4 @@ pub mod schedule;
 pub mod smoothing;
 pub mod speaking;
 pub mod tracker;
+pub mod wire;

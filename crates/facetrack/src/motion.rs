@@ -73,7 +73,7 @@ impl Motion {
 /// Moves all image coordinates of a face. Pose and 3-D models are in other spaces and stay as they are.
 pub fn displace(face: &mut Observation, by: Point) {
     (face.bbox.x, face.bbox.y) = (face.bbox.x + by.x, face.bbox.y + by.y);
-    face.for_each_point(|x, y| (*x, *y) = (*x + by.x, *y + by.y));
+    face.for_each_point(|x, y, _| (*x, *y) = (*x + by.x, *y + by.y));
 }
 
 #[cfg(test)]
@@ -137,7 +137,7 @@ mod tests {
         };
         let made = |d: f32| Observation {
             landmarks: landmarks(d),
-            contour: landmarks(d),
+            secondary_landmarks: landmarks(d),
             key_points: vec![at(5.0 + d, 6.0 - d)],
             gaze: Some(Gaze {
                 right: pupil(at(7.0 + d, 8.0 - d)),

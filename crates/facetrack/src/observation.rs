@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What an engine reports of one face. Every coordinate is `f32` in pixels of the original image.
 
+use std::fmt;
 use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
-use thiserror::Error;
+use serde::{Deserialize, Serialize};
 
 use super::blendshape::Blendshapes;
 use super::geometry::{Point, Rect};
@@ -35,7 +36,7 @@ pub struct Observation {
     /// OpenSeeFace's features.
     pub features: Option<Features>,
     /// InsightFace's 106 points, where [`Observation::landmarks`] are others.
-    pub contour: Option<Landmarks>,
+    pub secondary_landmarks: Option<Landmarks>,
     /// What the face looks like.
     pub attributes: Option<Attributes>,
     /// The face as a point of unit length in a space where one person's faces lie close together. It identifies people:
@@ -58,7 +59,7 @@ impl Observation {
             fit: None,
             morphable: None,
             features: None,
-            contour: None,
+            secondary_landmarks: None,
             attributes: None,
             embedding: None,
         }
@@ -76,16 +77,21 @@ impl Observation {
         }
     }
 
-    /// Calls `change` with x and y of every point of the face that is a place in the picture, px. The
-    /// box is not among them; pose and 3-D models have spaces of their own.
-    pub fn for_each_point(&mut self, mut change: impl FnMut(&mut f32, &mut f32)) {
-        let mut change_landmark = |point: &mut Landmark| change(&mut point.x, &mut point.y);
-        let dense = [&mut self.landmarks, &mut self.contour].into_iter();
+    /// Calls `change` with x, y and the depth of every point of the face that is a position in the picture, px. The
+    /// depth is 0 for points in the plane. The box is not among them; pose and 3-D models have spaces of their own.
+    pub fn for_each_point(&mut self, mut change: impl FnMut(&mut f32, &mut f32, &mut f32)) {
+        let mut change_landmark =
+            |point: &mut Landmark| change(&mut point.x, &mut point.y, &mut point.z);
+        let dense = [&mut self.landmarks, &mut self.secondary_landmarks].into_iter();
         dense
             .flatten()
             .flat_map(|landmarks| &mut landmarks.points)
             .for_each(&mut change_landmark);
-        let mut change_point = |point: &mut Point| change(&mut point.x, &mut point.y);
+        if let Some(Ok(fit)) = &mut self.morphable {
+            let mesh = fit.mesh.iter_mut().flat_map(Arc::make_mut);
+            mesh.for_each(&mut change_landmark);
+        }
+        let mut change_point = |point: &mut Point| change(&mut point.x, &mut point.y, &mut 0.0);
         self.key_points.iter_mut().for_each(&mut change_point);
         if let Some(gaze) = &mut self.gaze {
             change_point(&mut gaze.right.position);
@@ -97,8 +103,6 @@ impl Observation {
         if let Some(Ok(fit)) = &mut self.morphable {
             change_point(&mut fit.origin);
             fit.contour.iter_mut().for_each(&mut change_point);
-            let mesh = fit.mesh.iter_mut().flat_map(Arc::make_mut);
-            mesh.for_each(|point| change(&mut point.x, &mut point.y));
         }
     }
 
@@ -106,7 +110,7 @@ impl Observation {
     pub fn scale_columns(&mut self, scale: f32) {
         self.bbox.x *= scale;
         self.bbox.width *= scale;
-        self.for_each_point(|x, _| *x *= scale);
+        self.for_each_point(|x, _, _| *x *= scale);
     }
 
     /// Whether the centroid is the mean of the landmarks.
@@ -119,7 +123,9 @@ impl Observation {
 }
 
 /// How a face came to be in a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// A detector found it in this frame.
     #[default]
@@ -132,36 +138,29 @@ pub enum Origin {
     Predicted,
 }
 
-impl Origin {
+impl fmt::Display for Origin {
     /// The name in metadata and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Detected => "detected",
-            Self::Tracked => "tracked",
-            Self::Held => "held",
-            Self::Predicted => "predicted",
-        }
-    }
-
-    /// The inverse of [`Origin::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Detected, Self::Tracked, Self::Held, Self::Predicted]
-            .into_iter()
-            .find(|origin| origin.name() == name)
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
 /// Order and number of landmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum LandmarkScheme {
     /// MediaPipe's face mesh: 468 mesh points, then 10 iris points.
+    #[serde(rename = "mediapipe-478")]
     MediaPipe478,
     /// OpenSeeFace's 66 points: iBUG's 68 in another order, without the inner corners of the mouth.
+    #[serde(rename = "openseeface-66")]
     OpenSeeFace66,
     /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and inner lips, each from
     /// the image's left.
+    #[serde(rename = "ibug-68")]
     Ibug68,
     /// InsightFace's 106 points of `2d106det`.
+    #[serde(rename = "insightface-106")]
     InsightFace106,
 }
 
@@ -174,16 +173,6 @@ impl LandmarkScheme {
         Self::InsightFace106,
     ];
 
-    /// The name in metadata and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MediaPipe478 => "mediapipe-478",
-            Self::OpenSeeFace66 => "openseeface-66",
-            Self::Ibug68 => "ibug-68",
-            Self::InsightFace106 => "insightface-106",
-        }
-    }
-
     /// Number of landmarks.
     pub fn count(self) -> usize {
         match self {
@@ -193,10 +182,12 @@ impl LandmarkScheme {
             Self::InsightFace106 => 106,
         }
     }
+}
 
-    /// The inverse of [`LandmarkScheme::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scheme| scheme.name() == name)
+impl fmt::Display for LandmarkScheme {
+    /// The name in metadata and JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -373,22 +364,19 @@ pub struct MorphableFit {
 }
 
 /// Why a morphable model was not fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
 pub enum FitFailure {
     /// There are no landmarks.
-    #[error("no landmarks")]
     NoLandmarks,
     /// A landmark is not a number, or beyond every image.
-    #[error("landmarks that are not finite")]
     NotFinite,
     /// The landmarks lie on a line or on one point.
-    #[error("landmarks that lie on a line or on one point")]
     Degenerate,
     /// Most landmarks are outside of the image.
-    #[error("landmarks outside of the image")]
     OutOfFrame,
     /// The equations have no finite solution.
-    #[error("no finite solution")]
     Unsolvable,
 }
 
@@ -401,21 +389,12 @@ impl FitFailure {
         Self::OutOfFrame,
         Self::Unsolvable,
     ];
+}
 
+impl fmt::Display for FitFailure {
     /// The name in metadata and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoLandmarks => "no-landmarks",
-            Self::NotFinite => "not-finite",
-            Self::Degenerate => "degenerate",
-            Self::OutOfFrame => "out-of-frame",
-            Self::Unsolvable => "unsolvable",
-        }
-    }
-
-    /// The inverse of [`FitFailure::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|failure| failure.name() == name)
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -465,7 +444,9 @@ pub struct Attributes {
 }
 
 /// What InsightFace's `genderage` tells apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
 pub enum Gender {
     /// Index 0.
     Female,
@@ -473,20 +454,10 @@ pub enum Gender {
     Male,
 }
 
-impl Gender {
+impl fmt::Display for Gender {
     /// The name in metadata and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Female => "female",
-            Self::Male => "male",
-        }
-    }
-
-    /// The inverse of [`Gender::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Female, Self::Male]
-            .into_iter()
-            .find(|gender| gender.name() == name)
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

@@ -95,10 +95,7 @@ fn is_complete(landmarks: &Landmarks) -> bool {
 }
 
 fn error(fit: &ModelFit) -> f32 {
-    match fit.success {
-        true => fit.error,
-        false => FAILED_FIT,
-    }
+    if fit.success { fit.error } else { FAILED_FIT }
 }
 
 /// The score of each landmark; 0 where there is none.

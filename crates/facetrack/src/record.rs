@@ -13,13 +13,9 @@
 mod array;
 pub mod completeness;
 mod dense;
-mod detail;
 mod fields;
 mod jsonl;
 mod metadata;
-mod morphable;
-mod number;
-mod object;
 mod profile;
 mod reduced;
 pub mod rhythm;
@@ -31,7 +27,6 @@ pub use array::Storage;
 pub use completeness::Completeness;
 pub use fields::Fields;
 pub use metadata::Metadata;
-pub(crate) use number::thousandths;
 pub use profile::{BlendshapeProfile, ProfileError};
 
 use super::report::{FrameStatus, TrackedFace};
@@ -50,6 +45,13 @@ pub struct Export {
     pub profile: BlendshapeProfile,
     /// Parts that are added to what the record's readers need.
     pub fields: Fields,
+}
+
+impl Export {
+    /// A part that belongs to `field`, if that is exported and the part is known.
+    pub(crate) fn part<T>(&self, field: Fields, make: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.fields.contains(field).then(make).flatten()
+    }
 }
 
 /// One frame of a stream.

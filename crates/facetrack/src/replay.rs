@@ -9,14 +9,10 @@
 //! were rounded: see `rounded`. What a record does not say is absent.
 
 mod document;
-mod face;
-mod fits;
-mod frame;
 mod head;
 mod index;
 mod lines;
 pub mod matching;
-mod pairs;
 mod rounded;
 
 use std::io::{self, Read, Seek, SeekFrom};
@@ -24,12 +20,13 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use self::frame::FrameJson;
 pub use self::head::Times;
 use self::index::{Entry, Index};
+pub(crate) use self::rounded::place;
 use super::record::timeline::Filling;
 use super::record::{SCHEMA, SCHEMA_1};
-use super::report::FrameReport;
+use super::report::{FrameReport, FrameStatus};
+use super::wire::Frame;
 
 /// Why a record can't be read. The message goes behind the record's name.
 #[derive(Debug, Error)]
@@ -174,18 +171,21 @@ impl<S: Read + Seek> Replay<S> {
     ) -> Result<Option<FrameReport>, ReplayError> {
         let entry = self.index.entries[place];
         self.read(entry)?;
-        let Index { sources, size, .. } = &self.index;
-        let source = sources.of(place);
         let damaged = |reason| ReplayError::Frame {
             line: entry.line,
             frame: entry.number,
             reason,
         };
-        let frame: FrameJson = serde_json::from_slice(&self.text)
+        let frame: Frame = serde_json::from_slice(&self.text)
             .map_err(|error| damaged(lines::reason_in_frame(&error)))?;
-        frame
-            .report(source, size.unwrap_or(video), &mut self.channels)
-            .map_err(damaged)
+        let is_skipped = matches!(frame.status(), FrameStatus::Skipped | FrameStatus::Gap);
+        if is_skipped && !self.index.has_source(place) {
+            return Ok(None);
+        }
+        let source = self.index.source.clone();
+        let size = self.index.size.unwrap_or(video);
+        let report = frame.report(source, size, &mut self.channels);
+        report.map(Some).map_err(damaged)
     }
 
     fn read(&mut self, entry: Entry) -> io::Result<()> {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What is known of one frame after engine, tracker and smoothing: the content of the metadata and of the JSON.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::device::Placement;
 use super::model::ModelFile;
@@ -24,7 +27,9 @@ pub struct FrameReport {
 }
 
 /// What became of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
 pub enum FrameStatus {
     /// At least one face.
     Tracked,
@@ -47,21 +52,12 @@ impl FrameStatus {
         Self::Gap,
         Self::Error,
     ];
+}
 
+impl fmt::Display for FrameStatus {
     /// The name in metadata and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tracked => "tracked",
-            Self::NoFace => "no-face",
-            Self::Skipped => "skipped",
-            Self::Gap => "gap",
-            Self::Error => "error",
-        }
-    }
-
-    /// The inverse of [`FrameStatus::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Detects from the mouth whether a face speaks (track-json: Speaking, visual rule).
 
+use serde::Serialize;
+
 use super::blendshape::Blendshapes;
 
 /// `jawOpen` at which a mouth counts as open.
@@ -35,7 +37,9 @@ pub struct Speaking {
 }
 
 /// Method of a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
 pub enum SpeakingMethod {
     /// No evidence of speech.
     #[default]
@@ -44,24 +48,18 @@ pub enum SpeakingMethod {
     VisualPrimary,
 }
 
-impl SpeakingMethod {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoDetection => "no_detection",
-            Self::VisualPrimary => "visual_primary",
-        }
-    }
-}
-
 /// Evidence of the mouth.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct VisualEvidence {
-    /// `jawOpen`, 0…1.
+    /// The blendshape jawOpen.
     pub jaw_open: f32,
-    /// Activity of the lips, 0…2⁄3.
+    /// Value that jaw_open must exceed to count as evidence.
+    pub jaw_threshold: f32,
+    /// (mouthShrugUpper + mouthShrugLower) / 3.
     pub mouth_activity: f32,
-    /// Evidence of speech, 0…1.
+    /// Confidence of this evidence.
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub confidence: f32,
 }
 
@@ -89,6 +87,7 @@ impl Speaking {
             },
             visual: Some(VisualEvidence {
                 jaw_open,
+                jaw_threshold: JAW_THRESHOLD,
                 mouth_activity: activity as f32,
                 confidence: visual as f32,
             }),

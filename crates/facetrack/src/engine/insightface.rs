@@ -108,7 +108,7 @@ fn info(
     let channels: &[&str] = if landmarks.is_some() { &CHANNELS } else { &[] };
     EngineInfo {
         landmarks,
-        contour: schemes.next(),
+        secondary_landmarks: schemes.next(),
         key_points: KEY_POINTS,
         blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,

@@ -96,7 +96,10 @@ pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style
     let look = Look::of(tracked, style);
     let bbox = scale.rect(&face.bbox);
     let shown = |layer| style.layers.contains(layer);
-    for landmarks in [&face.landmarks, &face.contour].into_iter().flatten() {
+    for landmarks in [&face.landmarks, &face.secondary_landmarks]
+        .into_iter()
+        .flatten()
+    {
         let points = scale.points(landmarks);
         if shown(Layers::MESH) {
             mesh(brush, landmarks.scheme.mesh(), &points, look);

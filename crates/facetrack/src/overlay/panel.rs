@@ -172,7 +172,7 @@ fn origin(report: &FrameReport) -> [String; 2] {
 fn progress(report: &FrameReport, pace: &Pace) -> Vec<String> {
     let status = match report.status {
         FrameStatus::Tracked => None,
-        status => Some(status.name().to_owned()),
+        status => Some(status.to_string()),
     };
     let fps = pace.fps.map(|fps| format!("{fps:.1} fps"));
     let latency = pace

@@ -152,9 +152,10 @@ impl<S: Storage> ArrayDocument<S> {
         while done < end - from {
             let length = (end - from - done).min(WRITE_SIZE as u64);
             // Bytes that would be overwritten are moved first.
-            let start = match to > from {
-                true => end - done - length,
-                false => from + done,
+            let start = if to > from {
+                end - done - length
+            } else {
+                from + done
             };
             let chunk = &mut chunk[..length as usize];
             self.storage.seek(SeekFrom::Start(start))?;

@@ -3,12 +3,9 @@
 
 use std::io::{self, SeekFrom};
 
-use serde::Serialize;
-
 use super::array::{ArrayDocument, Storage};
-use super::metadata::MetadataJson;
-use super::object::{DenseObject, placed};
 use super::{Completeness, End, Export, FrameRecord, Layout, Metadata, Totals};
+use crate::wire::{Frame, Head};
 
 /// Bytes that are kept for the metadata are a multiple of this, and [`MARGIN`] longer at least. So files whose metadata are
 /// the same have the same bytes, whenever the metadata were known, and are a few hundred bytes longer at most.
@@ -75,11 +72,12 @@ impl<S: Storage> Dense<S> {
         if moved.is_ok() {
             return self.write_head(last, wanted);
         }
-        let stays = match fits {
-            true => last,
-            false => head(&self.first, totals)?,
+        let kept = if fits {
+            last
+        } else {
+            head(&self.first, totals)?
         };
-        self.write_head(stays, self.reserved)?;
+        self.write_head(kept, self.reserved)?;
         moved
     }
 
@@ -120,7 +118,8 @@ impl<S: Storage> Layout for Dense<S> {
         totals: Totals,
     ) -> io::Result<()> {
         self.open(metadata)?;
-        let frame = DenseFrame::new(frame, totals.frames, &self.export, metadata);
+        let size = (metadata.width, metadata.height);
+        let frame = Frame::new(frame, totals.frames, &self.export, size);
         self.document.line(
             |line| Ok(serde_json::to_writer(line, &frame)?),
             totals,
@@ -144,44 +143,6 @@ impl<S: Storage> Layout for Dense<S> {
 
 fn head(metadata: &Metadata, totals: Totals) -> io::Result<Vec<u8>> {
     let mut bytes = b"{\"metadata\":".to_vec();
-    let totals = Some(totals);
-    serde_json::to_writer(&mut bytes, &MetadataJson { metadata, totals })?;
+    serde_json::to_writer(&mut bytes, &Head::new(metadata, Some(totals)))?;
     Ok(bytes)
-}
-
-/// A line of the dense and of the jsonl format.
-#[derive(Serialize)]
-pub(super) struct DenseFrame<'a> {
-    frame: u64,
-    tracked_objects: Vec<DenseObject<'a>>,
-    pts: Option<u64>,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    width: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    height: Option<u32>,
-}
-
-impl<'a> DenseFrame<'a> {
-    pub(super) fn new(
-        frame: &FrameRecord<'a>,
-        number: u64,
-        export: &'a Export,
-        metadata: &Metadata,
-    ) -> Self {
-        let own_size = frame
-            .size
-            .filter(|size| *size != (metadata.width, metadata.height));
-        Self {
-            frame: number,
-            tracked_objects: placed(frame.faces)
-                .iter()
-                .map(|face| DenseObject::new(face, export))
-                .collect(),
-            pts: frame.pts,
-            status: frame.status.name(),
-            width: own_size.map(|(width, _)| width),
-            height: own_size.map(|(_, height)| height),
-        }
-    }
 }

@@ -5,9 +5,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::dense::DenseFrame;
-use super::metadata::MetadataJson;
 use super::{End, Export, FrameRecord, Layout, Metadata, Totals};
+use crate::wire::{Frame, Head, Header, Trailer};
 
 /// A record of lines.
 pub(super) struct Jsonl<W> {
@@ -35,8 +34,7 @@ impl<W: Write> Jsonl<W> {
             return Ok(());
         }
         self.has_header = true;
-        let totals = None;
-        let metadata = MetadataJson { metadata, totals };
+        let metadata = Head::new(metadata, None);
         write_line(&mut self.output, &mut self.line, &Header { metadata })
     }
 }
@@ -49,7 +47,8 @@ impl<W: Write + Send> Layout for Jsonl<W> {
         totals: Totals,
     ) -> io::Result<()> {
         self.header(metadata)?;
-        let frame = DenseFrame::new(frame, totals.frames, &self.export, metadata);
+        let size = (metadata.width, metadata.height);
+        let frame = Frame::new(frame, totals.frames, &self.export, size);
         write_line(&mut self.output, &mut self.line, &frame)?;
         self.totals = totals;
         Ok(())
@@ -59,8 +58,7 @@ impl<W: Write + Send> Layout for Jsonl<W> {
     fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals> {
         if end == End::Complete {
             self.header(metadata)?;
-            let totals = Some(totals);
-            let trailer = MetadataJson { metadata, totals };
+            let trailer = Head::new(metadata, Some(totals));
             write_line(&mut self.output, &mut self.line, &Trailer { trailer })?;
         }
         Ok(self.totals)
@@ -78,14 +76,4 @@ fn write_line(
     line.push(b'\n');
     output.write_all(line)?;
     output.flush()
-}
-
-#[derive(Serialize)]
-struct Header<'a> {
-    metadata: MetadataJson<'a>,
-}
-
-#[derive(Serialize)]
-struct Trailer<'a> {
-    trailer: MetadataJson<'a>,
 }

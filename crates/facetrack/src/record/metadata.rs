@@ -3,10 +3,7 @@
 
 use std::sync::Arc;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
-
-use super::{Completeness, SCHEMA, Totals};
-use crate::model::ModelFile;
+use super::Completeness;
 use crate::options::Value;
 use crate::report::ReportSource;
 
@@ -37,107 +34,4 @@ pub struct Metadata {
     pub pixel_aspect_ratio: Option<f64>,
     /// Stream time of a frame with the time 0, ns.
     pub start_time: u64,
-}
-
-/// Metadata as JSON; what is counted is `null` until it is known.
-pub(super) struct MetadataJson<'a> {
-    pub(super) metadata: &'a Metadata,
-    pub(super) totals: Option<Totals>,
-}
-
-impl Serialize for MetadataJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Metadata {
-            video_path,
-            fps,
-            width,
-            height,
-            generator,
-            source,
-            options,
-            completeness,
-            variable_rate,
-            orientation,
-            pixel_aspect_ratio,
-            start_time,
-        } = self.metadata;
-        let is_known = self.totals.is_some();
-        let source = source.as_deref();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("video_path", video_path)?;
-        map.serialize_entry("total_frames", &self.totals.map(|totals| totals.frames))?;
-        map.serialize_entry("fps", fps)?;
-        map.serialize_entry("tracking_engine", source.map_or("", |s| &s.engine))?;
-        map.serialize_entry("width", width)?;
-        map.serialize_entry("height", height)?;
-        map.serialize_entry("schema", SCHEMA)?;
-        map.serialize_entry("generator", source.map_or(generator, |s| &s.generator))?;
-        map.serialize_entry("device", source.map_or("", |s| &s.device))?;
-        map.serialize_entry("models", &ModelsJson(source.map_or(&[], |s| &s.models)))?;
-        map.serialize_entry("options", &OptionsJson(options))?;
-        map.serialize_entry("padded_frames", &self.totals.map(|totals| totals.padded))?;
-        map.serialize_entry(
-            "execution_provider",
-            source.map_or("", |s| &s.execution_provider),
-        )?;
-        map.serialize_entry("device_reason", source.map_or("", |s| &s.device_reason))?;
-        map.serialize_entry("complete", &is_known.then(|| completeness.is_complete()))?;
-        if let Some(reason) = completeness.reason.as_ref().filter(|_| is_known) {
-            map.serialize_entry("incomplete_reason", reason)?;
-        }
-        if let Some(duration) = completeness.expected_duration {
-            map.serialize_entry("expected_duration", &duration)?;
-        }
-        if let Some(frames) = completeness.expected_frames {
-            map.serialize_entry("expected_frames", &frames)?;
-        }
-        map.serialize_entry(
-            "decode_errors",
-            &is_known.then_some(completeness.decode_errors),
-        )?;
-        map.serialize_entry(
-            "corrupted_frames",
-            &is_known.then_some(completeness.corrupted),
-        )?;
-        if *variable_rate {
-            map.serialize_entry("variable_rate", variable_rate)?;
-        }
-        if let Some(orientation) = orientation {
-            map.serialize_entry("orientation", orientation)?;
-        }
-        if let Some(ratio) = pixel_aspect_ratio {
-            map.serialize_entry("pixel_aspect_ratio", ratio)?;
-        }
-        if *start_time > 0 {
-            map.serialize_entry("start_time", start_time)?;
-        }
-        map.end()
-    }
-}
-
-/// File name → SHA-256.
-struct ModelsJson<'a>(&'a [ModelFile]);
-
-impl Serialize for ModelsJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|model| (&model.name, &model.sha256)))
-    }
-}
-
-/// Option → value.
-struct OptionsJson<'a>(&'a [(&'static str, Value)]);
-
-impl Serialize for OptionsJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in self.0 {
-            match value {
-                Value::Bool(value) => map.serialize_entry(name, value)?,
-                Value::Int(value) => map.serialize_entry(name, value)?,
-                Value::Float(value) => map.serialize_entry(name, value)?,
-                Value::Text(value) => map.serialize_entry(name, value)?,
-            }
-        }
-        map.end()
-    }
 }

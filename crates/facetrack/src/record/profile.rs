@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Which blendshape channels are exported (track-json: Blendshape export profile).
 
-use serde::ser::{Serialize, Serializer};
+use indexmap::IndexMap;
 use thiserror::Error;
 
 use crate::blendshape::Blendshapes;
@@ -89,43 +89,42 @@ impl BlendshapeProfile {
     }
 
     /// The exported channels of one face in order; `None` when that is none. Values that are not finite are left out.
-    pub(super) fn apply<'a>(&'a self, blendshapes: &'a Blendshapes) -> Option<ChannelsJson<'a>> {
-        let measured = || blendshapes.iter();
-        let mut channels: Vec<(&str, f32)> = match self {
-            Self::Full => measured().collect(),
-            Self::None => return None,
-            Self::Mouth => measured().filter(|(name, _)| is_mouth(name)).collect(),
-            Self::MouthAndTongue => measured()
-                .filter(|(name, _)| is_mouth(name) || *name == TONGUE)
-                .collect(),
-            Self::Mediapipe => measured().filter(|(name, _)| *name != TONGUE).collect(),
+    pub(crate) fn apply(&self, blendshapes: &Blendshapes) -> Option<IndexMap<String, f32>> {
+        let selected = |(name, value): &(&str, f32)| value.is_finite() && self.selects(name);
+        let mut channels: IndexMap<_, _> = match self {
             Self::Custom(keys) => keys
                 .iter()
-                .filter_map(|key| Some((key.as_str(), blendshapes.get(key)?)))
+                .filter_map(|key| Some((key.clone(), blendshapes.get(key)?)))
+                .filter(|(_, value)| value.is_finite())
+                .collect(),
+            _ => blendshapes
+                .iter()
+                .filter(selected)
+                .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
         };
-        channels.retain(|(_, value)| value.is_finite());
         if channels.is_empty() {
             return None;
         }
         if *self == Self::Mediapipe && blendshapes.get(NEUTRAL).is_none() {
-            channels.insert(0, (NEUTRAL, 0.0));
+            channels.shift_insert(0, NEUTRAL.to_owned(), 0.0);
         }
-        Some(ChannelsJson(channels))
+        Some(channels)
+    }
+
+    fn selects(&self, name: &str) -> bool {
+        match self {
+            Self::Full | Self::Custom(_) => true,
+            Self::None => false,
+            Self::Mouth => is_mouth(name),
+            Self::MouthAndTongue => is_mouth(name) || name == TONGUE,
+            Self::Mediapipe => name != TONGUE,
+        }
     }
 }
 
 fn is_mouth(name: &str) -> bool {
     name.starts_with("mouth") || name.starts_with("jaw")
-}
-
-/// Name → value.
-pub(super) struct ChannelsJson<'a>(Vec<(&'a str, f32)>);
-
-impl Serialize for ChannelsJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
-    }
 }
 
 #[cfg(test)]
@@ -145,13 +144,7 @@ mod tests {
 
     fn names_of(profile: &BlendshapeProfile, measured: &Blendshapes) -> Option<Vec<String>> {
         let channels = profile.apply(measured)?;
-        Some(
-            channels
-                .0
-                .iter()
-                .map(|(name, _)| name.to_string())
-                .collect(),
-        )
+        Some(channels.into_keys().collect())
     }
 
     #[test]

@@ -3,11 +3,9 @@
 
 use std::io;
 
-use serde::Serialize;
-
 use super::array::{ArrayDocument, Storage};
-use super::object::{ReducedObject, placed};
 use super::{End, FrameRecord, Layout, Metadata, Totals};
+use crate::wire::ReducedFrame;
 
 const OPENING: &[u8] = b"{\"frames_analysis\":[";
 
@@ -32,13 +30,7 @@ impl<S: Storage> Layout for Reduced<S> {
         totals: Totals,
     ) -> io::Result<()> {
         self.document.open(|| OPENING.to_vec());
-        let frame = ReducedFrame {
-            frame: totals.frames,
-            tracked_objects: placed(frame.faces)
-                .iter()
-                .map(ReducedObject::from)
-                .collect(),
-        };
+        let frame = ReducedFrame::new(frame, totals.frames);
         self.document.line(
             |line| Ok(serde_json::to_writer(line, &frame)?),
             totals,
@@ -63,10 +55,4 @@ fn closing(metadata: &Metadata, totals: Totals) -> io::Result<Vec<u8>> {
     serde_json::to_writer(&mut bytes, &totals.frames)?;
     bytes.extend_from_slice(b"}\n");
     Ok(bytes)
-}
-
-#[derive(Serialize)]
-struct ReducedFrame {
-    frame: u64,
-    tracked_objects: Vec<ReducedObject>,
 }

@@ -8,14 +8,14 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::ReplayError;
-use super::head::HeadJson;
 use super::index::{Index, Indexer};
 use super::lines::{LIMIT, no_record};
+use crate::wire::Head;
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Document<'a> {
-    metadata: Option<HeadJson>,
+    metadata: Option<Head>,
     #[serde(borrow)]
     frames: Option<Vec<&'a RawValue>>,
     frames_analysis: Option<IgnoredAny>,
@@ -68,8 +68,8 @@ fn read(storage: &mut (impl Read + Seek)) -> Result<Vec<u8>, ReplayError> {
         .by_ref()
         .take(LIMIT as u64 + 1)
         .read_to_end(&mut text)?;
-    match text.len() > LIMIT {
-        true => Err(ReplayError::TooLarge { limit: LIMIT >> 20 }),
-        false => Ok(text),
+    if text.len() > LIMIT {
+        return Err(ReplayError::TooLarge { limit: LIMIT >> 20 });
     }
+    Ok(text)
 }

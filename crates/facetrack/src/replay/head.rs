@@ -4,35 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value as Json;
 
 use super::ReplayError;
-use super::pairs::Pairs;
 use crate::model::ModelFile;
-use crate::options::trackjsonsink::FillBy;
-use crate::options::{FromValue, Value};
 use crate::record::timeline::Filling;
 use crate::record::{SCHEMA, SCHEMA_1};
 use crate::report::ReportSource;
-
-/// Metadata as JSON. Foreign writers may leave anything out.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, expecting = "an object")]
-pub(super) struct HeadJson {
-    fps: f64,
-    tracking_engine: String,
-    width: u32,
-    height: u32,
-    schema: Option<String>,
-    generator: String,
-    device: String,
-    models: Pairs<String>,
-    options: OptionsJson,
-    execution_provider: String,
-    device_reason: String,
-    load_time_ms: Option<f64>,
-    start_time: u64,
-}
+use crate::wire::Head;
 
 /// Times of a record's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,25 +22,7 @@ pub enum Times {
     Stream(u64),
 }
 
-/// Those options that a reader needs.
-#[derive(Debug, Deserialize)]
-#[serde(default, rename_all = "kebab-case", expecting = "an object")]
-struct OptionsJson {
-    fill_gaps: bool,
-    fill_by: Option<String>,
-}
-
-impl Default for OptionsJson {
-    /// As the sink's own.
-    fn default() -> Self {
-        Self {
-            fill_gaps: true,
-            fill_by: None,
-        }
-    }
-}
-
-impl HeadJson {
+impl Head {
     /// Refuses what the readers of this schema would get wrong.
     ///
     /// # Errors
@@ -83,7 +44,10 @@ impl HeadJson {
         if texts.iter().any(|text| text.contains('\0')) {
             return Err(ReplayError::Head("a text has a character NUL".into()));
         }
-        let damaged = self.models.0.iter().find(|model| !is_model(model));
+        let damaged = self
+            .models
+            .iter()
+            .find(|(name, sha256)| !is_model(name, sha256));
         damaged.map_or(Ok(()), |(name, _)| {
             Err(ReplayError::Head(format!(
                 "{name:?} is no model file with its SHA-256"
@@ -105,7 +69,7 @@ impl HeadJson {
             device_reason: self.device_reason.clone(),
             load_time: self.load_time_ms.map(from_milliseconds).unwrap_or_default(),
             generator: self.generator.clone(),
-            models: self.models.0.iter().map(model_file).collect(),
+            models: self.models.iter().map(model_file).collect(),
         })
     }
 
@@ -121,21 +85,24 @@ impl HeadJson {
 
     /// Which holes of the stream were filled in.
     pub(super) fn filling(&self) -> Filling {
-        let by = self.options.fill_by.clone().map(Value::Text);
-        let by = by.and_then(|word| FillBy::from_value(Some(&word)));
-        match (self.options.fill_gaps, by) {
-            (false, _) => Filling::Never,
-            (true, _) if self.is_first_schema() => Filling::Timestamps1,
-            (true, Some(FillBy::Timestamps)) => Filling::Timestamps,
-            (true, Some(FillBy::Loss) | None) => Filling::Loss,
+        let option = |name| self.options.get(name);
+        if option("fill-gaps").and_then(Json::as_bool) == Some(false) {
+            Filling::Never
+        } else if self.is_first_schema() {
+            Filling::Timestamps1
+        } else if option("fill-by").is_some_and(|by| by == "timestamps") {
+            Filling::Timestamps
+        } else {
+            Filling::Loss
         }
     }
 
     /// The kind of time that frames have.
     pub(super) fn times(&self) -> Times {
-        match self.is_first_schema() {
-            true => Times::Timestamps,
-            false => Times::Stream(self.start_time),
+        if self.is_first_schema() {
+            Times::Timestamps
+        } else {
+            Times::Stream(self.start_time)
         }
     }
 
@@ -149,12 +116,12 @@ fn from_milliseconds(time: f64) -> Duration {
     Duration::from_micros((time * 1e3).round() as u64)
 }
 
-fn is_model((name, sha256): &(String, String)) -> bool {
+fn is_model(name: &str, sha256: &str) -> bool {
     let named = !name.is_empty() && !name.contains(char::is_control);
     named && sha256.len() == 64 && sha256.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-fn model_file((name, sha256): &(String, String)) -> ModelFile {
+fn model_file((name, sha256): (&String, &String)) -> ModelFile {
     ModelFile {
         name: name.clone(),
         sha256: sha256.clone(),

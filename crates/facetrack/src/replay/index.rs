@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::ReplayError;
-use super::head::{HeadJson, Times};
+use super::head::Times;
 use crate::record::timeline::Filling;
 use crate::report::{FrameStatus, ReportSource};
+use crate::wire::{self, Head};
 
 /// A frame's place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,10 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
-    pub(super) sources: Sources,
+    /// What analysed the frames.
+    pub(super) source: Arc<ReportSource>,
+    /// The first frame whose source is known.
+    source_from: Option<usize>,
     /// Of the analysed frames, px; `None` where the record does not say it.
     pub(super) size: Option<(u32, u32)>,
     pub(super) fps: Option<f64>,
@@ -38,29 +42,11 @@ pub(super) struct Index {
     pub(super) cut_line: Option<u64>,
 }
 
-/// What analysed the frames.
-#[derive(Debug)]
-pub(super) struct Sources {
-    source: Arc<ReportSource>,
-    /// The first frame of which that is known; none where no engine is named.
-    from: Option<usize>,
-}
-
-impl Sources {
-    /// The frame's; `known` says whether an engine had seen it, or one before.
-    pub(super) fn of(&self, place: usize) -> Source<'_> {
-        Source {
-            source: &self.source,
-            known: self.from.is_some_and(|from| place >= from),
-        }
+impl Index {
+    /// Whether an engine had analysed this frame or one before it.
+    pub(super) fn has_source(&self, place: usize) -> bool {
+        self.source_from.is_some_and(|from| place >= from)
     }
-}
-
-/// What analysed a frame, if anything did.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'a> {
-    pub(super) source: &'a Arc<ReportSource>,
-    pub(super) known: bool,
 }
 
 /// What is read of a frame to find it again. Serde skips its faces, however many there are.
@@ -68,9 +54,7 @@ pub(super) struct Source<'a> {
 #[serde(expecting = "an object")]
 struct OutlineJson {
     frame: u64,
-    #[serde(default)]
     pts: Option<u64>,
-    #[serde(default)]
     status: Option<String>,
 }
 
@@ -89,7 +73,7 @@ impl Indexer {
     /// What is wrong with it.
     pub(super) fn add(&mut self, text: &[u8], offset: u64, line: u64) -> serde_json::Result<()> {
         let frame: OutlineJson = serde_json::from_slice(text)?;
-        let status = frame.status.as_deref().and_then(FrameStatus::from_name);
+        let status = frame.status.as_deref().and_then(wire::from_name);
         let unseen = matches!(status, Some(FrameStatus::Skipped | FrameStatus::Gap));
         if !unseen {
             self.first_analysed.get_or_insert(self.entries.len());
@@ -110,25 +94,24 @@ impl Indexer {
     /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not rise.
     pub(super) fn finish(
         self,
-        first: HeadJson,
-        last: Option<HeadJson>,
+        first: Head,
+        last: Option<Head>,
         cut_line: Option<u64>,
     ) -> Result<Index, ReplayError> {
         first.check()?;
-        last.as_ref().map_or(Ok(()), HeadJson::check)?;
+        last.as_ref().map_or(Ok(()), Head::check)?;
         check_numbers(&self.entries)?;
         let named_at_first = first.knows_engine();
         let last = last.unwrap_or(first);
-        let from = match named_at_first {
-            true => Some(0),
-            false => self.first_analysed.filter(|_| last.knows_engine()),
+        let source_from = if named_at_first {
+            Some(0)
+        } else {
+            self.first_analysed.filter(|_| last.knows_engine())
         };
         Ok(Index {
             entries: self.entries,
-            sources: Sources {
-                source: last.source(),
-                from,
-            },
+            source: last.source(),
+            source_from,
             size: last.size(),
             fps: last.fps(),
             filling: last.filling(),

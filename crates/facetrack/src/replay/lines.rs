@@ -6,9 +6,9 @@ use std::io::{self, BufRead, BufReader, Read, Seek};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::head::HeadJson;
 use super::index::{Index, Indexer};
 use super::{ReplayError, document};
+use crate::wire::{Head, Header, Trailer};
 
 /// Greatest length of a line, and of a record that is laid out in another way. A frame with a hundred meshes has 2 MiB.
 /// Our choice.
@@ -24,14 +24,8 @@ const DENSE_CLOSING: &[u8] = b"]}";
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct FirstLine {
-    metadata: Option<HeadJson>,
+    metadata: Option<Head>,
     frames: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct Trailer {
-    trailer: HeadJson,
 }
 
 /// The index of the record in `storage`.
@@ -64,18 +58,14 @@ pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayErro
 }
 
 /// The head of a dense record: an object that its frames were to close.
-fn head_of_dense(text: &[u8]) -> Result<HeadJson, ReplayError> {
-    #[derive(Deserialize)]
-    #[serde(expecting = "an object")]
-    struct Opening {
-        metadata: HeadJson,
-    }
+fn head_of_dense(text: &[u8]) -> Result<Head, ReplayError> {
     let object = [text, b"}"].concat();
-    let opening: Opening = serde_json::from_slice(&object).map_err(|error| no_record(&error, 1))?;
-    Ok(opening.metadata)
+    let Header { metadata } =
+        serde_json::from_slice(&object).map_err(|error| no_record(&error, 1))?;
+    Ok(metadata)
 }
 
-fn dense(head: HeadJson, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
+fn dense(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
     let mut indexer = Indexer::default();
     let cut_line = lines.each(|text, offset, line| {
         if text == DENSE_CLOSING {
@@ -87,7 +77,7 @@ fn dense(head: HeadJson, mut lines: Lines<impl BufRead>) -> Result<Index, Replay
     indexer.finish(head, None, cut_line)
 }
 
-fn jsonl(head: HeadJson, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
+fn jsonl(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
     let mut indexer = Indexer::default();
     let mut last = None;
     let cut_line = lines.each(|text, offset, line| {
@@ -186,10 +176,10 @@ impl<R: BufRead> Lines<R> {
             }
             let (offset, number) = (self.text_offset(), self.number);
             if let Err(error) = work(self.text(), offset, number) {
-                return match self.is_at_end()? {
-                    true => Ok(Some(number)),
-                    false => Err(no_record(&error, number)),
-                };
+                if self.is_at_end()? {
+                    return Ok(Some(number));
+                }
+                return Err(no_record(&error, number));
             }
         }
         Ok(None)

@@ -6,8 +6,8 @@
 //! pixels too, so that what is recorded again is the same. It is never further off than the rounding was.
 
 use crate::geometry::Rect;
-use crate::observation::{Landmark, Landmarks};
-use crate::record::thousandths;
+use crate::observation::{Landmark, Landmarks, Observation};
+use crate::wire::thousandths;
 
 /// Half of what positions are rounded to, px.
 const HALF: f32 = 0.0005;
@@ -20,30 +20,34 @@ const NUDGE: f32 = 0.000_2;
 /// the mean of some hundred landmarks moves by less.
 const MARGIN: f64 = 0.000_125;
 
-/// A box in whole pixels, with its centre where that is the faces' centroid.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WholePixels {
-    pub(super) x: i32,
-    pub(super) y: i32,
-    pub(super) width: i32,
-    pub(super) height: i32,
-    pub(super) center: Option<(i32, i32)>,
+/// Gives a face the box and the centroid that its whole pixels stand for. `bbox` is the box with three
+/// decimals, if it is known.
+pub(crate) fn place(
+    face: &mut Observation,
+    bbox: Option<[f32; 4]>,
+    whole: [i32; 4],
+    centroid: (i32, i32),
+) {
+    let is_at_mean = face.is_at_mean();
+    let center = Some(centroid).filter(|_| !is_at_mean);
+    let [x, y, width, height] = whole;
+    face.bbox = match bbox {
+        Some(rounded) => rounded_bbox(rounded, whole, center),
+        None => Rect::new(x as f32, y as f32, width as f32, height as f32),
+    };
+    if let Some(landmarks) = face.landmarks.as_mut().filter(|_| is_at_mean) {
+        center_landmarks(landmarks, centroid);
+    }
 }
 
-/// The box with three decimals `rounded`, and these whole pixels.
-pub(super) fn bbox(rounded: [f32; 4], whole: WholePixels) -> Rect {
-    let [x, y, width, height] = rounded;
-    let of = |value, whole| Rounded { value, whole };
-    let (x, width) = span(
-        of(x, whole.x),
-        of(width, whole.width),
-        whole.center.map(|c| c.0),
-    );
-    let (y, height) = span(
-        of(y, whole.y),
-        of(height, whole.height),
-        whole.center.map(|c| c.1),
-    );
+/// The box with these three decimals and whole pixels, and with this centre in whole pixels.
+fn rounded_bbox(rounded: [f32; 4], whole: [i32; 4], center: Option<(i32, i32)>) -> Rect {
+    let side = |i: usize| Rounded {
+        value: rounded[i],
+        whole: whole[i],
+    };
+    let (x, width) = span(side(0), side(2), center.map(|c| c.0));
+    let (y, height) = span(side(1), side(3), center.map(|c| c.1));
     Rect::new(x, y, width, height)
 }
 
@@ -102,7 +106,7 @@ impl Rounded {
 }
 
 /// Moves landmarks with three decimals so that their mean is in the whole pixel `center`, and keeps those decimals.
-pub(super) fn center_landmarks(landmarks: &mut Landmarks, center: (i32, i32)) {
+fn center_landmarks(landmarks: &mut Landmarks, center: (i32, i32)) {
     center_along(&mut landmarks.points, center.0, |point| &mut point.x);
     center_along(&mut landmarks.points, center.1, |point| &mut point.y);
 }

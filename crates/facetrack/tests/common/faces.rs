@@ -69,7 +69,7 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
         projected: vec![Point::new(x + 40.25, 160.5); 3],
     });
     face.morphable = Some(Ok(morphable(x)));
-    face.contour = Some(contour(x));
+    face.secondary_landmarks = Some(contour(x));
     face.attributes = Some(Attributes {
         age: 30.25,
         gender: Gender::Female,
@@ -84,7 +84,7 @@ pub fn recognised_face(id: u32, x: f32) -> TrackedFace {
     let full = full_face(id, x).face;
     tracked.face = Observation {
         confidence: full.confidence,
-        landmarks: full.contour,
+        landmarks: full.secondary_landmarks,
         key_points: full.key_points[..5].to_vec(),
         attributes: full.attributes,
         embedding: full.embedding,
@@ -131,7 +131,7 @@ pub fn fitted_face(id: u32, x: f32) -> TrackedFace {
         }),
         key_points: Vec::new(),
         morphable: None,
-        contour: None,
+        secondary_landmarks: None,
         attributes: None,
         embedding: None,
         ..full_face(id, x).face

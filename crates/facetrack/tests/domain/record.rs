@@ -326,7 +326,7 @@ fn the_106_points_have_one_name_wherever_they_are() {
     assert_eq!(object["landmarks_106"][105].to_string(), "[678.873,147.75]");
 
     let mut beside = morphable_face(1, 600.123_4);
-    beside.face.contour = face.face.landmarks;
+    beside.face.secondary_landmarks = face.face.landmarks;
     let frame = dense_frame(&[beside], verbose());
     let beside = &frame["tracked_objects"][0];
     assert_eq!(beside["landmarks"].as_array().map(Vec::len), Some(68));
@@ -426,7 +426,7 @@ fn a_fit_that_there_is_not_says_why() {
         let frame = dense_frame(&[face], verbose());
         let object = &frame["tracked_objects"][0];
         assert_eq!(object.get("eos"), None);
-        let why = format!(r#"{{"failure":"{}"}}"#, failure.name());
+        let why = format!(r#"{{"failure":"{}"}}"#, failure);
         assert_eq!(object["eos_fit"].to_string(), why);
     }
 }
@@ -572,7 +572,7 @@ fn numbers_that_are_not_finite_never_reach_the_file() {
         fit.shape[5] = nan;
         fit.origin.x = nan;
     }
-    if let Some(contour) = &mut face.contour {
+    if let Some(contour) = &mut face.secondary_landmarks {
         contour.points[105].y = nan;
     }
     if let Some(attributes) = &mut face.attributes {

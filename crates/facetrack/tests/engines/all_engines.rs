@@ -105,8 +105,8 @@ fn assert_sound(kind: EngineKind, engine: &Engine, face: &Observation) {
         numbers.extend(fit.points.as_flattened());
         numbers.extend(fit.projected.iter().flat_map(|p| [p.x, p.y]));
     }
-    if let Some(contour) = &face.contour {
-        assert_eq!(Some(contour.scheme), info.contour, "{name}");
+    if let Some(contour) = &face.secondary_landmarks {
+        assert_eq!(Some(contour.scheme), info.secondary_landmarks, "{name}");
         assert_eq!(contour.points.len(), contour.scheme.count(), "{name}");
         numbers.extend(contour.points.iter().flat_map(|p| [p.x, p.y]));
     }

@@ -86,7 +86,7 @@ impl Measures {
             let side = network.side;
             each(network.run(image, &squares)?, faces, |face, answer| {
                 let place = if has_68 {
-                    &mut face.contour
+                    &mut face.secondary_landmarks
                 } else {
                     &mut face.landmarks
                 };

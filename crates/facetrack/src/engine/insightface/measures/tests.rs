@@ -63,7 +63,7 @@ fn landmarks_lie_in_a_square_around_the_box() {
     let [face, _] = measured(&[(Module::Landmark2d106, 192, flat.clone())]);
     let landmarks = face.landmarks.unwrap();
     assert_eq!(landmarks.scheme, LandmarkScheme::InsightFace106);
-    assert_eq!(face.contour, None);
+    assert_eq!(face.secondary_landmarks, None);
     for (i, point) in landmarks.points.iter().enumerate() {
         let [x, y] = wanted[i % 4];
         let point = place(point);
@@ -89,7 +89,7 @@ fn landmarks_lie_in_a_square_around_the_box() {
     ]);
     let landmarks = face.landmarks.unwrap();
     assert_eq!(landmarks.scheme, LandmarkScheme::Ibug68);
-    let contour = face.contour.unwrap();
+    let contour = face.secondary_landmarks.unwrap();
     assert_eq!(contour.scheme, LandmarkScheme::InsightFace106);
     for (i, point) in landmarks.points.iter().enumerate() {
         let [x, y] = wanted[i % 4];

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The JSON form of frames and faces, for writing and reading. Struct fields are in the order of the JSON's keys.
+//!
+//! The JSON Schema `schema/facetrack-2.schema.json` is generated from these types; their comments are its descriptions.
+
+mod face;
+mod fits;
+mod head;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as WordError;
+use serde::{Deserialize, Serialize, Serializer};
+
+pub(crate) use self::face::Face;
+use self::face::{Id, Label, Source};
+pub(crate) use self::head::Head;
+use crate::record::{Export, FrameRecord};
+use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+
+/// The value that has this name in records and metadata.
+pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
+    T::deserialize(IntoDeserializer::<WordError>::into_deserializer(name)).ok()
+}
+
+/// One frame.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "frame"))]
+#[serde(expecting = "an object")]
+pub(crate) struct Frame {
+    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
+    /// frames were filled in before it (padded_frames).
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    frame: u64,
+    /// The faces in the frame, sorted by centroid_x; empty if there is none.
+    tracked_objects: Vec<Face>,
+    /// Stream time in ns, which is the position in the video. It is 0 for the first frame of a
+    /// file, unless the video begins later; null if the frame has no timestamp.
+    pts: Option<u64>,
+    /// tracked: at least one face. no-face: analysed, no face. skipped: not analysed. gap: filled
+    /// in for a frame that was missing in the stream or had no picture. error: the analysis failed.
+    #[cfg_attr(test, schemars(required))]
+    status: Option<FrameStatus>,
+    /// Width in pixels of this frame; present if the frame size differs from the one in the
+    /// metadata.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
+    /// Height in pixels of this frame; present together with width.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    height: Option<u32>,
+}
+
+impl Frame {
+    /// The frame with this number. `size` is the size that the metadata state.
+    pub(crate) fn new(
+        frame: &FrameRecord<'_>,
+        number: u64,
+        export: &Export,
+        size: (u32, u32),
+    ) -> Self {
+        let own_size = frame.size.filter(|own| *own != size);
+        Self {
+            frame: number,
+            tracked_objects: faces(frame.faces, export),
+            pts: frame.pts,
+            status: Some(frame.status),
+            width: own_size.map(|(width, _)| width),
+            height: own_size.map(|(_, height)| height),
+        }
+    }
+
+    /// The frame's report. `size` is the size that the metadata state, `channels` are the names of
+    /// the last blendshapes.
+    ///
+    /// # Errors
+    /// A description of an invalid value.
+    pub(crate) fn report(
+        self,
+        source: Arc<ReportSource>,
+        size: (u32, u32),
+        channels: &mut Arc<[String]>,
+    ) -> Result<FrameReport, String> {
+        let status = self.status();
+        let (width, height) = self.width.zip(self.height).unwrap_or(size);
+        if width == 0 || height == 0 {
+            return Err("a frame of no size".to_owned());
+        }
+        let faces = self.tracked_objects.into_iter();
+        Ok(FrameReport {
+            width,
+            height,
+            status,
+            faces: faces
+                .map(|face| face.tracked(channels))
+                .collect::<Result<_, _>>()?,
+            source,
+        })
+    }
+
+    /// The frame's status, which follows from its faces in records of other programs.
+    pub(crate) fn status(&self) -> FrameStatus {
+        self.status.unwrap_or(if self.tracked_objects.is_empty() {
+            FrameStatus::NoFace
+        } else {
+            FrameStatus::Tracked
+        })
+    }
+}
+
+/// The faces from left to right, without those that have no finite position.
+fn faces(faces: &[TrackedFace], export: &Export) -> Vec<Face> {
+    let faces = faces.iter().filter_map(|face| Face::new(face, export));
+    let mut faces: Vec<_> = faces.collect();
+    faces.sort_by_key(Face::centroid_x);
+    faces
+}
+
+/// The first line with format=jsonl. Counts are not known yet and null.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "header", extend("not" = {"required": ["frames"]}))
+)]
+#[serde(expecting = "an object")]
+pub(crate) struct Header {
+    /// The video and how it is analysed.
+    pub(crate) metadata: Head,
+}
+
+/// The last line with format=jsonl. If it is missing, the stream broke off.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "trailer"))]
+#[serde(expecting = "an object")]
+pub(crate) struct Trailer {
+    /// The metadata again, with all counts.
+    pub(crate) trailer: Head,
+}
+
+/// One frame of a reduced file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "reducedFrame"))]
+pub(crate) struct ReducedFrame {
+    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
+    /// frames were filled in before it (padded_frames).
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    frame: u64,
+    /// The faces in the frame, sorted by centroid_x.
+    tracked_objects: Vec<ReducedFace>,
+}
+
+impl ReducedFrame {
+    /// The frame with this number.
+    pub(crate) fn new(frame: &FrameRecord<'_>, number: u64) -> Self {
+        let faces = faces(frame.faces, &Export::default()).into_iter();
+        Self {
+            frame: number,
+            tracked_objects: faces.map(ReducedFace::from).collect(),
+        }
+    }
+}
+
+/// One face in one frame of a reduced file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "reducedObject"))]
+struct ReducedFace {
+    id: Id,
+    /// Centre of the face in pixels, truncated toward zero.
+    centroid_x: i32,
+    /// For older consumers; always the same.
+    source: Source,
+    /// For older consumers; always face.
+    label: Label,
+    /// The engine's own score, 0 to 1; 0 if it has none.
+    confidence: Thousandths,
+    /// For older consumers; always empty.
+    active_speakers: [u8; 0],
+    /// Width of the box in pixels.
+    bbox_width: i32,
+    /// Height of the box in pixels.
+    bbox_height: i32,
+}
+
+/// A number that is written with three decimals.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+struct Thousandths(f32);
+
+impl Serialize for Thousandths {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(thousandths(self.0))
+    }
+}
+
+/// `value` with three decimals.
+pub(crate) fn thousandths(value: f32) -> f64 {
+    let rounded = (f64::from(value) * 1000.0).round() / 1000.0;
+    // Adding 0 turns −0 into 0.
+    rounded + 0.0
+}
+
+/// The numbers, if all of them are finite.
+fn finite<T: AsRef<[f32]>>(numbers: T) -> Option<T> {
+    let are_finite = numbers.as_ref().iter().all(|number| number.is_finite());
+    are_finite.then_some(numbers)
+}
+
+/// The numbers as they are written, if all of them are finite.
+fn rounded<const N: usize>(numbers: [f32; N]) -> Option<[Thousandths; N]> {
+    Some(finite(numbers)?.map(Thousandths))
+}
+
+/// The numbers as they were read.
+fn exact<const N: usize>(numbers: [Thousandths; N]) -> [f32; N] {
+    numbers.map(|number| number.0)
+}

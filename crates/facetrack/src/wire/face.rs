@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The JSON form of a face.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::fits::{Coefficients, Fit, Morphable};
+use super::{ReducedFace, Thousandths, exact, finite, rounded};
+use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::geometry::{Point, Rect};
+use crate::observation::{
+    self, Attributes, Features, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation,
+    Origin,
+};
+use crate::record::{Export, Fields};
+use crate::replay::place;
+use crate::report::TrackedFace;
+use crate::speaking::{Speaking, SpeakingMethod, VisualEvidence};
+
+/// x, y in pixels.
+pub(super) type Place = [Thousandths; 2];
+
+/// One face in one frame. A key that is not required is absent if it was not measured, or not
+/// selected with the properties fields and verbose.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "object"))]
+#[serde(expecting = "an object")]
+pub(crate) struct Face {
+    id: Id,
+    /// Centre of the face in pixels, truncated toward zero: the mean of the landmarks with
+    /// MediaPipe's engines, the centre of the box with the others.
+    centroid_x: i32,
+    /// Centre of the face in pixels; see centroid_x.
+    centroid_y: i32,
+    /// Left edge of the box in pixels, truncated toward zero; may lie outside the frame.
+    bbox_xmin: i32,
+    /// bbox_xmin + bbox_width.
+    #[serde(skip_deserializing)]
+    bbox_xmax: i32,
+    /// For older consumers, which test for this value. It is the same for every engine;
+    /// tracking_engine in the metadata names the engine.
+    #[serde(skip_deserializing)]
+    source: Source,
+    /// For older consumers; always face.
+    #[serde(skip_deserializing)]
+    label: Label,
+    /// The engine's own score, 0 to 1; 0 if it has none.
+    confidence: Thousandths,
+    /// Blendshapes by ARKit name, 0 to 1. Blendshapes that were not measured, or that
+    /// blendshape-profile excludes, are absent; null if there are none.
+    #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
+    blendshapes: Option<IndexMap<String, f32>>,
+    /// Top edge of the box in pixels, truncated toward zero; may lie outside the frame.
+    bbox_ymin: i32,
+    /// bbox_ymin + bbox_height.
+    #[serde(skip_deserializing)]
+    bbox_ymax: i32,
+    /// Width of the box in pixels, truncated.
+    bbox_width: i32,
+    /// Height of the box in pixels, truncated.
+    bbox_height: i32,
+    /// For older consumers: whether speaking_confidence is above 0.3. It depends only on how far
+    /// the jaw is open in this frame and does not detect speech; false without blendshapes.
+    #[serde(skip_deserializing)]
+    is_speaking: bool,
+    /// For older consumers: 0.4 × the confidence of speaking_sources.visual.
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
+    #[serde(skip_deserializing)]
+    speaking_confidence: f32,
+    /// For older consumers: visual_primary if the jaw is open far enough, otherwise no_detection.
+    #[serde(skip_deserializing)]
+    speaking_method: SpeakingMethod,
+    /// For older consumers: the evidence; empty without blendshapes.
+    #[serde(skip_deserializing)]
+    speaking_sources: SpeakingSources,
+    /// Landmarks as x, y, z in pixels (fields=landmarks). Their number identifies the scheme: 478
+    /// MediaPipe, 66 OpenSeeFace, 68 iBUG, 106 InsightFace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landmarks: Option<Vec<[Thousandths; 3]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eos: Option<Coefficients>,
+    /// Box as x, y, width, height in pixels, not clipped to the frame (fields=box).
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    bbox: Option<[Thousandths; 4]>,
+    /// Key points of the detector as x, y in pixels (fields=key-points). For YuNet: the eyes, the
+    /// tip of the nose and the corners of the mouth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_points: Option<Vec<Place>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pose: Option<Pose>,
+    /// Estimated age in years (fields=attributes).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age: Option<Thousandths>,
+    /// Estimated gender (fields=attributes).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gender: Option<Gender>,
+    /// Vector of unit length. Pictures of one person have similar vectors, so it identifies people
+    /// (fields=embedding, and facetrack embedding=true).
+    #[cfg_attr(test, schemars(length(min = 1)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedding: Option<Vec<f32>>,
+    /// InsightFace's 106 points as x, y in pixels, in addition to landmarks (fields=landmarks).
+    #[cfg_attr(test, schemars(length(equal = 106)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landmarks_106: Option<Vec<Place>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gaze: Option<Gaze>,
+    /// OpenSeeFace's features by name, −1 to 1, 0 at rest (fields=features).
+    #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<IndexMap<String, f32>>,
+    /// Source of the face in this frame (fields=origin): found by the detector, followed, repeated
+    /// from the previous frame, or predicted from its motion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
+    /// Score of each landmark (fields=landmarks).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landmark_confidence: Option<Vec<Thousandths>>,
+    /// Openness of the person's right and left eye (fields=features), from 0 (closed) to 1 (as open
+    /// as usual).
+    #[cfg_attr(test, schemars(inner(range(min = 0, max = 1))))]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    eye_openness: Option<[Thousandths; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<Fit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eos_fit: Option<Morphable>,
+    /// Whether the blendshapes were measured by a network or derived from other values. Present for
+    /// derived ones, and with fields=origin for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blendshapes_source: Option<BlendshapeSource>,
+}
+
+/// Identity of the face: obj_ and a number from 1. It stays the same from frame to frame and is
+/// never reused in a stream.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "id", with = "String", extend("pattern" = "^obj_[1-9][0-9]*$"))
+)]
+#[serde(into = "String", try_from = "String")]
+pub(super) struct Id(u32);
+
+impl From<Id> for String {
+    fn from(id: Id) -> Self {
+        format!("obj_{}", id.0)
+    }
+}
+
+impl TryFrom<String> for Id {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let number = text.strip_prefix("obj_");
+        let id = number.and_then(|number| number.parse().ok());
+        id.filter(|id| *id > 0)
+            .map(Self)
+            .ok_or_else(|| format!("{text:?} is no id such as obj_1"))
+    }
+}
+
+/// The literal that older consumers test for.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Source {
+    #[default]
+    FaceLandmarker,
+}
+
+/// The kind of object.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Label {
+    #[default]
+    Face,
+}
+
+/// Evidence of speech by its kind.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+struct SpeakingSources {
+    /// Evidence from the blendshapes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    visual: Option<VisualEvidence>,
+}
+
+/// Position and rotation of the head (fields=pose).
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(expecting = "an object")]
+struct Pose {
+    /// Transform from head to camera coordinates, a 4×4 matrix, row by row. The camera looks along
+    /// −z; y points up.
+    matrix: [[f32; 4]; 4],
+    /// Rotation about the vertical axis in degrees.
+    #[serde(skip_deserializing)]
+    yaw: Thousandths,
+    /// Rotation about the axis through both ears in degrees.
+    #[serde(skip_deserializing)]
+    pitch: Thousandths,
+    /// Rotation about the viewing axis in degrees.
+    #[serde(skip_deserializing)]
+    roll: Thousandths,
+}
+
+impl Pose {
+    fn new(pose: HeadPose) -> Option<Self> {
+        finite(pose.matrix.as_flattened())?;
+        let angles = pose.euler_degrees();
+        Some(Self {
+            matrix: pose.matrix,
+            yaw: Thousandths(angles.yaw),
+            pitch: Thousandths(angles.pitch),
+            roll: Thousandths(angles.roll),
+        })
+    }
+}
+
+/// The pupils of the person's right and left eye (fields=gaze).
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(expecting = "an object")]
+struct Gaze {
+    /// Right eye.
+    right: Pupil,
+    /// Left eye.
+    left: Pupil,
+}
+
+/// A pupil. With a confidence of 0 its position has no meaning.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "pupil"))]
+#[serde(expecting = "an object")]
+struct Pupil {
+    /// In pixels.
+    x: Thousandths,
+    /// In pixels.
+    y: Thousandths,
+    /// The engine's own score, 0 to 1; 0 if it has none.
+    confidence: Thousandths,
+}
+
+impl Pupil {
+    fn new(pupil: observation::Pupil) -> Option<Self> {
+        let [x, y, confidence] = rounded([pupil.position.x, pupil.position.y, pupil.confidence])?;
+        Some(Self { x, y, confidence })
+    }
+}
+
+impl From<Pupil> for observation::Pupil {
+    fn from(pupil: Pupil) -> Self {
+        Self {
+            position: Point::new(pupil.x.0, pupil.y.0),
+            confidence: pupil.confidence.0,
+        }
+    }
+}
+
+impl From<Face> for ReducedFace {
+    fn from(face: Face) -> Self {
+        Self {
+            id: face.id,
+            centroid_x: face.centroid_x,
+            source: face.source,
+            label: face.label,
+            confidence: face.confidence,
+            active_speakers: [],
+            bbox_width: face.bbox_width,
+            bbox_height: face.bbox_height,
+        }
+    }
+}
+
+impl Face {
+    /// The parts of a face that `export` selects; `None` for a face without a finite position.
+    pub(super) fn new(tracked: &TrackedFace, export: &Export) -> Option<Self> {
+        let TrackedFace { id, face } = tracked;
+        let centroid = face.centroid();
+        let Rect {
+            x,
+            y,
+            width,
+            height,
+        } = face.bbox;
+        // Truncated toward zero, as in the files that older consumers know.
+        let whole = finite([centroid.x, centroid.y, x, y, width, height])?.map(|side| side as i32);
+        let [
+            centroid_x,
+            centroid_y,
+            bbox_xmin,
+            bbox_ymin,
+            bbox_width,
+            bbox_height,
+        ] = whole;
+        let blendshapes = face.blendshapes.as_ref();
+        let speaking = Speaking::from_blendshapes(blendshapes);
+        let landmarks = face.landmarks.as_ref();
+        let morphable = face.morphable.as_ref();
+        let attributes = face.attributes.filter(|looks| looks.age.is_finite());
+        let features = face
+            .features
+            .filter(|features| finite(features.0).is_some());
+        let known = face.confidence.filter(|score| score.is_finite());
+        Some(Self {
+            id: Id(*id),
+            centroid_x,
+            centroid_y,
+            bbox_xmin,
+            bbox_xmax: bbox_xmin.saturating_add(bbox_width),
+            source: Source::default(),
+            label: Label::default(),
+            confidence: Thousandths(known.unwrap_or(0.0)),
+            blendshapes: blendshapes.and_then(|channels| export.profile.apply(channels)),
+            bbox_ymin,
+            bbox_ymax: bbox_ymin.saturating_add(bbox_height),
+            bbox_width,
+            bbox_height,
+            is_speaking: speaking.is_speaking,
+            speaking_confidence: speaking.confidence,
+            speaking_method: speaking.method,
+            speaking_sources: SpeakingSources {
+                visual: speaking.visual,
+            },
+            landmarks: export.part(Fields::LANDMARKS, || solid(&landmarks?.points)),
+            eos: export.part(Fields::MORPHABLE, || {
+                Coefficients::new(morphable?.as_ref().ok()?)
+            }),
+            bbox: export.part(Fields::BOX, || rounded([x, y, width, height])),
+            key_points: export
+                .part(Fields::KEY_POINTS, || places(&face.key_points))
+                .filter(|points| !points.is_empty()),
+            pose: export.part(Fields::POSE, || Pose::new(face.pose?)),
+            age: export.part(Fields::ATTRIBUTES, || Some(Thousandths(attributes?.age))),
+            gender: export.part(Fields::ATTRIBUTES, || Some(attributes?.gender)),
+            embedding: export.part(Fields::EMBEDDING, || {
+                Some(finite(face.embedding.as_deref()?)?.to_vec())
+            }),
+            landmarks_106: export.part(Fields::LANDMARKS, || flat(&insightface(face)?.points)),
+            gaze: export.part(Fields::GAZE, || {
+                Some(Gaze {
+                    right: Pupil::new(face.gaze?.right)?,
+                    left: Pupil::new(face.gaze?.left)?,
+                })
+            }),
+            features: export.part(Fields::FEATURES, || {
+                let names = Features::NAMES.map(str::to_owned);
+                Some(std::iter::zip(names, features?.0).collect())
+            }),
+            origin: export.part(Fields::ORIGIN, || Some(face.origin)),
+            landmark_confidence: export
+                .part(Fields::LANDMARKS, || {
+                    let scores = finite(&landmarks?.confidences)?.iter();
+                    Some(scores.copied().map(Thousandths).collect::<Vec<_>>())
+                })
+                .filter(|scores| !scores.is_empty()),
+            eye_openness: export.part(Fields::FEATURES, || {
+                Some(features?.eye_openness().map(Thousandths))
+            }),
+            fit: export.part(Fields::FIT, || Fit::new(face.fit.as_ref()?)),
+            eos_fit: export.part(Fields::MORPHABLE, || Morphable::new(morphable?)),
+            blendshapes_source: blendshapes.and_then(|channels| stated_source(channels, export)),
+        })
+    }
+
+    pub(super) fn centroid_x(&self) -> i32 {
+        self.centroid_x
+    }
+
+    /// The face with its identity. It shares the names of its blendshapes with `channels`, those of the
+    /// last face, or replaces them.
+    ///
+    /// # Errors
+    /// A description of an invalid value.
+    pub(super) fn tracked(self, channels: &mut Arc<[String]>) -> Result<TrackedFace, String> {
+        let Id(id) = self.id;
+        let face = self.observation(channels);
+        let face = face.map_err(|reason| format!("obj_{id}: {reason}"))?;
+        Ok(TrackedFace { id, face })
+    }
+
+    fn observation(self, channels: &mut Arc<[String]>) -> Result<Observation, String> {
+        let whole = [
+            self.bbox_xmin,
+            self.bbox_ymin,
+            self.bbox_width,
+            self.bbox_height,
+        ];
+        let centroid = (self.centroid_x, self.centroid_y);
+        let scores = self.landmark_confidence.unwrap_or_default();
+        let landmarks = self.landmarks.map(|points| read_landmarks(points, scores));
+        let landmarks = landmarks.transpose()?;
+        let secondary = self.landmarks_106.map(read_106).transpose()?;
+        let same = |other: &Landmarks| {
+            landmarks
+                .as_ref()
+                .is_some_and(|it| it.scheme == other.scheme)
+        };
+        let source = self.blendshapes_source.unwrap_or_default();
+        let blendshapes = self
+            .blendshapes
+            .map(|values| read_blendshapes(values, channels));
+        let morphable = self.eos_fit.map(|fit| fit.fit(self.eos)).transpose()?;
+        let mut face = Observation {
+            // Records without decimals do not state it.
+            origin: self.origin.unwrap_or_default(),
+            // A record has 0 for an engine without a score.
+            confidence: Some(self.confidence.0).filter(|confidence| *confidence != 0.0),
+            secondary_landmarks: secondary.filter(|it| !same(it)),
+            landmarks,
+            key_points: points(self.key_points.unwrap_or_default()),
+            blendshapes: blendshapes
+                .transpose()?
+                .map(|blendshapes| blendshapes.from_source(source)),
+            pose: self.pose.map(|Pose { matrix, .. }| HeadPose { matrix }),
+            attributes: attributes(self.age, self.gender)?,
+            embedding: self.embedding.map(Arc::from),
+            gaze: self.gaze.map(|gaze| observation::Gaze {
+                right: gaze.right.into(),
+                left: gaze.left.into(),
+            }),
+            features: self.features.as_ref().map(read_features).transpose()?,
+            fit: self.fit.map(Fit::into),
+            morphable: morphable.flatten(),
+            ..Observation::from_bbox(Rect::default())
+        };
+        place(&mut face, self.bbox.map(exact), whole, centroid);
+        Ok(face)
+    }
+}
+
+/// Consumers of plain records take blendshapes for measured, so that derived ones are marked.
+fn stated_source(channels: &Blendshapes, export: &Export) -> Option<BlendshapeSource> {
+    let source = channels.source();
+    let is_stated = export.fields.contains(Fields::ORIGIN) || source == BlendshapeSource::Derived;
+    is_stated.then_some(source)
+}
+
+/// InsightFace's 106 points, wherever they are.
+fn insightface(face: &Observation) -> Option<&Landmarks> {
+    [&face.secondary_landmarks, &face.landmarks]
+        .into_iter()
+        .flatten()
+        .find(|points| points.scheme == LandmarkScheme::InsightFace106)
+}
+
+fn solid(landmarks: &[Landmark]) -> Option<Vec<[Thousandths; 3]>> {
+    let points = landmarks.iter().map(|p| rounded([p.x, p.y, p.z]));
+    points.collect()
+}
+
+fn flat(landmarks: &[Landmark]) -> Option<Vec<Place>> {
+    landmarks.iter().map(|p| rounded([p.x, p.y])).collect()
+}
+
+pub(super) fn places(points: &[Point]) -> Option<Vec<Place>> {
+    points.iter().map(|p| rounded([p.x, p.y])).collect()
+}
+
+pub(super) fn points(places: Vec<Place>) -> Vec<Point> {
+    let points = places.into_iter().map(exact);
+    points.map(|[x, y]| Point::new(x, y)).collect()
+}
+
+/// Every scheme has its own number of points.
+fn read_landmarks(
+    points: Vec<[Thousandths; 3]>,
+    scores: Vec<Thousandths>,
+) -> Result<Landmarks, String> {
+    let scheme = LandmarkScheme::ALL
+        .into_iter()
+        .find(|scheme| scheme.count() == points.len());
+    let scheme = scheme.ok_or_else(|| format!("no engine has {} landmarks", points.len()))?;
+    if !scores.is_empty() && scores.len() != points.len() {
+        return Err("`landmark_confidence` is not as long as `landmarks`".to_owned());
+    }
+    let points = points.into_iter().map(exact);
+    Ok(Landmarks {
+        confidences: scores.into_iter().map(|score| score.0).collect(),
+        ..Landmarks::new(
+            scheme,
+            points.map(|[x, y, z]| Landmark { x, y, z }).collect(),
+        )
+    })
+}
+
+fn read_106(points: Vec<Place>) -> Result<Landmarks, String> {
+    let scheme = LandmarkScheme::InsightFace106;
+    if points.len() != scheme.count() {
+        return Err(format!("`landmarks_106` has {} points", points.len()));
+    }
+    let points = points.into_iter().map(exact);
+    let landmark = |[x, y]: [f32; 2]| Landmark { x, y, z: 0.0 };
+    Ok(Landmarks::new(scheme, points.map(landmark).collect()))
+}
+
+fn read_blendshapes(
+    values: IndexMap<String, f32>,
+    channels: &mut Arc<[String]>,
+) -> Result<Blendshapes, String> {
+    let (names, values): (Vec<String>, Vec<f32>) = values.into_iter().unzip();
+    if **channels != *names {
+        check_names(&names)?;
+        *channels = names.into();
+    }
+    Ok(Blendshapes::new(channels.clone(), values))
+}
+
+/// The metadata list names with commas between them.
+pub(super) fn check_names(names: &[String]) -> Result<(), String> {
+    let broken =
+        |name: &&String| name.is_empty() || name.contains(|c: char| c == ',' || c.is_control());
+    names
+        .iter()
+        .find(broken)
+        .map_or(Ok(()), |name| Err(format!("{name:?} is no name")))
+}
+
+fn read_features(values: &IndexMap<String, f32>) -> Result<Features, String> {
+    let mut features = Features([0.0; 14]);
+    for (value, name) in std::iter::zip(&mut features.0, Features::NAMES) {
+        *value = *values
+            .get(name)
+            .ok_or_else(|| format!("there is no feature {name:?}"))?;
+    }
+    Ok(features)
+}
+
+fn attributes(
+    age: Option<Thousandths>,
+    gender: Option<Gender>,
+) -> Result<Option<Attributes>, String> {
+    match (age, gender) {
+        (Some(Thousandths(age)), Some(gender)) => Ok(Some(Attributes { age, gender })),
+        (None, None) => Ok(None),
+        _ => Err("`age` and `gender` go together".to_owned()),
+    }
+}

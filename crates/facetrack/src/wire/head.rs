@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The JSON form of the metadata at the head of a record.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::options::Value;
+use crate::record::{Metadata, SCHEMA, Totals};
+
+/// The video and how it was analysed. Two runs over the same input with the same options produce
+/// the same values.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "metadata"))]
+#[serde(default, expecting = "an object")]
+pub(crate) struct Head {
+    /// The property video-path, or the path or URI that the source reports; empty if it is not
+    /// known.
+    #[serde(skip_deserializing)]
+    video_path: String,
+    /// Number of frames in this file.
+    #[serde(skip_deserializing)]
+    total_frames: Option<u64>,
+    /// Frames per second: the nominal rate, or the measured rate if the nominal one is missing or
+    /// wrong. If the rate varies, it is the number of frames divided by the duration; 0 if nothing
+    /// is known.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    pub(crate) fps: f64,
+    /// Engine that analysed the frames; empty if no frame was analysed.
+    pub(crate) tracking_engine: String,
+    /// Width in pixels of the analysed frames.
+    pub(crate) width: u32,
+    /// Height in pixels of the analysed frames.
+    pub(crate) height: u32,
+    /// Name and version of this schema.
+    #[cfg_attr(test, schemars(required, extend("const" = SCHEMA)))]
+    pub(crate) schema: Option<String>,
+    /// Name and version of the plugin.
+    pub(crate) generator: String,
+    /// Device that the engine ran on, the last one if it changed: cpu or cuda:<index>; empty if no
+    /// frame was analysed.
+    pub(crate) device: String,
+    /// SHA-256 of each model file, by file name.
+    #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": "string", "pattern": "^[0-9a-f]{64}$"})))]
+    pub(crate) models: IndexMap<String, String>,
+    /// Properties of trackjsonsink that affect the file, with their values.
+    #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": ["boolean", "number", "string"]})))]
+    pub(crate) options: IndexMap<String, Json>,
+    /// Number of frames with the status gap, which were missing in the stream or carried no
+    /// picture.
+    #[serde(skip_deserializing)]
+    padded_frames: Option<u64>,
+    /// ONNX Runtime's name of the execution provider that ran the networks.
+    pub(crate) execution_provider: String,
+    /// Why the engine ran on that device.
+    pub(crate) device_reason: String,
+    /// How long the engine took to load, in records of the schema facetrack-1.
+    #[cfg_attr(test, schemars(skip))]
+    #[serde(skip_serializing)]
+    pub(crate) load_time_ms: Option<f64>,
+    /// Whether the stream delivered all of the video that its container announces, undamaged. If
+    /// false, the file contains everything that could be read; recording the same input again does
+    /// not help.
+    #[serde(skip_deserializing)]
+    complete: Option<bool>,
+    /// Description of the missing or damaged part; present only if complete is false.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    incomplete_reason: Option<String>,
+    /// Time in ns, on the scale of pts, at which the video ends according to its container; absent
+    /// if it is not known.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    expected_duration: Option<u64>,
+    /// Number of frames that the container states, or that follow from the expected duration and
+    /// the frame rate with a tolerance of a few frames; absent if neither is known. complete does
+    /// not depend on it.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    expected_frames: Option<u64>,
+    /// Number of unexpected interruptions: decoders mark the frame after one that they could not
+    /// decode. Not counted for live sources.
+    #[serde(skip_deserializing)]
+    decode_errors: Option<u64>,
+    /// Number of frames that the decoder marked as damaged.
+    #[serde(skip_deserializing)]
+    corrupted_frames: Option<u64>,
+    /// True if the frame rate varies, so that the time of a frame cannot be computed from its
+    /// number; absent otherwise.
+    #[cfg_attr(test, schemars(extend("const" = true)))]
+    #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
+    variable_rate: bool,
+    /// Rotation that the frames still need for display, from the tag image-orientation, for example
+    /// rotate-90 (clockwise); absent for upright frames and without a tag. Positions refer to the
+    /// frames before this rotation.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    orientation: Option<String>,
+    /// Width of a pixel divided by its height, for example 1.0666666666666667 for PAL DV; absent
+    /// for square pixels. Positions are in pixels of the stored frames: multiply x by this ratio
+    /// for the displayed picture.
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pixel_aspect_ratio: Option<f64>,
+    /// Stream time in ns of a frame whose pts is 0; absent if it is 0. MPEG transport streams begin
+    /// at about 0.7 s.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) start_time: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Head {
+    /// The metadata with these counts. Without them, what is counted is `null`.
+    pub(crate) fn new(metadata: &Metadata, totals: Option<Totals>) -> Self {
+        let metadata = metadata.clone();
+        let completeness = metadata.completeness;
+        let source = metadata.source.unwrap_or_default();
+        let models = source.models.iter();
+        let options = metadata.options.into_iter();
+        Self {
+            video_path: metadata.video_path,
+            total_frames: totals.map(|totals| totals.frames),
+            fps: metadata.fps,
+            tracking_engine: source.engine.clone(),
+            width: metadata.width,
+            height: metadata.height,
+            schema: Some(SCHEMA.to_owned()),
+            generator: metadata.generator,
+            device: source.device.clone(),
+            models: models
+                .map(|model| (model.name.clone(), model.sha256.clone()))
+                .collect(),
+            options: options
+                .map(|(name, value)| (name.to_owned(), json(value)))
+                .collect(),
+            padded_frames: totals.map(|totals| totals.padded),
+            execution_provider: source.execution_provider.clone(),
+            device_reason: source.device_reason.clone(),
+            load_time_ms: None,
+            complete: totals.map(|_| completeness.is_complete()),
+            incomplete_reason: completeness.reason.filter(|_| totals.is_some()),
+            expected_duration: completeness.expected_duration,
+            expected_frames: completeness.expected_frames,
+            decode_errors: totals.map(|_| completeness.decode_errors),
+            corrupted_frames: totals.map(|_| completeness.corrupted),
+            variable_rate: metadata.variable_rate,
+            orientation: metadata.orientation,
+            pixel_aspect_ratio: metadata.pixel_aspect_ratio,
+            start_time: metadata.start_time,
+        }
+    }
+}
+
+fn json(value: Value) -> Json {
+    match value {
+        Value::Bool(value) => value.into(),
+        Value::Int(value) => value.into(),
+        Value::Float(value) => value.into(),
+        Value::Text(value) => value.into(),
+    }
+}

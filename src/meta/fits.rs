@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Fitted face models as structures.
+
+use super::MetaError;
+use super::fields::{Fields, Scale, bytes, bytes_of_landmarks, bytes_of_points};
+use facetrack::geometry::Point;
+use facetrack::observation::{FitFailure, ModelFit, MorphableFit};
+
+/// The only field of a morphable model that could not be fitted.
+const FAILURE: &str = "failure";
+
+pub(super) fn fit_structure(fit: &ModelFit, scale: Scale) -> gst::Structure {
+    gst::Structure::builder("fit")
+        .field("success", fit.success)
+        .field("error", f64::from(fit.error) / scale.x)
+        .field("quaternion", bytes(&fit.quaternion))
+        .field("euler", bytes(&fit.euler))
+        .field("rotation", bytes(&fit.rotation))
+        .field("translation", bytes(&fit.translation))
+        .field("landmarks-3d", bytes(fit.points.as_flattened()))
+        .field("projected", bytes_of_points(&fit.projected))
+        .build()
+}
+
+pub(super) fn fit_from(fields: Fields<'_>, scale: Scale) -> Result<ModelFit, MetaError> {
+    Ok(ModelFit {
+        success: fields.get("success")?,
+        error: (fields.get::<f64>("error")? * scale.x) as f32,
+        quaternion: fields.vector("quaternion")?,
+        euler: fields.vector("euler")?,
+        rotation: fields.vector("rotation")?,
+        translation: fields.vector("translation")?,
+        points: fields.floats("landmarks-3d")?,
+        projected: fields.points("projected")?,
+    })
+}
+
+pub(super) fn morphable_structure(
+    fit: &Result<MorphableFit, FitFailure>,
+    scale: Scale,
+) -> gst::Structure {
+    let fields = gst::Structure::builder("morphable");
+    let fit = match fit {
+        Ok(fit) => fit,
+        Err(failure) => return fields.field(FAILURE, failure.to_string()).build(),
+    };
+    fields
+        .field("shape", bytes(&fit.shape))
+        .field("expression", bytes(&fit.expression))
+        .field("expression-names", fit.expression_names.join(","))
+        .field("rotation", bytes(&fit.rotation))
+        .field("origin", bytes_of_points(&[fit.origin]))
+        .field("scale", f64::from(fit.scale) / scale.x)
+        .field("residual", f64::from(fit.residual) / scale.x)
+        .field("contour", bytes_of_points(&fit.contour))
+        .field_if_some("mesh", fit.mesh.as_deref().map(bytes_of_landmarks))
+        .build()
+}
+
+pub(super) fn morphable_from(
+    fields: Fields<'_>,
+    scale: Scale,
+) -> Result<Result<MorphableFit, FitFailure>, MetaError> {
+    if let Some(failure) = fields.optional(FAILURE, Fields::named)? {
+        return Ok(Err(failure));
+    }
+    let (expression_names, expression) = fields.named_values("expression-names", "expression")?;
+    let [x, y] = fields.vector("origin")?;
+    Ok(Ok(MorphableFit {
+        shape: fields.values("shape")?,
+        expression,
+        expression_names,
+        rotation: fields.vector("rotation")?,
+        origin: Point::new(x, y),
+        scale: (fields.get::<f64>("scale")? * scale.x) as f32,
+        residual: (fields.get::<f64>("residual")? * scale.x) as f32,
+        contour: fields.points("contour")?,
+        mesh: fields.optional("mesh", Fields::landmarks)?,
+    }))
+}
