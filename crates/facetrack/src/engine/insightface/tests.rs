@@ -173,7 +173,7 @@ fn what_is_reported_is_what_the_packs_networks_measure() {
         let info = engine.info();
         assert_eq!(scheme(&face.landmarks), landmarks);
         assert_eq!(info.landmarks, landmarks);
-        assert_eq!(scheme(&face.contour), contours);
+        assert_eq!(scheme(&face.secondary_landmarks), contours);
         assert_eq!((info.key_points, face.key_points.len()), (5, 5));
         assert_eq!((info.pose, face.pose.is_some()), (has("pose"), has("pose")));
         assert_eq!(info.attributes, has("attributes"));
