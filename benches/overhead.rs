@@ -12,7 +12,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use facetrack::locate::SearchPaths;
-use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, tflite};
 use ndarray::ArrayD;

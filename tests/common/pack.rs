@@ -10,7 +10,7 @@ use gst::prelude::*;
 use super::clip::Clip;
 use super::tool::Tool;
 
-/// What the engine reads on this machine.
+/// Files that the engine reads on this machine.
 pub struct Installed {
     /// The folder of the networks that are published outside of packs.
     pub pack: PathBuf,

@@ -34,7 +34,7 @@ const RTSP_CAMERA: &str = "rtsp://camera.local/live";
 /// Seconds after which a command counts as hanging.
 const TIMEOUT: usize = 120;
 
-/// What a launch line reads besides the plugin.
+/// Files that a launch line reads besides the plugin.
 pub struct Files {
     pub clip: PathBuf,
     models: Vec<PathBuf>,
@@ -191,8 +191,9 @@ pub fn run(command: &str) -> Option<Finished> {
     Some(tool.arg(&script).run())
 }
 
-/// Whether a launch line ended well, or failed behind its end for what rtspsrc did alone: where that is closed while it still
-/// asks for a pause, it cancels its own request and reports this as an error. One while it plays comes instead of the end.
+/// Whether a launch line ended well, or failed after its end because of rtspsrc: where that is
+/// closed while it still asks for a pause, it cancels its own request and reports this as an error.
+/// One while it plays comes instead of the end.
 pub fn came_to_its_end(Finished { success, text }: &Finished) -> bool {
     let ended = text.contains("Got EOS from element") && text.contains("/GstRTSPSrc:");
     *success || ended && errors(text).next().is_none()

@@ -18,7 +18,8 @@ use gst::prelude::*;
 const UNAVAILABLE: &str = "GPU requested but unavailable: no NVIDIA driver: ";
 const CPU_ONLY: &str = "CPU-only mode (GPU disabled or not supported for this engine)";
 
-/// What the engine reads, on a machine without an NVIDIA driver; `None`, said aloud, elsewhere.
+/// Files that the engine reads, on a machine without an NVIDIA driver; `None`, with a message,
+/// elsewhere.
 fn without_driver() -> Option<Installed> {
     if nvidia_driver(None).is_ok() {
         eprintln!("SKIPPED: this machine has an NVIDIA driver");

@@ -18,6 +18,7 @@ pub mod eos;
 pub mod insightface;
 mod kind;
 pub mod mediapipe;
+mod network;
 pub mod opencv;
 pub mod openseeface;
 pub mod scripted;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The seam between engines and whatever runs their networks.
 
-pub mod cuda;
 pub mod file;
-pub mod onnx;
-pub(crate) mod onnx_file;
-pub(crate) mod onnx_outline;
-mod onnx_proto;
+pub(crate) mod graph;
+pub mod runtime;
 pub mod task;
-pub mod tflite;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
+
+pub use graph::tflite;
 
 /// A network that is ready to run. All tensors are `f32`; those that a file has in half precision are converted.
 pub trait Model: Send {
@@ -168,4 +166,12 @@ pub enum ModelError {
         /// The runtime's message.
         reason: String,
     },
+}
+/// The error for a file that is not valid.
+pub(crate) fn format_error(path: &Path, format: &'static str, reason: String) -> ModelError {
+    ModelError::Format {
+        path: path.to_path_buf(),
+        format,
+        reason,
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What an engine says without ONNX Runtime. Alone in its process: a runtime that was loaded once stays.
+//! Errors of engines without ONNX Runtime. The only test of its process, because a loaded runtime
+//! cannot be unloaded.
 
 use facetrack::engine::{EngineConfig, EngineError, EngineKind, describe, load};
 use facetrack::locate::SearchPaths;

@@ -4,7 +4,7 @@
 use std::fs;
 
 use facetrack::locate::SearchPaths;
-use facetrack::model::onnx::OnnxRuntime;
+use facetrack::model::runtime::OnnxRuntime;
 
 #[test]
 fn the_first_library_that_loads_is_the_runtime_of_the_process() {

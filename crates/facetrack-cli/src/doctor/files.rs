@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use facetrack::manifest::{self, FileKind, KnownFile};
-use facetrack::model::onnx::OnnxRuntime;
+use facetrack::model::runtime::OnnxRuntime;
 use facetrack_remedies::{FETCH, GET_A_PACK, fetch_command};
 
 use super::finding::{Finding, Section};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Cuda, CudaLibraries, DriverInfo, Fault, Needs, Probe, Request, nvidia_driver, permit};
 use crate::model::ModelError;
-use crate::model::cuda::trial;
-use crate::model::onnx::{LibraryLoader, OnnxRuntime};
+use crate::model::runtime::cuda::trial;
+use crate::model::runtime::{LibraryLoader, OnnxRuntime};
 
 /// The provider's library, which ONNX Runtime opens in its own folder.
 const CUDA: &str = "libonnxruntime_providers_cuda.so";
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::device::{CudaTuning, LibrarySearch};
     use crate::locate::tests::installed;
-    use crate::model::cuda::failure;
+    use crate::model::runtime::cuda::failure;
 
     #[test]
     fn a_session_that_fails_says_whether_memory_was_full() {

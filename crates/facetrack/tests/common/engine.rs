@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What tests of engines share.
+//! Helpers for the tests of engines.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::time::Duration;

@@ -113,7 +113,7 @@ fn a_path_names_the_file_or_its_folder_and_the_rest_is_looked_for() {
     copy(&files[0], folder, SHAPE);
     assert_is_published(&morphable::load(Some(folder), &installed_paths()).unwrap().0);
 
-    // Those beside the shape come first.
+    // Files next to the shape come first.
     for name in &FILES[1..] {
         let damaged = folder.join(name);
         fs::write(&damaged, "other").unwrap();

@@ -189,7 +189,8 @@ fn all_files_are_on_record() {
     assert!(info.pose && info.temporal);
 }
 
-/// Why the engine can't be loaded with `config`; `None`, said aloud, where what it needs beside that is not installed.
+/// Error of loading the engine with `config`; `None`, with a message, if other files that it needs
+/// are not installed.
 fn refusal(config: &EngineConfig) -> Option<EngineError> {
     engine()?;
     Some(load(KIND, config).err().expect("it can't be loaded"))

@@ -42,7 +42,7 @@ fn with_embedding() -> Settings {
     }
 }
 
-/// What loading `pack` fails with; `None`, said aloud, without ONNX Runtime.
+/// Error of loading `pack`; `None`, with a message, without ONNX Runtime.
 fn error_of(pack: &Path, settings: Settings) -> Option<String> {
     let error = load(KIND, &config(pack, settings)).err();
     match error.expect("this pack can't be loaded") {

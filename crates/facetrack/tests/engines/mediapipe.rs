@@ -97,7 +97,7 @@ struct SceneFrame {
     pixel_sum: u64,
 }
 
-/// What MediaPipe measured of a face.
+/// MediaPipe's measurements of a face.
 struct Golden {
     landmarks: Vec<[f32; 3]>,
     blendshapes: Vec<f32>,
@@ -184,8 +184,8 @@ fn analyzer(scene: &Scene) -> Option<Analyzer> {
     ))
 }
 
-/// Three and more times the largest errors measured; the networks alone differ by 2e-3 px from LiteRT, and a
-/// followed face sees its own differences again.
+/// Three and more times the largest errors measured; the networks themselves differ by 2e-3 px from
+/// LiteRT, and a followed face sees its own differences again.
 const GOLDEN_LIMITS: [f32; 4] = [0.002, 0.002, 0.01, 0.01];
 
 #[test]
@@ -205,7 +205,7 @@ fn drawn_faces_are_measured_as_mediapipe_does() {
         for (index, frame) in scene.frames.iter().enumerate() {
             let pixels = draw(scene.width, scene.height, &frame.faces);
             let sum: u64 = pixels.iter().copied().map(u64::from).sum();
-            assert_eq!(sum, frame.pixel_sum, "the drawing is that of the generator");
+            assert_eq!(sum, frame.pixel_sum, "the drawing is the generator's");
             let image = ImageView::rgb(scene.width, scene.height, &pixels).unwrap();
             let time = Duration::from_millis(frame.t_ms);
             let faces = analyzer.analyze(&Frame { image, time }).unwrap().faces;

@@ -8,7 +8,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, tflite};
 use ndarray::{ArrayD, ArrayView, IxDyn};
@@ -382,7 +382,7 @@ fn floats(path: &Path) -> Vec<f32> {
         .collect()
 }
 
-/// A face as the landmark network takes it, 256×256×3 in 0…1, of which the recorded outputs were made.
+/// Input of the landmark network, 256×256×3 in 0…1, from which the outputs were recorded.
 fn reference_face() -> Option<Vec<f32>> {
     let Some(folder) = env::var_os("FACETRACK_REFERENCE_DIR") else {
         eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");

@@ -38,7 +38,7 @@ struct Scene {
     found: Vec<Found>,
 }
 
-/// What OpenCV found.
+/// OpenCV's results.
 #[derive(Deserialize)]
 struct Found {
     cascade: String,
@@ -98,7 +98,7 @@ fn drawn_faces_are_found_where_opencv_finds_them() {
         let (width, height) = (scene.width, scene.height);
         let pixels = draw(width, height, &scene.faces);
         let sum: u64 = pixels.iter().copied().map(u64::from).sum();
-        assert_eq!(sum, scene.pixel_sum, "the drawing is that of the generator");
+        assert_eq!(sum, scene.pixel_sum, "the drawing is the generator's");
         for found in &scene.found {
             let Some(mut engine) = haar(&found.config()) else {
                 continue;

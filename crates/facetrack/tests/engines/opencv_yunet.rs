@@ -32,7 +32,7 @@ fn with_detection(detection: f32) -> Thresholds {
     }
 }
 
-/// What loading `bytes` from a file of some other name than the published one fails with.
+/// Error of loading `bytes` from a file that has another name than the published one.
 fn error_of(bytes: &[u8]) -> EngineError {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.onnx");
@@ -123,7 +123,7 @@ impl Scene {
     fn pixels(&self) -> Vec<u8> {
         let pixels = draw(self.width, self.height, &self.faces);
         let sum: u64 = pixels.iter().copied().map(u64::from).sum();
-        assert_eq!(sum, self.pixel_sum, "the drawing is that of the generator");
+        assert_eq!(sum, self.pixel_sum, "the drawing is the generator's");
         pixels
     }
 

@@ -38,7 +38,7 @@ struct Picture {
     pixel_sum: u64,
 }
 
-/// What the originals measured of a face.
+/// The originals' measurements of a face.
 struct Golden {
     bbox: Rect,
     score: f32,
@@ -117,10 +117,7 @@ fn drawn_faces_are_measured_as_the_originals_do() {
         let (name, size) = (&picture.name, (picture.width, picture.height));
         let pixels = draw(size.0, size.1, &picture.faces);
         let sum: u64 = pixels.iter().copied().map(u64::from).sum();
-        assert_eq!(
-            sum, picture.pixel_sum,
-            "the drawing is that of the generator"
-        );
+        assert_eq!(sum, picture.pixel_sum, "the drawing is the generator's");
         let faces = look_at_rgb(&mut engine, size, &pixels, 0);
         assert_eq!(faces.len(), picture.found, "{name}");
         for (face, golden) in faces.iter().zip(goldens.by_ref()) {

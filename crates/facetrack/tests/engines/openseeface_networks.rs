@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use drawn::{Face, draw};
 use facetrack::engine::openseeface::{PEAK_VALUES, rewrite};
 use facetrack::engine::{EngineConfig, EngineError, EngineKind, ModelRole, openseeface};
-use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::{Model, ModelError};
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};
 use serde::Deserialize;

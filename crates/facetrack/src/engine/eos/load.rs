@@ -6,12 +6,14 @@ use crate::engine::opencv::yunet::Detector;
 use crate::engine::{Engine, EngineConfig, EngineError, ModelRole, mediapipe};
 use crate::morphable;
 
-/// Loads YuNet's file, MediaPipe's bundle and eos' files, those that `config` names or the published ones.
+/// Loads YuNet's file, MediaPipe's bundle and eos' files, those that `config` names or the
+/// published ones.
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
+/// When the runtime or a model is missing, damaged or another one; the message names the property
+/// of that model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    // What costs least to read comes first, so that what is missing is told soon.
+    // The smallest file comes first, so that a missing file is reported early.
     let (model, model_files) = morphable::load(config.model.as_deref(), &config.paths)?;
     let detecting = EngineConfig {
         detect_max_width: config.detect_max_width.or(Some(MAX_WIDTH)),

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ndarray::{ArrayD, IxDyn};
 
 use super::fake::{Fake, Runs};
+use super::resilient::Movable;
 use super::*;
 use crate::device::{Cuda, CudaTuning};
 use crate::image::ImageView;
+use crate::model::ModelError;
 
 /// A pack that knows where it was opened.
 #[derive(Default, Clone)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine from the published files.
+//! Loads the engine from the published files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::networks::{Networks, Opened};
 use super::{assemble, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
 use crate::locate::SearchPaths;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.
@@ -19,9 +19,9 @@ const DETECTOR: &str = "mnv3_detection_opt.onnx";
 /// The published gaze network.
 const GAZE: &str = "mnv3_gaze32_split_opt.onnx";
 
-/// The published landmark networks by number, in the order in which they are looked for: `facetracker.py` takes 3 unless
-/// told otherwise, and by its help 0 to 3 are ever better and slower, 4 is for winks, and those below 0, of smaller
-/// inputs, are fast. Names: `models` in `tracker.py`.
+/// The published landmark networks by number, in search order. The default of `facetracker.py` is
+/// 3. According to its help, 0 to 3 become better and slower, 4 is for winks, and the networks
+/// below 0 have smaller inputs and are fast. Names: `models` in `tracker.py`.
 const LANDMARKS: [(i32, &str); 8] = [
     (3, "lm_model3_opt.onnx"),
     (4, "lm_model4_opt.onnx"),
@@ -36,7 +36,8 @@ const LANDMARKS: [(i32, &str); 8] = [
 /// Loads the networks that `config` names, or those found by [`SearchPaths::model`].
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
+/// When the runtime or a model is missing, damaged or another one; the message names the property
+/// of that model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
     let mut opener = Opener {
@@ -48,20 +49,18 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     };
     let find = |name, explicit| config.paths.model(name, FAMILY, explicit);
 
-    // The largest comes first: what the runtime lays aside while it loads one is there for the others.
-    let gaze = match config.openseeface.gaze {
-        false => None,
-        true => Some(
-            find(GAZE, config.gaze_model.as_deref())
-                .and_then(|path| opener.open(path, rewrite::gaze))
-                .map_err(|error| error.of(ModelRole::Gaze))?,
-        ),
+    // The largest comes first, because the runtime reuses the memory that it allocates to load it.
+    let open_gaze = || {
+        find(GAZE, config.gaze_model.as_deref())
+            .and_then(|path| opener.open(path, rewrite::gaze))
+            .map_err(|error| error.of(ModelRole::Gaze))
     };
+    let gaze = config.openseeface.gaze.then(open_gaze).transpose()?;
     let landmarks = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
     let landmarks = opener
         .open(landmarks, rewrite::landmarks)
         .map_err(|error| error.of(ModelRole::Landmarks))?;
-    // It runs only while a face is missing.
+    // The detector runs only while a face is missing.
     opener.options.memory = Memory::Pieces;
     let detector = find(DETECTOR, config.detector_model.as_deref())
         .and_then(|path| opener.open(path, rewrite::detector))
@@ -74,7 +73,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     Ok(assemble(networks, files, config))
 }
 
-/// The landmark network that the property says, the path or the number of one, or the best that is there.
+/// The landmark network that the property names by path or number, or the best one available.
 fn find_landmarks(property: Option<&Path>, paths: &SearchPaths) -> Result<PathBuf, EngineError> {
     let names = LANDMARKS.map(|(_, name)| name);
     let found = match property.map(Choice::of) {
@@ -85,7 +84,7 @@ fn find_landmarks(property: Option<&Path>, paths: &SearchPaths) -> Result<PathBu
     found.map_err(|error| error.of(ModelRole::Landmarks))
 }
 
-/// What `landmark-model` says.
+/// Value of the setting for the landmark network.
 #[derive(Debug, PartialEq)]
 enum Choice<'a> {
     Path(&'a Path),
@@ -115,7 +114,7 @@ fn published(number: i32) -> Result<&'static str, EngineError> {
 /// One of [`rewrite`]'s.
 type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
 
-/// What networks are opened with.
+/// Opens networks.
 struct Opener {
     runtime: OnnxRuntime,
     options: SessionOptions,

@@ -200,7 +200,7 @@ fn packs_that_can_not_be_used_are_errors_that_name_what_is_wrong() {
             &["det.onnx", "cut short"],
         ),
         (&[("det.onnx", Vec::new())], &["det.onnx", "no graph"]),
-        // With other bytes than those of the manifest.
+        // With bytes that differ from the manifest's.
         (
             &[("2d106det.onnx", of_faces(192, 212).encode())],
             &["2d106det.onnx", "damaged"],

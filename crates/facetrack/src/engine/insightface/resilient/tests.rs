@@ -14,7 +14,7 @@ use crate::image::ImageView;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// What one run yields.
+/// Result of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     Faces,
@@ -35,7 +35,7 @@ impl Run {
     }
 }
 
-/// What happened to the engines of a test.
+/// Events of the engines of a test.
 type Diary = Arc<Mutex<Vec<String>>>;
 
 /// An engine that does on a GPU what the script says, and is well on the processor.
@@ -306,7 +306,7 @@ fn what_can_not_fall_back_says_why() {
     world.can_move = false;
     let mut engine = world.load().unwrap();
     let told = look(&mut engine).unwrap_err().to_string();
-    assert_eq!(told, "the files are gone");
+    assert_eq!(told, "model: the files are gone");
     assert_eq!(engine.take_notices(), []);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 
-use ndarray::ArrayViewD;
+use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
 use crate::model::TensorSpec;
