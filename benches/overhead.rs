@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a frame costs outside the networks: mapping, sampling, tracking, smoothing, pose, metadata and JSON.
+//! Time per frame outside the networks: mapping, sampling, tracking, smoothing, pose, metadata and JSON.
 //!
-//! `cargo bench --bench overhead`, pinned to a core. Frames of the sample clip go through `facetrack ! trackjsonsink`, and
-//! after each the two networks that a followed face needs run alone; the difference of the medians is the rest.
+//! Run `cargo bench --bench overhead`, pinned to a core. Frames of the sample clip go through `facetrack ! trackjsonsink`. After
+//! each frame the two networks of a followed face run separately. The result is the difference of the medians.
 
 mod common;
 #[path = "common/sample.rs"]
@@ -17,7 +17,7 @@ use facetrack::model::task::Bundle;
 use facetrack::model::{Model, tflite};
 use ndarray::ArrayD;
 
-/// Rounds through the frames of the clip, and how many of those.
+/// Number of rounds through the clip, and of frames.
 const ROUNDS: usize = 8;
 const FRAMES: usize = 60;
 
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What runs for each frame of a face that is followed.
+/// The networks of a followed face.
 struct Networks(Vec<(OnnxModel, Vec<ArrayD<f32>>)>);
 
 impl Networks {
@@ -77,7 +77,7 @@ impl Networks {
     }
 }
 
-/// Median milliseconds of a frame through the elements, and of its networks alone.
+/// Median time per frame, ms, of the elements and of the networks.
 fn measure(networks: &mut Networks, frames: &[gst::Sample]) -> (f64, f64) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut harness = gst_check::Harness::new_parse(&format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! GStreamer's video frames as the domain's images: which formats, and how to read a mapped frame in place.
+//! GStreamer's video frames as images of the domain, read in place.
 
 mod layout;
 mod rows;
@@ -23,10 +23,10 @@ use facetrack::image::{
     Plane,
 };
 
-/// Most pixels a side.
+/// Maximum width and height, px.
 pub(crate) const MAX_SIDE: i32 = 16384;
 
-/// The common formats, for which the domain has readers of their own. Alpha is ignored.
+/// The common formats, for which the domain has special readers. Alpha is ignored.
 pub const COMMON_FORMATS: [(VideoFormat, PixelFormat); 17] = [
     (VideoFormat::Rgb, PixelFormat::Rgb),
     (VideoFormat::Bgr, PixelFormat::Bgr),
@@ -47,23 +47,23 @@ pub const COMMON_FORMATS: [(VideoFormat, PixelFormat); 17] = [
     (VideoFormat::Uyvy, PixelFormat::Uyvy),
 ];
 
-/// How frames of a format are read. Alpha is ignored.
+/// The way to read frames of a format. Alpha is ignored.
 #[derive(Debug)]
 enum Reader {
-    /// By a reader of the domain's own.
+    /// With a special reader of the domain.
     Common(PixelFormat),
     /// Sample by sample.
     Samples(Layout),
     /// Row by row, with GStreamer's unpack function.
     Packed(Packed),
-    /// Row by row, through a palette of this layout.
+    /// Row by row, through a palette with this layout.
     Palette(Layout),
-    /// All at once, to a format of this layout.
+    /// Converted as a whole, to a format with this layout.
     Tiled(Layout),
 }
 
 impl Reader {
-    /// `None` for a format that GStreamer can neither describe nor unpack.
+    /// `None` if GStreamer can neither describe nor unpack the format.
     fn new(format: VideoFormat) -> Option<Self> {
         let common = COMMON_FORMATS.iter().find(|(known, _)| *known == format);
         if let Some((_, format)) = common {
@@ -84,10 +84,11 @@ impl Reader {
     }
 }
 
-/// The format of a palette's colours: words of 32 bits, alpha in the uppermost eight.
-const PALETTE_COLOR: VideoFormat = match cfg!(target_endian = "little") {
-    true => VideoFormat::Bgra,
-    false => VideoFormat::Argb,
+/// The format of a palette's colors: words of 32 bits, alpha in the upper eight.
+const PALETTE_COLOR: VideoFormat = if cfg!(target_endian = "little") {
+    VideoFormat::Bgra
+} else {
+    VideoFormat::Argb
 };
 
 /// Every raw format that GStreamer can describe or unpack, the common ones first.
@@ -107,7 +108,7 @@ pub enum VideoError {
     /// GStreamer can neither describe nor unpack the format.
     #[error("video/x-raw,format={0} cannot be read; put videoconvert before the element")]
     Format(VideoFormat),
-    /// The frame's rows run backwards or over each other, or the plane is absurdly large.
+    /// The frame's rows run backwards or overlap, or the plane is too large.
     #[error(
         "plane {plane} of the {format} frame has a stride of {stride} bytes; put videoconvert before the element, \
          which copies frames to a standard layout"
@@ -120,9 +121,9 @@ pub enum VideoError {
         /// Bytes from row to row.
         stride: i32,
     },
-    /// The frame is larger than any that is accepted.
+    /// The frame is larger than the maximum.
     #[error(
-        "a frame of {width}×{height} pixels is too large: {MAX_SIDE} are the most a side; put videoscale before the element"
+        "a frame of {width}×{height} pixels is too large: the maximum is {MAX_SIDE}×{MAX_SIDE}; put videoscale before the element"
     )]
     Size {
         /// Pixels a row.
@@ -130,18 +131,18 @@ pub enum VideoError {
         /// Rows.
         height: u32,
     },
-    /// GStreamer does not convert the frame.
+    /// GStreamer cannot convert the frame.
     #[error(
         "the {format} frame cannot be converted: {reason}; put videoconvert before the element"
     )]
     Tiles {
         /// The frame's format.
         format: VideoFormat,
-        /// As GStreamer says it.
+        /// GStreamer's reason.
         reason: String,
     },
-    /// The frame's memory does not hold its caps.
-    #[error("the frame does not hold what its caps promise: {0}")]
+    /// The frame's memory does not match its caps.
+    #[error("the frame does not match its caps: {0}")]
     Image(#[from] ImageError),
 }
 
@@ -154,40 +155,39 @@ pub fn caps() -> gst::Caps {
         .build()
 }
 
-/// Frames a second that caps of video in any memory tell, as a fraction; 0 of a variable rate.
+/// Frame rate of caps of video in any memory, as a fraction; 0 for a variable rate.
 pub(crate) fn rate(caps: &gst::CapsRef) -> Option<(i32, i32)> {
     let rate: gst::Fraction = caps.structure(0)?.get("framerate").ok()?;
     Some((rate.numer(), rate.denom()))
 }
 
-/// Width and height that caps of video in any memory tell, px; 0 where they do not.
+/// Width and height of caps of video in any memory, px; 0 if unknown.
 pub(crate) fn size(caps: &gst::CapsRef) -> (u32, u32) {
     let side = |name| caps.structure(0)?.get::<i32>(name).ok();
     let [width, height] = ["width", "height"].map(|name| side(name).unwrap_or(0).unsigned_abs());
     (width, height)
 }
 
-/// Takes back the offer of crop metadata, which a sink has made and the base class handed on: who takes it leaves the
-/// picture as it is and says where it is to be cut, and here pixels are read that are to be shown.
+/// Removes the support of crop metadata from a query to which the base class added the one of a sink. An upstream element would
+/// otherwise send uncropped frames with crop metadata, but the elements here only process visible pixels.
 pub(crate) fn refuse_crops(query: &mut gst::query::Allocation) {
     while let Some(index) = query.find_allocation_meta::<VideoCropMeta>() {
         query.remove_nth_allocation_meta(index);
     }
 }
 
-/// The frame as an image, without a copy unless its format is in tiles: its own strides, plane
-/// offsets, colorimetry and pixel aspect ratio.
+/// The frame as an image with the frame's strides, plane offsets, colorimetry and pixel aspect ratio. Only tiled formats are
+/// copied.
 ///
 /// # Errors
-/// When GStreamer can neither describe nor unpack the format, or the strides or the memory do not
-/// fit the frame's size.
+/// If GStreamer can neither describe nor unpack the format, or the strides or the memory do not fit the frame's size.
 pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<'a>, VideoError> {
     let format = frame.format();
     let reader = READERS.iter().find(|(known, _)| *known == format);
     let (_, reader) = reader.ok_or(VideoError::Format(format))?;
     let (width, height) = (frame.width(), frame.height());
     let max = MAX_SIDE as u32;
-    // A VideoMeta may say something else than the caps.
+    // A VideoMeta may differ from the caps.
     if width > max || height > max {
         return Err(VideoError::Size { width, height });
     }
@@ -235,8 +235,7 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
     })
 }
 
-/// Checks that tiles lie as the caps say, in memory that holds them all: GStreamer's converter does
-/// not.
+/// Checks that tiles have the standard layout, in memory that is large enough: GStreamer's converter does not check it.
 fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError> {
     let tiles = |reason: &str| VideoError::Tiles {
         format: frame.format(),
@@ -250,27 +249,28 @@ fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError>
     if is_usual && is_whole {
         Ok(())
     } else {
-        Err(tiles("its tiles do not lie in one memory as its caps say"))
+        Err(tiles(
+            "its tiles do not have the standard layout in one memory",
+        ))
     }
 }
 
-/// Pixel aspect ratios that are read as they are said. Beyond them frames would have absurd sizes.
+/// Supported pixel aspect ratios. With others frames would have absurd sizes.
 const PIXEL_ASPECT_RATIOS: RangeInclusive<f64> = 0.1..=10.0;
 
-/// Width of a pixel divided by its height; `None` for square pixels and for a ratio that cannot be
-/// read.
+/// Width of a pixel divided by its height; `None` for square pixels and for an unsupported ratio.
 fn pixel_aspect_ratio(info: &VideoInfo) -> Option<f64> {
     let ratio = info.par();
     let ratio = f64::from(ratio.numer()) / f64::from(ratio.denom());
     (ratio != 1.0 && PIXEL_ASPECT_RATIOS.contains(&ratio)).then_some(ratio)
 }
 
-/// Whether frames are taken for square pixels although the caps say something else.
+/// Whether pixels are treated as square although the caps have another ratio.
 pub(crate) fn ignores_pixel_aspect_ratio(info: &VideoInfo) -> bool {
     info.par() != gst::Fraction::new(1, 1) && pixel_aspect_ratio(info).is_none()
 }
 
-/// The planes of a frame; `layout` has bytes of a row and number of rows of each.
+/// The planes of a frame; `layout` has the bytes of a row and the number of rows of each plane.
 fn planes<'a>(
     frame: &'a VideoFrameRef<&gst::BufferRef>,
     layout: Vec<(usize, usize)>,
@@ -319,8 +319,8 @@ fn plane<'a>(
     Ok(Plane { data, stride })
 }
 
-/// Bytes of the buffer's memory from the start of a plane on. The bindings take a plane to be as
-/// long as its stride and height say, whatever the memory holds.
+/// Bytes of the buffer's memory from the start of a plane on. The bindings compute the length of a plane from stride and height
+/// without checking the memory.
 pub(crate) fn available_bytes<T>(frame: &VideoFrameRef<T>, plane: usize) -> usize
 where
     VideoFrameRef<T>: IsVideoFrame,
@@ -329,7 +329,7 @@ where
     if buffer.meta::<VideoMeta>().is_none() {
         return buffer.size().saturating_sub(offset);
     }
-    // With a VideoMeta, only the memory that holds the start of a plane is mapped for it.
+    // With a VideoMeta, only the memory with the start of a plane is mapped for it.
     let found = buffer.find_memory(offset..offset.saturating_add(1));
     found.map_or(0, |(memories, skip)| {
         buffer
@@ -339,8 +339,7 @@ where
     })
 }
 
-/// What the numbers of `info`'s frames mean; what the caps leave unknown is what GStreamer assumes for the format and
-/// size.
+/// Colorimetry of `info`'s frames. Unknown values are replaced by GStreamer's defaults for the format and size.
 pub fn colorimetry(info: &VideoInfo) -> Colorimetry {
     let named = info.colorimetry();
     let assumed = VideoInfo::builder(info.format(), info.width(), info.height())

@@ -66,6 +66,7 @@
  * ]|
  * Prints the messages for a face that enters and leaves. No model is needed.
  */
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -92,7 +93,7 @@ use facetrack::analyzer::Analyzer;
 use facetrack::device::{Decision, OwnMemory, Severity};
 use facetrack::engine::{EngineInfo, EngineKind, Notice};
 use facetrack::options::facetrack::FACETRACK;
-use facetrack::options::{EnvWarning, OptionSpec, Settings, Unused, Value};
+use facetrack::options::{OptionSpec, Settings, Value};
 use facetrack::profile::Profile;
 use facetrack::report::ReportSource;
 use facetrack::schedule::{Schedule, Upstream};
@@ -182,10 +183,10 @@ impl FaceTrack {
         {
             return Ok(());
         }
-        self.apply_calibration_reset();
+        self.save_reset_calibration();
         // The old engine releases its GPU memory before the new one is loaded.
         *lock(&self.state) = None;
-        self.warn_of_environment(&warnings);
+        self.warn_of_settings(warnings);
         let mut loaded = load(&plan).map_err(|error| error.message())?;
         let ready = self.on_loaded(&env, &plan, &mut loaded);
         *lock(&self.state) = Some(State::new(settings, env, plan, loaded));
@@ -197,7 +198,7 @@ impl FaceTrack {
     /// in use.
     fn on_loaded(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
-        self.warn_of_unused(plan.unused.as_ref());
+        self.warn_of_settings(&plan.unused);
         for notice in loaded.analyzer.take_notices() {
             self.warn_of_notice(&notice);
         }
@@ -215,16 +216,12 @@ impl FaceTrack {
             unused = changed.and_then(|settings| state.apply_settings(settings));
             state.take_successor()
         });
-        self.warn_of_unused(unused.as_ref());
+        self.warn_of_settings(unused);
         match successor {
             None => (),
             Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
-                gst::element_imp_warning!(
-                    self,
-                    gst::LibraryError::Settings,
-                    ("the engine stays as it is: {error}")
-                );
+                self.warn_of_settings([format!("the engine stays as it is: {error}")]);
             }
         }
     }
@@ -235,7 +232,7 @@ impl FaceTrack {
             warnings,
             mut loaded,
         } = successor;
-        self.warn_of_environment(&warnings);
+        self.warn_of_settings(warnings);
         self.save_calibration();
         let ready = self.on_loaded(&self.env(), &plan, &mut loaded);
         if let Some(state) = lock(&self.state).as_mut() {
@@ -245,15 +242,9 @@ impl FaceTrack {
         self.post(ready);
     }
 
-    fn warn_of_environment(&self, warnings: &[EnvWarning]) {
+    fn warn_of_settings(&self, warnings: impl IntoIterator<Item: fmt::Display>) {
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
-        }
-    }
-
-    fn warn_of_unused(&self, unused: Option<&Unused>) {
-        if let Some(unused) = unused {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{unused}"));
         }
     }
 
@@ -273,7 +264,7 @@ impl FaceTrack {
     }
 
     fn unload(&self) {
-        self.apply_calibration_reset();
+        self.save_reset_calibration();
         *lock(&self.state) = None;
         *lock(&self.active) = None;
     }
@@ -342,7 +333,7 @@ impl FaceTrack {
     }
 
     /// Resets the calibration before it is used, if that was requested.
-    fn apply_requested_calibration_reset(&self, state: &mut State) {
+    fn apply_calibration_reset(&self, state: &mut State) {
         if self
             .calibration_reset_requested
             .swap(false, Ordering::AcqRel)
@@ -352,7 +343,7 @@ impl FaceTrack {
     }
 
     /// Saves a calibration that was reset after the last frame. The request does not apply to the next engine.
-    fn apply_calibration_reset(&self) {
+    fn save_reset_calibration(&self) {
         if self.calibration_reset_requested.load(Ordering::Acquire) {
             self.save_calibration();
             // After a failure there is no calibration to reset.
@@ -370,7 +361,7 @@ impl FaceTrack {
     }
 
     fn save_calibration_of(&self, state: &mut State) -> Result<(), CalibrationError> {
-        self.apply_requested_calibration_reset(state);
+        self.apply_calibration_reset(state);
         state.save_calibration()
     }
 
@@ -387,7 +378,7 @@ impl FaceTrack {
         if self.reset_requested.swap(false, Ordering::AcqRel) {
             state.reset();
         }
-        self.apply_requested_calibration_reset(state);
+        self.apply_calibration_reset(state);
         let now = self.obj().current_running_time();
         let failure = match contained(|| state.process(buffer, now, &self.schedule)) {
             Ok(Ok(outcome)) => {
@@ -547,7 +538,7 @@ impl ObjectImpl for FaceTrack {
     }
 }
 
-/// The engine that is set. Its defaults are those of the properties.
+/// The engine that is set, which determines the defaults of properties.
 fn chosen_engine(settings: &Settings) -> Option<&'static str> {
     let Some(Value::Text(name)) = settings.get("engine", None) else {
         return None;

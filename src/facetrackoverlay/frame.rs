@@ -81,7 +81,7 @@ pub(super) fn draw_into(
     Ok(())
 }
 
-/// Bytes from row to row. The bytes of the plane are checked to fit 32 bits, in which `planes_data_mut` counts them.
+/// Bytes from row to row. Checks that the plane's size fits 32 bits, since `planes_data_mut` computes it with 32 bits.
 fn stride(frame: &VideoFrameRef<&mut gst::BufferRef>, plane: usize) -> Result<usize, FrameError> {
     let stride = frame.plane_stride()[plane];
     let rows = frame.plane_height(plane as u32);

@@ -160,9 +160,10 @@ fn wanted(settings: &Settings) -> Wanted {
         text_size: options.get("text-size"),
         blendshapes: options.get("max-blendshapes"),
     };
-    let fit = match options.get("add-borders") {
-        true => Fit::Borders,
-        false => Fit::Stretch,
+    let fit = if options.get("add-borders") {
+        Fit::Borders
+    } else {
+        Fit::Stretch
     };
     Wanted { style, fit, wrong }
 }

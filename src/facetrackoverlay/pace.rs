@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How fast frames come, and how late.
+//! The frame rate of a stream.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Time over which frames are counted.
+/// Period over which frames are counted.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Most frames that are remembered: more come in a second only where nobody looks at them.
-const MOST: usize = 1024;
+/// Maximum number of frames that are remembered. No display has a higher rate.
+const MAX_FRAMES: usize = 1024;
 
 /// Counts frames.
 #[derive(Debug, Default)]
@@ -17,12 +17,12 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// A frame came; how many a second came of late, once there were two.
+    /// Counts a frame. Returns the present rate, frames per second, from the second frame on.
     pub fn count(&mut self, now: Instant) -> Option<f32> {
         let is_old = |frame: &Instant| now.saturating_duration_since(*frame) > WINDOW;
         self.frames.push_back(now);
-        // Two stay, or a slow stream would have no rate.
-        while self.frames.len() > MOST
+        // Two frames are kept, since a slow stream would have no rate otherwise.
+        while self.frames.len() > MAX_FRAMES
             || self.frames.len() > 2 && self.frames.front().is_some_and(is_old)
         {
             self.frames.pop_front();
@@ -48,12 +48,12 @@ mod tests {
             }
             let fps = fps.expect("frames");
             assert!((fps - want).abs() < 0.01 * want, "{fps} at {millis} ms");
-            assert!(counter.frames.len() <= MOST);
+            assert!(counter.frames.len() <= MAX_FRAMES);
         }
     }
 
     #[test]
-    fn a_rate_that_changes_is_told_within_a_second() {
+    fn a_rate_that_changes_is_reported_within_a_second() {
         let (mut counter, start) = (Counter::default(), Instant::now());
         for frame in 0..100 {
             counter.count(start + Duration::from_millis(10 * frame));

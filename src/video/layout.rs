@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! GStreamer's descriptions of formats as the domain's.
+//! GStreamer's format descriptions as layouts of the domain.
 
 use gst_video::{VideoFormat, VideoFormatInfo};
 
@@ -14,7 +14,7 @@ const MISDESCRIBED: [VideoFormat; 4] = [
     VideoFormat::Bgr16,
 ];
 
-/// Where a format has its samples; `None` if GStreamer's description does not say.
+/// The positions of a format's samples; `None` if GStreamer's description does not include them.
 pub(crate) fn layout(format: VideoFormat) -> Option<Layout> {
     let info = VideoFormatInfo::from_format(format);
     let model = match (info.is_rgb(), info.is_yuv(), info.is_gray()) {
@@ -54,7 +54,7 @@ pub(crate) fn layout(format: VideoFormat) -> Option<Layout> {
     (apart && sound).then_some(Layout { model, components })
 }
 
-/// The word that holds the format's samples; `None` for words of more than two bytes.
+/// The word of the format's samples; `None` for words of more than two bytes.
 fn word(info: &VideoFormatInfo) -> Option<Word> {
     let bits = info.shift().iter().zip(info.depth()).map(|(a, b)| a + b);
     match (bits.max()?, info.is_le()) {
@@ -65,8 +65,8 @@ fn word(info: &VideoFormatInfo) -> Option<Word> {
     }
 }
 
-/// Whether two components have no bit in common; the descriptions of some formats leave out where
-/// their components are.
+/// Whether two components have no bit in common; the descriptions of some formats do not include the positions of their
+/// components.
 fn are_apart(a: &Component, b: &Component) -> bool {
     (a.plane, a.offset) != (b.plane, b.offset)
         || a.shift >= b.shift + b.depth

@@ -217,7 +217,7 @@ impl FrameOutline {
 }
 
 /// Name and measurements of an engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EngineInfo {
     /// Its name, as the `engine` property spells it.
     pub name: &'static str,
@@ -256,20 +256,7 @@ impl EngineInfo {
     pub fn of_boxes(kind: EngineKind) -> Self {
         Self {
             name: kind.name(),
-            landmarks: None,
-            contour: None,
-            key_points: 0,
-            blendshapes: Vec::new().into(),
-            blendshape_source: BlendshapeSource::Measured,
-            pose: false,
-            gaze: false,
-            features: false,
-            fit: false,
-            morphable: false,
-            attributes: false,
-            embedding: 0,
-            temporal: false,
-            models: Vec::new(),
+            ..Self::default()
         }
     }
 }

@@ -146,7 +146,7 @@ pub struct Plane<'a> {
     pub stride: usize,
 }
 
-/// The pixels of an image, by the way in which they are read.
+/// The format of an image.
 #[derive(Debug, Clone)]
 pub enum Pixels<'a> {
     /// A common format, which is read fastest.
@@ -157,8 +157,8 @@ pub enum Pixels<'a> {
     Rows(Arc<dyn PixelRows + 'a>),
 }
 
-/// Number of pixels of which unpacked rows are padded to a multiple, since [`PixelRows::unpack`] may write whole words of
-/// several pixels. GStreamer's v210 has the longest groups.
+/// Unpacked rows are padded to a multiple of this number of pixels, since [`PixelRows::unpack`] may write whole words of several
+/// pixels. GStreamer's v210 has the longest groups.
 pub const ROW_GROUP: usize = 48;
 
 /// The rows of a frame that only its owner can read.

@@ -3,14 +3,14 @@
 
 use super::geometry::{Point, Rect};
 
-/// What a detector says of one place in an image.
+/// A detection before suppression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detection {
     /// Bounding box.
     pub bbox: Rect,
     /// Score, 0…1.
     pub score: f32,
-    /// Key points, the same number in every detection of a detector.
+    /// Key points; every detection of a detector has the same number.
     pub key_points: Vec<Point>,
 }
 
@@ -27,44 +27,40 @@ impl Detection {
     }
 }
 
-/// The score, 0…1, that a network's logit stands for.
+/// The score, 0…1, of a network's logit.
 pub fn sigmoid(logit: f32) -> f32 {
     1.0 / (1.0 + (-logit).exp())
 }
 
-/// Merges detections whose IoU with a better one exceeds `max_iou` into it, weighting each by its score; best first.
+/// Merges each detection into a better one if their IoU exceeds `max_iou`, weighted by score. Returns the best detections first.
 ///
-/// A merged detection keeps the best score of its group. Detections that have no area, no positive score or a coordinate
-/// that is no number are left out. This is BlazeFace's blending, `WeightedNonMaxSuppression` in MediaPipe's
+/// A merged detection has the best score of its group. Detections without area or positive score, or with a coordinate that is
+/// not finite, are ignored. This is BlazeFace's blending, `WeightedNonMaxSuppression` in MediaPipe's
 /// `non_max_suppression_calculator.cc`.
-pub fn weighted(mut detections: Vec<Detection>, max_iou: f32) -> Vec<Detection> {
-    detections.retain(is_usable);
-    detections.sort_by(|a, b| b.score.total_cmp(&a.score));
+pub fn weighted(detections: Vec<Detection>, max_iou: f32) -> Vec<Detection> {
+    let mut detections = usable_best_first(detections);
     let mut merged = Vec::new();
-    while let Some(best) = detections.first() {
+    while !detections.is_empty() {
+        let best = detections.remove(0);
         let bbox = best.bbox;
-        let (group, rest): (Vec<_>, Vec<_>) = detections
-            .into_iter()
-            .enumerate()
-            .partition(|(index, d)| *index == 0 || d.bbox.iou(&bbox) > max_iou);
-        merged.push(blend(group.iter().map(|(_, d)| d)));
-        detections = rest.into_iter().map(|(_, d)| d).collect();
+        let overlapping = detections.extract_if(.., |d| d.bbox.iou(&bbox) > max_iou);
+        let group: Vec<_> = std::iter::once(best).chain(overlapping).collect();
+        merged.push(blend(&group));
     }
     merged
 }
 
-/// Leaves out detections whose IoU with a better one that is left exceeds `max_iou`; best first. The boxes that are
-/// compared are those that `compared` makes of the detections'.
+/// Removes each detection whose IoU with a better remaining one exceeds `max_iou`. Returns the best detections first. `compared`
+/// maps the box of a detection to the box that is compared.
 ///
-/// Detections that have no area, no positive score or a coordinate that is no number are left out. This is
+/// Detections without area or positive score, or with a coordinate that is not finite, are ignored. This is
 /// `cv::dnn::NMSBoxes` in OpenCV's `nms.inl.hpp`.
 pub fn hard(
-    mut detections: Vec<Detection>,
+    detections: Vec<Detection>,
     max_iou: f32,
     compared: impl Fn(&Rect) -> Rect,
 ) -> Vec<Detection> {
-    detections.retain(is_usable);
-    detections.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let mut detections = usable_best_first(detections);
     let mut boxes: Vec<Rect> = Vec::new();
     detections.retain(|detection| {
         let bbox = compared(&detection.bbox);
@@ -77,7 +73,13 @@ pub fn hard(
     detections
 }
 
-/// Whether a detection has an area, a score and a place.
+fn usable_best_first(mut detections: Vec<Detection>) -> Vec<Detection> {
+    detections.retain(is_usable);
+    detections.sort_by(|a, b| b.score.total_cmp(&a.score));
+    detections
+}
+
+/// Whether a detection has an area, a positive score and finite coordinates.
 pub(crate) fn is_usable(detection: &Detection) -> bool {
     let Detection {
         bbox,
@@ -90,20 +92,20 @@ pub(crate) fn is_usable(detection: &Detection) -> bool {
 }
 
 /// The score-weighted mean of detections, with the score of the first.
-fn blend<'a>(group: impl Iterator<Item = &'a Detection> + Clone) -> Detection {
-    let total: f32 = group.clone().map(|d| d.score).sum();
+fn blend(group: &[Detection]) -> Detection {
+    let total: f32 = group.iter().map(|d| d.score).sum();
     let mean = |value: &dyn Fn(&Detection) -> f32| -> f32 {
-        group.clone().map(|d| value(d) * d.score).sum::<f32>() / total
+        group.iter().map(|d| value(d) * d.score).sum::<f32>() / total
     };
     let (left, top) = (mean(&|d| d.bbox.x), mean(&|d| d.bbox.y));
     let (right, bottom) = (mean(&|d| d.bbox.right()), mean(&|d| d.bbox.bottom()));
-    let points = group.clone().map(|d| d.key_points.len()).min().unwrap_or(0);
+    let points = group.iter().map(|d| d.key_points.len()).min().unwrap_or(0);
     let key_points = (0..points)
         .map(|i| Point::new(mean(&|d| d.key_points[i].x), mean(&|d| d.key_points[i].y)))
         .collect();
     Detection {
         bbox: Rect::new(left, top, right - left, bottom - top),
-        score: group.clone().next().map_or(0.0, |d| d.score),
+        score: group.first().map_or(0.0, |d| d.score),
         key_points,
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Draws what is known of a frame into that frame.
+//! Draws reports into frames.
 //!
-//! A frame is drawn into in the format that it has: shapes become coverage, 0…255 for each pixel (`mask`), and that is
-//! mixed into the samples of each component, for those of lower resolution the mean of the pixels that a sample stands for
-//! (`blend`). Nothing outside of the shapes is read or written.
+//! A frame keeps its own format. Shapes become a coverage of 0…255 for each pixel (`mask`), with which colors are mixed into the
+//! samples of each component (`blend`); subsampled components use the mean coverage of the pixels that share a sample. Nothing
+//! outside the shapes is read or written.
 //!
-//! Coordinates of the report are scaled to the frame's size. Nothing of a report makes a drawing fail: what is not finite is
-//! left out, what lies outside of the frame is cut.
+//! Coordinates of the report are scaled to the size of the frame. No report makes drawing fail: shapes with coordinates that
+//! are not finite are skipped, and shapes are clipped to the frame.
 
 mod blend;
 mod brush;
@@ -29,31 +29,31 @@ use self::mask::Mask;
 use self::text::Letters;
 use super::report::FrameReport;
 
-/// How things are drawn.
+/// Settings of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Style {
-    /// What is drawn.
+    /// Layers to draw.
     pub layers: Layers,
-    /// The colour of every face; `None` for one of its own for each.
+    /// Color of all faces; `None` for a different color for each face.
     pub color: Option<Rgb>,
-    /// Width of lines, as a part of the frame's shorter side.
+    /// Line width, relative to the shorter side of the frame.
     pub line_width: f32,
-    /// Height of text, as a part of the frame's shorter side; less where a panel would be wider than the frame.
+    /// Text height, relative to the shorter side of the frame; smaller if a panel would be wider than the frame.
     pub text_size: f32,
-    /// Most blendshapes of a face.
+    /// Maximum number of blendshapes of a face.
     pub blendshapes: usize,
 }
 
-/// What is known of a stream besides its faces.
+/// Timing of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pace {
-    /// Frames a second.
+    /// Frames per second.
     pub fps: Option<f32>,
-    /// How long ago the frame was taken.
+    /// Time since the frame was due.
     pub latency: Option<Duration>,
 }
 
-/// The means for drawing, which are kept from frame to frame.
+/// Draws reports. It keeps its working memory from frame to frame.
 #[derive(Debug)]
 pub struct Overlay {
     masks: [Mask; 2],
@@ -70,7 +70,7 @@ impl Default for Overlay {
 }
 
 impl Overlay {
-    /// Whether there is anything to draw.
+    /// Whether there is nothing to draw.
     pub fn is_empty(report: &FrameReport, style: &Style) -> bool {
         let faceless = report.faces.is_empty() && !style.layers.contains(Layers::INFO);
         faceless || style.layers == Layers::NONE

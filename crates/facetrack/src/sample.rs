@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The one resampler: a rotated rectangle of any [`ImageView`] becomes a network's input.
+//! The resampler: turns a rotated rectangle of any [`ImageView`] into the input of a network.
 //!
 //! ```
 //! use facetrack::geometry::{Point, RotatedRect, Size};
@@ -23,19 +23,19 @@
 //! assert_eq!(image_from_tensor.apply(Point::new(0.0, 4.0)), Point::new(0.0, 0.0));
 //! ```
 //!
-//! # What is compatible with what
+//! # Compatibility
 //! The corners of the rectangle are the corners (0, 0) and (width, height) of the tensor, and whole coordinates are pixel
-//! *indices* on both sides: tensor element (0, 0) shows the image at the rectangle's first corner. That is how MediaPipe
-//! calls OpenCV's `warpPerspective` (`image_to_tensor_converter_opencv.cc`), and so are the roundings: positions to the
-//! nearest 1/32 pixel (ties to even), interpolated colours to the nearest of 256 levels (ties up), then the linear map
-//! from 0…255 to the value range. On RGB the result equals OpenCV's, but for positions that lie within the arithmetic's
-//! noise of a tie between two 32nds.
+//! *indices* on both sides: tensor element (0, 0) shows the image at the rectangle's first corner. MediaPipe calls OpenCV's
+//! `warpPerspective` in this way (`image_to_tensor_converter_opencv.cc`). The rounding is the same: positions to the nearest
+//! 1/32 pixel (ties to even), interpolated colors to the nearest of 256 levels (ties up), then the linear map from 0…255 to
+//! the value range. For RGB the result equals OpenCV's, except at positions within the rounding error of a tie between two
+//! 32nds.
 //!
-//! Y′CbCr formats are interpolated as they are and converted once per tensor element, with the arithmetic of GStreamer's
-//! `videoconvert`: sampled one to one, a frame is what `videoconvert ! video/x-raw,format=RGB` makes of it (GStreamer 1.22:
-//! to the bit). So NV12, NV21, YUY2 and UYVY interpolate chroma from where the caps place it, I420 and YV12 repeat it, and
-//! RGB codes are shown as they are whatever their range. Two departures: samples on upper luma rows (`v-cosited`) are
-//! interpolated, which `videoconvert` leaves out, and frames are taken as progressive.
+//! Y′CbCr formats are interpolated in Y′CbCr and converted once per tensor element, with the arithmetic of GStreamer's
+//! `videoconvert`: sampled one to one, a frame equals the output of `videoconvert ! video/x-raw,format=RGB` (in GStreamer 1.22
+//! to the bit). Therefore NV12, NV21, YUY2 and UYVY interpolate chroma from its position in the caps, I420 and YV12 repeat it,
+//! and the range of RGB codes is ignored. There are two differences: chroma on upper luma rows (`v-cosited`) is interpolated,
+//! unlike in `videoconvert`, and all frames are treated as progressive.
 
 pub(crate) mod color;
 mod grid;
@@ -60,7 +60,7 @@ pub use luma::luma;
 /// Channels of every tensor: red, green, blue.
 pub const CHANNELS: usize = 3;
 
-/// Which part of an image to show in which form.
+/// A part of an image, and the form of its tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crop {
     /// The part, in image pixels. It may reach outside the image.
@@ -69,15 +69,15 @@ pub struct Crop {
     pub width: usize,
     /// Tensor rows.
     pub height: usize,
-    /// What black and white become.
+    /// Values of black and white.
     pub range: ValueRange,
-    /// What lies outside the window.
+    /// Color outside the window.
     pub border: Border,
     /// Order of the tensor's elements.
     pub layout: Layout,
-    /// How finely colours between pixels are told apart.
+    /// Rounding of interpolated colors.
     pub levels: Levels,
-    /// The pixels that are looked at, as if the image had no others; `None` for all.
+    /// The pixels to read, as if the image had no others; `None` for all.
     pub window: Option<Window>,
 }
 
@@ -105,8 +105,7 @@ impl Window {
         }
     }
 
-    /// The stored pixels that it shows, of `columns` in a row, where a displayed column spans
-    /// `scale` of them.
+    /// The stored pixels of the window. A row has `columns` stored columns; a displayed column spans `scale` of them.
     fn stored(self, scale: f64, columns: usize) -> Self {
         let x = (self.x as f64 * scale).floor() as usize;
         let end = (((self.x + self.width) as f64 * scale).ceil() as usize).min(columns);
@@ -117,7 +116,7 @@ impl Window {
         }
     }
 
-    /// Whether it has pixels, all of them in `image`.
+    /// Whether the window has pixels, all of them in `image`.
     fn is_in(&self, image: &ImageView) -> bool {
         let fits = |first: usize, count: usize, all: usize| {
             count > 0 && first.checked_add(count).is_some_and(|end| end <= all)
@@ -151,7 +150,7 @@ impl ValueRange {
         }
     }
 
-    /// Values of 0…1 less their mean, in standard deviations.
+    /// Values of 0…1 minus `mean`, divided by `deviation`.
     pub const fn normalized(mean: [f32; CHANNELS], deviation: [f32; CHANNELS]) -> Self {
         let ([r, g, b], [dr, dg, db]) = (mean, deviation);
         Self {
@@ -161,22 +160,22 @@ impl ValueRange {
     }
 }
 
-/// How finely interpolated colours are told apart.
+/// Rounding of interpolated colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Levels {
-    /// The 256 levels of 8-bit samples, as OpenCV has it of an image of bytes.
+    /// To the 256 levels of 8-bit samples, like OpenCV for an image of bytes.
     Whole,
-    /// Without rounding, as OpenCV has it of an image of floats. Colours of Y′CbCr formats are whole levels nevertheless,
-    /// since their conversion is `videoconvert`'s.
+    /// No rounding, like OpenCV for an image of floats. Colors of Y′CbCr formats are still whole levels, since they are converted
+    /// like `videoconvert` does.
     Exact,
 }
 
-/// What the plane around a window looks like.
+/// Color outside a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Border {
     /// The nearest pixel of the window.
     Replicate,
-    /// Black, blending over one pixel.
+    /// Black, with a transition over one pixel.
     Black,
 }
 
@@ -192,14 +191,14 @@ pub enum Layout {
 /// Why a crop cannot be taken.
 #[derive(Debug, Error, PartialEq)]
 pub enum SampleError {
-    /// The rectangle is empty or has no place.
+    /// The rectangle is empty or not finite.
     #[error("a region needs finite coordinates and sides above 0, not {0:?}")]
     Region(RotatedRect),
-    /// The rectangle reaches where `f32` no longer tells pixels apart.
+    /// The rectangle extends beyond the precision of `f32`.
     #[error("the region {0:?} reaches beyond ±{FARTHEST} pixels")]
     TooFar(RotatedRect),
     /// The window is empty or reaches beyond the image.
-    #[error("{0:?} is no part of the image")]
+    #[error("{0:?} is not a part of the image")]
     Window(Window),
     /// The tensor has another length.
     #[error("a tensor of {width}×{height}×{CHANNELS} has {expected} elements, not {actual}")]
@@ -215,7 +214,7 @@ pub enum SampleError {
     },
 }
 
-/// Largest coordinate, in pixels, that a region may reach: 2²⁴, where `f32` loses the ones.
+/// Maximum coordinate of a region, px: 2²⁴, beyond which `f32` has no odd numbers.
 pub const FARTHEST: f64 = 16_777_216.0;
 
 impl Crop {
@@ -248,12 +247,12 @@ impl Crop {
         self.len() == 0
     }
 
-    /// Fills `tensor` with what `image` shows in the region, and returns `image_from_tensor`, which takes tensor pixels
-    /// (column, row) to image pixels.
+    /// Fills `tensor` with the region of `image`. Returns `image_from_tensor`, the transform from tensor pixels (column, row) to
+    /// image pixels.
     ///
     /// # Errors
-    /// When the region is empty, not finite or absurdly far away, the window no part of the image, or `tensor` has not
-    /// [`Crop::len`] elements.
+    /// If the region is empty, not finite or beyond [`FARTHEST`], if the window is not a part of the image, or if `tensor` does
+    /// not have [`Crop::len`] elements.
     pub fn sample(&self, image: &ImageView, tensor: &mut [f32]) -> Result<Affine, SampleError> {
         let scale = image.column_scale();
         let grid = Grid::new(&self.roi, self.width, self.height, scale)?;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What keys do.
+//! Actions of keys.
 
 use facetrack::engine::EngineKind;
 use winit::keyboard::{Key, NamedKey};
 
-/// What is asked for with a key.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Quit,
@@ -32,14 +32,14 @@ const LAYERS: [(char, &str); 10] = [
     ('i', "info"),
 ];
 
-/// The engines in the order of their digits: all but the one that makes faces up.
+/// The engines in the order of their digits, without the scripted one.
 pub fn engines() -> impl Iterator<Item = &'static str> {
     let engines = EngineKind::ALL.into_iter();
     let real = engines.filter(|engine| *engine != EngineKind::Scripted);
     real.map(EngineKind::name)
 }
 
-/// The engine that is `steps` after another one.
+/// The engine `steps` after another one.
 pub fn engine_after(current: &str, steps: isize) -> &'static str {
     let engines: Vec<_> = engines().collect();
     let index = engines.iter().position(|name| *name == current);
@@ -47,7 +47,7 @@ pub fn engine_after(current: &str, steps: isize) -> &'static str {
     engines[index.rem_euclid(engines.len() as isize) as usize]
 }
 
-/// What a key stands for; `None` for keys that do nothing.
+/// The action of a key; `None` for keys without an action.
 pub fn wish(key: &Key) -> Option<Wish> {
     match key {
         Key::Named(NamedKey::Escape) => Some(Wish::Quit),
@@ -73,7 +73,7 @@ fn of_letter(letter: char) -> Option<Wish> {
     }
 }
 
-/// The keys and what they do.
+/// The keys and their actions.
 pub fn help() -> String {
     let engines: Vec<_> = (1..)
         .zip(engines())

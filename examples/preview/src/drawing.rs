@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The pipeline that draws: a frame and what is known of it become a picture of the window's size.
+//! The drawing pipeline: turns a frame with its metadata into a picture of the window's size.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -11,32 +11,32 @@ use winit::event_loop::EventLoopProxy;
 
 use crate::pipelines::{Event, element, launch, lock, set};
 
-/// Faces are drawn after scaling: lines stay fine and text stays sharp, whatever the video's size.
+/// Faces are drawn after scaling, so that lines are fine and text is sharp at every size of the video.
 const DRAWING: &str = "appsrc name=frames format=time max-buffers=1 leaky-type=downstream ! videoconvertscale ! \
                        capsfilter name=size ! facetrackoverlay name=overlay ! \
                        textoverlay name=notice wait-text=false shaded-background=true valignment=bottom \
                        line-alignment=left font-desc=\"Monospace 8\" ! \
                        appsink name=pictures sync=false async=false max-buffers=1 drop=true";
 
-/// Least side of a picture, px: smaller windows show a part of it.
+/// Minimum side of a picture, px: smaller windows show a part of it.
 const LEAST_SIDE: u32 = 16;
 
 /// A frame of the video, tracked.
 #[derive(Debug, Clone)]
 pub struct Frame {
     pub sample: gst::Sample,
-    /// Counted from 0 on.
+    /// Number of the frame, from 0.
     pub number: u64,
-    /// Where in the video it is.
+    /// Position in the video.
     pub time: Option<gst::ClockTime>,
-    /// Width and height as it is to be shown, with square pixels.
+    /// Displayed width and height, in square pixels.
     pub size: [u32; 2],
-    /// How long ago it was taken by a camera, or due in a file, when it was tracked.
+    /// Age when it was tracked: time since a camera took it, or since it was due in a file.
     age: gst::ClockTime,
 }
 
 impl Frame {
-    /// The frame that `sample` is at the running time `now`; `None` for what is no video.
+    /// The frame in `sample` at the running time `now`; `None` if it is not video.
     pub fn new(sample: gst::Sample, number: u64, now: Option<gst::ClockTime>) -> Option<Self> {
         let info = gst_video::VideoInfo::from_caps(sample.caps()?).ok()?;
         let segment = sample.segment()?.downcast_ref::<gst::ClockTime>()?;
@@ -55,7 +55,7 @@ impl Frame {
     }
 }
 
-/// What frames become pictures with; clones are the same one.
+/// The drawing pipeline. Clones share it.
 #[derive(Clone)]
 pub struct Drawing(Arc<Inner>);
 
@@ -66,24 +66,24 @@ struct Inner {
     overlay: gst::Element,
     notice: gst::Element,
     state: Mutex<State>,
-    /// The newest picture, until the window has taken it.
+    /// The newest picture, until the window takes it.
     picture: Arc<Mutex<Option<gst::Sample>>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Size of the window; `None` until there is one.
+    /// Size of the window; `None` before it opens.
     window: Option<[u32; 2]>,
-    /// Size of the picture, which has the video's shape.
+    /// Size of the picture, which has the video's aspect ratio.
     picture: Option<[u32; 2]>,
     frame: Option<Frame>,
 }
 
 impl Drawing {
-    /// Draws with these layers, facetrackoverlay's own without.
+    /// A pipeline that draws `layers`, or facetrackoverlay's default layers.
     ///
     /// # Errors
-    /// Where the pipeline can't be put together, or there are no such layers.
+    /// If the pipeline cannot be built, or a layer does not exist.
     pub fn new(
         layers: Option<&str>,
         events: EventLoopProxy<Event>,
@@ -122,7 +122,7 @@ impl Drawing {
         let newest = self.0.picture.clone();
         let keep = move |sink: &AppSink| {
             let picture = sink.pull_sample().map_err(|_| gst::FlowError::Eos)?;
-            // The window is told once of what it has not taken.
+            // One event is enough until the window takes the picture.
             if lock(&newest).replace(picture).is_none() {
                 let _ = events.send_event(Event::Drawn);
             }
@@ -133,14 +133,14 @@ impl Drawing {
         Ok(())
     }
 
-    /// Draws this frame from now on.
+    /// Sets the frame to draw.
     pub fn show(&self, frame: Frame) {
         let mut state = lock(&self.0.state);
         state.frame = Some(frame);
         self.draw(&mut state);
     }
 
-    /// Draws for a window of this size from now on.
+    /// Sets the size of the window.
     pub fn resize(&self, window: [u32; 2]) {
         let mut state = lock(&self.0.state);
         state.window = Some(window);
@@ -152,19 +152,19 @@ impl Drawing {
         lock(&self.0.state).frame.clone()
     }
 
-    /// The newest picture that was not taken yet. The offset of its buffer is the frame's number.
+    /// Takes the newest picture. The offset of its buffer is the number of the frame.
     pub fn take_picture(&self) -> Option<gst::Sample> {
         lock(&self.0.picture).take()
     }
 
-    /// How old the frame of a picture is now.
+    /// Present age of a picture's frame.
     pub fn age(&self, picture: &gst::Sample) -> Option<gst::ClockTime> {
         let taken = picture.buffer()?.pts()?;
         let now = self.0.pipeline.current_running_time()?;
         Some(now.saturating_sub(taken))
     }
 
-    /// Shows a layer, or hides it.
+    /// Shows or hides a layer.
     pub fn toggle(&self, layer: &str) {
         let layers = self.0.overlay.property_value("layers");
         let class = glib::FlagsClass::with_type(layers.type_()).expect("layers are flags");
@@ -172,16 +172,17 @@ impl Drawing {
         let flags = class
             .builder_with_value(layers)
             .expect("it is of that type");
-        let layers = match is_on {
-            true => flags.unset_by_nick(layer).build(),
-            false => flags.set_by_nick(layer).build(),
+        let flags = if is_on {
+            flags.unset_by_nick(layer)
+        } else {
+            flags.set_by_nick(layer)
         };
-        let layers = layers.expect("facetrackoverlay has that layer");
+        let layers = flags.build().expect("facetrackoverlay has that layer");
         self.0.overlay.set_property_from_value("layers", &layers);
         self.draw(&mut lock(&self.0.state));
     }
 
-    /// Shows a text at the lower edge; an empty one is none.
+    /// Shows a text at the lower edge; an empty text removes it.
     pub fn set_notice(&self, text: &str) {
         let markup = glib::markup_escape_text(text);
         self.0.notice.set_property("text", &*markup);
@@ -207,13 +208,13 @@ impl Drawing {
             self.0.size.set_property("caps", caps.build());
         }
         if let Some(sample) = self.stamped(frame) {
-            // It fails when the program is about to end.
+            // It fails only when the program ends.
             let _ = self.0.frames.push_sample(&sample);
         }
     }
 
-    /// A frame with its number, and with the time of this pipeline at which it would have to have been taken: its age is that
-    /// at which it was tracked, even if it is drawn again later.
+    /// A frame with its number and a timestamp of this pipeline from which its age follows. The age is the one when the frame was
+    /// tracked, even if it is drawn again later.
     fn stamped(&self, frame: &Frame) -> Option<gst::Sample> {
         let mut buffer = frame.sample.buffer()?.copy();
         let fields = buffer.get_mut()?;
@@ -226,7 +227,7 @@ impl Drawing {
     }
 }
 
-/// An error or a warning, as the window is told of it.
+/// An error or a warning as an event for the window.
 fn complaint(message: &gst::Message) -> Option<Event> {
     match message.view() {
         MessageView::Warning(warning) => Some(Event::Warned(warning.error().message().to_owned())),
@@ -238,7 +239,7 @@ fn complaint(message: &gst::Message) -> Option<Event> {
     }
 }
 
-/// The largest size that fits into a window and has a frame's shape.
+/// The largest size with a frame's aspect ratio that fits into a window.
 pub fn fit(frame: [u32; 2], window: [u32; 2]) -> [u32; 2] {
     let [width, height] = frame.map(|side| f64::from(side.max(1)));
     let scale = (f64::from(window[0]) / width).min(f64::from(window[1]) / height);

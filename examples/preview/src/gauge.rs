@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How many frames are shown a second, and how old they are then.
+//! The rate and the age of displayed frames.
 
 use std::time::{Duration, Instant};
 
-/// How often the figures change: so that they can be read.
+/// Period between changes of the displayed numbers, long enough to read them.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What was shown of late.
+/// Rate and age over the last period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
     pub fps: f64,
-    /// Mean age of the frames when they were shown.
+    /// Mean age of the frames when displayed.
     pub age: Duration,
 }
 
@@ -23,7 +23,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// A frame of this age is on the screen. Returns figures when they are due.
+    /// Counts a displayed frame of this age. Returns numbers at the end of a period.
     pub fn count(&mut self, now: Instant, age: Duration) -> Option<Figures> {
         let Some(since) = self.since else {
             self.since = Some(now);
@@ -46,7 +46,7 @@ impl Gauge {
         Some(figures)
     }
 
-    /// Frames stop coming for a while.
+    /// Resets the period before a pause.
     pub fn pause(&mut self) {
         *self = Self::default();
     }

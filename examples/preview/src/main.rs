@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Shows a camera, or another video, with what is tracked in it: `cargo run --release --example preview`.
+//! Shows a camera or another video with its tracked faces: `cargo run --release --example preview`.
 //!
 //! Two pipelines, so that the picture can be drawn again with other layers or at another size while the video is paused:
 //!
@@ -8,7 +8,7 @@
 //! drawing   appsrc ! videoconvertscale ! facetrackoverlay ! textoverlay ! appsink      at the size of the window
 //! ```
 //!
-//! Nothing waits for the window: whatever it did not show in time is replaced by what is newer.
+//! Nothing waits for the window: newer frames and pictures replace those that it has not shown yet.
 
 mod controls;
 mod drawing;
@@ -69,7 +69,7 @@ fn command() -> Command {
         )
 }
 
-/// A time of the video.
+/// Parses a time of the video.
 fn seconds(text: &str) -> Result<gst::ClockTime, String> {
     let seconds = text.parse().map_err(|_| "it takes a number of seconds")?;
     gst::ClockTime::try_from_seconds_f64(seconds)

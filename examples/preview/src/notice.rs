@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Words for the user, in the picture for a while.
+//! Messages that are shown in the picture for some time.
 
 use std::time::{Duration, Instant};
 
 use crate::drawing::Drawing;
 
-/// How long they can be read.
+/// Time for which a message is shown.
 const TIME: Duration = Duration::from_secs(5);
 
-/// What is shown, and until when.
+/// The message, and the end of its display.
 pub struct Notice {
     drawing: Drawing,
     shown: Option<(String, Instant)>,
@@ -22,21 +22,21 @@ impl Notice {
         }
     }
 
-    /// Shows a text from now on; an empty one is none.
+    /// Shows a text; an empty text removes it.
     pub fn show(&mut self, text: &str) {
         self.drawing.set_notice(text);
         let until = Instant::now() + TIME;
         self.shown = (!text.is_empty()).then(|| (text.to_owned(), until));
     }
 
-    /// Shows no more what begins with these words.
+    /// Removes the message if it begins with these words.
     pub fn take_back(&mut self, words: &str) {
         if matches!(&self.shown, Some((text, _)) if text.starts_with(words)) {
             self.show("");
         }
     }
 
-    /// Shows no more what was there long enough. Returns when it is time to ask again.
+    /// Removes a message whose time is over. Returns the time of the next call.
     pub fn expire(&mut self) -> Option<Instant> {
         if matches!(&self.shown, Some((_, until)) if *until <= Instant::now()) {
             self.show("");

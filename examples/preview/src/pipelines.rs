@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What both pipelines need, and what they tell the window.
+//! Common parts of both pipelines, and their events for the window.
 
 use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gst::prelude::*;
 
-/// What pipelines tell the window.
+/// Events of the pipelines for the window.
 #[derive(Debug)]
 pub enum Event {
-    /// There is a first frame, of this size as it is to be shown.
+    /// The first frame arrived; its displayed size.
     Opened([u32; 2]),
-    /// There is another picture to show.
+    /// A new picture is available.
     Drawn,
-    /// An engine is at work.
+    /// An engine is running.
     Ready { engine: String, device: String },
-    /// Something is not as it was asked for; everything goes on.
+    /// A request failed, but the video continues.
     Warned(String),
-    /// The video is over.
+    /// The video ended.
     Ended,
-    /// It can't go on.
+    /// A fatal error.
     Failed(String),
 }
 
-/// A pipeline by its description.
+/// A pipeline from its description.
 ///
 /// # Errors
-/// Says what to install where an element is missing.
+/// If an element is missing; the message names a way to install it.
 pub fn launch(description: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
     let pipeline =
         gst::parse::launch(description).map_err(|error| match error.kind::<gst::ParseError>() {
@@ -40,15 +40,15 @@ pub fn launch(description: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
         .map_err(|_| "one element is no pipeline".into())
 }
 
-/// The element of a name in the description.
+/// The element with a name of the description.
 pub fn element(pipeline: &gst::Pipeline, name: &str) -> gst::Element {
     pipeline.by_name(name).expect("it is in the description")
 }
 
-/// Sets a property to the value of a text.
+/// Sets a property to a value given as text.
 ///
 /// # Errors
-/// Where the property has no such value.
+/// If the property does not have such a value.
 pub fn set(element: &gst::Element, name: &str, text: &str) -> Result<(), Box<dyn Error>> {
     let spec = element.find_property(name).ok_or("no such property")?;
     let value = gst::glib::Value::deserialize_with_pspec(text, &spec).map_err(|_| {
@@ -67,7 +67,7 @@ fn kind(element: &gst::Element) -> gst::glib::GString {
         .map_or_else(|| element.name(), |it| it.name())
 }
 
-/// A panic elsewhere is no reason to panic here: what these locks guard is whole between statements.
+/// Locks despite a panic in another thread: the data of these locks is consistent after every statement.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Pixels of a picture to pixels of a window.
+//! Conversion of the pixels of a picture to pixels of a window.
 
 use std::error::Error;
 use std::num::NonZeroU32;
@@ -11,13 +11,13 @@ use winit::dpi::PhysicalSize;
 use winit::event_loop::OwnedDisplayHandle;
 use winit::window::Window;
 
-/// A pixel of the window has a byte that is nothing; softbuffer wants it 0.
+/// Pixels of a window have an unused byte, which must be 0 for softbuffer.
 const COLORS: u32 = 0x00ff_ffff;
 
 /// Bytes of a pixel of BGRx.
 const PIXEL: usize = 4;
 
-/// What a window shows.
+/// The contents of a window.
 pub struct Screen {
     surface: Surface<OwnedDisplayHandle, Rc<Window>>,
 }
@@ -29,7 +29,7 @@ impl Screen {
         Ok(Self { surface })
     }
 
-    /// Shows a picture in BGRx in the middle of a window of this size, and black around it; black alone without one.
+    /// Shows a BGRx picture in the middle of a window of this size, with black around it; only black without a picture.
     pub fn show(
         &mut self,
         picture: Option<&gst::Sample>,
@@ -50,8 +50,8 @@ impl Screen {
     }
 }
 
-/// Copies a picture into the middle of a window. Of one that does not fit, as while a window is being made smaller, the
-/// middle is copied.
+/// Copies a picture to the middle of a window. If it does not fit, for instance while the window is made smaller, its middle is
+/// copied.
 fn blit(picture: &gst::Sample, window: &mut [u32], size: [u32; 2]) -> Result<(), Box<dyn Error>> {
     let caps = picture.caps().ok_or("a picture without caps")?;
     let info = gst_video::VideoInfo::from_caps(caps)?;
@@ -74,7 +74,7 @@ fn blit(picture: &gst::Sample, window: &mut [u32], size: [u32; 2]) -> Result<(),
     Ok(())
 }
 
-/// What a picture and a window have in common, along one side, when their middles lie on one another.
+/// The overlap of a picture and a window along one side, if both are centered.
 struct Overlap {
     from: usize,
     to: usize,

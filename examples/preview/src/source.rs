@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the video comes from.
+//! Sources of video.
 
 use std::error::Error;
 use std::fmt;
@@ -9,22 +9,21 @@ use gst::prelude::*;
 
 use crate::pipelines::{element, launch};
 
-/// What a camera is asked for, the best first: compressed where that alone gives the frames fast enough, and whatever it
-/// has otherwise.
+/// Caps requested from a camera, the best first: compressed if only that is fast enough, and otherwise any format.
 const WANTED: &str = "image/jpeg,width=1280,height=720,framerate=30/1;video/x-raw,width=1280,height=720,framerate=30/1;\
                       video/x-raw,width=640,height=480,framerate=30/1;video/x-raw;image/jpeg";
 
-/// How long packets that are late are waited for, ms: little, as it is seen at once.
+/// Maximum time to wait for late packets, ms. It is short, because it adds to the latency.
 const JITTER: u32 = 100;
 
 /// A source of video.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// A camera that was found.
+    /// A discovered camera.
     Camera(gst::Device),
-    /// A camera by its path.
+    /// A camera with a path.
     V4l2(String),
-    /// PipeWire's default camera, or another node of its.
+    /// PipeWire's default camera, or another PipeWire node.
     PipeWire(Option<String>),
     Rtsp(String),
     Uri(String),
@@ -32,7 +31,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The source that a user names.
+    /// The source named by the user.
     pub fn named(text: &str) -> Self {
         let owned = text.to_owned();
         match text.split_once(':') {
@@ -48,7 +47,7 @@ impl Source {
     /// The first camera, or the sample clip.
     ///
     /// # Errors
-    /// Where neither is there.
+    /// If neither exists.
     pub fn find() -> Result<Self, Box<dyn Error>> {
         if let Some(camera) = first_camera() {
             return Ok(Self::Camera(camera));
@@ -62,7 +61,7 @@ impl Source {
         Ok(Self::File(clip.to_string_lossy().into_owned()))
     }
 
-    /// Whether people look at themselves in it, and expect a mirror.
+    /// Whether users see themselves and expect a mirror image.
     pub fn is_mirror(&self) -> bool {
         matches!(self, Self::Camera(_) | Self::V4l2(_) | Self::PipeWire(_))
     }
@@ -70,7 +69,7 @@ impl Source {
     /// A pipeline from this source through `rest`.
     ///
     /// # Errors
-    /// Where an element is missing, or the camera is gone.
+    /// If an element is missing, or the camera was removed.
     pub fn pipeline(&self, rest: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
         let camera = format!("capsfilter name=wanted caps=\"{WANTED}\" ! decodebin");
         let (source, property) = match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the threads of the tracking pipeline do: they hand frames on, and hear what the pipeline says.
+//! Callbacks in the threads of the tracking pipeline: they pass frames on, and handle messages of the pipeline.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,36 +13,36 @@ use crate::pipelines::{Event, element, lock};
 use crate::source::Source;
 use crate::tracking::NEWEST;
 
-/// How long frames are handed on.
+/// Until when frames are passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// All the time.
+    /// Always.
     Forever,
-    /// Until one of this time of the video, or a later one, was.
+    /// Until a frame at or after this time of the video.
     Time(gst::ClockTime),
-    /// Not now.
+    /// Paused.
     Paused,
-    /// Never again.
+    /// Stopped for good.
     Stopped,
 }
 
-/// What the pipeline's threads share with the window's.
+/// State that the pipeline's threads share with the window.
 pub struct Stage {
     pipeline: gst::Pipeline,
     until: Mutex<Until>,
-    /// Held while the pipeline is told something, so that the last word is the newest.
+    /// Held during state changes of the pipeline, so that the newest request is applied last.
     telling: Mutex<()>,
-    /// Whether frames come when they come, and are shown at once. The pipeline tells when it starts.
+    /// Whether the source is live, so that frames are shown at once. Known when the pipeline starts.
     is_live: AtomicBool,
-    /// What users know the source as.
+    /// Name of the source for users.
     source: String,
-    /// Whether a video was told that it is to be repeated.
+    /// Whether a video was set to repeat.
     repeats: AtomicBool,
     events: EventLoopProxy<Event>,
 }
 
 impl Stage {
-    /// Listens to a pipeline that does not play yet.
+    /// Adds the callbacks to a pipeline that does not play yet.
     pub fn new(
         pipeline: gst::Pipeline,
         source: &Source,
@@ -63,11 +63,10 @@ impl Stage {
         stage
     }
 
-    /// Begins to load and to play.
+    /// Starts to load and play.
     pub fn start(self: &Arc<Self>) {
         self.asynchronously(|stage| {
-            // Errors are on the bus, and so is that a file is there. What has no frame before it plays is live, whatever
-            // kind of source it is.
+            // Errors and the end of preroll are posted on the bus. A pipeline without preroll is live, whatever its source.
             let paused = stage.pipeline.set_state(gst::State::Paused);
             if paused == Ok(gst::StateChangeSuccess::NoPreroll) {
                 stage.is_live.store(true, Ordering::Release);
@@ -77,7 +76,7 @@ impl Stage {
         });
     }
 
-    /// Ends it, which may wait for a frame's analysis.
+    /// Stops the pipeline, which may wait for the analysis of a frame.
     pub fn stop(&self) {
         *lock(&self.until) = Until::Stopped;
         let _last_word = lock(&self.telling);
@@ -120,7 +119,7 @@ impl Stage {
         );
     }
 
-    /// A frame was tracked.
+    /// Handles a tracked frame.
     fn hand_on(self: &Arc<Self>, sample: gst::Sample, number: &mut u64, drawing: &Drawing) {
         let now = self.pipeline.current_running_time();
         let Some(frame) = Frame::new(sample, *number, now) else {
@@ -148,20 +147,21 @@ impl Stage {
         self.follow();
     }
 
-    /// Has the pipeline play or pause. What is live goes on unseen: a camera in the network may not know how to pause.
+    /// Plays or pauses the pipeline. A live source continues unseen, since network cameras may not support pausing.
     fn follow(self: &Arc<Self>) {
         self.asynchronously(|stage| {
             let is_wanted = !matches!(stage.until(), Until::Paused | Until::Stopped);
-            let state = match is_wanted || stage.is_live() {
-                true => gst::State::Playing,
-                false => gst::State::Paused,
+            let state = if is_wanted || stage.is_live() {
+                gst::State::Playing
+            } else {
+                gst::State::Paused
             };
-            // Why it does not, the bus tells.
+            // The bus has the reason of a failure.
             let _ = stage.pipeline.set_state(state);
         });
     }
 
-    /// Does what may wait for the pipeline, in a thread where that is no matter; nothing once it was stopped.
+    /// Runs a function that may wait for the pipeline in a thread of its own, unless the pipeline was stopped.
     fn asynchronously(self: &Arc<Self>, act: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let stage = Arc::downgrade(self);
         self.pipeline.call_async(move |_| {
@@ -175,7 +175,7 @@ impl Stage {
         });
     }
 
-    /// What the pipeline says, in the thread in which it does.
+    /// Handles a message in the thread that posts it.
     fn hear(self: &Arc<Self>, message: &gst::Message) {
         match message.view() {
             MessageView::Latency(_) => self.asynchronously(|stage| {
@@ -209,13 +209,12 @@ impl Stage {
         }
     }
 
-    /// A file is there: it is played as a segment, which can be followed by itself without a hole. One that can't be is
-    /// played once.
+    /// Plays a prerolled file as a segment, which can be repeated without a gap. A file without support for it is played once.
     fn begin(self: &Arc<Self>) {
         self.asynchronously(|stage| {
             let is_first = !stage.repeats.swap(true, Ordering::AcqRel);
             let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::SEGMENT;
-            // After a seek it is there once more.
+            // The file prerolls again after a seek.
             if !is_first || stage.seek(flags).is_err() {
                 stage.follow();
             }
@@ -227,7 +226,7 @@ impl Stage {
     }
 
     fn tell(&self, event: Event) {
-        // Without an event loop the program is about to end.
+        // Without an event loop the program is ending.
         let _ = self.events.send_event(event);
     }
 }

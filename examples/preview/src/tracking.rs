@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The pipeline that tracks: it keeps the video going, and hands its newest frame on.
+//! The tracking pipeline: plays the video, and passes its newest frame on.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::pipelines::{Event, element};
 use crate::source::Source;
 use crate::stage::{Stage, Until};
 
-/// Elements behind the source. The video is turned upright as its tag says. The mirror comes before the text, which stays
+/// Elements after the source. The video is rotated as its tag says. It is mirrored before text is drawn, so that the text stays
 /// readable.
 const TRACKING: &str = "videoconvert ! videoflip video-direction=auto ! queue ! videoflip name=mirror ! \
                         facetrack name=track ! appsink name=newest max-buffers=1 drop=true";
 
-/// The sink in it, which shows frames when they are due unless it is told otherwise.
+/// The sink, which by default passes frames on when they are due.
 pub const NEWEST: &str = "newest";
 
-/// The parts of an analysis, as facetrack's `stats` name them.
+/// The parts of an analysis, with the names in facetrack's `stats`.
 const ANALYSIS: [&str; 4] = ["process", "track", "smooth", "complete"];
 
-/// How to begin.
+/// Settings at the start.
 pub struct Options<'a> {
     pub engine: Option<&'a str>,
     pub freeze_at: Option<gst::ClockTime>,
 }
 
-/// A video that is tracked.
+/// A tracked video.
 pub struct Tracking {
     stage: Arc<Stage>,
     track: gst::Element,
@@ -41,7 +41,7 @@ impl Tracking {
     /// A video that does not play yet.
     ///
     /// # Errors
-    /// Where the pipeline can't be put together.
+    /// If the pipeline cannot be built.
     pub fn new(
         source: &Source,
         options: &Options<'_>,
@@ -54,7 +54,7 @@ impl Tracking {
             track.set_property("engine", engine);
         }
         if options.freeze_at.is_none() {
-            // A file is played at its own speed too.
+            // Files are played at their own speed, too.
             track.set_property_from_str("late-frames", "hold");
         }
         let mirror = element(&pipeline, "mirror");
@@ -71,65 +71,65 @@ impl Tracking {
         Ok(tracking)
     }
 
-    /// Begins to load and to play. What comes of it, the events tell.
+    /// Starts to load and play. Events report the result.
     pub fn start(&self) {
         self.stage.start();
     }
 
-    /// Ends it, which may wait for a frame's analysis.
+    /// Stops the pipeline, which may wait for the analysis of a frame.
     pub fn stop(&self) {
         self.stage.stop();
     }
 
-    /// Whether the source is a camera or the like.
+    /// Whether the source is live, such as a camera.
     pub fn is_live(&self) -> bool {
         self.stage.is_live()
     }
 
-    /// Whether the picture stands still, or is about to.
+    /// Whether the video is paused or about to pause.
     pub fn is_paused(&self) -> bool {
         self.stage.until() == Until::Paused
     }
 
-    /// Pauses, or goes on.
+    /// Pauses or resumes.
     pub fn toggle(&self) {
-        self.stage.change(match self.is_paused() {
-            true => Until::Forever,
-            false => Until::Paused,
+        self.stage.change(if self.is_paused() {
+            Until::Forever
+        } else {
+            Until::Paused
         });
     }
 
-    /// Goes on for a frame.
+    /// Advances by a frame.
     pub fn step(&self) {
         self.stage.change(Until::Time(gst::ClockTime::ZERO));
     }
 
-    /// Mirrors the video, or does so no more.
+    /// Turns the mirror on or off.
     pub fn flip(&self) {
         let flipped = self.mirror.property_value("video-direction");
         let is_flipped = flipped.get::<gst_video::VideoOrientationMethod>()
             == Ok(gst_video::VideoOrientationMethod::Horiz);
-        self.mirror.set_property(
-            "video-direction",
-            match is_flipped {
-                true => gst_video::VideoOrientationMethod::Identity,
-                false => gst_video::VideoOrientationMethod::Horiz,
-            },
-        );
+        let direction = if is_flipped {
+            gst_video::VideoOrientationMethod::Identity
+        } else {
+            gst_video::VideoOrientationMethod::Horiz
+        };
+        self.mirror.set_property("video-direction", direction);
     }
 
-    /// Asks for another engine, which is loaded while the one at work goes on.
+    /// Requests another engine, which is loaded while the present one keeps running.
     pub fn set_engine(&self, engine: &str) {
         self.track.set_property("engine", engine);
     }
 
-    /// Where the engine runs.
+    /// The device of the engine.
     pub fn device(&self) -> String {
         let device = self.track.property::<Option<String>>("active-device");
         device.unwrap_or_default()
     }
 
-    /// How long an analysis takes: the sum of the medians of its parts. That of the whole counts held frames too.
+    /// Time of an analysis: the sum of the medians of its parts, since the median of the whole includes held frames.
     pub fn cost(&self) -> Option<Duration> {
         let stats = self.track.property::<Option<gst::Structure>>("stats")?;
         let median = |part| {

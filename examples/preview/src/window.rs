@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The window, and what keys do in it.
+//! The window and its keys.
 
 use std::error::Error;
 use std::rc::Rc;
@@ -20,18 +20,18 @@ use crate::pipelines::Event;
 use crate::screen::Screen;
 use crate::tracking::Tracking;
 
-/// The window is as large as fits into this at first.
+/// Maximum initial size of the window.
 const FIRST_SIZE: [u32; 2] = [1280, 720];
 
 /// The program.
 pub struct Preview {
     tracking: Tracking,
     drawing: Drawing,
-    /// `None` until there is something to show.
+    /// `None` before the first frame.
     view: Option<View>,
     gauge: Gauge,
     figures: Option<Figures>,
-    /// The engine at work, and the one that was asked for last.
+    /// The running engine, and the last requested one.
     engine: String,
     wanted: String,
     notice: Notice,
@@ -42,7 +42,7 @@ struct View {
     window: Rc<Window>,
     screen: Screen,
     picture: Option<gst::Sample>,
-    /// Number of the frame that was shown last, and of the one that was told of when it stood still.
+    /// Numbers of the last displayed frame, and of the last frame reported in a pause.
     shown: Option<u64>,
     told: Option<u64>,
 }
@@ -62,13 +62,13 @@ impl Preview {
         }
     }
 
-    /// How it ended.
+    /// The result of the program.
     pub fn outcome(self) -> Result<(), Box<dyn Error>> {
         self.outcome.map_err(Into::into)
     }
 
     fn fail(&mut self, events: &ActiveEventLoop, error: String) {
-        // What follows from a first error says less.
+        // Only the first error is reported; others are its consequences.
         self.outcome = std::mem::replace(&mut self.outcome, Ok(())).and(Err(error));
         events.exit();
     }
@@ -98,9 +98,9 @@ impl Preview {
             Event::Drawn => self.request_redraw(),
             Event::Ready { engine, device } => {
                 println!("{engine} on {device}");
-                // With the blank: the name of one engine may begin with another's.
+                // With the space, since the name of an engine may begin with the name of another.
                 self.notice.take_back(&format!("{engine} "));
-                // Another may have been asked for since.
+                // Another engine may have been requested in the meantime.
                 if self.wanted.is_empty() {
                     self.wanted.clone_from(&engine);
                 }
@@ -144,9 +144,10 @@ impl Preview {
         if name == self.engine {
             return self.notice.show("");
         }
-        self.notice.show(&match self.tracking.is_paused() {
-            true => format!("{name} takes over when the video goes on"),
-            false => format!("{name} is loading"),
+        self.notice.show(&if self.tracking.is_paused() {
+            format!("{name} takes over when the video resumes")
+        } else {
+            format!("{name} is loading")
         });
     }
 
@@ -156,7 +157,7 @@ impl Preview {
         }
     }
 
-    /// Brings the newest picture to the screen.
+    /// Displays the newest picture.
     fn redraw(&mut self) -> Result<(), Box<dyn Error>> {
         let Some(view) = &mut self.view else {
             return Ok(());
@@ -182,9 +183,9 @@ impl Preview {
         Ok(())
     }
 
-    /// Says which frame stands still on the screen, once it does.
+    /// Prints the frame that is displayed in a pause, once.
     fn tell_of_pause(&mut self) {
-        // Asked for first: then the frame is the last one.
+        // Read first, so that the frame is the last one.
         let is_paused = self.tracking.is_paused();
         let (Some(view), Some(frame)) = (&mut self.view, self.drawing.frame()) else {
             return;
@@ -202,16 +203,17 @@ impl Preview {
         self.entitle();
     }
 
-    /// The title says what is shown how fast.
+    /// Shows source, engine and speed in the title.
     fn entitle(&self) {
         let Some(view) = &self.view else {
             return;
         };
         let mut title = format!("{} on {}", self.engine, self.tracking.device());
         if let Some(Figures { fps, age }) = self.figures {
-            let delay = match self.tracking.is_live() {
-                true => "old",
-                false => "late",
+            let delay = if self.tracking.is_live() {
+                "old"
+            } else {
+                "late"
             };
             title += &format!(", {fps:.1} fps, {} ms {delay}", age.as_millis());
         }
@@ -248,13 +250,13 @@ impl ApplicationHandler<Event> for Preview {
                     self.fail(events, error.to_string());
                 }
             }
-            // Keys that are down when the window gets the keyboard are told of too, and may be told of once more.
+            // Keys that are down when the window gets the focus are reported as well, possibly twice.
             WindowEvent::KeyboardInput {
                 event,
                 is_synthetic: false,
                 ..
             } if event.state == ElementState::Pressed => {
-                // A key that is held repeats itself, which is for steps alone: what it turned on it would turn off.
+                // A held key repeats, which only suits steps: it would turn a setting off again.
                 let wish = wish(&event.logical_key);
                 if let Some(wish) = wish.filter(|wish| !event.repeat || *wish == Wish::Step) {
                     self.fulfil(events, wish);

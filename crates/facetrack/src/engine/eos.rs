@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Fits a 3-D morphable model to YuNet's faces, as eos 1.5.0 does.
 //!
-//! [`Engine::process`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh;
-//! [`Engine::complete`] fits the model to them, because all frames of an identity share one shape.
+//! The [`Finder`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh. The
+//! [`Completer`] fits the model to them, because all frames of an identity share one shape.
 
 mod ibug;
 mod load;

@@ -45,7 +45,7 @@ pub(super) fn share(weight: u8, alpha: u32, max: u32) -> u8 {
     ((weight * max * 255 + both / 2) / both) as u8
 }
 
-/// Weight of a color, in 255ths, in a pixel of which `covered` 255ths are covered.
+/// Weight of a color, in 255ths, in a pixel with a coverage of `covered` 255ths.
 #[inline(always)]
 pub(super) fn weight(covered: u8, opacity: u8) -> u8 {
     over_255(u16::from(covered) * u16::from(opacity)) as u8

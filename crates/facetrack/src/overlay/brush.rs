@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Shapes on their way into a frame.
+//! Shapes, and their painting into a frame.
 
 use super::canvas::{Canvas, Ink};
 use super::color::Rgb;
@@ -7,31 +7,31 @@ use super::mask::Mask;
 use super::text::Letters;
 use crate::geometry::{Point, Rect};
 
-/// Lengths of a dash and of the gap after it, in widths of the line.
+/// Lengths of a dash and of the gap after it, in line widths.
 const DASH: f32 = 5.0;
 const GAP: f32 = 4.0;
 
-/// Most dashes of a line; longer lines have longer dashes.
+/// Maximum number of dashes of a line; longer lines have longer dashes.
 const MAX_DASHES: f32 = 256.0;
 
-/// Space around the text of a plate, in heights of the text.
+/// Space around the text of a plate, relative to the text height.
 const PADDING: f32 = 0.2;
 
-/// How much of the frame a plate under text hides.
+/// Opacity of a plate under text.
 const PLATE_OPACITY: u8 = 150;
 
-/// Collects shapes of one colour, and paints them.
+/// Collects shapes of one color, and paints them.
 pub(super) struct Brush<'a, 'b> {
     canvas: &'a mut Canvas<'b>,
     mask: &'a mut Mask,
     over: &'a mut Mask,
     letters: &'a mut Letters,
-    /// Width of lines, px.
+    /// Line width, px.
     pub line_width: f32,
 }
 
 impl<'a, 'b> Brush<'a, 'b> {
-    /// The masks are for the shapes, and for what they come to on transparent frames.
+    /// A brush for `canvas`. The second mask is working memory.
     pub fn new(
         canvas: &'a mut Canvas<'b>,
         [mask, over]: &'a mut [Mask; 2],
@@ -53,13 +53,13 @@ impl<'a, 'b> Brush<'a, 'b> {
         [self.canvas.width() as f32, self.canvas.height() as f32]
     }
 
-    /// Whether any of a rectangle lies in the frame.
+    /// Whether a part of a rectangle is inside the frame.
     pub fn shows(&self, rect: &Rect) -> bool {
         let [width, height] = self.size();
         rect.x < width && rect.y < height && rect.right() > 0.0 && rect.bottom() > 0.0
     }
 
-    /// A rectangle moved into the frame, to its upper left corner where it is larger than the frame.
+    /// A rectangle moved into the frame; to its upper left corner if it is larger than the frame.
     pub fn inside(&self, rect: Rect) -> Rect {
         let [width, height] = self.size();
         Rect {
@@ -69,7 +69,7 @@ impl<'a, 'b> Brush<'a, 'b> {
         }
     }
 
-    /// Paints the shapes since the last time.
+    /// Paints the collected shapes.
     pub fn paint(&mut self, color: Rgb, opacity: u8) {
         let ink = Ink { color, opacity };
         self.canvas.paint(self.mask, self.over, ink);
@@ -81,16 +81,13 @@ impl<'a, 'b> Brush<'a, 'b> {
         self.mask.line(from, to, self.line_width / 2.0);
     }
 
-    /// A line of dashes, the first and the last of which are whole.
+    /// A dashed line, with whole dashes at both ends.
     pub fn dashes(&mut self, from: Point, to: Point) {
         let period = (DASH + GAP) * self.line_width;
         let count = (from.distance(to) / period).round();
-        let count = if count >= 1.0 {
-            count.min(MAX_DASHES)
-        } else {
-            1.0
-        };
-        // The last gap is left out.
+        // `max` replaces a count that is not a number.
+        let count = count.clamp(1.0, MAX_DASHES).max(1.0);
+        // There is no gap after the last dash.
         let whole = count - GAP / (DASH + GAP);
         let at = |share: f32| {
             Point::new(
@@ -105,7 +102,7 @@ impl<'a, 'b> Brush<'a, 'b> {
         }
     }
 
-    /// A disc, its radius in widths of a line.
+    /// A disc; `radius` is in line widths.
     pub fn dot(&mut self, center: Point, radius: f32) {
         self.mask.line(center, center, radius * self.line_width);
     }
@@ -127,7 +124,7 @@ impl<'a, 'b> Brush<'a, 'b> {
         self.mask.fill(rect);
     }
 
-    /// Height of a line of text with the space to the next, px.
+    /// Distance between lines of text, px.
     pub fn text_height(&self) -> f32 {
         self.letters.height()
     }
@@ -137,18 +134,18 @@ impl<'a, 'b> Brush<'a, 'b> {
         letters as f32 * self.letters.advance() as f32
     }
 
-    /// Letters in a row of a plate of this width, px.
+    /// Number of letters that fit into a row of a plate of `width` px.
     pub fn letters_in(&self, width: f32) -> usize {
         ((width - 2.0 * self.padding()) / self.letters.advance() as f32) as usize
     }
 
-    /// Lines of text on a plate of the frame's height.
+    /// Number of lines that fit on a plate of the frame's height.
     pub fn lines_in_frame(&self) -> usize {
         let [_, height] = self.size();
         ((height - 2.0 * self.padding()) / self.text_height()) as usize
     }
 
-    /// Text with its upper left corner at a point; nothing where that is not finite.
+    /// Text with its upper left corner at a point; nothing if that is not finite.
     pub fn text(&mut self, corner: Point, text: &str) {
         if !(corner.x.is_finite() && corner.y.is_finite()) {
             return;
@@ -162,7 +159,7 @@ impl<'a, 'b> Brush<'a, 'b> {
         }
     }
 
-    /// The rectangle behind `lines` lines of text of the widest of `letters` letters, with its corner at a point.
+    /// The plate for `lines` lines of text of at most `letters` letters, with its upper left corner at a point.
     pub fn plate(&self, corner: Point, letters: usize, lines: usize) -> Rect {
         let padding = 2.0 * self.padding();
         let width = self.text_width(letters) + padding;
@@ -175,12 +172,12 @@ impl<'a, 'b> Brush<'a, 'b> {
         )
     }
 
-    /// Where the text on a plate begins.
+    /// The upper left corner of the text on a plate.
     pub fn on_plate(&self, plate: &Rect) -> Point {
         Point::new(plate.x + self.padding(), plate.y + self.padding())
     }
 
-    /// Darkens what is behind a plate.
+    /// Darkens the frame behind a plate.
     pub fn darken(&mut self, plate: Rect) {
         self.fill(plate);
         self.paint(Rgb::BLACK, PLATE_OPACITY);

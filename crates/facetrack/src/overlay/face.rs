@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! One face.
+//! Drawing of a face.
 
 use super::brush::Brush;
 use super::color::Rgb;
@@ -7,32 +7,32 @@ use super::panel;
 use super::scheme::Lines;
 use super::{Layers, Style};
 use crate::geometry::{Point, Rect};
-use crate::observation::{Gaze, HeadPose, Landmarks, Observation, Origin, Pupil};
+use crate::observation::{Gaze, HeadPose, Landmarks, Observation, Origin};
 use crate::report::{FrameReport, TrackedFace};
 
-/// How much a line hides of the frame.
+/// Opacity of lines.
 const OPACITY: u8 = 230;
 
-/// The same for the many lines of a mesh.
+/// Opacity of the lines of a mesh.
 const MESH_OPACITY: u8 = 110;
 
-/// Width of the lines of a mesh, in those of other lines.
+/// Width of the lines of a mesh, relative to other lines.
 const MESH_WIDTH: f32 = 0.6;
 
-/// Radius of landmarks and of key points, in widths of a line.
+/// Radius of landmarks and of key points, in line widths.
 const LANDMARK_RADIUS: f32 = 0.8;
 const KEY_POINT_RADIUS: f32 = 1.6;
 
-/// Length of the axes of a head, in widths of the face.
+/// Length of the axes of a head, relative to the width of the face.
 const AXIS_LENGTH: f32 = 0.5;
 
-/// The axes' colours, x, y and z.
+/// Colors of the x, y and z axes.
 const AXES: [Rgb; 3] = [Rgb::VERMILLION, Rgb::GREEN, Rgb::BLUE];
 
-/// How far gaze is drawn, in ways from the middle of the eye to the pupil.
+/// Length of a gaze arrow, in distances between the middle of the eye and the pupil.
 const GAZE_LENGTH: f32 = 4.0;
 
-/// From pixels of the frame that was analysed to those of the frame that is drawn into.
+/// Scale factors from pixels of the analyzed frame to pixels of the canvas.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     x: f32,
@@ -69,11 +69,11 @@ impl Scale {
     }
 }
 
-/// How a face is shown.
+/// Appearance of a face.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub color: Rgb,
-    /// Whether it was measured in this frame.
+    /// Whether the face was measured in this frame.
     measured: bool,
 }
 
@@ -85,12 +85,9 @@ impl Look {
         }
     }
 
-    /// Half as much where the face is not one of this frame.
+    /// `opacity`, or half of it if the face was not measured in this frame.
     pub fn opacity(self, opacity: u8) -> u8 {
-        match self.measured {
-            true => opacity,
-            false => opacity / 2,
-        }
+        if self.measured { opacity } else { opacity / 2 }
     }
 }
 
@@ -139,7 +136,7 @@ pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style
     }
 }
 
-/// Lines between those points that there are.
+/// Draws the lines whose points exist.
 fn lines(brush: &mut Brush, lines: Lines, points: &[Point]) {
     let pairs = lines.iter().flat_map(|line| line.windows(2));
     for pair in pairs {
@@ -164,7 +161,7 @@ fn dots(brush: &mut Brush, points: &[Point], radius: f32) {
     }
 }
 
-/// The box, dashed where nothing was measured.
+/// The box, dashed if the face was not measured in this frame.
 fn frame(brush: &mut Brush, bbox: &Rect, look: Look) {
     let (right, bottom) = (bbox.right(), bbox.bottom());
     let corners = [
@@ -173,27 +170,24 @@ fn frame(brush: &mut Brush, bbox: &Rect, look: Look) {
         Point::new(right, bottom),
         Point::new(bbox.x, bottom),
     ];
-    for index in 0..corners.len() {
-        let (from, to) = (corners[index], corners[(index + 1) % corners.len()]);
-        match look.measured {
-            true => brush.line(from, to),
-            false => brush.dashes(from, to),
+    for (index, from) in corners.into_iter().enumerate() {
+        let to = corners[(index + 1) % corners.len()];
+        if look.measured {
+            brush.line(from, to);
+        } else {
+            brush.dashes(from, to);
         }
     }
     brush.paint(look.color, look.opacity(OPACITY));
 }
 
-/// Pupils, with an arrow from the middle of each eye whose rim is known.
+/// Pupils, with an arrow for each eye with a known rim.
 fn pupils(brush: &mut Brush, gaze: &Gaze, landmarks: Option<&Landmarks>, scale: Scale) {
     for (pupil, eye) in [gaze.right, gaze.left].into_iter().zip(eyes(landmarks)) {
-        let Pupil {
-            position,
-            confidence,
-        } = pupil;
-        if confidence <= 0.0 {
+        if pupil.confidence <= 0.0 {
             continue;
         }
-        let at = scale.point(position);
+        let at = scale.point(pupil.position);
         brush.dot(at, KEY_POINT_RADIUS);
         if let Some(eye) = eye.map(|eye| scale.point(eye)) {
             let (x, y) = ((at.x - eye.x) * GAZE_LENGTH, (at.y - eye.y) * GAZE_LENGTH);
@@ -202,7 +196,7 @@ fn pupils(brush: &mut Brush, gaze: &Gaze, landmarks: Option<&Landmarks>, scale: 
     }
 }
 
-/// The middles of the eyes' rims, that of the face's right eye first.
+/// The middles of the eyes' rims, right eye of the face first.
 fn eyes(landmarks: Option<&Landmarks>) -> [Option<Point>; 2] {
     let Some(landmarks) = landmarks else {
         return [None; 2];
@@ -222,7 +216,7 @@ fn middle(face: &Observation, scale: Scale) -> Point {
     scale.point(landmarks.map_or(face.bbox.center(), Landmarks::mean))
 }
 
-/// The axes of a head as a camera far away sees them; the camera's y points up, the frame's down.
+/// The axes of a head in orthographic projection. The camera's y points up, the frame's y down.
 fn axes(brush: &mut Brush, pose: &HeadPose, from: Point, width: f32, look: Look) {
     let m = &pose.matrix;
     for (axis, color) in AXES.into_iter().enumerate() {

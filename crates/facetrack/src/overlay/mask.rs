@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a shape covers of each pixel.
+//! Coverage of pixels by shapes.
 
 use std::ops::Range;
 
 use crate::geometry::{Point, Rect};
 
-/// Distance from the frame's corner, px, beyond which lines are not drawn: far outside of every frame, and so near that
-/// distances can be told apart in `f32`.
+/// Maximum distance of a line from the corner of the frame, px: far outside every frame, and near enough for the precision of
+/// `f32`.
 const FARTHEST: f32 = 1e6;
 
-/// Rows between the ends of a line that is taken for a level one.
+/// Maximum number of rows between the ends of a horizontal line.
 const LEVEL: f32 = 1e-3;
 
-/// Pixels or samples whose coverage is looked at together: most of a mask is empty.
+/// Number of pixels or samples whose coverage is tested together: most of a mask is empty.
 pub(super) const BLOCK: usize = 16;
 
-/// Shapes of one colour: how much they cover of each pixel, 0…255. Where shapes overlap, the one that covers more counts,
-/// so that lines that meet leave no knots.
+/// Coverage of each pixel, 0…255, by shapes of one color. If shapes overlap, the maximum counts, so that joints of lines do not
+/// stand out.
 #[derive(Debug, Default)]
 pub(super) struct Mask {
     width: usize,
     height: usize,
     coverage: Vec<u8>,
-    /// The columns of each row outside of which nothing is covered.
+    /// For each row, a range of columns that contains all covered pixels.
     spans: Vec<Range<usize>>,
-    /// The rows outside of which nothing is covered.
+    /// A range of rows that contains all covered pixels.
     rows: Range<usize>,
 }
 
-/// The picture of a letter.
-#[derive(Debug, Clone)]
+/// The mask of a letter.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Stamp {
-    /// Columns from the pen to the left edge.
+    /// Columns from the pen position to the left edge.
     pub left: i64,
     /// Rows from the baseline to the upper edge, negative above.
     pub top: i64,
@@ -42,7 +42,7 @@ pub(super) struct Stamp {
 }
 
 impl Mask {
-    /// An empty mask for frames of `width`×`height` pixels, in the memory of this one.
+    /// Clears the mask and sets its size, px.
     pub fn resize(&mut self, width: usize, height: usize) {
         if (self.width, self.height) == (width, height) {
             return self.clear();
@@ -56,7 +56,7 @@ impl Mask {
         };
     }
 
-    /// Nothing is covered any more.
+    /// Clears the mask.
     pub fn clear(&mut self) {
         for y in std::mem::take(&mut self.rows) {
             let span = std::mem::take(&mut self.spans[y]);
@@ -75,12 +75,12 @@ impl Mask {
         self.height
     }
 
-    /// The rows in which something is covered.
+    /// A range of rows that contains all covered pixels.
     pub fn rows(&self) -> Range<usize> {
         self.rows.clone()
     }
 
-    /// The columns of row `y` in which something is covered.
+    /// A range of columns that contains all covered pixels of row `y`.
     pub fn span(&self, y: usize) -> Range<usize> {
         self.spans[y].clone()
     }
@@ -90,7 +90,7 @@ impl Mask {
         &self.coverage[y * self.width..][..self.width]
     }
 
-    /// The columns of row `y`, block by block, leaving out blocks in which nothing is covered.
+    /// The columns of row `y` in blocks, without blocks that are not covered at all.
     pub fn covered(&self, y: usize) -> impl Iterator<Item = Range<usize>> {
         let (row, span) = (self.row(y), self.span(y));
         let blocks = span.clone().step_by(BLOCK);
@@ -98,10 +98,10 @@ impl Mask {
         blocks.filter(|columns| !is_empty(&row[columns.clone()]))
     }
 
-    /// A line with round ends and all that is within `radius` of it, px; a disc where the ends are one point.
+    /// A line with round ends: all points within `radius` px of it; a disc if both ends are the same point.
     ///
-    /// A line with an end that is no number or [`FARTHEST`] covers nothing; one thinner than a pixel covers as much of
-    /// pixels as it is thick.
+    /// A line with an end that is not a number or beyond [`FARTHEST`] covers nothing. A line thinner than a pixel covers pixels in
+    /// proportion to its width.
     pub fn line(&mut self, from: Point, to: Point, radius: f32) {
         let is_near = |value: &f32| value.abs() < FARTHEST;
         let is_thick = radius > 0.0 && is_near(&radius);
@@ -120,7 +120,7 @@ impl Mask {
         }
     }
 
-    /// A rectangle, px; nothing where its edges are not finite.
+    /// A rectangle, px; nothing if its edges are not finite.
     pub fn fill(&mut self, rect: Rect) {
         let edges = [rect.x, rect.y, rect.right(), rect.bottom()];
         if !edges.iter().all(|value| value.is_finite()) {
@@ -144,7 +144,7 @@ impl Mask {
         if columns.is_empty() {
             return;
         }
-        // Where a column or row of the frame is in the picture.
+        // Column or row of the stamp at a column or row of the frame.
         let offset = |start: usize, edge: i64| (start as i64 - edge) as usize;
         for y in clip(top, stamp.coverage.len() / stamp.width, self.height) {
             let row = &stamp.coverage[offset(y, top) * stamp.width..][..stamp.width];
@@ -155,7 +155,7 @@ impl Mask {
         }
     }
 
-    /// What `other` covers, with the level that `level` makes of column, row and `other`'s.
+    /// Copies `other`; `level` maps column, row and level of each covered pixel to a new level.
     pub fn follow(&mut self, other: &Mask, level: impl Fn(usize, usize, u8) -> u8) {
         self.resize(other.width, other.height);
         for y in other.rows() {
@@ -168,7 +168,7 @@ impl Mask {
         }
     }
 
-    /// The pixels of a row that are going to be covered.
+    /// The given pixels of a row, which are going to be covered.
     #[inline(always)]
     fn touch(&mut self, y: usize, columns: Range<usize>) -> &mut [u8] {
         if columns.is_empty() {
@@ -180,7 +180,7 @@ impl Mask {
     }
 }
 
-/// Whether nothing is covered.
+/// Whether no pixel is covered.
 #[inline(always)]
 pub(super) fn is_empty(block: &[u8]) -> bool {
     let (words, rest) = block.as_chunks();
@@ -201,8 +201,7 @@ pub(super) fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     a.start.min(b.start)..a.end.max(b.end)
 }
 
-/// The pixels between two edges that are inside of `0..count`. A cast saturates and cuts off what comes after the point:
-/// what lies before 0 becomes 0.
+/// The pixels between two edges, clipped to `0..count`. Casts saturate and truncate, so that negative numbers become 0.
 #[inline(always)]
 fn pixels([from, to]: [f32; 2], count: usize) -> Range<usize> {
     let whole = to as u32;
@@ -211,14 +210,14 @@ fn pixels([from, to]: [f32; 2], count: usize) -> Range<usize> {
     (from as u32 as usize).min(to)..to
 }
 
-/// `count` pixels from `first` on that are inside of `0..limit`.
+/// `count` pixels from `first` on, clipped to `0..limit`.
 fn clip(first: i64, count: usize, limit: usize) -> Range<usize> {
     let limit = limit as i64;
     let end = first.saturating_add(count as i64).clamp(0, limit);
     first.clamp(0, end) as usize..end as usize
 }
 
-/// How much of pixel `index` lies between two edges.
+/// The part of pixel `index` between two edges.
 #[inline(always)]
 fn overlap(index: usize, from: f32, to: f32) -> f32 {
     let start = index as i32 as f32;
@@ -232,23 +231,24 @@ struct Line {
     /// The middle, and half the length.
     middle: Point,
     half: f32,
-    /// From one end to the other, of length 1; any direction is as good for a line of no length.
+    /// Unit vector from one end to the other; an arbitrary one if the length is 0.
     along: Point,
-    /// Columns to the right for each row down; `None` for a level line.
+    /// Columns to the right per row down; `None` for a horizontal line.
     slope: Option<f32>,
-    /// Distance at which pixels begin to be covered.
+    /// Distance from the line at which coverage ends.
     reach: f32,
     /// Level of a pixel on the line.
-    most: f32,
+    max: f32,
 }
 
 impl Line {
     fn new(from: Point, to: Point, radius: f32) -> Self {
         let (dx, dy) = (to.x - from.x, to.y - from.y);
         let length = from.distance(to);
-        let along = match length > 0.0 {
-            true => Point::new(dx / length, dy / length),
-            false => Point::new(1.0, 0.0),
+        let along = if length > 0.0 {
+            Point::new(dx / length, dy / length)
+        } else {
+            Point::new(1.0, 0.0)
         };
         Self {
             from,
@@ -258,7 +258,7 @@ impl Line {
             along,
             slope: (dy.abs() > LEVEL).then(|| dx / dy),
             reach: radius.max(0.5) + 0.5,
-            most: (2.0 * radius).min(1.0) * 255.0,
+            max: (2.0 * radius).min(1.0) * 255.0,
         }
     }
 
@@ -268,7 +268,7 @@ impl Line {
         [from.min(to) - self.reach, from.max(to) + self.reach]
     }
 
-    /// Left and right of all that is covered of the row with its middle at `y`: around the part of the line that is near.
+    /// Left and right edge of the covered part of the row with its middle at `y`.
     #[inline(always)]
     fn columns(&self, y: f32) -> [f32; 2] {
         let Some(slope) = self.slope else {
@@ -281,17 +281,18 @@ impl Line {
         [a.min(b) - self.reach, a.max(b) + self.reach]
     }
 
-    /// How much is covered of the pixel with its middle at `point`, 0…255.
+    /// Coverage of the pixel with its middle at `point`, 0…255.
     #[inline(always)]
     fn level(&self, point: Point) -> u8 {
         let (x, y) = (point.x - self.middle.x, point.y - self.middle.y);
-        let beside = (x * self.along.y - y * self.along.x).abs();
+        let across = (x * self.along.y - y * self.along.x).abs();
         let beyond = (x * self.along.x + y * self.along.y).abs() - self.half;
-        let distance = match beyond > 0.0 {
-            true => (beside * beside + beyond * beyond).sqrt(),
-            false => beside,
+        let distance = if beyond > 0.0 {
+            (across * across + beyond * beyond).sqrt()
+        } else {
+            across
         };
-        ((self.reach - distance).clamp(0.0, 1.0) * self.most + 0.5) as u8
+        ((self.reach - distance).clamp(0.0, 1.0) * self.max + 0.5) as u8
     }
 }
 

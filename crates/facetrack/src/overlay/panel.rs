@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Everything that is drawn as text. All of it lies inside frames of 160×90 pixels or more.
+//! Text. All of it is inside frames of 160×90 pixels or more.
 
 use super::Pace;
 use super::brush::Brush;
@@ -9,35 +9,35 @@ use crate::geometry::{Point, Rect};
 use crate::observation::Observation;
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
-/// The channel of MediaPipe's that is no expression.
+/// MediaPipe's channel that is not an expression.
 const NEUTRAL: &str = "_neutral";
 
-/// Most letters of a name; ARKit's longest has 19.
+/// Maximum number of letters of a name; ARKit's longest has 19.
 const NAME_LETTERS: usize = 19;
 
-/// Most letters of a line about the stream.
+/// Maximum number of letters of a line about the stream.
 const LINE_LETTERS: usize = 48;
 
-/// Width of a bar of 1, in letters, and its height in heights of the text.
+/// Width of a bar of 1, in letters, and its height, relative to the text.
 const BAR_LETTERS: usize = 8;
 const BAR_HEIGHT: f32 = 0.6;
 
-/// Letters in a row of the blendshapes: name, space and bar.
+/// Number of letters of a row of the blendshapes: name, space and bar.
 const ROW_LETTERS: usize = NAME_LETTERS + 1 + BAR_LETTERS;
 
-/// How much of what is behind them the grooves hide that bars lie in.
+/// Opacity of the background of bars.
 const GROOVE_OPACITY: u8 = 40;
 
-/// How much text hides of what is behind it.
+/// Opacity of text.
 const TEXT_OPACITY: u8 = 255;
 
-/// Width of letters, px, that has room for a row of the blendshapes in a frame of this width. The plate's padding takes
-/// less than a letter.
+/// Maximum width of letters, px, with which a row of the blendshapes fits into a frame of this width. The padding of the plate
+/// is narrower than a letter.
 pub(super) fn widest_letter(width: f32) -> f32 {
     width / (ROW_LETTERS + 1) as f32
 }
 
-/// Number and score of a face, above its box, or inside where there is no room.
+/// Number and score of a face, above its box, or inside the box if there is no room.
 pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look: Look) {
     let text = match tracked.face.confidence {
         Some(score) => format!("{} {score:.2}", tracked.id),
@@ -55,19 +55,19 @@ pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look:
     brush.paint(look.color.contrast(), look.opacity(TEXT_OPACITY));
 }
 
-/// The strongest blendshapes of a face, next to its box, as many as the frame has room for.
+/// The strongest blendshapes of a face, at most `max`, next to its box, as far as they fit into the frame.
 pub(super) fn blendshapes(
     brush: &mut Brush,
     face: &Observation,
     bbox: &Rect,
     look: Look,
-    most: usize,
+    max: usize,
 ) {
-    let channels = strongest(face, most.min(brush.lines_in_frame()));
+    let channels = strongest(face, max.min(brush.lines_in_frame()));
     if channels.is_empty() {
         return;
     }
-    let plate = beside(brush, bbox, channels.len());
+    let plate = plate_near(brush, bbox, channels.len());
     brush.darken(plate);
     let corner = brush.on_plate(&plate);
     let line = |index: usize, brush: &Brush| corner.y + index as f32 * brush.text_height();
@@ -94,8 +94,8 @@ pub(super) fn blendshapes(
     brush.paint(look.color, look.opacity(TEXT_OPACITY));
 }
 
-/// The channels with the greatest values, in the order in which the engine has them, so that they keep their places.
-fn strongest(face: &Observation, most: usize) -> Vec<(&str, f32)> {
+/// The `max` channels with the highest values, in the order of the engine, so that their places change little.
+fn strongest(face: &Observation, max: usize) -> Vec<(&str, f32)> {
     let Some(blendshapes) = &face.blendshapes else {
         return Vec::new();
     };
@@ -104,39 +104,35 @@ fn strongest(face: &Observation, most: usize) -> Vec<(&str, f32)> {
         .filter(|(_, (name, value))| *name != NEUTRAL && value.is_finite())
         .collect();
     channels.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
-    channels.truncate(most);
+    channels.truncate(max);
     channels.sort_by_key(|(index, _)| *index);
     channels.into_iter().map(|(_, channel)| channel).collect()
 }
 
-/// A plate for rows of blendshapes to the right of a box, to its left or below it. The first of these places is taken in
-/// which the plate covers the least of the box.
-fn beside(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
+/// A plate for rows of blendshapes to the right of a box, to its left or below it: the first of these places where the plate
+/// covers the smallest part of the box.
+fn plate_near(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
     let gap = brush.text_height() / 2.0;
     let plate = |x, y| brush.plate(Point::new(x, y), ROW_LETTERS, lines);
     let right = plate(bbox.right() + gap, bbox.y);
     let left = plate(bbox.x - gap - right.width, bbox.y);
     let below = plate(bbox.x, bbox.bottom() + gap);
     let covered = |plate: &Rect| plate.intersection(bbox).area();
-    [left, below]
-        .map(|plate| brush.inside(plate))
+    let plates = [right, left, below].map(|plate| brush.inside(plate));
+    let best = plates
         .into_iter()
-        .fold(brush.inside(right), |best, plate| {
-            match covered(&plate) < covered(&best) {
-                true => plate,
-                false => best,
-            }
-        })
+        .min_by(|a, b| covered(a).total_cmp(&covered(b)));
+    best.unwrap_or(right)
 }
 
-/// What made the report, and how the stream goes, in the upper left corner.
+/// Engine, device, timing and status, in the upper left corner.
 pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
     let corner = brush.text_height() / 2.0;
     let [width, _] = brush.size();
-    let most = brush.letters_in(width - 2.0 * corner).min(LINE_LETTERS);
+    let max = brush.letters_in(width - 2.0 * corner).min(LINE_LETTERS);
     let lines = [
-        wrapped(&origin(report), " ", most),
-        wrapped(&progress(report, pace), "  ", most),
+        wrapped(&origin(report), " ", max),
+        wrapped(&progress(report, pace), "  ", max),
     ];
     let lines = lines.concat();
     let Some(letters) = lines.iter().map(|line| line.chars().count()).max() else {
@@ -152,13 +148,13 @@ pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
     brush.paint(Rgb::WHITE, TEXT_OPACITY);
 }
 
-/// Words in lines of at most `most` letters; a longer word is cut.
-fn wrapped(words: &[String], gap: &str, most: usize) -> Vec<String> {
+/// Words in lines of at most `max` letters; longer words are truncated.
+fn wrapped(words: &[String], gap: &str, max: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.iter().filter(|word| !word.is_empty()) {
-        let word: String = word.chars().take(most).collect();
+        let word: String = word.chars().take(max).collect();
         match lines.last_mut() {
-            Some(line) if line.chars().count() + gap.len() + word.chars().count() <= most => {
+            Some(line) if line.chars().count() + gap.len() + word.chars().count() <= max => {
                 *line += gap;
                 *line += &word;
             }

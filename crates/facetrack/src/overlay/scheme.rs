@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which landmarks lines join, for each scheme.
+//! Lines between landmarks, for each scheme.
 
 mod mesh;
 
 use crate::observation::LandmarkScheme;
 
-/// Lines from landmark to landmark; one that ends where it began is closed.
+/// Lines from landmark to landmark. A closed line ends with its first landmark.
 pub(super) type Lines = &'static [&'static [u16]];
 
 impl LandmarkScheme {
@@ -19,7 +19,7 @@ impl LandmarkScheme {
         }
     }
 
-    /// The edges of a mesh over the whole face; none where a scheme has no such mesh.
+    /// The edges of a mesh over the whole face; empty if the scheme has no mesh.
     pub(super) fn mesh(self) -> Lines {
         match self {
             Self::MediaPipe478 => mesh::MEDIAPIPE,
@@ -27,7 +27,7 @@ impl LandmarkScheme {
         }
     }
 
-    /// The rims of the eyes, that of the face's right eye first.
+    /// The rims of the eyes, right eye of the face first.
     pub(super) fn eyes(self) -> [&'static [u16]; 2] {
         let contours = self.contours();
         let [right, left] = match self {
@@ -57,7 +57,7 @@ const MEDIAPIPE: Lines = &[
     &[474, 475, 476, 477, 474],
 ];
 
-/// OpenSeeFace's points as `lm_model*` yields them: iBUG's up to the eyes, then the lips without their inner corners.
+/// OpenSeeFace's points in the order of `lm_model*`: iBUG's up to the eyes, then the lips without their inner corners.
 #[rustfmt::skip]
 const OPENSEEFACE: Lines = &[
     &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
@@ -85,8 +85,8 @@ const IBUG: Lines = &[
     &[60, 61, 62, 63, 64, 65, 66, 67, 60],
 ];
 
-/// The points of InsightFace's `2d106det`, whose order no document of InsightFace's tells: read from where it puts them on
-/// faces. 34 and 38, 88 and 92 are the pupils.
+/// The points of InsightFace's `2d106det`. InsightFace does not document their order; it was found from their positions on
+/// faces. 34, 38, 88 and 92 are the pupils.
 #[rustfmt::skip]
 const INSIGHTFACE: Lines = &[
     &[1, 9, 10, 11, 12, 13, 14, 15, 16, 2, 3, 4, 5, 6, 7, 8, 0, 24, 23, 22, 21, 20, 19, 18, 32, 31, 30, 29, 28, 27, 26,
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// The edges of lines, each once, and how many there were.
+    /// The edges of lines, each once, and their number including duplicates.
     fn edges(lines: Lines) -> (BTreeSet<(u16, u16)>, usize) {
         let pairs = lines
             .iter()

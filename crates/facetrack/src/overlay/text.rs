@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Letters as masks: Hack, whose letters are equally wide.
+//! Letters as masks, of the monospaced font Hack.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,18 @@ use ab_glyph::{Font as _, FontRef, Glyph, PxScale, ScaleFont};
 
 use super::mask::Stamp;
 
-/// What stands for a character that is no printable ASCII.
+/// Replacement for characters that are not printable ASCII.
 const UNKNOWN: char = '?';
 
-/// Least and greatest height of letters, px: smaller ones can't be read, larger ones fill the memory.
-const SIZES: [f32; 2] = [8.0, 256.0];
+/// Minimum and maximum height of letters, px: smaller letters are illegible, larger ones need too much memory.
+const MIN_SIZE: f32 = 8.0;
+const MAX_SIZE: f32 = 256.0;
 
-/// Letters of one size.
+/// Letters of a size.
 #[derive(Debug)]
 pub(super) struct Letters {
     font: FontRef<'static>,
-    /// Height from the lowest to the highest edge of letters, px.
+    /// Height of letters from the lowest to the highest edge, px.
     size: f32,
     stamps: HashMap<char, Stamp>,
 }
@@ -26,35 +27,33 @@ impl Letters {
     pub fn new() -> Self {
         let font = FontRef::try_from_slice(epaint_default_fonts::HACK_REGULAR);
         Self {
-            font: font.expect("the font that is compiled in is sound"),
-            size: SIZES[0],
+            font: font.expect("the built-in font is valid"),
+            size: MIN_SIZE,
             stamps: HashMap::new(),
         }
     }
 
-    /// Sets the height of letters, px, to the nearest whole one that is possible and makes no letter wider than `widest` px.
+    /// Sets the height of letters, px, to the nearest supported whole number with which letters are at most `widest` px wide.
     pub fn set_size(&mut self, size: f32, widest: f32) {
-        let size = match size.is_nan() {
-            true => SIZES[0],
-            false => size.round().clamp(SIZES[0], SIZES[1]),
-        };
-        let sizes = (SIZES[0] as u32..=size as u32).rev();
+        // `max` replaces a size that is not a number.
+        let size = size.round().clamp(MIN_SIZE, MAX_SIZE).max(MIN_SIZE);
+        let sizes = (MIN_SIZE as u32..=size as u32).rev();
         let size = sizes
             .map(|size| size as f32)
             .find(|size| self.advance_at(*size) as f32 <= widest)
-            .unwrap_or(SIZES[0]);
+            .unwrap_or(MIN_SIZE);
         if size != self.size {
             self.stamps.clear();
             self.size = size;
         }
     }
 
-    /// From the upper edge of a line to that of the next, px.
+    /// Distance between lines, px.
     pub fn height(&self) -> f32 {
         self.size
     }
 
-    /// From a letter to the next, px.
+    /// Distance between letters, px.
     pub fn advance(&self) -> i64 {
         self.advance_at(self.size)
     }
@@ -64,18 +63,16 @@ impl Letters {
         font.h_advance(font.glyph_id('0')).round() as i64
     }
 
-    /// From the upper edge of a line to what letters stand on, px.
+    /// Distance from the upper edge of a line to its baseline, px.
     pub fn ascent(&self) -> i64 {
         let font = self.font.as_scaled(PxScale::from(self.size));
         font.ascent().round() as i64
     }
 
-    /// The picture of a letter.
+    /// The mask of a letter.
     pub fn stamp(&mut self, letter: char) -> &Stamp {
-        let letter = match letter.is_ascii_graphic() || letter == ' ' {
-            true => letter,
-            false => UNKNOWN,
-        };
+        let is_printable = letter.is_ascii_graphic() || letter == ' ';
+        let letter = if is_printable { letter } else { UNKNOWN };
         self.stamps
             .entry(letter)
             .or_insert_with(|| draw(&self.font, letter, self.size))
@@ -85,12 +82,7 @@ impl Letters {
 fn draw(font: &FontRef<'static>, letter: char, size: f32) -> Stamp {
     let glyph: Glyph = font.glyph_id(letter).with_scale(PxScale::from(size));
     let Some(outline) = font.outline_glyph(glyph) else {
-        return Stamp {
-            left: 0,
-            top: 0,
-            width: 0,
-            coverage: Vec::new(),
-        };
+        return Stamp::default();
     };
     let bounds = outline.px_bounds();
     let (width, height) = (bounds.width() as usize, bounds.height() as usize);
@@ -139,7 +131,7 @@ mod tests {
             assert!(letters.advance() as f32 > widest || letters.height() == 41.0);
         }
         letters.set_size(40.0, 1.0);
-        assert_eq!(letters.height(), SIZES[0]);
+        assert_eq!(letters.height(), MIN_SIZE);
     }
 
     #[test]

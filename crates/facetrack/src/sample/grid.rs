@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where tensor elements lie in the image, in fixed point.
+//! Positions of tensor elements in the image, in fixed point.
 
 use super::{FARTHEST, SampleError};
 use crate::geometry::{Affine, RotatedRect};
 
-/// Tensor elements that are worked on together; a few SIMD registers' worth, and a divisor of the networks' input widths.
+/// Number of tensor elements that are processed together: some SIMD registers, and a divisor of the networks' input widths.
 pub const LANES: usize = 64;
 
 /// One value for each element of a run of [`LANES`] elements in a tensor row.
 pub type Lanes<T> = [T; LANES];
 
-/// Binary digits to which positions in pixels are rounded: OpenCV's `INTER_BITS`.
+/// Binary digits after the point of rounded positions in pixels: OpenCV's `INTER_BITS`.
 pub const STEP_BITS: u32 = 5;
 
 /// Steps in a pixel.
@@ -20,7 +20,7 @@ pub const STEPS: i32 = 1 << STEP_BITS;
 /// 2²⁹ steps a position needs 30 digits before it.
 const FRACTION_BITS: u32 = 32;
 
-/// A lattice of positions in the image, one for each tensor element.
+/// The positions of all tensor elements in the image.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid {
     /// Image position of tensor element (0, 0).
@@ -32,8 +32,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The lattice that spreads `width`×`height` elements over `roi`. Each displayed column spans
-    /// `column_scale` stored columns.
+    /// The grid of `width`×`height` elements over `roi`. A displayed column spans `column_scale` stored columns.
     pub fn new(
         roi: &RotatedRect,
         width: usize,
@@ -70,7 +69,7 @@ impl Grid {
         })
     }
 
-    /// The same lattice over stored pixels. Each displayed column spans `scale` stored columns.
+    /// The same grid in stored pixels. A displayed column spans `scale` stored columns.
     pub fn stored(self, scale: f64) -> Self {
         let along_rows = |[x, y]: [f64; 2]| [x * scale, y];
         Self {
@@ -80,7 +79,7 @@ impl Grid {
         }
     }
 
-    /// The lattice as a transform.
+    /// The grid as a transform.
     pub fn image_from_tensor(&self) -> Affine {
         Affine {
             xx: self.per_column[0] as f32,
@@ -92,7 +91,7 @@ impl Grid {
         }
     }
 
-    /// The whole pixel of element (0, 0), if elements lie on pixels, one to one.
+    /// The pixel of element (0, 0), if elements coincide with pixels, one to one.
     pub fn whole_pixels(&self) -> Option<[i32; 2]> {
         let is_straight = self.per_column == [1.0, 0.0] && self.per_row == [0.0, 1.0];
         let is_whole = self.origin.iter().all(|position| position.fract() == 0.0);
@@ -117,7 +116,7 @@ impl Grid {
     }
 }
 
-/// The nearest whole step, of two the even one, as OpenCV's `cvRound` has it.
+/// Rounds to the nearest step, ties to even, like OpenCV's `cvRound`.
 #[inline(always)]
 fn round_half_even(position: i64) -> i32 {
     const BELOW_HALF: i64 = (1 << (FRACTION_BITS - 1)) - 1;
@@ -125,8 +124,7 @@ fn round_half_even(position: i64) -> i32 {
     (position.wrapping_add(BELOW_HALF + odd) >> FRACTION_BITS) as i32
 }
 
-/// Bottom-left, top-left and top-right corner (before rotation), rounded to `f32` where OpenCV's `RotatedRect::points`
-/// rounds.
+/// Bottom-left, top-left and top-right corner (before rotation), rounded to `f32` like in OpenCV's `RotatedRect::points`.
 fn corners(roi: &RotatedRect) -> [[f64; 2]; 3] {
     let (sin, cos) = (roi.rotation as f64).sin_cos();
     let (a, b) = (sin as f32 * 0.5, cos as f32 * 0.5);

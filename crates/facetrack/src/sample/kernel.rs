@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Walks a tensor in runs of [`LANES`] elements: positions → colours → border → levels → tensor.
+//! Fills a tensor in runs of [`LANES`] elements: positions → colors → border → levels → tensor.
 //!
-//! Each step is a loop over fixed arrays that the compiler turns into SIMD; the whole is compiled once for each
-//! instruction set and the machine's best is chosen at run time.
+//! Each step is a loop over fixed arrays that the compiler vectorizes. The code is compiled for several instruction sets; the
+//! best one is selected at run time.
 
 use fearless_simd::{Level, Simd, dispatch};
 
@@ -14,8 +14,8 @@ use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::image::PixelFormat::{self, *};
 use crate::image::{self, ImageView, Pixels, Plane};
 
-/// Fills `tensor`, which has the crop's length, with the colours of the image's `window` at the
-/// grid's positions. Both count stored pixels.
+/// Fills `tensor`, which has the crop's length, with the colors of the image's `window` at the positions of `grid`. Both are in
+/// stored pixels.
 pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor: &mut [f32]) {
     let target = Target { crop, grid, window };
     match image.pixels() {
@@ -33,7 +33,7 @@ pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor
     }
 }
 
-/// The part of an image that a tensor shows: the grid's positions in a window.
+/// The crop to sample, its positions, and the window of the image.
 struct Target<'a> {
     crop: &'a Crop,
     grid: &'a Grid,
@@ -67,7 +67,7 @@ impl Target<'_> {
         }
     }
 
-    /// For each row of the image whether it is looked at, up to the window's last one.
+    /// For each row of the image, up to the last one of the window, whether it is read.
     fn rows(&self) -> Vec<bool> {
         let Window { y, height, .. } = *self.window;
         let (first, last) = (y as i32, (y + height) as i32 - 1);
@@ -75,7 +75,7 @@ impl Target<'_> {
         let columns = [0, self.crop.width.saturating_sub(1)];
         for row in 0..self.crop.height {
             let ends = columns.map(|column| self.grid.positions(1, column, row)[0] / STEPS);
-            // A row more on either side: positions between the ends are summed up from rounded steps.
+            // One more row on either side, since positions between the ends are sums of rounded steps.
             let from = (ends[0].min(ends[1]) - 1).clamp(first, last);
             let to = (ends[0].max(ends[1]) + 2).clamp(first, last);
             needed[from as usize..=to as usize].fill(true);
@@ -106,8 +106,8 @@ impl Target<'_> {
         }
     }
 
-    /// The pixel that element (`column`, `row`) lies on, if the [`LANES`] elements from there on lie on the window's
-    /// pixels from an even column of the image on. Element (0, 0) lies on `first`.
+    /// The pixel of element (`column`, `row`), if the [`LANES`] elements from there on coincide with pixels of the window, from an
+    /// even column of the image on. Element (0, 0) coincides with pixel `first`.
     #[inline(always)]
     fn run_of_pixels(&self, first: [i32; 2], column: usize, row: usize) -> Option<[usize; 2]> {
         let x = usize::try_from(column as i64 + i64::from(first[0])).ok()?;
@@ -151,7 +151,7 @@ impl Target<'_> {
     }
 }
 
-/// Positions along one axis of a window, brought to at most one pixel outside it: there nothing of it is left.
+/// Positions along one axis of a window, clamped to at most one pixel outside, where its pixels have no weight.
 struct Axis {
     positions: Lanes<i32>,
     /// Index of the first pixel, in steps.
@@ -175,7 +175,7 @@ impl Axis {
         }
     }
 
-    /// Smallest and largest position; a row of the grid is straight, so they are at the ends.
+    /// Minimum and maximum position, which are at the ends, since a row of the grid is straight.
     #[inline(always)]
     fn extremes(&self) -> (i32, i32) {
         let (a, b) = (self.positions[0], self.positions[LANES - 1]);
@@ -203,7 +203,7 @@ impl Axis {
         inside
     }
 
-    /// The part of an interpolated value that comes from inside the window, 0…1.
+    /// Total weight of the neighbors inside the window, 0…1.
     #[inline(always)]
     fn coverage(&self, lane: usize) -> f32 {
         let p = self.positions[lane];
@@ -213,10 +213,10 @@ impl Axis {
     }
 }
 
-/// Blends colours at the window's border with the black outside.
+/// Blends colors at the border of the window with the black outside.
 ///
-/// Where a neighbour lies outside, a replicated border makes the colour independent of the weight along that axis, so
-/// what a black border leaves is that colour times the weight of the neighbour inside.
+/// If a neighbor is outside, the color with a replicated border does not depend on the weight along that axis. The color with
+/// a black border is therefore this color times the weight of the neighbor inside.
 #[inline(always)]
 fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
     for lane in 0..LANES {
@@ -227,7 +227,7 @@ fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
     }
 }
 
-/// Puts levels, mapped to the value range, where the layout wants them.
+/// Writes levels, mapped to the value range, to the positions of the tensor's layout.
 #[inline(always)]
 fn write(levels: &[Lanes<f32>; 3], crop: &Crop, column: usize, row: usize, tensor: &mut [f32]) {
     let count = LANES.min(crop.width - column);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rounding to the 256 levels of 8-bit samples, upwards from the middle as OpenCV's fixed-point cast has it.
+//! Rounding to the 256 levels of 8-bit samples, ties up, like OpenCV's fixed-point cast.
 //!
-//! Values lie in 0…255 and have up to 10 binary digits after the point.
+//! Values are in 0…255 and have up to 10 binary digits after the point.
 
-/// Lifts ties above the middle and nothing else.
+/// Moves ties, and no other values, above the middle.
 const HALF_A_DIGIT: f32 = 1.0 / 2048.0;
 
-/// 2²³, above which `f32` has whole numbers only, and the whole number in its lowest bits.
+/// 2²³, above which `f32` has only whole numbers, stored in its lowest bits.
 const WHOLE: f32 = 8_388_608.0;
 
 /// The nearest level.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads the four neighbours of each position from the layouts that frames have, and blends them.
+//! Reads the four neighbors of each position from frames of all formats, and interpolates between them.
 //!
-//! Positions arrive inside the image, in 32nds of a pixel from the first to the last pixel's index. The neighbours are
-//! pixel `first` and the one after it, `first` at most the last but one: on the last pixel the second neighbour has the
-//! whole weight. So nothing outside the image is ever looked at, but where a side has one pixel: there the second
-//! neighbour has no weight.
+//! Positions are inside the image, in 32nds of a pixel, from the index of the first pixel to the index of the last. The
+//! neighbors are pixel `first` and the next one. `first` is at most the last but one pixel; on the last pixel the second
+//! neighbor has the whole weight. Therefore nothing outside the image is read, except if a side has a single pixel: then the
+//! second neighbor has no weight.
 
 mod gray;
 mod pixels;
@@ -22,20 +22,20 @@ use super::grid::{LANES, Lanes, STEP_BITS};
 use super::level::code;
 use crate::image::Plane;
 
-/// Colours at positions.
+/// Colors at positions.
 pub trait Source {
     /// Writes red, green and blue, 0…255 and not rounded, at positions inside the image.
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]);
 
-    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] whole pixels of row `y` from the even column `x`
-    /// on. They are what [`Source::colors`] yields there, found faster.
+    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] pixels of row `y` from the even column `x` on. The result
+    /// equals [`Source::colors`], but is computed faster.
     fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]);
 }
 
-/// The neighbours of positions along one axis.
+/// Neighbors of positions along one axis.
 struct Neighbours {
     first: Lanes<u32>,
-    /// Weight of the second neighbour; the first has the rest.
+    /// Weight of the second neighbor; the first one has the rest.
     weight: Lanes<f32>,
 }
 
@@ -57,7 +57,7 @@ impl Neighbours {
     }
 }
 
-/// The neighbours of positions in a plane.
+/// Neighbors of positions in a plane.
 pub struct Raster {
     x: Neighbours,
     y: Neighbours,
@@ -74,13 +74,13 @@ impl Raster {
     }
 }
 
-/// A plane from which vertical neighbours are read.
+/// A plane to read vertical neighbors from.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
-    /// The plane but for its last row.
+    /// The plane without its last row.
     upper: &'a [u8],
-    /// The plane but for its first row, and as long as `upper`: one bounds check does for both. A plane of one row is
-    /// both.
+    /// The plane without its first row, as long as `upper`, so that one bounds check is enough for both. If the plane has a single
+    /// row, both have it.
     lower: &'a [u8],
     stride: u32,
 }
@@ -119,7 +119,7 @@ impl<'a> Rows<'a> {
         out
     }
 
-    /// `N` bytes from `offset` on, and those below them. Bytes past the end read as 0: they are padding or meet a weight
+    /// `N` bytes from `offset` on, and the bytes below them. Bytes beyond the end are read as 0; they are padding or have a weight
     /// of 0.
     #[inline(always)]
     fn pair<const N: usize>(&self, offset: u32) -> [[u8; N]; 2] {
@@ -155,7 +155,7 @@ fn blend(top: [f32; 2], bottom: [f32; 2], wx: f32, wy: f32) -> f32 {
     top + (bottom - top) * wy
 }
 
-/// Bit positions of the top left, top right, bottom left and bottom right neighbour in a word made by [`join`].
+/// Bit positions of the top left, top right, bottom left and bottom right neighbor in a word of [`join`].
 const LUMA_SHIFTS: [u32; 4] = [0, 8, 16, 24];
 
 /// Two pairs of bytes in one word.
@@ -165,7 +165,7 @@ fn join(pairs: [[u8; 2]; 2]) -> u32 {
     u32::from(low) | u32::from(high) << 16
 }
 
-/// Interpolates luma held in words.
+/// Interpolates luma stored in words.
 #[inline(always)]
 fn blend_luma(words: &Lanes<u32>, raster: &Raster, out: &mut Lanes<Spread>) {
     for i in 0..LANES {

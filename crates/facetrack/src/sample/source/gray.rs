@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frames of luma alone.
+//! Frames with only luma.
 
 use super::pixels::Component;
 use super::{Raster, Rows, Source, blend_luma, join};

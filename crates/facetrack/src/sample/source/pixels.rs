@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads runs of whole pixels side by side, where only chroma lies between its samples.
+//! Reads runs of adjacent pixels, for which only chroma is interpolated.
 
 use super::Rows;
 use crate::sample::grid::{LANES, Lanes};
@@ -7,26 +7,26 @@ use crate::sample::grid::{LANES, Lanes};
 /// Chroma samples of [`LANES`] pixels, and one on either side.
 const CHROMA: usize = LANES / 2 + 2;
 
-/// The samples of one kind in a plane where they lie at equal distances.
+/// The samples of a component, at equal distances in a plane.
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
     rows: Rows<'a>,
-    /// Bytes before the first one of a row.
+    /// Bytes before the first sample of a row.
     offset: usize,
-    /// Bytes from one to the next.
+    /// Bytes from one sample to the next.
     step: usize,
 }
 
-/// Quarters that the neighbour before an even pixel, and that the one after an odd pixel, has in chroma of half
-/// resolution; the sample of the pixel itself has the rest.
+/// Weights, in quarters, of the previous chroma sample for an even pixel, and of the next chroma sample for an odd pixel; the
+/// sample of the pixel itself has the rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Quarters(pub [u8; 2]);
 
 impl Quarters {
-    /// Each sample holds for two pixels.
+    /// Each sample is repeated for two pixels.
     pub const REPEATED: Self = Self([0, 0]);
 
-    /// Samples lie on the even pixels or between two pixels.
+    /// Samples are on the even pixels, or between two pixels.
     pub fn interpolated(cosited: bool) -> Self {
         Self(if cosited { [0, 2] } else { [1, 1] })
     }
@@ -50,8 +50,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Chroma of half the columns, of which row `y` has `count`, at the pixels from the even column `x` on; rounded as
-    /// `GstVideoChromaResample` does.
+    /// Horizontally interpolated chroma of the pixels from the even column `x` on. Row `y` has `count` samples. Rounded like in
+    /// `GstVideoChromaResample`.
     #[inline(always)]
     pub fn columns(&self, x: usize, y: usize, count: usize, quarters: Quarters) -> Lanes<u8> {
         let samples = self.with_neighbours(x / 2, y, count);
@@ -64,8 +64,8 @@ impl<'a> Component<'a> {
         out
     }
 
-    /// The sample before column `x`, and those from there on; the first and the last of `count` are repeated where there
-    /// is none.
+    /// The sample before column `x`, and the samples from there on. The first and the last of `count` samples are repeated beyond
+    /// the ends.
     #[inline(always)]
     fn with_neighbours(&self, x: usize, y: usize, count: usize) -> [u8; CHROMA] {
         if x > 0 && x + CHROMA - 1 <= count {
@@ -82,7 +82,7 @@ impl<'a> Component<'a> {
     }
 }
 
-/// The nearest level to a mean in which `other` has so many quarters, upwards from the middle.
+/// The mean of two samples, with `quarters` quarters of `other`, rounded to the nearest level, ties up.
 #[inline(always)]
 pub fn blend(own: u8, other: u8, quarters: u8) -> u8 {
     let (own, other, quarters) = (u16::from(own), u16::from(other), u16::from(quarters));

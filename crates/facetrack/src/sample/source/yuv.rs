@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frames of luma and chroma of its own resolution.
+//! Frames of luma and subsampled chroma.
 
 mod layouts;
 
@@ -10,10 +10,10 @@ use crate::sample::color::{Spread, YuvToRgb, spread};
 use crate::sample::grid::{LANES, Lanes, STEP_BITS, STEPS};
 use crate::sample::level::{code, round};
 
-/// How chroma of half resolution becomes that of pixels, for each format as `videoconvert` does it.
+/// Upsampling of chroma, for each format like in `videoconvert`.
 #[derive(Clone, Copy)]
 enum Upsampling {
-    /// Interpolation along both axes, from where the samples are.
+    /// Interpolation along both axes.
     Both(ChromaSite),
     /// Interpolation along rows; each luma row has its chroma row.
     Columns(ChromaSite),
@@ -58,7 +58,7 @@ impl Upsampling {
     }
 }
 
-/// Y′CbCr; `P` knows where the samples are.
+/// Y′CbCr; `P` reads the samples.
 pub struct Yuv<P> {
     size: [usize; 2],
     chroma_size: [usize; 2],
@@ -67,12 +67,12 @@ pub struct Yuv<P> {
     to_rgb: YuvToRgb,
 }
 
-/// Where a Y′CbCr layout keeps its samples.
+/// The samples of a Y′CbCr format.
 pub trait Planes {
-    /// Bit positions of the four neighbours in a chroma word.
+    /// Bit positions of the four neighbors in a chroma word.
     const CHROMA_SHIFTS: [u32; 4];
 
-    /// Reads the neighbours into words of luma, at [`LUMA_SHIFTS`], and of Cb and Cr, at [`Self::CHROMA_SHIFTS`].
+    /// Reads the neighbors into words of luma, at [`LUMA_SHIFTS`], and of Cb and Cr, at [`Self::CHROMA_SHIFTS`].
     fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]);
 
     /// Luma, Cb and Cr.
@@ -161,7 +161,7 @@ impl<P: Planes> Yuv<P> {
 }
 
 impl Neighbours {
-    /// Along a chroma axis of half resolution between whose samples there is interpolation, for luma `positions`.
+    /// Along a chroma axis of half resolution, with interpolation, for luma `positions`.
     #[inline(always)]
     fn interpolated(positions: &Lanes<i32>, cosited: bool, count: usize) -> Self {
         const CHROMA_BITS: u32 = STEP_BITS + 1;
@@ -174,13 +174,13 @@ impl Neighbours {
         Self::new::<CHROMA_BITS>(&own, count)
     }
 
-    /// Along a chroma axis of half resolution whose samples hold for two luma samples each, for luma `positions`.
+    /// Along a chroma axis of half resolution, with repeated samples, for luma `positions`.
     #[inline(always)]
     fn repeated(positions: &Lanes<i32>, count: usize) -> Self {
         let mut own = [0; LANES];
         for i in 0..LANES {
             let luma = positions[i] >> STEP_BITS;
-            // Only after an odd luma sample comes another chroma sample.
+            // Only after an odd luma sample the chroma sample changes.
             let weight = (positions[i] & (STEPS - 1)) * (luma & 1);
             own[i] = ((luma >> 1) << STEP_BITS) + weight;
         }
@@ -188,7 +188,7 @@ impl Neighbours {
     }
 }
 
-/// Interpolates chroma held in words, rounding along rows and then again between them as `GstVideoChromaResample` does.
+/// Interpolates chroma stored in words. Rounds along rows and then again between rows, like `GstVideoChromaResample`.
 #[inline(always)]
 fn blend_chroma(words: &Lanes<u32>, shifts: [u32; 4], raster: &Raster, out: &mut Lanes<Spread>) {
     for i in 0..LANES {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the Y′CbCr formats keep their samples.
+//! The samples of the Y′CbCr formats.
 
 use super::super::pixels::Component;
 use super::super::{LUMA_SHIFTS, Raster, Rows, join};
@@ -7,7 +7,7 @@ use super::{Planes, Yuv};
 use crate::image::{ImageView, PixelFormat};
 use crate::sample::grid::{LANES, Lanes};
 
-/// Bit positions in a word of columns of which each holds its upper, then its lower neighbour.
+/// Bit positions in a word of two columns; each column has its upper, then its lower neighbor.
 const COLUMN_SHIFTS: [u32; 4] = [0, 16, 8, 24];
 
 /// NV12 and NV21.
