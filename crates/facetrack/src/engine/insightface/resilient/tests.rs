@@ -306,7 +306,7 @@ fn what_can_not_fall_back_says_why() {
     world.can_move = false;
     let mut engine = world.load().unwrap();
     let told = look(&mut engine).unwrap_err().to_string();
-    assert_eq!(told, "the files are gone");
+    assert_eq!(told, "model: the files are gone");
     assert_eq!(engine.take_notices(), []);
 }
 
