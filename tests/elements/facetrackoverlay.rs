@@ -405,7 +405,8 @@ fn grey_in(caps: &gst::Caps) -> gst::Buffer {
     harness.push_and_pull(grey()).expect("converted")
 }
 
-/// Levels by which a colour may be off, by the bits of a component: `videoconvert` is off by some levels itself, on both ways.
+/// Maximum error of a colour, levels, by the bits of a component. `videoconvert` itself causes
+/// errors in both directions.
 fn tolerance(format: &str) -> u8 {
     match format {
         "RGB15" | "RGB16" | "BGR15" | "BGR16" => 9,
