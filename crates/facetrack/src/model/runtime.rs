@@ -219,15 +219,6 @@ fn run_copied(
     outputs.values().map(|value| floats(&value)).collect()
 }
 
-impl fmt::Debug for OnnxModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnnxModel")
-            .field("name", &self.name)
-            .field("provider", &self.provider)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Model for OnnxModel {
     fn inputs(&self) -> &[TensorSpec] {
         &self.inputs
