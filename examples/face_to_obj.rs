@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Writes the 3-D face in one frame as a Wavefront OBJ file: `cargo run --example face_to_obj -- portrait.jpg face.obj`, or
-//! `video.mp4 face.obj 25` for a frame of a video, counted from 1. A later frame has the better shape: it is that of all
-//! frames before.
+//! Writes the 3-D face in one frame as a Wavefront OBJ file: `cargo run --example face_to_obj --
+//! portrait.jpg face.obj`, or `video.mp4 face.obj 25` for a frame of a video, counted from 1. A
+//! later frame has a better shape, because all frames before it contribute.
 //!
-//! Millimetres as the camera sees them: x to the right and y up from the model's origin, z to the viewer from the mean depth
-//! of the landmarks.
+//! Coordinates are in millimetres in camera space: x to the right and y up from the model's origin,
+//! z towards the viewer from the mean depth of the landmarks.
 
 use std::env;
 use std::error::Error;

@@ -3,11 +3,12 @@
 //! `genderage`, where `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with clips and pictures and `out/` with
 //! what was found in them.
 //!
-//! They were recorded of what OpenCV decoded. Pictures are decoded alike here, and answer to the bars. GStreamer's frames of
-//! clips are 1.5 levels darker in the mean, up to 5. Boxes and points keep to the bars all the same; embeddings and ages do
-//! not, and neither do InsightFace's own: run on GStreamer's frames of `pyfeat_single_face` it departs from its recording
-//! by 0.164 px of the key points, 0.114 px of the landmarks, a cosine of 0.9982 (least 0.9888) and 2 years at most, in all
-//! of which it is where this engine is.
+//! They were recorded of what OpenCV decoded. Pictures are decoded alike here, and answer to the
+//! bars. GStreamer's frames of clips are 1.5 levels darker in the mean, up to 5. Boxes and points
+//! keep to the bars all the same; embeddings and ages do not, and neither do InsightFace's own: run
+//! on GStreamer's frames of `pyfeat_single_face` it departs from its recording by 0.164 px of the
+//! key points, 0.114 px of the landmarks, a cosine of 0.9982 (least 0.9888) and 2 years at most,
+//! and this engine's deviations are the same.
 
 use crate::common;
 use crate::common::frames;

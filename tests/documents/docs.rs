@@ -156,9 +156,9 @@ pub fn rtsp_camera(clip: &Path) -> Option<(Running, String)> {
     }
 }
 
-/// Runs shell commands in a folder of their own, where the clip lies under the names that the documentation uses, beside the
-/// examples; test pictures stand in for camera and screen, the clip for what comes over a network. `None` when files that
-/// they need are missing.
+/// Runs shell commands in a folder of their own, where the clip has the names that the
+/// documentation uses, next to the examples; test pictures stand in for camera and screen, the clip
+/// for what comes over a network. `None` when files that they need are missing.
 pub fn run(command: &str) -> Option<Finished> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let command = STAND_INS

@@ -20,7 +20,8 @@ const MOST_BYTES: u64 = 400_000;
 /// Maximum width of a picture on a page, px.
 const MOST_WIDTH: u32 = 800;
 
-/// Levels by which a pixel is another one, and the share of such pixels that other processors, codecs and scalers may make.
+/// Minimum difference of a changed pixel, levels, and maximum share of such pixels caused by other
+/// processors, codecs and scalers.
 const OTHER: u8 = 40;
 const MOST_OTHERS: f64 = 0.01;
 

@@ -166,7 +166,7 @@ fn what_each_engine_measures_follows_the_schema() {
             let told = (!info.blendshapes.is_empty()).then_some(source);
             assert_eq!(
                 face.get("blendshapes_source").and_then(Json::as_str),
-                told,
+                told.as_deref(),
                 "{name}"
             );
             for (key, reported) in [

@@ -43,7 +43,8 @@ impl Noise {
         }
     }
 
-    /// Faces in and around a frame of this size: with a box, with key points and landmarks, with MediaPipe's landmarks alone.
+    /// Faces in and around a frame of this size: with a box, with key points and landmarks, with
+    /// only MediaPipe's landmarks.
     pub fn faces(&mut self, count: u32, size: (f32, f32)) -> Vec<TrackedFace> {
         let face = |id| TrackedFace {
             id,

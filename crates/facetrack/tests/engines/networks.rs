@@ -382,7 +382,7 @@ fn floats(path: &Path) -> Vec<f32> {
         .collect()
 }
 
-/// Input of the landmark network, 256×256×3 in 0…1, from which the outputs were recorded.
+/// Input of the landmark network, 256×256×3 in 0…1, used to record the outputs.
 fn reference_face() -> Option<Vec<f32>> {
     let Some(folder) = env::var_os("FACETRACK_REFERENCE_DIR") else {
         eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");

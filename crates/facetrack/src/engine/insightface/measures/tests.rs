@@ -25,10 +25,11 @@ fn measured(networks: &[(Module, usize, Vec<f32>)]) -> [Observation; 2] {
     for (module, side, answer) in networks {
         let (len, answer) = (answer.len(), answer.clone());
         let fake = Fake::of_faces(None, *side, len, move |face| {
-            match face.iter().any(|level| *level > 0.0) {
-                true => answer.clone(),
-                // As when it is tried on nothing.
-                false => vec![0.0; len],
+            if face.iter().any(|level| *level > 0.0) {
+                answer.clone()
+            } else {
+                // As in the trial run on zeros.
+                vec![0.0; len]
             }
         });
         measures.add(fake.opened(*module)).unwrap();
@@ -78,9 +79,10 @@ fn landmarks_lie_in_a_square_around_the_box() {
     let deep = (0..1103).flat_map(|i| {
         let own = i + 68 - 1103.min(i + 68);
         let [x, y] = places[own % 4];
-        match i < 1103 - 68 {
-            true => [9.0; 3],
-            false => [x, y, if own < 34 { 1.0 } else { 0.5 }],
+        if i < 1103 - 68 {
+            [9.0; 3]
+        } else {
+            [x, y, if own < 34 { 1.0 } else { 0.5 }]
         }
     });
     let [face, _] = measured(&[

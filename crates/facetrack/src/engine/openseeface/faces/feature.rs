@@ -137,9 +137,10 @@ mod tests {
         for case in Golden::read().features {
             let mut feature = Feature::default();
             for (index, (measure, want)) in case.measures.iter().zip(&case.values).enumerate() {
-                let learning = match case.limit == 0 || index < case.limit {
-                    true => Learning::Open,
-                    false => Learning::Closed,
+                let learning = if case.limit == 0 || index < case.limit {
+                    Learning::Open
+                } else {
+                    Learning::Closed
                 };
                 feature.update(*measure, case.threshold, learning);
                 let name = format!("{}: {index}", case.name);
