@@ -52,7 +52,7 @@ def fits(python: Path, args, landmarks: Path) -> dict[str, float]:
 
 def fit_table(times: dict[str, float]) -> str:
     original = times["eos-py"]
-    lines = ["### The fit alone, one core, medians", "| | ms a face | speed-up |", "|---|--:|--:|"]
+    lines = ["### Only the fit, one core, medians", "| | ms a face | speed-up |", "|---|--:|--:|"]
     lines += [f"| {name} | {taken:.2f} | {original / taken:.1f}× |" for name, taken in times.items()]
     return "\n".join(lines)
 

@@ -29,7 +29,7 @@ from race import (
     table,
 )
 
-# InsightFace comes alone: it asks for an OpenCV with windows, which would take the place of this one.
+# InsightFace is installed without dependencies: it requires an OpenCV with windows, which would replace this one.
 INSIGHTFACE = ("insightface==2.1",)
 REQUIREMENTS = (
     "onnxruntime==1.31.1",
@@ -45,7 +45,7 @@ REQUIREMENTS = (
 # Frames of the two clips: far enough apart for the difference to mean something.
 FRAMES = (60, 300)
 
-# What runs, and the options that make our engine run the same.
+# The runs, and the options that make our engine run the same.
 RACES = (
     ("landmarks", "detection,landmark_2d_106", ""),
     ("landmarks and embedding", "detection,landmark_2d_106,recognition", "embedding=true"),

@@ -34,7 +34,7 @@ REQUIREMENTS = ("opencv-python-headless==4.12.0.88", "onnxruntime==1.31.1", "pil
 # Frames of the two clips: far enough apart for the difference to mean something.
 FRAMES = (150, 900)
 
-# Where facetracker.py sends to: the discard port, where nobody listens.
+# Destination of facetracker.py's packets: the discard port, where no program listens.
 PORT = 9
 
 

@@ -16,12 +16,12 @@ import onnxruntime
 from insightface.app.common import Face
 from insightface.model_zoo import get_model
 
-# What the engine has by default, and FaceAnalysis.prepare.
+# Defaults of the engine and of FaceAnalysis.prepare.
 DET_SIZE, DET_THRESH = (640, 640), 0.5
 
 
 def models(pack: str, modules: str) -> dict:
-    """The first network of each module by file name, each run by the calling thread alone."""
+    """The first network of each module by file name, each run only by the calling thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     found = {}

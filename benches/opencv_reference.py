@@ -18,7 +18,7 @@ import zipfile
 import cv2
 import numpy as np
 
-# What the engines have by default.
+# Defaults of the engines.
 SCORE, NMS, TOP_K = 0.7, 0.3, 5000
 SCALE_FACTOR, MIN_NEIGHBORS, MIN_SIZE = 1.1, 5, (30, 30)
 

@@ -34,7 +34,7 @@ class Clip:
 @dataclass(frozen=True)
 class Run:
     seconds: float
-    # Seconds inside the engine, where the program tells.
+    # Seconds inside the engine, if the program reports them.
     engine_seconds: float | None
     kibibytes: int
 
@@ -45,7 +45,7 @@ class Contestant:
 
     name: str
     command: Callable[[Clip], list[str]]
-    # Mean time of a frame inside the engine, ms, from what the program printed; None for one that does not tell.
+    # Mean time of a frame inside the engine, ms, from the program's output; None if it does not report it.
     engine_ms: Callable[[str], float] | None = None
     runs: dict[Clip, list[Run]] = field(default_factory=lambda: defaultdict(list))
 
@@ -194,7 +194,7 @@ def table(title: str, results: list[Result]) -> str:
 def engine_table(title: str, results: list[Result]) -> str:
     """Markdown of the engines' own times, without decoding; the first result is ours."""
     own = results[0]
-    lines = [f"### {title}, the engine alone", "| | ms a frame | our speed-up |", "|---|--:|--:|"]
+    lines = [f"### {title}, only the engine", "| | ms a frame | our speed-up |", "|---|--:|--:|"]
     for it in results:
         lines.append(f"| {it.name} | {it.engine_ms:.2f} | {it.engine_ms / own.engine_ms:.2f}× |")
     return "\n".join(lines)

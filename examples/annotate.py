@@ -106,5 +106,5 @@ if __name__ == "__main__":
     except (OSError, ValueError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        # As a shell tells of Ctrl-C.
+        # As a shell reports Ctrl-C.
         sys.exit(130)

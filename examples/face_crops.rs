@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Writes the largest view of each face in a video as a PNG file: `cargo run --release --example face_crops -- video.mp4 faces`.
 //!
-//! The frames that faces are cut out of are not those that were analysed: other elements have made squares of them.
-//! [`FaceTrackMeta::in_frame`] says where the faces are there, or why nobody can know. A third argument puts other elements in
-//! their place, such as `"videoscale ! video/x-raw,width=1280,height=720"`, or `videoflip`, behind which nobody can.
+//! The frames that faces are cut out of are not those that were analysed: other elements have made
+//! squares of them. [`FaceTrackMeta::in_frame`] returns the faces' positions there, or the reason
+//! why they are unknown. A third argument puts other elements in their place, such as `"videoscale
+//! ! video/x-raw,width=1280,height=720"`, or `videoflip`, behind which nobody can.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -113,7 +114,7 @@ fn collect(sample: &gst::Sample, crops: &mut Crops) -> Result<(), Box<dyn Error>
 }
 
 impl Crop {
-    /// What a box, which may reach beyond it, holds of a frame.
+    /// Pixels of a frame inside a box, which may reach beyond the frame.
     fn of(
         frame: &VideoFrameRef<&gst::BufferRef>,
         bbox: &Rect,

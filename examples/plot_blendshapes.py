@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     sys.exit(f"{error}: Matplotlib is needed. On Debian: sudo apt-get install python3-matplotlib, and run /usr/bin/python3")
 
-# Colours that people tell apart whatever colours they see (M. Okabe, K. Ito: Color Universal Design, 2008).
+# Colours that can be distinguished with any colour vision (M. Okabe, K. Ito: Color Universal Design, 2008).
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
 matplotlib.rcParams["axes.prop_cycle"] = cycler(linestyle=["-", "--", ":"]) * cycler(color=COLORS)
 
@@ -33,13 +33,13 @@ matplotlib.rcParams["axes.prop_cycle"] = cycler(linestyle=["-", "--", ":"]) * cy
 matplotlib.rcParams["path.simplify"] = False
 matplotlib.rcParams["svg.hashsalt"] = "facetrack"
 
-# What MediaPipe's network yields beside the expressions.
+# Channel of MediaPipe's network that is no expression.
 NEUTRAL = "_neutral"
 
 # Most faces that are plotted: those that are seen longest.
 MOST_FACES = 6
 
-# Most curves of a face: those of all blendshapes that there are.
+# Maximum number of curves of a face: one for each blendshape.
 MOST_CURVES = 52
 
 FOREIGN = "there are no frames in it: it takes what trackjsonsink writes with format=dense or format=jsonl"

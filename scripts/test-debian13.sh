@@ -54,7 +54,7 @@ inside() {
         mount -t tmpfs tmpfs "$root/tmp"
         cp -L /etc/resolv.conf "$root/etc/resolv.conf"
         see "$checkout" "$checkout_inside"
-        # What cargo has fetched outside, and where from; not its programs.
+        # Cargo's downloads and its registry settings from outside, without its programs.
         mkdir -p "$root$cargo_inside"
         for part in registry git; do
             [ ! -d "$cargo/$part" ] || see "$cargo/$part" "$cargo_inside/$part"

@@ -15,7 +15,7 @@ from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
 
 PATH = "/live"
 
-# How much later pictures are than sound: which comes first decides which stream a client is told of first.
+# Delay of pictures relative to sound. The one that comes first determines the stream that a client is told about first.
 DELAY = 200 * Gst.MSECOND
 
 

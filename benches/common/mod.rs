@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What benches share.
+//! Helpers for the benches.
 
 use std::error::Error;
 use std::path::Path;

@@ -12,6 +12,7 @@ use facetrack::device::{
 use facetrack::engine::opencv::haar::Search;
 use facetrack::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use facetrack::engine::{eos, insightface, openseeface};
+use facetrack::locate::SearchPaths;
 use facetrack::options::facetrack::{FACETRACK, PostMessages, Smoothing};
 use facetrack::options::{EnvWarning, Resolved, Settings, Unused};
 use facetrack::report::ReportSource;
@@ -112,8 +113,7 @@ impl Plan {
             detector_model: options.get("detector-model"),
             landmark_model: options.get("landmark-model"),
             gaze_model: options.get("gaze-model"),
-            models_dir: options.get("models-dir"),
-            onnxruntime: options.get("onnxruntime"),
+            paths: search_paths(options),
             running_mode: options.get("running-mode"),
             max_faces: Some(options.get("max-faces")).filter(|&limit: &usize| limit > 0),
             threads: options.get("threads"),
@@ -150,9 +150,13 @@ impl Plan {
             live: Live::of(kind, &config, options),
             setup: Setup {
                 kind,
+                request: Request {
+                    runtime: config.paths.runtime_candidates(),
+                    visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
+                    ..request
+                },
                 config,
                 tracker,
-                request,
                 calibration_file: options.get("calibration-file"),
             },
             unused,
@@ -229,12 +233,23 @@ impl Live {
 fn insightface_settings(options: &Resolved) -> Result<insightface::Settings, EngineError> {
     let allowed = options.get::<Option<String>>("allowed-modules");
     let allowed_modules = insightface::modules(&allowed.unwrap_or_default())
-        .map_err(|reason| EngineError::Config(format!("`allowed-modules`: {reason}")))?;
+        .map_err(|reason| EngineError::config("allowed_modules", reason))?;
     Ok(insightface::Settings {
         allowed_modules,
         det_size: options.get("det-size"),
         embedding: options.get("embedding"),
     })
+}
+
+/// The paths of the properties and of the process environment.
+fn search_paths(options: &Resolved) -> SearchPaths {
+    let found = SearchPaths::from_vars(std::env::var_os);
+    let runtime: Option<PathBuf> = options.get("onnxruntime");
+    SearchPaths {
+        models_dir: options.get("models-dir"),
+        runtime: runtime.or(found.runtime),
+        ..found
+    }
 }
 
 fn smoothing(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Option<OneEuro> {

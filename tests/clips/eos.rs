@@ -28,14 +28,15 @@ const KIND: EngineKind = EngineKind::Eos;
 const RUNNING: &str = "engine=eos";
 const PER_FRAME: &str = "engine=eos identity=per-frame";
 
-/// Least overlap of faces that are the same.
+/// Minimum overlap of boxes of the same face.
 const LEAST_IOU: f32 = 0.5;
 
-/// Least share of YuNet's faces that are found, and of those found that are fitted.
+/// Minimum share of YuNet's faces that are found, and of the found faces that are fitted.
 const LEAST_RECALL: f32 = 0.99;
 
-/// Degrees by which angles may differ from MediaPipe's on the mean: its canonical face looks 2° higher than eos' mean face,
-/// and its camera, which sees in perspective, shows a face beside the middle of the image as a turned one.
+/// Maximum mean difference of angles from MediaPipe's, degrees: its canonical face looks 2° higher
+/// than eos' mean face, and its camera, which sees in perspective, shows a face off the image's
+/// centre as a turned one.
 const MEDIAPIPE: f32 = 8.0;
 
 fn clip(folder: &Path, name: &str) -> std::path::PathBuf {
@@ -50,7 +51,7 @@ fn fit(face: &Observation) -> Option<&MorphableFit> {
         .ok()
 }
 
-/// The face at `place`, by the overlap of the boxes that `extent` tells.
+/// The face at `place`, by the overlap of the boxes that `extent` returns.
 fn nearest(
     report: &FrameReport,
     place: Rect,
@@ -316,7 +317,9 @@ fn a_shape_comes_to_rest_and_the_rest_follows_the_face() {
         residuals.push(ours.residual / alone.residual);
     }
     let (turns, residuals) = (mean(&turns), mean(&residuals));
-    eprintln!("turns {turns:.3}° apart, residuals {residuals:.3} times those of a frame by itself");
+    eprintln!(
+        "turns {turns:.3}° apart, residuals {residuals:.3} times the residuals of single frames"
+    );
     assert!(turns < 3.0, "{turns}");
     assert!(residuals < 1.1, "{residuals}");
 }
@@ -367,7 +370,8 @@ fn a_mesh_holds_the_landmarks() {
     let Some(folder) = folder(KIND) else {
         return;
     };
-    let (model, _) = morphable::load(None, None).expect("the engine has it");
+    let (model, _) = morphable::load(None, &crate::common::engine::installed_paths())
+        .expect("the engine has it");
     let player = Player::new(
         &clip(&folder, "pyfeat_single_face"),
         &format!("{RUNNING} mesh=true"),

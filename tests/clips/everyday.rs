@@ -2,7 +2,8 @@
 //! Whole pipelines against recordings of MediaPipe Tasks in video mode, where `FACETRACK_REFERENCE_DIR` names a folder
 //! with them: `media/` with clips and `out/` with what was found in them.
 //!
-//! The recordings were made of frames that OpenCV decoded; another decoder alone moves the landmarks by 0.001.
+//! The recordings were made of frames that OpenCV decoded; another decoder by itself moves the
+//! landmarks by 0.001.
 
 use crate::common::recording;
 

@@ -57,7 +57,8 @@ const OF_CLIPS: Limits = Limits {
     other_genders: 0.02,
 };
 
-/// The folder of the recordings, and the engine; nothing, said aloud, where either is not to be had.
+/// The folder of the recordings, and the engine; `None`, with a message, if either is not
+/// available.
 fn setup() -> Option<(PathBuf, Engine)> {
     common::init();
     let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
@@ -76,7 +77,7 @@ fn setup() -> Option<(PathBuf, Engine)> {
     Some((folder.into(), engine(KIND, &config)?))
 }
 
-/// What the engine sees in each frame of a clip, or in a picture.
+/// The engine's results for each frame of a clip, or for a picture.
 fn find<'a>(
     engine: &'a mut Engine,
     media: &Path,
@@ -200,7 +201,7 @@ fn faces_in_pictures_are_those_that_insightface_finds() {
         return;
     };
     if gst::ElementFactory::find(PICTURES).is_none() {
-        eprintln!("SKIPPED: GStreamer has no {PICTURES}, whose pictures are those of OpenCV");
+        eprintln!("SKIPPED: GStreamer has no {PICTURES}, whose pictures match OpenCV's");
         return;
     }
     let recording: Recording<Found> = recording::read(&folder, "insightface_full", "IMAGES");

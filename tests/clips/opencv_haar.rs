@@ -18,13 +18,13 @@ use serde::Deserialize;
 const LEAST_EQUAL_COUNTS: f64 = 0.98;
 const LEAST_MEAN_IOU: f64 = 0.95;
 
-/// Overlap from which on two boxes are of one face.
+/// Minimum overlap of two boxes of one face.
 const LEAST_IOU: f32 = 0.5;
 
 /// The element's property that chooses the engine.
 const ENGINE: &str = "engine=opencv-haar";
 
-/// What OpenCV found.
+/// OpenCV's results.
 #[derive(Deserialize)]
 struct Found {
     bbox: [f32; 4],

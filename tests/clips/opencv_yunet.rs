@@ -25,7 +25,7 @@ const SCORES_MEAN: f32 = 0.01;
 
 const KIND: EngineKind = EngineKind::OpenCvYunet;
 
-/// What the element reports of each frame of a clip or a picture.
+/// The element's reports for each frame of a clip or a picture.
 fn track(media: &Path, least_score: f32) -> Vec<FrameReport> {
     let properties = format!("detect-max-width=0 detection-confidence={least_score}");
     player::track(media, &format!("engine={} {properties}", KIND.name()))

@@ -20,10 +20,10 @@ const ENGINE: &str = "engine=opencv-yunet-pyfeat";
 
 const ORIGINAL: &str = "mp0.10.21_tasks_image";
 
-/// Least overlap of faces that are the same.
+/// Minimum overlap of boxes of the same face.
 const LEAST_IOU: f32 = 0.5;
 
-/// Least share of the original's faces that are found.
+/// Minimum share of the original's faces that are found.
 const LEAST_RECALL: f32 = 0.99;
 
 /// Bars of the means: the networks look at other regions than MediaPipe's do, whose own modes differ by 0.015 and 0.028
@@ -31,7 +31,7 @@ const LEAST_RECALL: f32 = 0.99;
 const LANDMARKS: f32 = 0.02;
 const BLENDSHAPES: f32 = 0.04;
 
-/// What differs from a recording.
+/// Differences from a recording.
 #[derive(Default)]
 struct Differences {
     recorded: usize,

@@ -23,23 +23,23 @@ const LEAST_IOU: f32 = 0.5;
 const LANDMARKS_MEAN: f32 = 0.004;
 const LANDMARKS_P95: f32 = 0.02;
 const SCORES_MEAN: f32 = 0.01;
-/// Another decoder alone moves the original by 0.0108.
+/// Another decoder by itself moves the original by 0.0108.
 const LANDMARK_SCORES_MEAN: f32 = 0.0125;
 const GAZE_MEAN: f32 = 0.02;
 /// Degrees.
 const TURN_MEAN: f32 = 1.0;
-/// Of what GStreamer decoded; another decoder alone moves the original by 0.026 and 0.032.
+/// For GStreamer's decoder. Another decoder by itself moves the original by 0.026 and 0.032.
 const FEATURES_MEAN: f32 = 0.02;
 const FEATURES_MEAN_OF_ANOTHER_DECODER: f32 = 0.04;
 
-/// Frames in which the search for the head may still be on its way, and those after which features are compared; before,
-/// one measure can be the median.
+/// Number of frames that the search for the head may take, and number of frames after which
+/// features are compared; before, one measure can be the median.
 const ON_THE_WAY: usize = 3;
 const LEARNED: usize = 50;
 
 const KIND: EngineKind = EngineKind::OpenSeeFace;
 
-/// What the element reports of each frame of a clip or a picture.
+/// The element's reports for each frame of a clip or a picture.
 fn track(media: &Path, max_faces: usize) -> Vec<FrameReport> {
     let properties = format!("landmark-model=0 max-faces={max_faces}");
     player::track(media, &format!("engine={} {properties}", KIND.name()))
@@ -129,7 +129,7 @@ impl Comparison {
     }
 }
 
-/// How far features may be from those of `original`.
+/// Maximum difference of features from the features of `original`.
 fn features_mean(original: &str) -> f32 {
     match original.ends_with("gstdecode") {
         true => FEATURES_MEAN,

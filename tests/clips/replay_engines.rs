@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What each engine measures of a clip, recorded, replayed, and recorded again.
+//! The results of each engine for a clip, recorded, replayed, and recorded again.
 
 use crate::common;
 
@@ -29,7 +29,7 @@ fn assert_comes_back(source: &str, tracker: &str, sink: &str) {
     ));
     let read = |path: &str| fs::read_to_string(path).expect("a record");
     let (first, second) = (read(&first), read(&second));
-    assert!(first.contains("\"obj_1\""), "{tracker}: nobody is found");
+    assert!(first.contains("\"obj_1\""), "{tracker}: no face is found");
     assert_same(&second, &first);
 }
 

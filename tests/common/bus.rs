@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What elements tell on a bus.
+//! Messages of elements on a bus.
 
 use gst::glib;
 use gst::prelude::*;

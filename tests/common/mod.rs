@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What several tests of the elements need.
+//! Helpers for the tests of the elements.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub mod bus;

@@ -19,7 +19,7 @@ pub fn folder(engine: EngineKind) -> Option<PathBuf> {
     Some(folder.into())
 }
 
-/// What `facetrack` with these properties reports of each frame of a clip or picture.
+/// The reports of `facetrack` with these properties for each frame of a clip or picture.
 pub fn track(media: &Path, properties: &str) -> Vec<FrameReport> {
     Player::new(media, properties).reports(usize::MAX)
 }

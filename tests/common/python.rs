@@ -4,7 +4,7 @@
 use super::skip_for_want_of;
 use super::tool::Tool;
 
-/// Debian's own interpreter, which alone sees Debian's modules.
+/// Debian's own interpreter. Only this one finds Debian's modules.
 pub const PYTHON: &str = "/usr/bin/python3";
 
 /// A script, which takes arguments.

@@ -76,7 +76,7 @@ impl Tool {
         self
     }
 
-    /// What it reads on standard input.
+    /// Its standard input.
     pub fn stdin(mut self, file: File) -> Self {
         self.command.stdin(file);
         self
@@ -90,7 +90,7 @@ impl Tool {
 }
 
 impl Tool {
-    /// Runs it while the test goes on.
+    /// Runs it in parallel with the test.
     pub fn start(mut self) -> Running {
         let pipes = self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = pipes.spawn().expect("the tool is installed");

@@ -67,7 +67,7 @@ fn frames_of(video: &Path, elements: &str) -> Vec<Frame> {
         .collect()
 }
 
-/// What a stream of a file holds, as it is there: its format, how many packets, and when the last one ends.
+/// Contents of a stream of a file: its format, the number of packets, and the end of the last one.
 fn stream_of(video: &Path, pad: &str) -> (String, usize, gst::ClockTime) {
     init();
     let packets = samples(video, &format!("qtdemux name=demux demux.{pad}"));
@@ -261,7 +261,7 @@ fn a_rotated_video_becomes_an_upright_one() {
 /// How long a program may take to begin and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A frame a second is tracked, and each second is told of.
+/// One frame per second is tracked, and each second is reported.
 const SLOW: &str = "engine=scripted ! identity sleep-time=1000000 ! progressreport update-freq=1";
 
 #[test]

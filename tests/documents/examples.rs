@@ -13,7 +13,7 @@ use docs::Files;
 /// Frames of the sample clip, each with one face.
 const FRAMES: usize = 72;
 
-/// What the programs print that take the metadata apart.
+/// Output of the programs that read the metadata.
 const MESH: &[&str] = &[", 478 landmarks", ", yaw ", ", jawOpen 0."];
 
 fn run(files: &Files, program: Tool, arguments: &[&str]) -> Finished {
@@ -168,7 +168,7 @@ fn a_face_becomes_an_obj_file() {
     }
 }
 
-/// The domain alone, on frames from a pipe.
+/// Only the domain, on frames from a pipe.
 #[test]
 fn raw_frames_become_lines() {
     let Some(files) = Files::find() else {

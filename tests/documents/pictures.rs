@@ -132,7 +132,7 @@ fn assert_same_curves(was: &Path, is: &Path) {
     };
     if version(&was) != version(&is) {
         eprintln!(
-            "SKIPPED: the curves are those of another {}",
+            "SKIPPED: the curves were drawn by another {}",
             version(&was).trim()
         );
         return;

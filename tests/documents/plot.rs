@@ -10,7 +10,7 @@ use crate::docs::{self, Files, has_matplotlib};
 
 const SCRIPT: &str = "examples/plot_blendshapes.py";
 
-/// Two faces of which one is not there all the time, and is measured once alone, in its fifth frame.
+/// Two faces. One is not in all frames, and is measured only once, in its fifth frame.
 const LINES: &str = r#"{"metadata":{}}
 {"frame":1,"tracked_objects":[{"id":"obj_1","blendshapes":{"_neutral":1,"jawOpen":0.5,"mouthPucker":0.1}}],"pts":0,"status":"tracked"}
 {"frame":2,"tracked_objects":[{"id":"obj_1","blendshapes":{"_neutral":1,"jawOpen":0.7,"mouthPucker":0.2}},{"id":"obj_2","blendshapes":null}],"pts":40000000,"status":"tracked"}
@@ -92,7 +92,7 @@ fn gaps_stay_gaps() {
     assert_eq!(steps("M").collect::<Vec<_>>(), [2, 2, 1], "{curves:?}");
     assert_eq!(steps("L").collect::<Vec<_>>(), [1, 1, 1], "{curves:?}");
 
-    // Chosen channels alone, in the order in which they are named, as pixels.
+    // Only the chosen channels, in the given order, as pixels.
     let png = folder.at("clip.png");
     let chosen = [
         &*folder.at("clip.jsonl"),

@@ -162,7 +162,7 @@ fn labels(buffer: &gst::BufferRef) -> Vec<String> {
     labels.collect()
 }
 
-/// The library can't take single pieces away, and those of others are not ours to remove.
+/// The library can't remove single pieces, and pieces of other elements must stay.
 #[test]
 fn what_others_added_stays() {
     let mut buffer = buffer_with(&report(vec![face(1, 300.0)]));
@@ -268,7 +268,7 @@ fn boxes_follow_the_picture_as_long_as_they_can() {
     assert!(cut.meta::<AnalyticsRelationMeta>().is_none());
 }
 
-/// What the overlay draws on black frames, as grey rows of 320.
+/// The overlay's drawing on black frames, as grey rows of 320.
 fn drawn(script: &str, properties: &str, frames: usize) -> Vec<Vec<u8>> {
     common::init();
     let pipeline = gst::parse::launch(&format!(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What `facetrack` learns is kept in a file, and forgotten when asked to. The scripted engine learns how many frames it saw.
+//! The calibration of `facetrack` is kept in a file, and reset on request. The scripted engine
+//! learns how many frames it saw.
 
 use crate::common;
 

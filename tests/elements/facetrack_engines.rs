@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What `facetrack` says of each engine before it runs, of what one lacks, and how the cascade does without a runtime.
+//! Properties and errors of `facetrack` for each engine before it runs, and how the cascade does
+//! without a runtime.
 
 use crate::common;
 
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::common::bus::refusal;
 use crate::common::clip::{Clip, FRAMES};
+use crate::common::engine::installed_paths;
 use crate::common::tool::Tool;
-use facetrack::locate;
 use gst::prelude::*;
 
 /// A published model of an engine.
@@ -97,7 +98,8 @@ const MODELS: [Model; 11] = [
 impl Model {
     /// Its path on this machine.
     fn find(&self) -> Option<PathBuf> {
-        locate::model(self.file, self.family, None, None)
+        installed_paths()
+            .model(self.file, self.family, None)
             .inspect_err(|error| eprintln!("SKIPPED: {error}"))
             .ok()
     }
@@ -337,9 +339,9 @@ fn what_openseeface_learns_is_kept_for_the_next_stream() {
     };
     let first = play();
     let second = play();
-    assert_ne!(first, second, "the second goes on from the first");
+    assert_ne!(first, second, "the second continues the first");
     std::fs::remove_file(&file).expect("it is there");
-    assert_eq!(first, play(), "without a file it begins anew");
+    assert_eq!(first, play(), "without a file it starts again");
 }
 
 #[test]

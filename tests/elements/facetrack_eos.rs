@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::common::clip::{Clip, FRAMES};
+use crate::common::engine::installed_paths;
 use crate::common::tool::{Finished, Tool};
-use facetrack::locate;
 use facetrack::observation::{LandmarkScheme, MorphableFit, Observation};
 use facetrack::report::FrameReport;
 use gst::prelude::*;
@@ -23,7 +23,7 @@ const FILES: [&str; 5] = [
     "sfm_3448_edge_topology.json",
 ];
 
-/// What finds and measures faces for it.
+/// Models that find and measure faces for it.
 const NETWORKS: [(&str, &str); 2] = [
     ("face_detection_yunet_2023mar.onnx", "yunet"),
     ("face_landmarker.task", "mediapipe"),
@@ -32,7 +32,7 @@ const NETWORKS: [(&str, &str); 2] = [
 /// Vertices of the Surrey Face Model.
 const VERTICES: usize = 3448;
 
-/// What the engine reads on this machine; `None`, said aloud, where something of it is missing.
+/// Files that the engine reads on this machine; `None`, with a message, if one is missing.
 struct Installed {
     files: Vec<PathBuf>,
     networks: Vec<PathBuf>,
@@ -40,7 +40,7 @@ struct Installed {
 }
 
 impl Installed {
-    /// A folder with the model's files alone.
+    /// A folder with only the model's files.
     fn folder_of_model(&self) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         for file in &self.files {
@@ -59,9 +59,11 @@ impl Installed {
 
     fn look() -> Result<Self, String> {
         let find = |(file, family): (&str, &str)| {
-            locate::model(file, family, None, None).map_err(|error| error.to_string())
+            installed_paths()
+                .model(file, family, None)
+                .map_err(|error| error.to_string())
         };
-        let runtime = locate::runtime(None);
+        let runtime = installed_paths().runtime_candidates();
         Ok(Self {
             files: FILES
                 .into_iter()
@@ -139,7 +141,7 @@ fn a_folder_that_holds_other_models_alone_is_named() {
     }
 }
 
-/// One file is set, and the others lie in its folder, where nobody else looks.
+/// One file is set, and the others are in its folder, which is not searched otherwise.
 #[test]
 fn the_other_files_are_found_beside_the_model() {
     let Some(installed) = Installed::find() else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `facetrackoverlay`: what it draws into frames of every format, and which frames it leaves alone.
+//! The element `facetrackoverlay`: its drawing in frames of every format, and the frames that it
+//! does not change.
 
 use crate::common;
 
@@ -31,7 +32,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
     report_of((WIDTH, HEIGHT), faces)
 }
 
-/// A face with a box alone.
+/// A face with only a box.
 fn boxed() -> TrackedFace {
     let mut tracked = face(1, 40.0);
     tracked.face.bbox = Rect::new(40.0, 30.0, 60.0, 60.0);
@@ -76,7 +77,7 @@ impl Stream {
         self.harness.push_and_pull(buffer).expect("it flows")
     }
 
-    /// What becomes of a grey frame with a report.
+    /// A grey frame with a report, after drawing.
     fn drawn(&mut self, report: &FrameReport) -> Vec<u8> {
         bytes(&self.push(with_report(grey(), report)))
     }
@@ -697,7 +698,7 @@ fn a_scripted_face_is_drawn_in_a_pipeline() {
     assert_eq!(landmarks_found(&pipeline, 640, 200), 10);
 }
 
-/// Plays to the end; frames in which each landmark has a bright pixel.
+/// Plays to the end. Returns the number of frames with a bright pixel at each landmark.
 fn landmarks_found(pipeline: &gst::Element, width: usize, bright: u8) -> usize {
     let bin = pipeline.downcast_ref::<gst::Bin>().expect("a pipeline");
     let sink = bin
@@ -728,13 +729,17 @@ fn landmarks_found(pipeline: &gst::Element, width: usize, bright: u8) -> usize {
 /// The sample clip through MediaPipe's networks, where they are.
 #[test]
 fn a_real_face_is_drawn_over() {
-    use facetrack::{locate, manifest};
+    use common::engine::installed_paths;
+    use facetrack::manifest;
 
     common::init();
     let clip = manifest::known("single_face.mp4").expect("the clip is known");
-    let clip = locate::data_dir().map(|folder| folder.join(clip.kind.folder()).join(&clip.name));
-    let model = locate::model("face_landmarker.task", "mediapipe", None, None);
-    let runtime = locate::runtime(None)
+    let clip = installed_paths()
+        .data_dir
+        .map(|folder| folder.join(clip.kind.folder()).join(&clip.name));
+    let model = installed_paths().model("face_landmarker.task", "mediapipe", None);
+    let runtime = installed_paths()
+        .runtime_candidates()
         .into_iter()
         .find(|path| path.is_file());
     let Some(clip) = clip.filter(|clip| clip.is_file() && model.is_ok() && runtime.is_some())

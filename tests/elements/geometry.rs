@@ -172,7 +172,7 @@ fn faces_follow_what_keeps_the_shape() {
     for (elements, pixel_aspect_ratio) in [
         ("queue", "1/1"),
         ("tee ! queue", "1/1"),
-        // What one branch does is nothing to the other.
+        // The branches do not affect each other.
         (
             "tee name=t t. ! queue ! videoflip video-direction=90r ! fakesink async=false sync=false t. ! queue",
             "1/1",
@@ -338,7 +338,7 @@ fn faces_are_stale_where_the_picture_was_cut_or_turned() {
             let stale = Err(MetaError::Stale(Stale::Remade));
             assert_eq!(seen.faces(fit), stale, "{elements}");
         }
-        // What was measured is still there, in pixels of the frame that it was measured in.
+        // The measurements are still there, in pixels of the measured frame.
         let report = FaceTrackMeta::from_buffer(&seen.buffer).expect("a report");
         assert_near(&report.faces[0].face.bbox, &BOX, 0.01, &elements);
     }

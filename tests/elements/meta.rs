@@ -69,7 +69,7 @@ fn the_record_survives_what_copies_metadata() {
 fn regions_follow_the_scale_and_the_record_keeps_its_own() {
     let buffer = after("videoscale ! capsfilter caps=video/x-raw,width=640,height=360");
     let ids: Vec<_> = regions(&buffer).iter().map(|(id, _)| *id).collect();
-    // A track's number, or with the feature that of a detection.
+    // The number of a track or, with the feature, of a detection.
     let expected = match cfg!(feature = "analytics") {
         false => [4, 7],
         true => [0, 3],
@@ -80,7 +80,7 @@ fn regions_follow_the_scale_and_the_record_keeps_its_own() {
     assert_eq!((record.width, record.height), (1280, 720));
 }
 
-/// Python reads the metadata with GStreamer's own bindings alone.
+/// Python reads the metadata with only GStreamer's own bindings.
 #[test]
 fn python_reads_the_record() {
     if !python::has_bindings("Gst", "python3-gst-1.0") {

@@ -16,7 +16,7 @@ use gst_video::VideoRegionOfInterestMeta;
 /// Points go through whole pixels of the region and 32-bit floats.
 const PIXELS: f32 = 1e-3;
 
-/// `GVA::RegionOfInterest`, of what is on the buffer alone.
+/// `GVA::RegionOfInterest`, of only the buffer's metadata.
 struct Region {
     label: String,
     /// x, y, width, height.

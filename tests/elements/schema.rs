@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What `trackjsonsink` writes follows the published JSON Schema.
+//! The output of `trackjsonsink` follows the published JSON Schema.
 
 use crate::common;
 
@@ -39,7 +39,7 @@ fn assert_valid(definition: &str, document: &Json) {
     }
 }
 
-/// What the sink makes of a stream with all that can be in one.
+/// The sink's record of a stream with all possible contents.
 fn record(format: &str, verbose: bool) -> String {
     common::init();
     let folder = tempfile::tempdir().expect("a folder");
@@ -107,7 +107,7 @@ fn lines_follow_the_schema() {
     }
 }
 
-/// What `facetrack` measures of a drawn face, as the sink writes it.
+/// The results of `facetrack` for a drawn face, as the sink writes them.
 fn measured(settings: &str) -> Json {
     common::init();
     let clip = Clip::draw();
@@ -173,7 +173,7 @@ fn what_each_engine_measures_follows_the_schema() {
                 ("pose", info.pose),
                 ("gaze", info.gaze),
                 ("features", info.features),
-                // OpenSeeFace's alone.
+                // Only OpenSeeFace's.
                 ("eye_openness", info.features),
                 ("landmark_confidence", info.features),
                 ("fit", info.features),

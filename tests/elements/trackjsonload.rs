@@ -34,7 +34,7 @@ fn at(pts: Option<gst::ClockTime>) -> gst::Buffer {
     buffer
 }
 
-/// A report of which the face's id tells the frame.
+/// A report whose face has the frame's number as its id.
 fn numbered(n: u32) -> FrameReport {
     report(vec![face(n, 100.0)])
 }
@@ -62,7 +62,7 @@ impl Recorded {
         recorded
     }
 
-    /// What the sink makes of these buffers.
+    /// The sink's record of these buffers.
     fn from(buffers: impl IntoIterator<Item = gst::Buffer>, properties: &str) -> Self {
         common::init();
         let folder = tempfile::tempdir().expect("a folder");
@@ -171,7 +171,7 @@ impl Load {
     }
 }
 
-/// What becomes of a record that is attached to its frames and recorded again.
+/// A record after it was attached to its frames and recorded again.
 fn again(
     recorded: &Recorded,
     times: impl IntoIterator<Item = gst::Buffer>,
@@ -318,7 +318,7 @@ fn positions_come_back_to_the_thousandth() {
 
 #[test]
 fn a_plain_file_gives_a_plain_file_back() {
-    // Without landmarks nobody knows the mean that MediaPipe's faces have for a centroid.
+    // Without landmarks, the mean is unknown that MediaPipe's faces have for a centroid.
     let reports: Vec<_> = everything()
         .into_iter()
         .map(|report| {
@@ -372,7 +372,7 @@ fn the_tolerance_is_how_far_times_may_differ() {
 
 #[test]
 fn frames_are_counted_where_that_is_asked_for() {
-    // The record's times are those of a camera that had run for a while.
+    // The record's times come from a camera that had run for a while.
     let late = (0..10).map(|n| with_report(nth(n + 77), &numbered(n as u32 + 1)));
     let recorded = Recorded::from(late, "");
     assert_eq!(Load::new(&recorded).numbers(&[0, 40]), [None, None]);
@@ -395,7 +395,7 @@ fn frames_are_counted_where_that_is_asked_for() {
     assert_eq!(load.numbers(&[0]), [Some(1)]);
 }
 
-/// The next video of a list, whose times begin anew, is recorded behind the one before.
+/// The next video of a list, whose times start again, is recorded after the previous one.
 #[test]
 fn frames_are_counted_on_over_segments() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -429,7 +429,7 @@ fn seek(time: u64, flags: gst::SeekFlags) -> gst::Event {
     gst::event::Seek::new(1.0, flags, set, time * MS, none, gst::ClockTime::NONE)
 }
 
-/// A seek that went nowhere leaves the count alone.
+/// A failed seek does not change the count.
 #[test]
 fn frames_are_counted_on_after_a_seek_that_failed() {
     let recorded = Recorded::ten("");
@@ -475,7 +475,7 @@ fn a_record_of_a_failed_analysis_is_replayed_to_the_end() {
     let mut load = Load::new(&recorded);
     let report = load.report(nth(1)).expect("a report");
     assert_eq!(report.status, FrameStatus::Error);
-    // The source goes on, as nothing has failed this time.
+    // The source continues, as nothing failed this time.
     let buffers: Vec<_> = (0..4).map(|n| load.pass(nth(n))).collect();
     Recorded::from(buffers, "");
 }
@@ -587,7 +587,7 @@ fn a_stream_that_broke_off_is_replayed_as_far_as_it_came() {
     assert_eq!(load.numbers(&[320, 360]), [Some(9), None]);
 }
 
-/// What the element says when it can't start.
+/// The element's error when it can't start.
 fn refusal(path: &Path) -> String {
     let (element, bus) = element(path);
     let started = element.set_state(gst::State::Paused);

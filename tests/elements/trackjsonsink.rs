@@ -207,7 +207,7 @@ fn the_file_is_there_when_eos_is_told() {
     let (sender, receiver) = std::sync::mpsc::channel();
     bus.set_sync_handler(move |_, message| {
         if message.type_() == gst::MessageType::Eos {
-            // The receiver waits for this alone.
+            // The receiver waits only for this.
             let _ = sender.send(path.exists());
         }
         gst::BusSyncReply::Pass
@@ -616,7 +616,7 @@ fn other_caps_in_mid_stream_change_nothing() {
     assert_eq!(statuses(&record), ["tracked", "gap", "tracked"]);
     let [first, last] =
         [0, 2].map(|i| record["frames"][i]["tracked_objects"][0]["bbox_ymin"].clone());
-    assert_eq!(first, last, "coordinates are those of the report");
+    assert_eq!(first, last, "coordinates are the report's");
 }
 
 /// Of a record that is read before its end there is only the head that was written first.

@@ -15,7 +15,7 @@ use facetrack::report::{FrameStatus, TrackedFace};
 use gst::prelude::*;
 use gst_check::Harness;
 
-/// An address of this machine where nobody listens: receivers of other tests are at 127.0.0.1.
+/// An address of this machine where no program listens: receivers of other tests are at 127.0.0.1.
 const SILENT_HOST: &str = "127.0.0.2";
 
 /// A receiver of packets.
@@ -138,7 +138,7 @@ fn element() -> (gst::Element, gst::Bus) {
     (element, bus)
 }
 
-/// What users are told, whatever they make of details.
+/// The message that users see, whether they show details or not.
 fn text(bus: &gst::Bus, kind: gst::MessageType) -> String {
     bus::next(bus, kind).expect("a message").to_string()
 }

@@ -225,7 +225,7 @@ struct Original {
     features: BTreeMap<String, f32>,
 }
 
-/// Each number of a packet beside that which the original would send.
+/// Each number of a packet next to the number that the original sends.
 fn pairs(packet: &Packet, original: &Original) -> [(&'static str, Vec<(f32, f32)>); 9] {
     let features = packet.features.named();
     let openness = [packet.right_eye_open, packet.left_eye_open];

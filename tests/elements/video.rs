@@ -9,7 +9,8 @@ use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameFlags, VideoFrameRef, VideoInfo, VideoMeta};
 use gstfacetrack::video;
 
-/// Levels by which a sampled colour may differ from a converted one. GStreamer 1.22's are the same.
+/// Maximum difference of a sampled colour from a converted one, levels. GStreamer 1.22's are the
+/// same.
 const TOLERANCE: f32 = 2.0;
 
 /// Frame sizes with every parity, single columns and rows among them.

@@ -54,7 +54,7 @@ SETTINGS = [
 
 
 def feature(rng):
-    """Two or three rectangles, one inside the other or beside it; upright or tilted."""
+    """Two or three rectangles, one inside the other or next to it; upright or tilted."""
     tilted = rng.random() < 0.35
     while True:
         w, h, k = rng.randint(1, 4), rng.randint(1, 4), rng.choice([2, 3])

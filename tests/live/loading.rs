@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Engines that are loaded beside a stream. A program of its own, as it counts the threads of its process.
+//! Engines that are loaded while a stream runs. A program of its own, because it counts the threads
+//! of its process.
 
 use crate::common;
 
@@ -31,7 +32,7 @@ fn is_loading(stat: &str) -> bool {
     name.ends_with("(facetrack-load") && flags & PF_EXITING == 0
 }
 
-/// Whether a message that came since the last call tells that an engine was loaded.
+/// Whether a message since the last call reports a loaded engine.
 fn has_loaded(bus: &gst::Bus, engine: &str) -> bool {
     std::iter::from_fn(|| bus.pop()).any(|message| {
         message.structure().is_some_and(|structure| {

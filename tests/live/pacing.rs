@@ -321,7 +321,7 @@ fn a_reset_forgets_the_frames_before() {
     assert_eq!(events, ["face-left", "face-entered"]);
 }
 
-/// The message that tells of an engine that was loaded.
+/// The message that reports a loaded engine.
 fn ready(messages: &[gst::Message]) -> Option<String> {
     messages
         .iter()
@@ -346,7 +346,7 @@ fn another_engine_takes_over_while_frames_flow() {
     let element = camera.element();
     element.set_property("engine", CASCADE);
     let first = camera.frames_until(|report| report.source.engine == CASCADE);
-    assert!(first.faces.is_empty(), "nobody is in these frames");
+    assert!(first.faces.is_empty(), "no face is in these frames");
     let messages = camera.messages(gst::MessageType::Element);
     assert_eq!(ready(&messages).as_deref(), Some(CASCADE));
     let capabilities: gst::Structure = element.property("capabilities");

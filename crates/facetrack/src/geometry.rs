@@ -67,6 +67,12 @@ impl Rect {
         }
     }
 
+    /// A rectangle from its centre and extents.
+    pub fn around(center: Point, width: f32, height: f32) -> Self {
+        let (x, y) = (center.x - width / 2.0, center.y - height / 2.0);
+        Self::new(x, y, width, height)
+    }
+
     /// The smallest rectangle around `points`; `None` without points.
     pub fn enclosing(points: impl IntoIterator<Item = Point>) -> Option<Self> {
         let mut points = points.into_iter();
@@ -129,6 +135,15 @@ pub struct RotatedRect {
 }
 
 impl RotatedRect {
+    /// An upright square of `side` around `center`.
+    pub fn square(center: Point, side: f32) -> Self {
+        Self {
+            center,
+            size: Size::new(side, side),
+            rotation: 0.0,
+        }
+    }
+
     /// What of a frame a copy of `size` pixels shows, of which each stands for `step` pixels of the frame, per axis.
     ///
     /// The resampler puts the first pixel's index on the corner; between a frame and its copy, pixel *centres* agree, as in

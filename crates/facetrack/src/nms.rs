@@ -14,6 +14,19 @@ pub struct Detection {
     pub key_points: Vec<Point>,
 }
 
+impl Detection {
+    /// The detection in pixels of another scale; `scale` takes positions and extents there.
+    pub(crate) fn scaled(self, scale: impl Fn(Point) -> Point) -> Self {
+        let corner = scale(Point::new(self.bbox.x, self.bbox.y));
+        let extent = scale(Point::new(self.bbox.width, self.bbox.height));
+        Self {
+            bbox: Rect::new(corner.x, corner.y, extent.x, extent.y),
+            score: self.score,
+            key_points: self.key_points.into_iter().map(scale).collect(),
+        }
+    }
+}
+
 /// The score, 0…1, that a network's logit stands for.
 pub fn sigmoid(logit: f32) -> f32 {
     1.0 / (1.0 + (-logit).exp())

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use nalgebra::{Matrix3, Vector3};
 use thiserror::Error;
 
 use super::blendshape::Blendshapes;
@@ -255,6 +256,22 @@ pub struct HeadPose {
 }
 
 impl HeadPose {
+    /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not finite in `f32`.
+    pub fn new(rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Option<Self> {
+        let row = |i: usize| {
+            let row = [
+                rotation[(i, 0)],
+                rotation[(i, 1)],
+                rotation[(i, 2)],
+                translation[i],
+            ];
+            row.map(|value| value as f32)
+        };
+        let matrix = [row(0), row(1), row(2), [0.0, 0.0, 0.0, 1.0]];
+        let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
+        is_finite.then_some(Self { matrix })
+    }
+
     /// Yaw, pitch and roll in degrees: the rotation read as Ry(yaw)·Rx(pitch)·Rz(roll). Positive yaw turns the face
     /// to the image's right, positive pitch lowers the chin, positive roll tilts it counter-clockwise in the image.
     ///
@@ -308,7 +325,7 @@ pub struct Pupil {
 /// length is the image's width w, its principal point (row w/2, column h/2). The model's axes point to the right side of
 /// the face, up, and out of it; its unit is about the width of a face. OpenSeeFace finds the face behind the camera, at a
 /// negative distance, where it looks like one in front that is turned half around the line of sight.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelFit {
     /// Whether the solver came to an end; otherwise the error is 99999 and everything else 0.
     pub success: bool,

@@ -219,6 +219,25 @@ pub enum SampleError {
 pub const FARTHEST: f64 = 16_777_216.0;
 
 impl Crop {
+    /// A planar tensor of `size` columns and rows, with whole levels and without a window.
+    pub fn planar(
+        roi: RotatedRect,
+        [width, height]: [usize; 2],
+        range: ValueRange,
+        border: Border,
+    ) -> Self {
+        Self {
+            roi,
+            width,
+            height,
+            range,
+            border,
+            layout: Layout::Planar,
+            levels: Levels::Whole,
+            window: None,
+        }
+    }
+
     /// Elements of the tensor.
     pub fn len(&self) -> usize {
         self.width * self.height * CHANNELS

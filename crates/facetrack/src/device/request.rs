@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::{CudaTuning, DeviceChoice, Gate, LIBRARIES_PROPERTY, LibrarySearch};
+use super::{CudaTuning, DeviceChoice, Gate, LibrarySearch};
 use crate::options::{Resolved, Settings};
 
 /// Most memory that the runtime may take unless told otherwise, bytes: the table in the documentation.
@@ -29,8 +29,11 @@ pub struct Request {
     pub min_free_vram: u64,
     /// Where CUDA's libraries are looked for.
     pub libraries: LibrarySearch,
-    /// ONNX Runtime's library; `None` to look for it.
-    pub onnxruntime: Option<PathBuf>,
+    /// Candidates for ONNX Runtime's library; see
+    /// [`SearchPaths::runtime_candidates`](crate::locate::SearchPaths::runtime_candidates).
+    pub runtime: Vec<PathBuf>,
+    /// Devices that CUDA shows the process, as `$CUDA_VISIBLE_DEVICES` lists them; `None` for all.
+    pub visible_devices: Option<String>,
     /// How networks run on the GPU.
     pub tuning: CudaTuning,
 }
@@ -46,7 +49,8 @@ impl Default for Request {
             max_vram: MAX_VRAM,
             min_free_vram: MIN_FREE_VRAM,
             libraries: LibrarySearch::default(),
-            onnxruntime: None,
+            runtime: Vec::new(),
+            visible_devices: None,
             tuning: CudaTuning::default(),
         }
     }
@@ -75,12 +79,12 @@ impl Request {
             min_free_vram: u64::from(options.get::<u32>("gpu-min-free-vram")) * MEBIBYTE,
             libraries: LibrarySearch::of(
                 settings
-                    .explicit::<String>(LIBRARIES_PROPERTY)
+                    .explicit::<String>("cuda-lib-path")
                     .map(PathBuf::from),
                 env,
             ),
-            onnxruntime: options.get("onnxruntime"),
             tuning: cuda_tuning(options),
+            ..Self::default()
         }
     }
 }

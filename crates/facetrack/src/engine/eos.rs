@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! YuNet's faces with a 3-D morphable model fitted to them, as eos 1.5.0 does it.
+//! Fits a 3-D morphable model to YuNet's faces, as eos 1.5.0 does.
 //!
-//! [`Engine::process`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh; [`Engine::complete`] fits the
-//! model to them, since a face's shape is shared over the frames of its identity.
+//! [`Engine::process`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh;
+//! [`Engine::complete`] fits the model to them, because all frames of an identity share one shape.
 
 mod ibug;
 mod load;
@@ -29,26 +29,26 @@ use report::{Report, Reporter};
 
 pub use load::load;
 
-/// The blendshapes that follow from landmarks, in ARKit's spelling. The model's own expressions (anger, disgust, fear,
-/// happiness, sadness, surprise) are none of ARKit's.
+/// The blendshapes that follow from landmarks, in ARKit's spelling. The model's own expressions
+/// (anger, disgust, fear, happiness, sadness, surprise) are not ARKit blendshapes.
 pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
-/// Widest frame that the detector sees unless told otherwise, px: a face that is too small for it there has too few pixels
-/// for a fit.
+/// Default maximum width of the frame that the detector sees, px. A face too small to be found at
+/// this width has too few pixels for a fit.
 pub const MAX_WIDTH: usize = 1280;
 
 choices! {
-    /// What a face's shape is fitted to.
+    /// Frames that a face's shape is fitted to.
     pub enum Identity {
         Running = "running": "all frames of the face so far: its shape comes to rest",
         PerFrame = "per-frame": "each frame by itself, as eos does",
     }
 }
 
-/// What this engine alone can be told.
+/// Settings of this engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// What a face's shape is fitted to.
+    /// Frames that a face's shape is fitted to.
     pub identity: Identity,
     /// Whether to report every vertex.
     pub mesh: bool,
@@ -75,12 +75,12 @@ struct Fitting {
     fitter: Fitter,
     reporter: Reporter,
     identity: Identity,
-    /// What is known of each face, by identity.
+    /// State of each face, by identity.
     pasts: HashMap<u32, Past>,
     jaw_open_scale: f32,
 }
 
-/// What the engine measures; no models are listed.
+/// Describes the engine before it is loaded, without models.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     EngineInfo {
         landmarks: Some(LandmarkScheme::Ibug68),
@@ -94,7 +94,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     }
 }
 
-/// What shapes are fitted to with `config`: frames that stand alone share nothing.
+/// Frames that shapes are fitted to with `config`. Single images share no shape.
 fn identity(config: &EngineConfig) -> Identity {
     match config.running_mode {
         RunningMode::Video => config.eos.identity,
@@ -102,8 +102,8 @@ fn identity(config: &EngineConfig) -> Identity {
     }
 }
 
-/// The engine made of a detector, of a network that measures its faces, and of the model that is fitted to them;
-/// `files` are where they came from, for the record.
+/// Creates the engine from a detector, a network that measures its faces, and the model that is
+/// fitted to them. `files` are listed in the record.
 pub fn assemble(
     detector: Detector,
     landmarks: LandmarkDetector,
@@ -129,7 +129,7 @@ pub fn assemble(
 }
 
 impl Fitting {
-    /// `jawOpen`, where `landmarks` tell it.
+    /// `jawOpen`, if `landmarks` determine it.
     fn blendshapes(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
         let open = Jaw::IBUG_68.open(&landmarks.points, self.jaw_open_scale)?;
         let channels = Blendshapes::new(self.channels.clone(), vec![open]);
@@ -158,7 +158,8 @@ impl Finder for Eos {
         &self.info
     }
 
-    /// The landmarks are those measured, which [`Completer::complete`] replaces by those of the fitted mesh.
+    /// Faces have the measured landmarks. [`Completer::complete`] replaces them with landmarks of
+    /// the fitted mesh.
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let mut faces = self.faces.find(&frame.image)?;
         for face in &mut faces {
@@ -173,7 +174,7 @@ impl Finder for Eos {
 }
 
 impl Completer for Fitting {
-    /// A face whose fit fails keeps the landmarks measured, where they are numbers, and has no pose.
+    /// A face whose fit fails keeps the measured landmarks if they are finite, and has no pose.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(measured) = face.landmarks.take() else {
             face.morphable = Some(Err(FitFailure::NoLandmarks));
@@ -206,7 +207,7 @@ impl Completer for Fitting {
     }
 }
 
-/// Whether most of the points that are anywhere are outside of a frame of this size.
+/// Whether most of the points are finite and outside a frame of this size.
 fn is_out_of_frame(points: &[Point], (width, height): (usize, usize)) -> bool {
     let is_outside = |p: &Point| {
         let inside = |value: f32, size: usize| value >= 0.0 && value <= size as f32;

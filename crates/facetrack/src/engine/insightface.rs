@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! InsightFace: the models of a pack such as `buffalo_l`, as `insightface.app.FaceAnalysis` of insightface 2.1 runs them
-//! (deepinsight/insightface, commit 7fadd420).
+//! InsightFace: the models of a pack such as `buffalo_l`, as `insightface.app.FaceAnalysis` of
+//! insightface 2.1 runs them (deepinsight/insightface, commit 7fadd420).
 //!
-//! A pack is a folder of ONNX files, each recognised by its tensors: SCRFD finds faces and five key points; the other
-//! networks look at each face: 106 landmarks, 68 landmarks in space with the head's pose, age and gender, an embedding. The
-//! networks behind the detector see all faces of a frame in one run each.
+//! A pack is a folder of ONNX files, each recognised by its tensors. SCRFD finds faces and five key
+//! points. The other networks measure each face: 106 landmarks, 68 landmarks in space with the
+//! head's pose, age and gender, an embedding. Each of them runs once per frame on all faces.
 
 #[cfg(test)]
 mod fake;
@@ -31,34 +31,32 @@ use crate::engine::{
     Completer, Context, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
     Thresholds, Wanted,
 };
-use crate::model::ModelError;
 use crate::nms::Detection;
 use crate::observation::{LandmarkScheme, Landmarks, Observation};
-use measures::Measures;
 use networks::Networks;
 use pose::PoseFinder;
-use scrfd::Detector;
 
 pub use load::load;
 pub use pack::{Opened, Pack};
 pub use scrfd::MULTIPLE as DET_SIZE_STEP;
 pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings, modules};
 
-/// Least scores: `det_thresh` of `FaceAnalysis.prepare`.
+/// Default minimum scores: `det_thresh` of `FaceAnalysis.prepare`.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.5,
     presence: 0.5,
     tracking: 0.5,
 };
 
-/// Greatest IoU of two detected faces: `nms_thresh` of `SCRFD`.
+/// Maximum IoU of two detected faces: `nms_thresh` of `SCRFD`.
 pub const NMS_THRESHOLD: f32 = 0.4;
 
-/// Widest frame that the detector is given unless told otherwise, px. Frames are fitted into its input, so that this says
-/// something only where it is below the input's side.
+/// Default maximum width of the frame that the detector sees, px. Frames are fitted into its input,
+/// so this matters only below the input's side.
 pub const MAX_WIDTH: usize = 1280;
 
-/// Key points of a face: the eyes, the tip of the nose, the corners of the mouth, of two the one on the image's left first.
+/// Number of key points of a face: the eyes, the tip of the nose, the corners of the mouth. Of a
+/// pair, the one on the left of the image comes first.
 pub const KEY_POINTS: usize = 5;
 
 /// Length of the embedding of InsightFace's published networks.
@@ -72,8 +70,7 @@ pub struct InsightFace {
     info: EngineInfo,
     pack: Box<dyn Pack>,
     config: EngineConfig,
-    detector: Detector,
-    measures: Measures,
+    networks: Networks,
     thresholds: Thresholds,
 }
 
@@ -84,7 +81,7 @@ pub struct Derived {
     jaw_open_scale: f32,
 }
 
-/// What the engine measures with a full pack; the loaded engine says what its own has.
+/// Describes the engine with a complete pack. The loaded engine describes its own pack.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     let settings = &config.insightface;
     let schemes = [
@@ -99,7 +96,8 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     info(allowed, settings.allows(Module::GenderAge), embedding)
 }
 
-/// Of two schemes, the first is that of the landmarks, the second that of the contour.
+/// Describes an engine with landmarks of the first scheme, and with secondary landmarks of the
+/// second, if any.
 fn info(
     schemes: impl IntoIterator<Item = LandmarkScheme>,
     attributes: bool,
@@ -122,67 +120,24 @@ fn info(
 }
 
 impl InsightFace {
-    /// The engine that runs the networks of `pack`, where `config` places them.
+    /// Creates the engine that runs the networks of `pack` on the device that `config` names.
     ///
     /// # Errors
-    /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack that can't.
+    /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack
+    /// that can't.
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
         config.insightface.check()?;
         if let Placement::Cuda(cuda) = &config.placement {
-            cuda.tuning.check().map_err(EngineError::Config)?;
+            cuda.tuning.check()?;
         }
         let networks = Networks::open(&*pack, config, &config.placement)?;
-        let measures = &networks.measures;
-        let info = EngineInfo {
-            key_points: networks.detector.key_points(),
-            models: networks.files,
-            ..info(
-                measures.schemes(),
-                measures.has_attributes(),
-                measures.embedding_len(),
-            )
-        };
         Ok(Self {
-            info,
+            info: networks.info(),
             pack,
             config: config.clone(),
-            detector: networks.detector,
-            measures: networks.measures,
+            networks,
             thresholds: THRESHOLDS,
         })
-    }
-
-    /// Side of the square that frames are fitted into for the detector, px.
-    pub fn det_size(&self) -> usize {
-        self.detector.side()
-    }
-
-    /// Fits frames into another square from the next one on; its side is a multiple of 32. A detector that takes one size
-    /// alone keeps it.
-    pub fn set_det_size(&mut self, side: usize) {
-        self.detector.set_side(side);
-    }
-
-    /// Opens the networks anew, on `placement`, and goes on with those. The detector's size is again that of the
-    /// settings. Nothing has changed where that fails.
-    ///
-    /// # Errors
-    /// As [`InsightFace::new`].
-    pub fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError> {
-        let networks = Networks::open(&*self.pack, &self.config, placement)?;
-        self.detector = networks.detector;
-        self.measures = networks.measures;
-        self.info.models = networks.files;
-        Ok(())
-    }
-
-    /// Boxes with what the networks measure in them.
-    fn look(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, ModelError> {
-        let least_score = self.thresholds.detection;
-        let found = self.detector.detect(&frame.image, least_score)?;
-        let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
-        self.measures.measure(&frame.image, &mut faces)?;
-        Ok(faces)
     }
 
     /// The other half of the engine.
@@ -213,7 +168,11 @@ impl Finder for InsightFace {
     }
 
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        Ok(self.look(frame)?)
+        let min_score = self.thresholds.detection;
+        let found = self.networks.detector.detect(&frame.image, min_score)?;
+        let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
+        self.networks.measures.measure(&frame.image, &mut faces)?;
+        Ok(faces)
     }
 
     fn set_thresholds(&mut self, thresholds: Thresholds) {

@@ -11,6 +11,7 @@ use super::{
     openseeface, scripted,
 };
 use crate::device::Placement;
+use crate::locate::SearchPaths;
 use crate::options::kebab;
 
 /// The engines of this build.
@@ -160,10 +161,8 @@ pub struct EngineConfig {
     pub landmark_model: Option<PathBuf>,
     /// Model file of the gaze, for engines with several models; `None` as with `model`.
     pub gaze_model: Option<PathBuf>,
-    /// Folder to look in first.
-    pub models_dir: Option<PathBuf>,
-    /// The runtime's library; `None` to look for it.
-    pub onnxruntime: Option<PathBuf>,
+    /// Where models and ONNX Runtime are looked for.
+    pub paths: SearchPaths,
     /// Whether frames follow one another.
     pub running_mode: RunningMode,
     /// Greatest number of faces; `None` for the engine's own.
@@ -197,8 +196,7 @@ impl Default for EngineConfig {
             detector_model: None,
             landmark_model: None,
             gaze_model: None,
-            models_dir: None,
-            onnxruntime: None,
+            paths: SearchPaths::default(),
             running_mode: RunningMode::default(),
             max_faces: None,
             threads: 1,

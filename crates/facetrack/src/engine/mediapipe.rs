@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! MediaPipe's Face Landmarker: a detector, a landmark network that follows the faces it found, a blendshape network, and
-//! a canonical face for the pose.
+//! MediaPipe's Face Landmarker: a detector, a landmark network that follows the faces it found, a
+//! blendshape network, and a canonical face for the pose.
 //!
-//! The stages are those of `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each. Smoothing and
-//! identities, which come between [`Finder::find`] and [`Completer::complete`], are the caller's.
+//! The stages follow `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each. The
+//! caller smooths faces and assigns identities between [`Finder::find`] and
+//! [`Completer::complete`].
 
 mod anchors;
 mod blendshapes;
@@ -12,7 +13,6 @@ mod geometry;
 mod landmarks;
 mod load;
 mod mesh;
-mod network;
 mod procrustes;
 mod roi;
 
@@ -37,11 +37,11 @@ pub use mesh::MeshParts;
 pub(super) use mesh::{FaceMesh, MeshReader};
 pub(super) use roi::Roi;
 
-/// Faces that are looked for unless told otherwise, as in the pipeline that this engine replaces. (The original's
+/// Default maximum number of faces, as in the pipeline that this engine replaces. (The original's
 /// default is 1.)
 pub const DEFAULT_MAX_FACES: usize = 5;
 
-/// What the engine is made of; the networks are those of `face_landmarker.task`, in any runtime.
+/// Parts of the engine. The networks come from `face_landmarker.task` and run in any runtime.
 pub struct Parts {
     /// `face_detector.tflite`, with its input's channels first.
     pub face_detector: Box<dyn Model>,
@@ -59,11 +59,11 @@ pub struct MediaPipe {
     thresholds: Thresholds,
     detector: Detector,
     landmarks: LandmarkDetector,
-    /// Where the faces of the last frame should be in the next one.
+    /// Expected regions of the last frame's faces in the next frame.
     followed: Vec<Roi>,
 }
 
-/// What the engine measures with the published bundle; no models are listed.
+/// Describes the engine with the published bundle, without models.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     EngineInfo {
         landmarks: Some(LandmarkScheme::MediaPipe478),
@@ -77,7 +77,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 /// The half of the engine that derives blendshapes and pose.
 struct MeshCompleter(MeshReader);
 
-/// The engine made of `parts`. Each network is run once.
+/// Creates the engine from `parts`. Each network is run once.
 ///
 /// # Errors
 /// [`EngineError::Model`] when a part is not what it should be or does not run.
@@ -145,7 +145,8 @@ impl Finder for MediaPipe {
 }
 
 impl MediaPipe {
-    /// Where to look in this frame: at the faces followed, and, while there are fewer than asked for, at those detected.
+    /// Regions to search in this frame: the tracked faces and, if there are fewer than the maximum,
+    /// the detected ones.
     fn regions(&mut self, image: &ImageView<'_>) -> Result<Vec<Roi>, EngineError> {
         let mut rois = mem::take(&mut self.followed);
         if rois.len() < self.max_faces {
@@ -161,7 +162,8 @@ impl MediaPipe {
     }
 }
 
-/// A face and where to look for it in the next frame; `None` for landmarks without an extent, which are no face.
+/// A face and its region in the next frame; `None` for landmarks without an extent, which are no
+/// face.
 fn with_next_region(face: Face, origin: Origin) -> Option<(Observation, Roi)> {
     let next = Roi::from_landmarks(&face.landmarks.points)?;
     let bbox = face.landmarks.extent();

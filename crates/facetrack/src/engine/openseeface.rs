@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace: 66 landmarks, gaze, head pose and features, as `tracker.py` of emilianavt/OpenSeeFace at commit dee5bb76
-//! computes them with `facetracker.py`'s settings.
+//! OpenSeeFace: 66 landmarks, gaze, head pose and features, as `tracker.py` of
+//! emilianavt/OpenSeeFace at commit dee5bb76 computes them with `facetracker.py`'s settings.
 //!
-//! The [`Finder`] is in `tracking.rs`. The [`Completer`](super::Completer), which fits a 3-D face to the landmarks and learns each face's
-//! range of expression, is in `faces.rs`.
+//! The [`Finder`] is in `tracking.rs`. The [`Completer`](super::Completer), which fits a 3-D face
+//! to the landmarks and learns each face's range of expression, is in `faces.rs`.
 
 mod faces;
 mod load;
@@ -26,14 +26,15 @@ pub use faces::Faces;
 pub use load::load;
 pub use networks::{LandmarkContract, Networks, Opened, PEAK_VALUES};
 
-/// Least scores: `--detection-threshold` and `--threshold` of `facetracker.py`, the second for the landmark models 0…4.
+/// Default minimum scores: `--detection-threshold` and `--threshold` of `facetracker.py`, the
+/// second for the landmark models 0…4.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.6,
     presence: 0.6,
     tracking: 0.5,
 };
 
-/// Faces that are followed unless told otherwise: `--faces` of `facetracker.py`.
+/// Default maximum number of faces: `--faces` of `facetracker.py`.
 pub const MAX_FACES: usize = 1;
 
 /// The blendshapes that follow from landmarks and features, in ARKit's spelling.
@@ -57,18 +58,20 @@ choices! {
     }
 }
 
-/// What this engine alone can be told.
+/// Settings of this engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// With fewer faces than wanted, every n-th frame is searched for more: `--scan-every`.
+    /// Interval, in frames, at which whole frames are searched while there are fewer faces than the
+    /// maximum: `--scan-every`.
     pub scan_every: usize,
-    /// Frames that a lost face is looked for where it was: `--discard-after`.
+    /// Number of frames that a lost face is searched for at its last position: `--discard-after`.
     pub discard_after: usize,
-    /// Time that a face's range of expression is learned for, s; 0 for ever: `--max-feature-updates`.
+    /// Time for which a face's range of expression is learned, s; 0 = without limit:
+    /// `--max-feature-updates`.
     pub calibration_time: f32,
     /// Points of the 3-D model to report.
     pub pnp_points: PnpPoints,
-    /// Whether to look where the eyes look: `--gaze-tracking`.
+    /// Whether to measure the gaze: `--gaze-tracking`.
     pub gaze: bool,
 }
 
@@ -91,10 +94,10 @@ struct OpenSeeFace {
     tracking: Tracking,
 }
 
-/// What the engine measures; no models are listed.
+/// Describes the engine before it is loaded, without models.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     let is_video = config.running_mode == RunningMode::Video;
-    // All but the last follow from features, which are learned from frame to frame.
+    // All except the last are derived from features, which are learned over several frames.
     let channels: &[_] = if is_video { &CHANNELS } else { &CHANNELS[7..] };
     EngineInfo {
         landmarks: Some(LandmarkScheme::OpenSeeFace66),
@@ -109,7 +112,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     }
 }
 
-/// The engine that runs `networks`, which are in `files`.
+/// Creates the engine that runs `networks`, which were read from `files`.
 pub fn assemble(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Engine {
     let faces = Faces::new(config, &networks.contract);
     let finder = OpenSeeFace {

@@ -2,7 +2,7 @@
 //! The options of the element `facetrack`.
 
 use super::{Access, OptionSpec, choices, env, env_number_of, env_of, env_square_of, env_switch};
-use crate::device::{ConvAlgorithmSearch, DeviceChoice, LIBRARIES_PROPERTY};
+use crate::device::{ConvAlgorithmSearch, DeviceChoice};
 use crate::engine::openseeface::PnpPoints;
 use crate::engine::{EngineKind, RunningMode, eos, insightface};
 pub use crate::schedule::LateFrames;
@@ -474,7 +474,7 @@ pub const FACETRACK: &[OptionSpec] = &[
     .unit("MiB")
     .engines(INSIGHTFACE),
     OptionSpec::text(
-        LIBRARIES_PROPERTY,
+        "cuda-lib-path",
         None,
         "Folder with CUDA's libraries, or of a Python environment with NVIDIA's packages: looked in before those of the variable, by colons, the toolkits of STEP5_CUDA_HOME and CUDA_HOME, the loader's path and /usr/local/cuda*",
     )

@@ -53,7 +53,8 @@ impl Found {
         points[36].distance(points[45])
     }
 
-    /// Distance of each landmark of the fitted mesh, divided by that of the outer eye corners.
+    /// Distance of each landmark of the fitted mesh, divided by the distance of the outer eye
+    /// corners.
     pub fn landmark_errors(&self, face: &Observation) -> Vec<f32> {
         let ours = &face.landmarks.as_ref().expect("landmarks").points;
         let eyes = self.eyes();

@@ -12,7 +12,7 @@ use facetrack::observation::{
 };
 use facetrack::report::TrackedFace;
 
-/// A face of which only the box is known.
+/// A face with only a box.
 pub fn face(id: u32, x: f32) -> TrackedFace {
     TrackedFace {
         id,
@@ -20,7 +20,8 @@ pub fn face(id: u32, x: f32) -> TrackedFace {
     }
 }
 
-/// A face with all that engines report; with key points, its centre is that of the box.
+/// A face with all values that engines report. With key points, its centre is the centre of the
+/// box.
 pub fn full_face(id: u32, x: f32) -> TrackedFace {
     let mut tracked = face(id, x);
     let face = &mut tracked.face;

@@ -32,13 +32,13 @@ impl Found {
         Rect::new(x, y, width, height)
     }
 
-    /// How far each key point is from that of `face`, px.
+    /// Distance of each key point from the same one of `face`, px.
     pub fn key_point_errors(&self, face: &Observation) -> Vec<f32> {
         let ours = face.key_points.iter().copied();
         distances(ours, &self.kps)
     }
 
-    /// How far each of the 106 landmarks is from that of `face`, px.
+    /// Distance of each of the 106 landmarks from the same one of `face`, px.
     pub fn landmark_errors(&self, face: &Observation) -> Vec<f32> {
         let landmarks = face.landmarks.as_ref().expect("landmarks");
         assert_eq!(landmarks.scheme, LandmarkScheme::InsightFace106);
@@ -46,7 +46,7 @@ impl Found {
         distances(ours, &self.landmarks)
     }
 
-    /// How far the score is from that of `face`.
+    /// Difference of the score from the score of `face`.
     pub fn score_error(&self, face: &Observation) -> f32 {
         (face.confidence.expect("a score") - self.score).abs()
     }

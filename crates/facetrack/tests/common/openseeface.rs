@@ -29,7 +29,7 @@ pub struct Found {
     pub conf: Vec<f32>,
     /// How the head is turned.
     pub quaternion: [f32; 4],
-    /// By name; empty before the first frame in which they were measured.
+    /// By name; empty until they were measured in a frame.
     pub features: BTreeMap<String, f32>,
 }
 
@@ -40,7 +40,7 @@ impl Found {
         Rect::new(x, y, width, height)
     }
 
-    /// Distance of each landmark, divided by that of the outer eye corners.
+    /// Distance of each landmark, divided by the distance of the outer eye corners.
     pub fn landmark_errors(&self, face: &Observation) -> Vec<f32> {
         let landmarks = face.landmarks.as_ref().expect("landmarks");
         assert_eq!(landmarks.scheme, LandmarkScheme::OpenSeeFace66);

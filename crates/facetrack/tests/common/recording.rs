@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Recordings of what originals found, and how far an observation is from those of MediaPipe Tasks.
+//! Recordings of the originals' results, and the distance of an observation from MediaPipe Tasks'
+//! results.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeMap;
@@ -13,13 +14,13 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// What was found in the frames of a clip, or in pictures.
+/// Results for the frames of a clip, or for pictures.
 #[derive(Deserialize)]
 pub struct Recording<F = Face> {
     pub frames: Vec<Frame<F>>,
 }
 
-/// What was found in a frame or in a picture.
+/// Results for a frame or a picture.
 #[derive(Deserialize)]
 pub struct Frame<F = Face> {
     /// File name of a picture; empty for a frame.
@@ -28,7 +29,7 @@ pub struct Frame<F = Face> {
     pub faces: Vec<F>,
 }
 
-/// What MediaPipe measured of a face, in px.
+/// MediaPipe's measurements of a face, px.
 #[derive(Deserialize)]
 pub struct Face {
     pub landmarks: Vec<[f32; 3]>,
@@ -51,7 +52,7 @@ impl Face {
         extent.iou(&face.bbox)
     }
 
-    /// Distance of each landmark, divided by that of the outer eye corners.
+    /// Distance of each landmark, divided by the distance of the outer eye corners.
     pub fn landmark_errors(&self, face: &Observation) -> Vec<f32> {
         let ([ax, ay, _], [bx, by, _]) = (self.landmarks[33], self.landmarks[263]);
         let eyes = (ax - bx).hypot(ay - by);
@@ -111,7 +112,7 @@ pub fn mean(values: &[f32]) -> f32 {
     values.iter().sum::<f32>() / values.len().max(1) as f32
 }
 
-/// What 95 of 100 values do not exceed; 0 of nothing.
+/// The 95th percentile; 0 without values.
 pub fn p95(values: &mut [f32]) -> f32 {
     values.sort_unstable_by(f32::total_cmp);
     let rank = (values.len() * 95).div_ceil(100);

@@ -24,7 +24,7 @@ impl Found {
         Rect::new(x, y, width, height)
     }
 
-    /// How far each key point is from that of `face`, px.
+    /// Distance of each key point from the same one of `face`, px.
     pub fn key_point_errors(&self, face: &Observation) -> Vec<f32> {
         assert_eq!(face.key_points.len(), self.landmarks.len());
         let pairs = face.key_points.iter().zip(&self.landmarks);
@@ -33,7 +33,7 @@ impl Found {
             .collect()
     }
 
-    /// How far a corner of the box or a key point is from that of `face`, px.
+    /// Distance of a corner of the box or a key point from the same one of `face`, px.
     pub fn largest_distance(&self, face: &Observation) -> f32 {
         let corners = |b: Rect| [Point::new(b.x, b.y), Point::new(b.right(), b.bottom())];
         let pairs = corners(face.bbox).into_iter().zip(corners(self.rect()));
@@ -44,7 +44,7 @@ impl Found {
             .fold(0.0, f32::max)
     }
 
-    /// How far the score is from that of `face`.
+    /// Difference of the score from the score of `face`.
     pub fn score_error(&self, face: &Observation) -> f32 {
         face.confidence
             .map_or(1.0, |score| (score - self.score).abs())

@@ -18,7 +18,7 @@ use facetrack::observation::{
 use recording::{Recording, angle, mean};
 use serde::Deserialize;
 
-/// What `tracker.py` made of a face.
+/// Results of `tracker.py` for a face.
 #[derive(Deserialize)]
 struct Face {
     id: u32,
@@ -34,7 +34,7 @@ struct Face {
     translation: [f32; 3],
     pnp_error: f32,
     pts_3d: Vec<[f32; 3]>,
-    /// Empty before the first frame in which they were measured.
+    /// Empty until they were measured in a frame.
     features: BTreeMap<String, f32>,
     /// Right before left; empty as well.
     eye_blink: Vec<f32>,
@@ -56,13 +56,14 @@ const BARS: [(&str, f32, f32); 8] = [
     ("eye openness", 0.001, 0.02),
 ];
 
-/// Frames in which the search may still be on its way.
+/// Number of frames that the search may take.
 const ON_THE_WAY: usize = 3;
 
 /// Frames after which features are compared; before, one measure can be the median.
 const LEARNED: usize = 50;
 
-/// Greatest mean difference of each angle of the head from MediaPipe's, degrees: its face has another shape.
+/// Maximum mean difference of each angle of the head from MediaPipe's, degrees. MediaPipe's face
+/// has another shape.
 const MAX_MEDIAPIPE_DIFFERENCE: f32 = 6.0;
 
 /// A recorded clip: who made it, its name, width and height of its frames, and the most faces in one.
@@ -82,7 +83,7 @@ const CLIPS: [Clip; 6] = [
     ),
 ];
 
-/// What differs, by name.
+/// Differences, by name.
 #[derive(Default)]
 struct Differences(BTreeMap<&'static str, Vec<f32>>);
 
@@ -115,7 +116,7 @@ fn folder() -> Option<PathBuf> {
     folder.map(PathBuf::from)
 }
 
-/// What the engine's first half would say of a face.
+/// A face as the engine's finder reports it.
 fn observation(face: &Face) -> Observation {
     let points = face.landmarks.iter().take(66);
     let points = points.map(|&[x, y]| Landmark { x, y, z: 0.0 }).collect();

@@ -475,7 +475,7 @@ fn a_fit_with_numbers_that_are_not_finite_is_left_out() {
     );
 }
 
-/// Also where a reader knows the seventeen keys alone, and where a profile leaves nothing but the speech.
+/// Also if a reader knows only the seventeen keys, and if a profile keeps only the speech.
 #[test]
 fn derived_blendshapes_say_so_after_the_known_keys() {
     let mut face = at(1, Rect::new(0.0, 0.0, 10.0, 10.0));

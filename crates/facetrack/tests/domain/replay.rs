@@ -163,7 +163,7 @@ fn open(text: impl AsRef<[u8]>) -> Result<Replay<Cursor<Vec<u8>>>, ReplayError> 
     Replay::open(Cursor::new(text.as_ref().to_vec()))
 }
 
-/// What a record says of all its frames.
+/// Values that a record gives for all its frames.
 fn reports(text: impl AsRef<[u8]>) -> Result<Vec<Option<FrameReport>>, ReplayError> {
     let mut replay = open(text)?;
     (0..replay.len())
@@ -331,7 +331,7 @@ fn records_that_broke_off_are_read_to_their_last_whole_frame() {
             assert!(read + 3 > lines, "{read} frames of {lines} lines");
             for (place, wanted) in whole.iter().enumerate().take(read) {
                 let report = replay.report(place, (1280, 720)).expect("whole");
-                // Of a jsonl record without its end, nobody knows what analysed it.
+                // A jsonl record without its end does not name the engine.
                 if let Some(report) = report {
                     assert_eq!(
                         Some(report.faces),

@@ -76,7 +76,8 @@ fn assert_sound(kind: EngineKind, engine: &Engine, face: &Observation) {
         assert_eq!(blendshapes.source(), info.blendshape_source, "{name}");
         let known = |channel| info.blendshapes.iter().any(|known| known == channel);
         assert!(blendshapes.names().iter().all(known), "{name}");
-        // What follows from landmarks may not follow from each face's; a network yields all that it has.
+        // Values derived from landmarks may be absent for some faces. A network reports all its
+        // values.
         if info.blendshape_source == BlendshapeSource::Measured {
             assert_eq!(blendshapes.names(), &info.blendshapes, "{name}");
         }

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use drawn::{Face, draw};
-use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds, load};
+use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds};
 use facetrack::image::ImageView;
 use facetrack::model::ModelError;
 use facetrack::observation::Observation;
-use installed::engine;
+use installed::{engine, installed_paths, load};
 use serde::Deserialize;
 use yunet::Found;
 
@@ -32,7 +32,7 @@ fn with_detection(detection: f32) -> Thresholds {
     }
 }
 
-/// What loading `bytes` from a file of some other name than the published one fails with.
+/// Error of loading `bytes` from a file that has another name than the published one.
 fn error_of(bytes: &[u8]) -> EngineError {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.onnx");
@@ -52,7 +52,7 @@ fn of_model(path: &Path) -> EngineConfig {
 
 fn published() -> Option<Vec<u8>> {
     let file = "face_detection_yunet_2023mar.onnx";
-    match facetrack::locate::model(file, "yunet", None, None) {
+    match installed_paths().model(file, "yunet", None) {
         Ok(path) => Some(std::fs::read(path).unwrap()),
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");
@@ -123,7 +123,7 @@ impl Scene {
     fn pixels(&self) -> Vec<u8> {
         let pixels = draw(self.width, self.height, &self.faces);
         let sum: u64 = pixels.iter().copied().map(u64::from).sum();
-        assert_eq!(sum, self.pixel_sum, "the drawing is that of the generator");
+        assert_eq!(sum, self.pixel_sum, "the drawing is the generator's");
         pixels
     }
 

@@ -60,7 +60,7 @@ fn pictures_are_measured_as_mediapipe_does() {
         return;
     };
     let recording: Recording = recording::read(&folder, "mp0.10.21_tasks_image", "IMAGES");
-    // Decoders of JPEG differ, those of PNG do not.
+    // JPEG decoders differ, PNG decoders do not.
     let pictures = recording
         .frames
         .iter()

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
 //! iBUG's 68 landmarks among the 478 of MediaPipe's mesh.
 //!
-//! Eyes, brows and mouth are those of every table in use; where such tables differ (the nose, the lower lip, the outline),
-//! the vertices nearest to dlib's 68 landmarks were taken. On 582 faces of 2 clips and 7 pictures, the distance from those,
-//! per distance of the outer eye corners, is (the mean of the clips and of the pictures):
+//! For eyes, brows and mouth, all common tables agree. Where they differ (nose, lower lip,
+//! outline), the vertices nearest to dlib's 68 landmarks were chosen. On 582 faces of 2 clips and 7
+//! pictures, the mean distance from dlib's landmarks, relative to the distance of the outer eye
+//! corners, is:
 //!
 //! | outline | brows | bridge of the nose | base of the nose | eyes | outer lips | inner lips | all |
 //! |---|---|---|---|---|---|---|---|
 //! | 0.067 | 0.051 | 0.034 | 0.025 | 0.019 | 0.029 | 0.024 | 0.039 |
 //!
-//! A fit slides landmarks of the outline along the model's outline: what counts there is the distance across it.
+//! A fit slides outline landmarks along the model's outline, so only the distance across the
+//! outline matters there.
 
 use crate::observation::{LandmarkScheme, Landmarks};
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a face reports of its fit.
+//! Converts a fit into the values that a face reports.
 
 use std::sync::Arc;
+
+use nalgebra::Vector3;
 
 use crate::geometry::Point;
 use crate::morphable::{FaceModel, Fit};
 use crate::observation::{FitFailure, HeadPose, Landmark, Landmarks, MorphableFit};
 
-/// What a fit tells of a face.
+/// Values that a fit adds to a face.
 pub struct Report {
     /// The landmarks of the fitted mesh.
     pub landmarks: Landmarks,
@@ -15,10 +17,10 @@ pub struct Report {
     pub fit: MorphableFit,
 }
 
-/// Makes reports of fits of one model.
+/// Converts fits of one model.
 pub struct Reporter {
     model: Arc<FaceModel>,
-    /// What the expressions are called, shared by the faces that have them.
+    /// Names of the expressions, shared by all faces.
     expression_names: Arc<[String]>,
     /// Whether every vertex is reported.
     mesh: bool,
@@ -35,14 +37,14 @@ impl Reporter {
         }
     }
 
-    /// What `fit` tells of a face in a frame of `frame_size` pixels.
+    /// Converts `fit` for a face in a frame of `frame_size` pixels.
     ///
     /// # Errors
-    /// [`FitFailure::Unsolvable`] for a fit with figures beyond `f32`.
+    /// [`FitFailure::Unsolvable`] if a value of the fit is not finite in `f32`.
     pub fn report(&self, fit: Fit, frame_size: (usize, usize)) -> Result<Report, FitFailure> {
         let landmarks = fit.landmarks(&self.model);
         let report = Report {
-            pose: pose(&fit, frame_size),
+            pose: pose(&fit, frame_size).ok_or(FitFailure::Unsolvable)?,
             fit: MorphableFit {
                 expression_names: self.expression_names.clone(),
                 rotation: fit.pose.quaternion(),
@@ -56,14 +58,15 @@ impl Reporter {
             },
             landmarks,
         };
-        match report.is_finite() {
-            true => Ok(report),
-            false => Err(FitFailure::Unsolvable),
+        if report.is_finite() {
+            Ok(report)
+        } else {
+            Err(FitFailure::Unsolvable)
         }
     }
 
-    /// Where the camera sees every vertex, at depths that are relative to what those of `landmarks` are relative to; `None`
-    /// for a model without landmarks of its own.
+    /// Projection of every vertex, with depths relative to the same origin as the depths of
+    /// `landmarks`; `None` for a model without landmarks.
     fn mesh(&self, fit: &Fit, landmarks: &Landmarks) -> Option<Arc<[Landmark]>> {
         let (landmark, vertex) = *self.model.mapping().vertices.first()?;
         let origin = fit.pose.depth(fit.vertices[vertex]) - landmarks.points.get(landmark)?.z;
@@ -76,18 +79,19 @@ impl Reporter {
     }
 }
 
-/// Where the camera sees the vertices of the outline.
+/// Projections of the outline's vertices.
 fn contour(fit: &Fit) -> Vec<Point> {
     let vertices = fit.contour.iter().map(|(_, vertex)| fit.vertices[*vertex]);
     vertices.map(|vertex| fit.pose.project(vertex)).collect()
 }
 
-/// The head's rotation, and where the model's origin is from the middle of the image, in units of the model.
-fn pose(fit: &Fit, (width, height): (usize, usize)) -> HeadPose {
+/// The head's rotation, and the position of the model's origin relative to the centre of the image,
+/// in units of the model.
+fn pose(fit: &Fit, (width, height): (usize, usize)) -> Option<HeadPose> {
     let [x, y] = fit.pose.origin;
     let right = (x - width as f64 / 2.0) / fit.pose.scale;
     let up = (height as f64 / 2.0 - y) / fit.pose.scale;
-    fit.pose.head([right as f32, up as f32, 0.0])
+    HeadPose::new(&fit.pose.rotation, &Vector3::new(right, up, 0.0))
 }
 
 impl Report {
@@ -100,8 +104,7 @@ impl Report {
             .iter()
             .chain(&fit.shape)
             .chain(&fit.expression)
-            .chain(&fit.rotation)
-            .chain(self.pose.matrix.as_flattened());
+            .chain(&fit.rotation);
         values.all(|value| value.is_finite())
             && fit.contour.iter().all(|p| (p.x + p.y).is_finite())
             && points.all(is_finite)
@@ -109,7 +112,7 @@ impl Report {
     }
 }
 
-/// Whether all coordinates are numbers.
+/// Whether all coordinates are finite.
 pub fn is_finite(point: &Landmark) -> bool {
     point.x.is_finite() && point.y.is_finite() && point.z.is_finite()
 }

@@ -118,7 +118,8 @@ fn model() -> FaceModel {
     .unwrap()
 }
 
-/// The mean face of the model, larger by `width` sideways, from the front in the middle of a frame of [`SIZE`].
+/// The mean face of the model, larger by `width` sideways, from the front in the middle of a frame
+/// of [`SIZE`].
 fn seen(width: f32) -> Vec<Landmark> {
     let model = model();
     let vertices = model.shape().mean.iter();
@@ -159,7 +160,7 @@ fn context(id: u32) -> Context {
     }
 }
 
-/// What `engine` makes of a face with these landmarks.
+/// The face with these landmarks as `engine` completes it.
 fn completed(engine: &mut Engine, points: Vec<Landmark>, id: u32) -> Observation {
     let mut face = face(points);
     engine.completer.complete(&mut face, &context(id)).unwrap();
@@ -171,7 +172,7 @@ fn fit(face: &Observation) -> &MorphableFit {
     fit.as_ref().expect("a fit")
 }
 
-/// What `engine` finds in a grey frame.
+/// The faces that `engine` finds in a grey frame.
 fn processed(engine: &mut Engine) -> Observation {
     let pixels = vec![99; SIZE.0 * SIZE.1 * 3];
     let frame = Frame {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine from a folder of published files.
+//! Loads the engine from a folder of published files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,16 @@ use super::resilient::Resilient;
 use super::{InsightFace, Module, placed, rewrite, scrfd};
 use crate::device::{Need, Placement};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::locate;
+use crate::locate::SearchPaths;
 use crate::model::ModelError;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
 
-/// Loads the pack that `config` names, or the one that [`locate::pack`] finds, where `config` places it.
+/// Loads the pack that `config` names, or the one that [`SearchPaths::pack`] finds, where `config`
+/// places it.
 ///
 /// # Errors
-/// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the GPU can't be used and
-/// there is no falling back.
+/// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the
+/// GPU can't be used and there is no falling back.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let need = folder(config)?.need;
     let finder = Resilient::load(&config.placement, need, |placement| {
@@ -32,17 +33,18 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 
 /// The pack that `config` names, or the one that is found.
 pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
-    let folder = locate::pack(config.model.as_deref(), config.models_dir.as_deref())?;
+    let folder = config.paths.pack(config.model.as_deref())?;
     Ok(Folder {
         need: need(&folder, config)?,
         folder,
         wanted: config.insightface.wanted(),
-        onnxruntime: config.onnxruntime.clone(),
+        paths: config.paths.clone(),
         threads: config.threads,
     })
 }
 
-/// What the networks in `folder` ask of a GPU, if all of them are opened: files that are left alone are counted as well.
+/// GPU memory that the networks in `folder` need if all of them are opened. Files that are not
+/// opened count as well.
 fn need(folder: &Path, config: &EngineConfig) -> Result<Need, ModelError> {
     let files = pack::files(folder)?;
     let sizes = files
@@ -55,18 +57,18 @@ fn need(folder: &Path, config: &EngineConfig) -> Result<Need, ModelError> {
     })
 }
 
-/// A folder with a pack, and what its networks are opened with.
+/// A folder with a pack, and the settings that its networks are opened with.
 pub(super) struct Folder {
     folder: PathBuf,
     need: Need,
     wanted: Vec<Module>,
-    onnxruntime: Option<PathBuf>,
+    paths: SearchPaths,
     threads: usize,
 }
 
 impl Pack for Folder {
     fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
-        let runtime = OnnxRuntime::load(&locate::runtime(self.onnxruntime.as_deref()))?;
+        let runtime = OnnxRuntime::load(&self.paths.runtime_candidates())?;
         pack::open(
             &self.folder,
             placed::precision(placement),

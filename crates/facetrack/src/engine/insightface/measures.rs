@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is measured of each face: the networks of a pack behind the detector.
+//! Measures each face with the networks that follow the detector.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::pack::Opened;
 use super::{Module, regions};
 use crate::geometry::{Point, RotatedRect};
 use crate::image::ImageView;
-use crate::model::{ModelError, PROPERTY};
+use crate::model::ModelError;
 use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks, Observation};
 
-/// The networks that look at faces, as far as there are any.
+/// The networks that measure faces; `None` for those that the pack lacks.
 #[derive(Default)]
 pub struct Measures {
     landmarks_106: Option<FaceNetwork>,
@@ -21,11 +21,11 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Takes a network of the pack.
+    /// Adds a network of the pack.
     ///
     /// # Errors
-    /// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding of images of a side that faces are not
-    /// aligned to.
+    /// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding network with an
+    /// input size that faces cannot be aligned to.
     pub fn add(&mut self, opened: Opened) -> Result<(), ModelError> {
         let slot = match opened.module {
             Module::Detection => return Ok(()),
@@ -36,26 +36,23 @@ impl Measures {
         };
         let (module, path) = (opened.module, opened.path.clone());
         let network = FaceNetwork::new(opened)?;
-        if module == Module::Recognition && !regions::is_aligned_side(network.side()) {
+        if module == Module::Recognition && !regions::is_aligned_side(network.side) {
             return Err(ModelError::Tensors {
                 path,
-                property: PROPERTY,
                 expected: "embeddings of faces of a multiple of 112 or 128 pixels".to_owned(),
-                actual: format!("{0}×{0} pixels", network.side()),
+                actual: format!("{0}×{0} pixels", network.side),
             });
         }
         *slot = Some(network);
         Ok(())
     }
 
-    /// Dense landmarks that are measured: of two, [`Observation::landmarks`] has the first and [`Observation::contour`] the
-    /// second.
+    /// Schemes of the dense landmarks: the first for [`Observation::landmarks`], the second, if
+    /// any, for [`Observation::contour`].
     pub fn schemes(&self) -> impl Iterator<Item = LandmarkScheme> {
-        let in_space = self.landmarks_68.as_ref().map(|_| LandmarkScheme::Ibug68);
-        let in_picture = self.landmarks_106.as_ref();
-        in_space
-            .into_iter()
-            .chain(in_picture.map(|_| LandmarkScheme::InsightFace106))
+        let in_space = self.landmarks_68.iter().map(|_| LandmarkScheme::Ibug68);
+        let in_picture = self.landmarks_106.iter();
+        in_space.chain(in_picture.map(|_| LandmarkScheme::InsightFace106))
     }
 
     /// Whether age and gender are measured.
@@ -65,11 +62,13 @@ impl Measures {
 
     /// Length of an embedding; 0 without.
     pub fn embedding_len(&self) -> usize {
-        self.recognition.as_ref().map_or(0, FaceNetwork::values)
+        self.recognition
+            .as_ref()
+            .map_or(0, |network| network.values)
     }
 
-    /// Measures `faces`, which `image` shows, each network all of them in one run. What does not come out as numbers stays
-    /// absent.
+    /// Measures the `faces` of `image`, with one run of each network. Values that are not finite
+    /// stay absent.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -84,7 +83,7 @@ impl Measures {
             .collect();
         let has_68 = self.landmarks_68.is_some();
         if let Some(network) = &mut self.landmarks_106 {
-            let side = network.side();
+            let side = network.side;
             each(network.run(image, &squares)?, faces, |face, answer| {
                 let place = if has_68 {
                     &mut face.contour
@@ -95,7 +94,7 @@ impl Measures {
             });
         }
         if let Some(network) = &mut self.landmarks_68 {
-            let side = network.side();
+            let side = network.side;
             each(network.run(image, &squares)?, faces, |face, answer| {
                 face.landmarks = landmarks_68(&answer, side);
             });
@@ -106,7 +105,7 @@ impl Measures {
             });
         }
         if let Some(network) = &mut self.recognition {
-            let side = network.side();
+            let side = network.side;
             let aligned: Vec<Option<RotatedRect>> = faces
                 .iter()
                 .map(|face| regions::aligned(&face.key_points, side))
@@ -119,7 +118,7 @@ impl Measures {
     }
 }
 
-/// Gives each face its answer.
+/// Calls `take` for each face that has an answer.
 fn each(
     answers: Vec<Option<Answer>>,
     faces: &mut [Observation],
@@ -132,15 +131,16 @@ fn each(
     }
 }
 
-/// `get` in `landmark.py` for two values a point: −1…1 are the sides of the input.
+/// `get` in `landmark.py` for two values per point; −1…1 span the input.
 fn landmarks_106(answer: &Answer, side: usize) -> Option<Landmarks> {
     let points = answer.values.as_chunks::<2>().0.iter();
     let points = points.map(|[x, y]| in_frame(answer, side, [*x, *y, 0.0]));
     of_scheme(LandmarkScheme::InsightFace106, points.collect())
 }
 
-/// `get` in `landmark.py` for three values a point, of which the last are the 68. There z points to the viewer; here away
-/// from the viewer, and is counted from the points' mean.
+/// `get` in `landmark.py` for three values per point; the last 68 points are the landmarks. There z
+/// points towards the viewer; here it points away from the viewer and is relative to the mean of
+/// the points.
 fn landmarks_68(answer: &Answer, side: usize) -> Option<Landmarks> {
     let all = answer.values.as_chunks::<3>().0;
     let own = all.len().checked_sub(LandmarkScheme::Ibug68.count())?;
@@ -159,7 +159,7 @@ fn of_scheme(scheme: LandmarkScheme, points: Vec<Landmark>) -> Option<Landmarks>
     (points.len() == scheme.count()).then(|| Landmarks::new(scheme, points))
 }
 
-/// A point whose x and y of −1…1 are the sides of the network's input; z is of the same scale.
+/// Converts a point from −1…1, which spans the network's input, to the frame. z has the same scale.
 fn in_frame(answer: &Answer, side: usize, [x, y, z]: [f32; 3]) -> Landmark {
     let half = (side / 2) as f32;
     let input = Point::new((x + 1.0) * half, (y + 1.0) * half);

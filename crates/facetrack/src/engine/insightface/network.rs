@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A network that looks at faces, all those of a frame in one run.
+//! A network that measures all faces of a frame in one run.
 
 use std::path::PathBuf;
 
 use ndarray::{ArrayD, ArrayView, ArrayView4, Axis};
 
 use super::pack::{self, Opened};
+use crate::engine::network::other_tensors;
 use crate::geometry::{Affine, RotatedRect};
 use crate::image::ImageView;
-use crate::model::{Model, ModelError, PROPERTY};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::model::{Model, ModelError};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
-/// Most faces in a run: of a crowd there are several, since a face takes some 2 MB in a small network.
+/// Maximum number of faces in a run. A face takes about 2 MB in a small network, so a crowd takes
+/// several runs.
 pub const MOST: usize = 64;
 
 /// The network.
@@ -19,15 +21,17 @@ pub struct FaceNetwork {
     model: Box<dyn Model>,
     path: PathBuf,
     range: ValueRange,
-    side: usize,
-    values: usize,
-    /// Most faces in a run.
+    /// Width and height of the input, px.
+    pub side: usize,
+    /// Number of values for a face.
+    pub values: usize,
+    /// Maximum number of faces in a run.
     most: usize,
-    /// Faces as the network sees them, of the last run.
+    /// Input of the last run.
     input: Vec<f32>,
 }
 
-/// What the network says of a face.
+/// The network's answer for a face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// As many as [`FaceNetwork::values`].
@@ -37,25 +41,18 @@ pub struct Answer {
 }
 
 impl FaceNetwork {
-    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is tried on nothing, so that one that can't run is found
-    /// out here, and one that can on a single face alone, whatever its file says.
+    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is run once on zeros. A network
+    /// that cannot run is found here, and so is a network that takes only one face whatever its
+    /// file says.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run, or what it yields is no
-    /// number.
+    /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run,
+    /// or if its outputs are not finite.
     pub fn new(opened: Opened) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some([most, side, values]) = sizes else {
-            return Err(ModelError::Tensors {
-                expected: "a network of faces ([any, 3, side, side] to [any, values])".to_owned(),
-                actual: format!(
-                    "{:?} to {:?}",
-                    opened.model.inputs(),
-                    opened.model.outputs()
-                ),
-                path: opened.path,
-                property: PROPERTY,
-            });
+            let expected = "a network of faces ([any, 3, side, side] to [any, values])".to_owned();
+            return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
         let mut network = Self {
             model: opened.model,
@@ -83,18 +80,9 @@ impl FaceNetwork {
         pack::check_numbers(&self.path, &[output])
     }
 
-    /// Width and height of the input, px.
-    pub fn side(&self) -> usize {
-        self.side
-    }
-
-    /// Values that it yields for a face.
-    pub fn values(&self) -> usize {
-        self.values
-    }
-
-    /// What the network says of each of `regions` of `image`: in one run, but for crowds, and for a network that takes one
-    /// face. No answer for a region that is `None` or out of reach, and none with values that are no numbers.
+    /// Runs the network on `regions` of `image`: in one run, except for crowds and for a network
+    /// that takes only one face. There is no answer for a region that is `None` or out of reach, or
+    /// if a value is not finite.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -122,7 +110,9 @@ impl FaceNetwork {
         let mut faces = 0;
         for region in regions {
             let slot = &mut self.input[faces * len..][..len];
-            let crop = region.map(|roi| crop(roi, self.side, self.range));
+            // `cv2.warpAffine` of `face_align.py`, and `blobFromImage`.
+            let crop =
+                region.map(|roi| Crop::planar(roi, [self.side; 2], self.range, Border::Black));
             let frame_from_input = crop.and_then(|crop| crop.sample(image, slot).ok());
             faces += usize::from(frame_from_input.is_some());
             shown.push(frame_from_input);
@@ -136,13 +126,11 @@ impl FaceNetwork {
         answers.extend(shown.into_iter().map(|frame_from_input| {
             let frame_from_input = frame_from_input?;
             let values: Vec<f32> = rows.next()?.iter().copied().collect();
-            values
-                .iter()
-                .all(|value| value.is_finite())
-                .then_some(Answer {
-                    values,
-                    frame_from_input,
-                })
+            let is_finite = values.iter().all(|value| value.is_finite());
+            is_finite.then_some(Answer {
+                values,
+                frame_from_input,
+            })
         }));
         Ok(())
     }
@@ -178,7 +166,7 @@ impl FaceNetwork {
     }
 }
 
-/// Most faces in a run, side of the input, values of a face.
+/// Maximum number of faces in a run, side of the input, and number of values for a face.
 fn sizes(model: &dyn Model) -> Option<[usize; 3]> {
     let ([input], [output]) = (model.inputs(), model.outputs()) else {
         return None;
@@ -189,20 +177,6 @@ fn sizes(model: &dyn Model) -> Option<[usize; 3]> {
         Some(_) => return None,
     };
     Some([most, pack::side(input)?, pack::values(output)?])
-}
-
-/// How a network is shown a region: `cv2.warpAffine` of `face_align.py` and `blobFromImage`.
-fn crop(roi: RotatedRect, side: usize, range: ValueRange) -> Crop {
-    Crop {
-        roi,
-        width: side,
-        height: side,
-        range,
-        border: Border::Black,
-        layout: Layout::Planar,
-        levels: Levels::Whole,
-        window: None,
-    }
 }
 
 #[cfg(test)]

@@ -6,16 +6,16 @@ use super::measures::Measures;
 use super::pack::Pack;
 use super::scrfd::Detector;
 use crate::device::Placement;
-use crate::engine::EngineConfig;
+use crate::engine::{EngineConfig, EngineError, EngineInfo};
 use crate::model::{ModelError, ModelFile};
 
 /// The networks of a pack, ready to run.
 pub struct Networks {
     /// Finds faces.
     pub detector: Detector,
-    /// What looks at each face.
+    /// Measures each face.
     pub measures: Measures,
-    /// The files, in the order in which they were read.
+    /// The files, in reading order.
     pub files: Vec<ModelFile>,
 }
 
@@ -23,12 +23,13 @@ impl Networks {
     /// Opens the networks of `pack` on `placement`.
     ///
     /// # Errors
-    /// When one can't be opened or is another one, when there is no detector, and when what was asked for is not there.
+    /// If one cannot be opened or has other tensors, if there is no detector, or if a network that
+    /// was asked for is missing.
     pub fn open(
         pack: &dyn Pack,
         config: &EngineConfig,
         placement: &Placement,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, EngineError> {
         let mut detector = None;
         let mut measures = Measures::default();
         let mut files = Vec::new();
@@ -43,17 +44,15 @@ impl Networks {
             }
         }
         let Some(detector) = detector else {
-            return Err(pack.unusable("it has no detector"));
+            return Err(pack.unusable("it has no detector").into());
         };
         if config.insightface.embedding && measures.embedding_len() == 0 {
-            return Err(pack.unusable(
-                "the embedding is wanted and it has no recognition network: unset `embedding`",
-            ));
+            let error = pack.unusable("it has no recognition network");
+            return Err(EngineError::config("embedding", error.to_string()));
         }
         if config.insightface.embedding && detector.key_points() == 0 {
-            return Err(pack.unusable(
-                "the embedding is wanted and its detector finds no key points, by which faces are aligned: unset `embedding`",
-            ));
+            let error = pack.unusable("its detector finds no key points, which align faces");
+            return Err(EngineError::config("embedding", error.to_string()));
         }
         Ok(Self {
             detector,
@@ -61,9 +60,23 @@ impl Networks {
             files,
         })
     }
+
+    /// Describes an engine with these networks.
+    pub fn info(&self) -> EngineInfo {
+        let measures = &self.measures;
+        EngineInfo {
+            key_points: self.detector.key_points(),
+            models: self.files.clone(),
+            ..super::info(
+                measures.schemes(),
+                measures.has_attributes(),
+                measures.embedding_len(),
+            )
+        }
+    }
 }
 
-/// A network with other tensors came with its pack, which is what has to be another one.
+/// Converts the error of a network with other tensors: the whole pack has to be replaced.
 fn of_pack(pack: &dyn Pack, error: ModelError) -> ModelError {
     match error {
         ModelError::Tensors {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A pack: a folder of networks, each recognised by its tensors as `ModelRouter.get_model` in `model_zoo.py` and the
-//! classes behind it do it. The first of each task by file name is taken, as `FaceAnalysis` does, but for networks that a
-//! pack has in half precision as well.
+//! A pack: a folder of networks, each recognised by its tensors as `ModelRouter.get_model` in
+//! `model_zoo.py` and the classes behind it do it. The first of each task by file name is taken, as
+//! `FaceAnalysis` does, but for networks that a pack has in half precision as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use ndarray::ArrayD;
 use super::Module;
 use crate::device::Placement;
 use crate::manifest;
-use crate::model::onnx_outline::{OnnxOutline, Precision};
-use crate::model::{Model, ModelError, ModelFile, PROPERTY, TensorSpec, file};
+use crate::model::graph::outline::{OnnxOutline, Precision};
+use crate::model::{Model, ModelError, ModelFile, TensorSpec, file};
 use crate::sample::ValueRange;
 
-/// Most bytes of a file in a pack: the largest known network has 261 MB, and one that is recognised in order to be left
-/// alone, `inswapper_128.onnx`, 554 MB.
+/// Maximum size of a file in a pack, bytes. The largest known network has 261 MB;
+/// `inswapper_128.onnx`, which is recognised and skipped, has 554 MB.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Values of a face in the output of `1k3d68`; `Landmark` in `landmark.py` knows it by them.
@@ -34,25 +34,27 @@ pub trait Pack: Send {
     fn unusable(&self, reason: &str) -> ModelError;
 }
 
-/// A network of a pack, and what is known of it beside its tensors.
+/// A network of a pack.
 pub struct Opened {
-    /// What it does.
+    /// Its task.
     pub module: Module,
     /// The network.
     pub model: Box<dyn Model>,
-    /// What it wants black and white to be.
+    /// Range of its input values.
     pub range: ValueRange,
-    /// Where it comes from, for messages.
+    /// Its file, for messages.
     pub path: PathBuf,
-    /// The same for the record.
+    /// Its file, for the record.
     pub file: ModelFile,
 }
 
-/// Opens the networks in `folder` that `wanted` names, one of each, with `open`, which is given what a file is, its path
-/// and its content: the first of those in `precision`, or else the first. Files of other networks are left alone.
+/// Opens the networks in `folder` that `wanted` selects, one for each task: the first one in
+/// `precision`, or else the first one. `open` receives the task, the path and the content of a
+/// file. Files of other networks are skipped.
 ///
 /// # Errors
-/// [`ModelError::Pack`] for a folder without a detector, others for a file that is damaged or can't be opened.
+/// [`ModelError::Pack`] for a folder without a detector, others for a file that is damaged or can't
+/// be opened.
 pub fn open(
     folder: &Path,
     precision: Precision,
@@ -87,7 +89,8 @@ struct Network {
     outline: OnnxOutline,
 }
 
-/// The files that are to be opened. Each is read for that, and let go, since a pack may have hundreds of megabytes.
+/// The files to be opened. Each is read to find out and then dropped, because a pack may have
+/// hundreds of megabytes.
 fn chosen(
     folder: &Path,
     precision: Precision,
@@ -123,7 +126,6 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let unreadable = |source| ModelError::Read {
         path: folder.to_owned(),
         source,
-        property: PROPERTY,
     };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
@@ -144,7 +146,8 @@ pub fn unusable(folder: &Path, reason: &str) -> ModelError {
     }
 }
 
-/// A file that is damaged came with its pack, unless it is one of those that are fetched alone.
+/// Converts the error of a damaged file: the whole pack has to be replaced, unless the file can be
+/// fetched separately.
 fn of_pack(folder: &Path, error: ModelError) -> ModelError {
     match error {
         ModelError::Format { path, reason, .. } if !is_known(&path) => unusable(
@@ -160,7 +163,7 @@ fn is_known(path: &Path) -> bool {
     manifest::known(&name).is_some()
 }
 
-/// What a network does; `None` for one that this engine has no use for.
+/// Task of a network; `None` for a network that this engine does not use.
 fn recognise(outline: &OnnxOutline) -> Option<Module> {
     let [input] = &outline.inputs[..] else {
         return None;
@@ -189,7 +192,7 @@ pub(super) fn side(input: &TensorSpec) -> Option<usize> {
     }
 }
 
-/// Values that a network of faces yields for each.
+/// Number of values that a network of faces yields for each face.
 pub(super) fn values(output: &TensorSpec) -> Option<usize> {
     match output.shape[..] {
         [_, values] => values,
@@ -197,19 +200,20 @@ pub(super) fn values(output: &TensorSpec) -> Option<usize> {
     }
 }
 
-/// Refuses a network that yields `outputs` for nothing, which are to be numbers: it would measure nothing, and not say so.
+/// Checks that the `outputs` of a network are finite. Otherwise the network would silently measure
+/// nothing.
 pub(super) fn check_numbers(path: &Path, outputs: &[ArrayD<f32>]) -> Result<(), ModelError> {
-    match outputs.iter().flatten().all(|value| value.is_finite()) {
-        true => Ok(()),
-        false => Err(ModelError::Run {
-            model: path.display().to_string(),
-            reason: "it yields values that are no numbers".to_owned(),
-        }),
+    if outputs.iter().flatten().all(|value| value.is_finite()) {
+        return Ok(());
     }
+    Err(ModelError::Run {
+        model: path.display().to_string(),
+        reason: "its outputs contain NaN or infinite values".to_owned(),
+    })
 }
 
-/// What a network wants black and white to be: `input_mean` and `input_std` of its class, of which those of faces take
-/// pixels as they are if the network begins by changing them.
+/// Range of a network's input: `input_mean` and `input_std` of its class. A network of faces that
+/// normalises pixels itself takes them unchanged.
 fn range(module: Module, first_nodes: &[String]) -> ValueRange {
     let begins = |prefixes: [&str; 2]| {
         let mut names = first_nodes.iter();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What runs the networks of a pack, and how, at a placement.
+//! Chooses how the networks of a pack run on a device.
 
 use super::{Module, network, scrfd};
 use crate::device::{Need, Placement};
-use crate::model::cuda::{CudaProvider, Extents, InputExtents};
-use crate::model::onnx::{Provider, Transfer};
-use crate::model::onnx_outline::Precision;
+use crate::model::graph::outline::Precision;
+use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
+use crate::model::runtime::{Provider, Transfer};
 
-/// What runs a network of `bytes` bytes at `placement`, with its share of the memory that all may take. The one place
-/// where a network comes to a GPU.
+/// Provider for a network of `bytes` bytes at `placement`, with its share of the memory limit. No
+/// other function places a network on a GPU.
 pub fn provider(placement: &Placement, need: Need, module: Module, bytes: u64) -> Provider {
     let Placement::Cuda(cuda) = placement else {
         return Provider::Cpu;
@@ -20,7 +20,7 @@ pub fn provider(placement: &Placement, need: Need, module: Module, bytes: u64) -
     Provider::Cuda(CudaProvider::new(cuda, share, input(need, module)))
 }
 
-/// What the input of a network may measure where its file leaves that open.
+/// Extents of a network's input where its file leaves them open.
 fn input(need: Need, module: Module) -> InputExtents {
     match module {
         Module::Detection => InputExtents {
@@ -45,7 +45,8 @@ fn input(need: Need, module: Module) -> InputExtents {
     }
 }
 
-/// In what networks are to compute at `placement`, where a pack leaves the choice. A processor is slow in half precision.
+/// Precision of the networks at `placement`, if a pack leaves the choice. A CPU is slow in half
+/// precision.
 pub fn precision(placement: &Placement) -> Precision {
     match placement {
         Placement::Cuda(cuda) if cuda.tuning.fp16 => Precision::Half,
@@ -53,8 +54,8 @@ pub fn precision(placement: &Placement) -> Precision {
     }
 }
 
-/// How a network's inputs and outputs come and go. The detector alone sees images of one size in one number, frame by
-/// frame, as a CUDA graph needs it; an engine of TensorRT is one launch as it is.
+/// How a network's inputs and outputs are transferred. A CUDA graph needs the same shapes in every
+/// frame, and only the detector has them. A TensorRT engine is a single launch anyway.
 pub fn transfer(provider: Provider, module: Module) -> Transfer {
     let Provider::Cuda(CudaProvider { tuning, .. }) = provider else {
         return Transfer::Copied;
@@ -84,6 +85,7 @@ mod tests {
         change(&mut tuning);
         Cuda {
             index: 3,
+            visible_devices: None,
             max_vram: 1000,
             free_memory: 2000,
             fallback: true,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How a head is turned: `get` in `landmark.py` and `transform.py`, which fit a face in space to the 68 landmarks as a
-//! camera without perspective sees it.
+//! Finds the head pose as `get` in `landmark.py` and `transform.py` do: a 3-D face is fitted to the
+//! 68 landmarks, seen by a camera without perspective.
 //!
-//! InsightFace fits its own mean face. Here it is OpenSeeFace's, levelled as the other: turns agree within some 3°.
+//! InsightFace fits its own mean face. This is OpenSeeFace's face, levelled to match; rotations
+//! agree within about 3°.
 
 use nalgebra::{Matrix2x3, Matrix3, RowVector3, Vector2, Vector3};
 
@@ -12,21 +13,22 @@ use crate::observation::{HeadPose, LandmarkScheme, Landmarks};
 /// The landmarks that are fitted, which have the same numbers in both schemes: all but the mouth.
 const FITTED: usize = 48;
 
-/// By how much OpenSeeFace's face looks up where InsightFace's mean face, `meanshape_68.pkl`, looks straight on, radians:
-/// 9°, measured by fitting one to the other.
+/// Pitch of OpenSeeFace's face relative to InsightFace's mean face, `meanshape_68.pkl`, radians: 9°
+/// upwards, measured by fitting one to the other.
 const LEVEL: f64 = 9.0 * std::f64::consts::PI / 180.0;
 
 /// Finds poses.
 pub struct PoseFinder {
-    /// Points of the face: x to the right of the image, y up, z to the viewer; the unit is about the width of a face.
+    /// Points of the face: x to the right of the image, y up, z to the viewer; the unit is about
+    /// the width of a face.
     face: Vec<Vector3<f64>>,
     mean: Vector3<f64>,
-    /// The inverse of what the face's points spread over.
+    /// Inverse of the scatter matrix of the face's points.
     inverse_spread: Matrix3<f64>,
 }
 
 impl PoseFinder {
-    /// The finder. The face is a constant, and spreads over space.
+    /// Prepares the face.
     pub fn new() -> Self {
         let (sin, cos) = LEVEL.sin_cos();
         let level = |[x, y, z]: [f32; 3]| {
@@ -46,9 +48,10 @@ impl PoseFinder {
         }
     }
 
-    /// The pose of a head with these landmarks in a frame of `size`, width before height, px. Its translation is where the
-    /// tip of the nose would be, from the middle of the frame and in units of the face, at depth 0. `None` for another
-    /// scheme, and for points that show no face.
+    /// The pose of a head with these landmarks in a frame of `size`, width before height, px. Its
+    /// translation is the position of the tip of the nose relative to the centre of the frame, in
+    /// units of the face, at depth 0. `None` for another scheme, and for points that determine no
+    /// pose.
     pub fn find(&self, landmarks: &Landmarks, size: (usize, usize)) -> Option<HeadPose> {
         if landmarks.scheme != LandmarkScheme::Ibug68 || landmarks.points.len() < FITTED {
             return None;
@@ -68,19 +71,13 @@ impl PoseFinder {
         let origin = mean - camera * self.mean;
         let middle = Vector2::new(size.0 as f64 / 2.0, -(size.1 as f64) / 2.0);
         let translation = (origin - middle) / scale;
-        let rotation = [right, up, right.cross(&up)];
-        let row = |i: usize, last: f64| [rotation[i].x, rotation[i].y, rotation[i].z, last];
-        let rows = [row(0, translation.x), row(1, translation.y), row(2, 0.0)];
-        let is_finite = rows.as_flattened().iter().all(|value| value.is_finite());
-        let [x, y, z] = rows.map(|row| row.map(|value| value as f32));
-        is_finite.then_some(HeadPose {
-            matrix: [x, y, z, [0.0, 0.0, 0.0, 1.0]],
-        })
+        let rotation = Matrix3::from_rows(&[right, up, right.cross(&up)]);
+        HeadPose::new(&rotation, &translation.push(0.0))
     }
 }
 
-/// The directions of a camera's rows, turned towards or away from one another, by the same angle each, so that they are
-/// at right angles. `None` for rows that have none.
+/// The directions of a camera's rows, both turned by the same angle so that they are at right
+/// angles. `None` for rows without a direction.
 fn upright(camera: &Matrix2x3<f64>) -> Option<[RowVector3<f64>; 2]> {
     let direction = |v: RowVector3<f64>| v.try_normalize(f64::MIN_POSITIVE);
     let right = direction(camera.row(0).into_owned())?;
@@ -94,8 +91,8 @@ mod tests {
     use super::*;
     use crate::observation::Landmark;
 
-    /// The face turned by yaw, pitch and roll in degrees, as [`HeadPose::euler_degrees`] reads them, 200 px wide and with
-    /// its origin at (300, 200).
+    /// The face turned by yaw, pitch and roll in degrees, as [`HeadPose::euler_degrees`] reads
+    /// them, 200 px wide and with its origin at (300, 200).
     fn landmarks([yaw, pitch, roll]: [f64; 3]) -> Landmarks {
         let around = |axis: Vector3<f64>, degrees: f64| {
             nalgebra::Rotation3::new(axis * degrees.to_radians())

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which part of a frame a network is shown of a face: `face_align.py`.
+//! Regions of a frame that networks are shown of a face: `face_align.py`.
 
-use crate::geometry::{Point, Rect, RotatedRect, Size};
+use crate::geometry::{Point, Rect, RotatedRect};
 
-/// Side of the square around a face, in parts of the longer side of its box: `get` in `landmark.py` and `attribute.py`.
+/// Side of the square around a face, relative to the longer side of its box: `get` in `landmark.py`
+/// and `attribute.py`.
 const MARGIN: f32 = 1.5;
 
-/// Where eyes, nose and corners of the mouth are to be in an image of 112×112 pixels: `arcface_dst`.
+/// Where eyes, nose and corners of the mouth are to be in an image of 112×112 pixels:
+/// `arcface_dst`.
 const ALIGNED: [Point; 5] = [
     Point::new(38.2946, 51.6963),
     Point::new(73.5318, 51.5014),
@@ -15,19 +17,15 @@ const ALIGNED: [Point; 5] = [
     Point::new(70.7299, 92.2041),
 ];
 
-/// The side of that image, px, and of another one with a margin of 8 px to the left and right: `estimate_norm`.
+/// The side of that image, px, and of another one with a margin of 8 px to the left and right:
+/// `estimate_norm`.
 const ALIGNED_SIDE: usize = 112;
 const WIDE_SIDE: usize = 128;
 const WIDE_MARGIN: f32 = 8.0;
 
 /// The square around a face: `transform` without rotation.
 pub fn around(bbox: &Rect) -> RotatedRect {
-    let side = bbox.width.max(bbox.height) * MARGIN;
-    RotatedRect {
-        center: bbox.center(),
-        size: Size::new(side, side),
-        rotation: 0.0,
-    }
+    RotatedRect::square(bbox.center(), bbox.width.max(bbox.height) * MARGIN)
 }
 
 /// Whether there is an aligned image of `side`×`side` pixels.
@@ -35,22 +33,20 @@ pub fn is_aligned_side(side: usize) -> bool {
     side > 0 && (side.is_multiple_of(ALIGNED_SIDE) || side.is_multiple_of(WIDE_SIDE))
 }
 
-/// The square that shows the five key points of a face where an aligned image of `side`×`side` pixels has them, as well as
-/// moving, turning and scaling allow: `norm_crop`. `None` for other points than five, and for points that coincide or are
-/// no numbers.
+/// The square whose `side`×`side` pixels show the five key points of a face as closely as possible
+/// at their places in an aligned image: `norm_crop`. `None` unless there are five points, and for
+/// points that coincide or are not finite.
 pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     let key_points: &[Point; 5] = key_points.try_into().ok()?;
     let wanted = aligned_points(side);
     let (from, to) = (mean(&wanted), mean(key_points));
-    // The least squares of a similarity are a quotient of complex numbers; `SimilarityTransform.estimate` of skimage, of
-    // which this is the inverse, sums up the same products.
+    // The least-squares similarity is a quotient of complex numbers. This is the inverse of
+    // skimage's `SimilarityTransform.estimate`, which adds up the same products.
     let (mut real, mut imaginary, mut spread) = (0.0, 0.0, 0.0);
     for (key_point, wanted) in key_points.iter().zip(&wanted) {
-        let (px, py) = (
-            f64::from(key_point.x) - to[0],
-            f64::from(key_point.y) - to[1],
-        );
-        let (wx, wy) = (f64::from(wanted.x) - from[0], f64::from(wanted.y) - from[1]);
+        let from_mean =
+            |p: &Point, mean: [f64; 2]| [f64::from(p.x) - mean[0], f64::from(p.y) - mean[1]];
+        let ([px, py], [wx, wy]) = (from_mean(key_point, to), from_mean(wanted, from));
         real += px * wx + py * wy;
         imaginary += px * wy - py * wx;
         spread += px * px + py * py;
@@ -63,22 +59,21 @@ pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     let (sin, cos) = turn.sin_cos();
     let half = side as f64 / 2.0;
     let (dx, dy) = ((half - from[0]) / scale, (half - from[1]) / scale);
-    let size = (side as f64 / scale) as f32;
+    let x = to[0] + cos * dx + sin * dy;
+    let y = to[1] - sin * dx + cos * dy;
+    let center = Point::new(x as f32, y as f32);
     Some(RotatedRect {
-        center: Point::new(
-            (to[0] + cos * dx + sin * dy) as f32,
-            (to[1] - sin * dx + cos * dy) as f32,
-        ),
-        size: Size::new(size, size),
         rotation: -turn as f32,
+        ..RotatedRect::square(center, (side as f64 / scale) as f32)
     })
 }
 
 /// [`ALIGNED`] in an image of `side`×`side` pixels.
 pub fn aligned_points(side: usize) -> [Point; 5] {
-    let (unit, margin) = match side.is_multiple_of(ALIGNED_SIDE) {
-        true => (ALIGNED_SIDE, 0.0),
-        false => (WIDE_SIDE, WIDE_MARGIN),
+    let (unit, margin) = if side.is_multiple_of(ALIGNED_SIDE) {
+        (ALIGNED_SIDE, 0.0)
+    } else {
+        (WIDE_SIDE, WIDE_MARGIN)
     };
     let ratio = side as f32 / unit as f32;
     ALIGNED.map(|p| Point::new((p.x + margin) * ratio, p.y * ratio))
@@ -109,7 +104,7 @@ mod tests {
         }
     }
 
-    /// What takes the pixels of an aligned image to the frame.
+    /// Transform from the pixels of an aligned image to the frame.
     fn frame_from_aligned(region: &RotatedRect, side: usize) -> Affine {
         let unit = 1.0 / side as f32;
         region.outer_from_unit().compose(&Affine::scale(unit, unit))

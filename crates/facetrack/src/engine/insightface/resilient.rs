@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What keeps an engine running when the GPU does not: with less of its memory, then on the processor. Every step is told
-//! by a [`Notice`]. Where falling back is not allowed, what went wrong is an error.
+//! Keeps an engine running when the GPU fails: first with less GPU memory, then on the CPU. Every
+//! step is reported by a [`Notice`]. If falling back is not allowed, the failure is an error.
 
 use std::mem;
 
 use crate::device::{
-    self, Claim, Cuda, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
+    self, Claim, Cuda, Fault, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
     largest_det_size,
 };
 use crate::engine::{EngineError, EngineInfo, Finder, Frame, Notice, Thresholds};
 use crate::model::ModelError;
 use crate::observation::Observation;
 
-/// An engine that can run elsewhere.
+/// An engine that can move to another device.
 pub trait Movable: Finder {
     /// Side of the detector's input, px.
     fn det_size(&self) -> usize;
 
-    /// Gives the detector another input from the next frame on, if it can have one.
+    /// Changes the detector's input from the next frame on, if the network allows it.
     fn set_det_size(&mut self, side: usize);
 
-    /// Runs each network once, on nothing.
+    /// Runs each network once, on a black image.
     ///
     /// # Errors
     /// Those of the networks.
     fn warm_up(&mut self) -> Result<(), EngineError>;
 
-    /// Goes on at `placement`, with the detector's input that it was loaded with. Nothing has changed where that fails.
+    /// Reopens the networks on `placement`, with the initial detector input. Nothing changes if
+    /// that fails.
     ///
     /// # Errors
     /// Those of loading.
     fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError>;
 }
 
-/// An engine on a GPU while that lasts, and on the processor from then on.
+/// An engine that runs on a GPU until the GPU fails, and then on the CPU.
 pub struct Resilient<E> {
     engine: E,
     /// `None` on the processor.
@@ -41,20 +42,21 @@ pub struct Resilient<E> {
     notices: Vec<Notice>,
 }
 
-/// What an engine on a GPU has of it.
+/// State of an engine on a GPU.
 struct OnGpu {
     claim: Claim,
     fallback: bool,
-    /// Whether memory ran out before.
+    /// Whether the GPU failed before.
     is_reduced: bool,
 }
 
 impl<E: Movable> Resilient<E> {
-    /// Loads an engine with `open`, at `placement` if that is possible. `wanted` is what it asks of a GPU's memory: where
-    /// that is not there, the detector's input is smaller.
+    /// Loads an engine with `open`, on `placement` if possible. `wanted` is the GPU memory that it
+    /// needs. If less is available, the detector's input is reduced.
     ///
     /// # Errors
-    /// Those of `open`; [`EngineError::Device`] when the GPU has too little memory and there is no falling back.
+    /// Those of `open`; [`EngineError::Device`] when the GPU has too little memory and there is no
+    /// falling back.
     pub fn load(
         placement: &Placement,
         wanted: Need,
@@ -109,7 +111,8 @@ impl<E: Movable> Resilient<E> {
         Ok(resilient)
     }
 
-    /// Runs before the first frame, while they are made on the GPU: what the estimate of its memory did not see shows here.
+    /// Runs the networks before the first frame, as long as they run on the GPU. Errors of the
+    /// memory estimate show here.
     fn warm_up(&mut self, runs: usize) -> Result<(), EngineError> {
         for _ in 0..runs {
             if self.gpu.is_none() {
@@ -120,7 +123,7 @@ impl<E: Movable> Resilient<E> {
         Ok(())
     }
 
-    /// Makes the detector's input smaller, and says so; whether that was possible.
+    /// Reduces the detector's input and adds a notice; returns whether that was possible.
     fn reduce(&mut self, det_size: usize, reason: impl FnOnce() -> String) -> bool {
         let before = self.engine.det_size();
         self.engine.set_det_size(det_size);
@@ -138,7 +141,7 @@ impl<E: Movable> Resilient<E> {
         &self.engine
     }
 
-    /// One run after another, each with less of the GPU, until one does not fail because of it.
+    /// Calls `run` again, each time with less GPU use, until it does not fail because of the GPU.
     fn run<T>(
         &mut self,
         mut run: impl FnMut(&mut E) -> Result<T, EngineError>,
@@ -150,7 +153,7 @@ impl<E: Movable> Resilient<E> {
             let permit = gpu.claim.turn();
             match run(&mut self.engine) {
                 Err(error) if is_of_gpu(&error) => {
-                    // The next one may need the turn, and this one is over.
+                    // The next run may need the permit.
                     drop::<Permit<'_>>(permit);
                     self.retreat(error)?;
                 }
@@ -159,7 +162,7 @@ impl<E: Movable> Resilient<E> {
         }
     }
 
-    /// A step away from the GPU that failed with `error`.
+    /// Reduces GPU use after it failed with `error`.
     fn retreat(&mut self, error: EngineError) -> Result<(), EngineError> {
         let Some(gpu) = self.gpu.as_mut().filter(|gpu| gpu.fallback) else {
             return Err(error);
@@ -178,8 +181,8 @@ impl<E: Movable> Resilient<E> {
     }
 }
 
-/// Memory of the GPU for `wanted`, or for as large a detector's input as there is memory for; with the size, and with
-/// how much the arenas may take.
+/// Claims GPU memory for `wanted`, or for the largest detector input that fits. Returns the claim,
+/// the size of the input, and the memory limit of the arenas.
 fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64), EngineError> {
     let mut fitting = (0, 0);
     let claim = device::claim(cuda.index, |of_others| {
@@ -194,30 +197,23 @@ fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64), EngineError> 
 
 fn refusal(cuda: &Cuda, wanted: Need, of_others: u64) -> EngineError {
     let least = wanted.smallest();
-    let reason = match of_others {
-        0 => too_little(cuda, least),
-        _ => format!(
-            "{}, besides what other elements of this process claimed of gpu-max-vram",
-            too_little(cuda, least)
-        ),
-    };
-    EngineError::Device(Refusal::Unavailable {
-        reason,
-        remedy: "End other programs that use the GPU, or raise gpu-max-vram".to_owned(),
-    })
+    let mut reason = too_little(cuda, least);
+    if of_others > 0 {
+        reason.push_str(", and other engines of this process claimed a part of that limit");
+    }
+    EngineError::Device(Refusal::Unavailable(Fault::NetworkMemory(reason)))
 }
 
-/// Less memory than `need`, in words.
+/// Message that there is less memory than `need`.
 fn too_little(cuda: &Cuda, need: Need) -> String {
-    let is_full = cuda.free_memory < need.in_all();
-    match is_full {
-        true => insufficient(cuda.free_memory, need.in_all()),
-        false => format!(
-            "gpu-max-vram is {} MiB, of which {} would be needed",
-            cuda.max_vram >> 20,
-            need.arenas() >> 20
-        ),
+    if cuda.free_memory < need.in_all() {
+        return insufficient(cuda.free_memory, need.in_all());
     }
+    format!(
+        "the limit for GPU memory is {} MiB, and {} MiB are needed",
+        cuda.max_vram >> 20,
+        need.arenas() >> 20
+    )
 }
 
 fn is_of_gpu(error: &EngineError) -> bool {

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The detector: SCRFD of any size, as `scrfd.py` runs it. One file for how a frame lies in its input, one for its
-//! outputs.
+//! The detector: SCRFD of any size, as `scrfd.py` runs it. `letterbox` places a frame in the input,
+//! `heads` decodes the outputs.
 
 mod heads;
 mod letterbox;
 
-use std::path::PathBuf;
-
-use ndarray::{ArrayD, IxDyn};
-
 use super::MAX_WIDTH;
 use super::pack::{self, Opened};
 use crate::engine::EngineConfig;
+use crate::engine::network::{Contract, Network, Outputs, other_tensors};
 use crate::geometry::Rect;
 use crate::image::ImageView;
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use heads::Heads;
 use letterbox::Letterbox;
 
-/// What the side of an input is a multiple of, at least.
+/// The side of an input is a multiple of this, or of a larger number.
 pub const MULTIPLE: usize = 32;
 
 /// Side of the input that a network is tried with, px: a multiple of every stride.
@@ -28,38 +25,42 @@ pub const TRIAL: usize = 128;
 
 /// Finds faces.
 pub struct Detector {
-    model: Box<dyn Model>,
-    path: PathBuf,
+    network: Network,
     range: ValueRange,
     heads: Heads,
     /// Width and height of the input of a network that takes no other.
     fixed: Option<[usize; 2]>,
-    /// Side of the square that a frame is fitted into, px; the network may have another.
-    side: usize,
-    /// Greatest side, px.
+    /// Side of the square that frames are fitted into from the next frame on, px. A network with an
+    /// input of a fixed size keeps that size.
+    pub side: usize,
+    /// Maximum side, px.
     limit: usize,
     max_iou: f32,
     max_faces: usize,
-    /// The last frame's input.
-    input: ArrayD<f32>,
 }
 
 impl Detector {
-    /// The detector that runs `opened`, which is run once, on nothing.
+    /// Creates the detector from `opened`, which is run once on zeros.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or what it yields is no
-    /// number.
+    /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or
+    /// its outputs are not finite.
     pub fn new(opened: Opened, config: &EngineConfig) -> Result<Self, ModelError> {
         let heads = Heads::of(opened.model.outputs().len());
         let size = input_size(&*opened.model);
         let (Some(heads), Some([width, height])) = (heads, size) else {
-            return Err(mismatch(&opened));
+            let expected = "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned();
+            return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
         let fixed = width.zip(height).map(|(width, height)| [width, height]);
+        let trial = fixed.unwrap_or([TRIAL; 2]);
+        let contract = Contract {
+            name: "SCRFD",
+            input: vec![1, CHANNELS, trial[1], trial[0]],
+            outputs: Vec::new(),
+        };
         let mut detector = Self {
-            model: opened.model,
-            path: opened.path,
+            network: Network::new(opened.model, &opened.path, contract),
             range: opened.range,
             heads,
             fixed,
@@ -67,12 +68,10 @@ impl Detector {
             limit: limit(config),
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
-            input: ArrayD::zeros(IxDyn(&[])),
         };
-        detector.resize(fixed.unwrap_or([TRIAL; 2]));
-        let outputs = detector.forward()?;
-        detector.decode(&outputs, 1.0)?;
-        pack::check_numbers(&detector.path, &outputs)?;
+        let outputs = detector.network.run()?;
+        detector.decode(&outputs, trial, 1.0)?;
+        pack::check_numbers(&opened.path, &outputs.0)?;
         Ok(detector)
     }
 
@@ -81,19 +80,14 @@ impl Detector {
         self.heads.key_points()
     }
 
-    /// Side of the square that frames are fitted into, px, the longer one of a network that takes another input alone.
+    /// Longer side of the network's input, px.
     pub fn side(&self) -> usize {
         let [width, height] = self.input_size();
         width.max(height)
     }
 
-    /// Fits frames into another square from the next one on; a network that takes one size alone keeps it.
-    pub fn set_side(&mut self, side: usize) {
-        self.side = side;
-    }
-
-    /// Faces whose score is not below `least_score`, in image px and as many as the configuration allows: best first, or
-    /// large and central first where there are more.
+    /// Faces with a score of at least `least_score`, in image px, best first. If there are more
+    /// than the configuration allows, the largest and most central ones.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -104,27 +98,16 @@ impl Detector {
     ) -> Result<Vec<Detection>, ModelError> {
         let size = [image.width(), image.height()];
         let letterbox = Letterbox::new(size, self.input_size());
-        self.resize(letterbox.input);
         let [width, height] = letterbox.input;
-        let crop = Crop {
-            roi: letterbox.region(),
-            width,
-            height,
-            range: self.range,
-            border: Border::Replicate,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        let input = self.input.as_slice_mut().unwrap_or_default();
-        crop.sample(image, input)
-            .map_err(|reason| ModelError::Run {
-                model: self.path.display().to_string(),
-                reason: reason.to_string(),
-            })?;
-        letterbox.blacken(input, self.range.min[0]);
-        let outputs = self.forward()?;
-        let found = self.decode(&outputs, least_score)?;
+        self.network.resize(&[1, CHANNELS, height, width]);
+        let (region, border) = (letterbox.region(), Border::Replicate);
+        let crop = Crop::planar(region, letterbox.input, self.range, border);
+        self.network
+            .show(&crop, image)
+            .map_err(|reason| self.network.failed(reason))?;
+        letterbox.blacken(self.network.input(), self.range.min[0]);
+        let outputs = self.network.run()?;
+        let found = self.decode(&outputs, letterbox.input, least_score)?;
         let found = found.into_iter().map(|found| letterbox.to_frame(found));
         let mut faces = nms::hard(found.collect(), self.max_iou, with_last_pixels);
         if faces.len() > self.max_faces {
@@ -134,46 +117,25 @@ impl Detector {
         Ok(faces)
     }
 
-    /// Width and height of the input: the whole square, though much of it can be black. What is left out of it would move
-    /// boxes by half a pixel, and by that the age by years.
+    /// Width and height of the input: the whole square, although much of it can be black. A smaller
+    /// input would move boxes by half a pixel, and that changes the age by years.
     fn input_size(&self) -> [usize; 2] {
         let side = self.side.min(self.limit);
         let square = [side.next_multiple_of(self.heads.multiple()); 2];
         self.fixed.unwrap_or(square)
     }
 
-    /// Makes room for an input.
-    fn resize(&mut self, [width, height]: [usize; 2]) {
-        let shape = [1, CHANNELS, height, width];
-        if self.input.shape() != shape {
-            self.input = ArrayD::zeros(IxDyn(&shape));
-        }
-    }
-
-    /// Runs the network on its input.
-    fn forward(&mut self) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        self.model.run(&[self.input.view()])
-    }
-
-    /// What the network's outputs say, in pixels of its input.
+    /// Faces in the network's outputs, in pixels of its input.
     fn decode(
         &self,
-        outputs: &[ArrayD<f32>],
+        outputs: &Outputs,
+        input: [usize; 2],
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
-        let input = match *self.input.shape() {
-            [_, _, height, width] => [width, height],
-            _ => [0, 0],
-        };
-        let found = self.heads.decode(outputs, input, least_score);
+        let found = self.heads.decode(&outputs.0, input, least_score);
         found.ok_or_else(|| {
-            let shapes: Vec<&[usize]> = outputs.iter().map(ArrayD::shape).collect();
-            ModelError::Tensors {
-                path: self.path.clone(),
-                property: PROPERTY,
-                expected: self.heads.expected(input),
-                actual: format!("{shapes:?}"),
-            }
+            let expected = self.heads.expected(input);
+            self.network.other_outputs(outputs, expected)
         })
     }
 }
@@ -183,7 +145,7 @@ pub fn wanted_side(config: &EngineConfig) -> usize {
     config.insightface.det_size.min(limit(config))
 }
 
-/// Greatest side of an input, px.
+/// Maximum side of an input, px.
 fn limit(config: &EngineConfig) -> usize {
     let width = match config.detect_max_width {
         None => MAX_WIDTH,
@@ -193,7 +155,8 @@ fn limit(config: &EngineConfig) -> usize {
     width.max(MULTIPLE) / MULTIPLE * MULTIPLE
 }
 
-/// Width and height of the input, `None` where it may be any; nothing for a network of something else than an image.
+/// Width and height of the input, `None` where the network takes any; `None` for a network that
+/// takes no image.
 fn input_size(model: &dyn Model) -> Option<[Option<usize>; 2]> {
     match model.inputs() {
         [input] => match input.shape[..] {
@@ -204,26 +167,13 @@ fn input_size(model: &dyn Model) -> Option<[Option<usize>; 2]> {
     }
 }
 
-fn mismatch(opened: &Opened) -> ModelError {
-    ModelError::Tensors {
-        path: opened.path.clone(),
-        property: PROPERTY,
-        expected: "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned(),
-        actual: format!(
-            "{:?} to {:?}",
-            opened.model.inputs(),
-            opened.model.outputs()
-        ),
-    }
-}
-
-/// `nms` in `scrfd.py` compares boxes of whole pixels, the last of which belongs to the box.
+/// `nms` in `scrfd.py` compares boxes that include their last pixels.
 fn with_last_pixels(bbox: &Rect) -> Rect {
     Rect::new(bbox.x, bbox.y, bbox.width + 1.0, bbox.height + 1.0)
 }
 
-/// Sorts as `detect` in `scrfd.py` where there are too many faces: by area, less twice the squared distance from the middle
-/// of the frame.
+/// Sorts too many faces as `detect` in `scrfd.py` does: by area minus twice the squared distance
+/// from the centre of the frame.
 fn central_first(faces: &mut [Detection], [width, height]: [usize; 2]) {
     let middle = [(width / 2) as f32, (height / 2) as f32];
     let value = |face: &Detection| {

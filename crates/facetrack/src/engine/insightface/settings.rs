@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What this engine alone can be told.
+//! Settings of this engine.
 
 use super::scrfd;
 use crate::engine::EngineError;
@@ -8,11 +8,11 @@ use crate::options::{choices, kebab};
 /// Side of the detector's input, px.
 pub const DET_SIZE: usize = 640;
 
-/// Largest side of the detector's input that can be asked for, px: ONNX Runtime takes some 100 bytes for each pixel.
+/// Maximum side of the detector's input, px. ONNX Runtime takes about 100 bytes per pixel.
 pub const MAX_DET_SIZE: usize = 4096;
 
 choices! {
-    /// What a network of a pack does: InsightFace's names of its tasks.
+    /// Task of a network of a pack, by InsightFace's names.
     pub enum Module {
         Detection = "detection": "finds faces",
         Landmark2d106 = "landmark_2d_106": "106 landmarks",
@@ -33,7 +33,8 @@ impl Module {
     ];
 }
 
-/// The modules that a list names, by commas or spaces; `None` for a list of none, which stands for all.
+/// The modules that a list names, by commas or spaces; `None` for a list of none, which stands for
+/// all.
 ///
 /// # Errors
 /// The word that names none, and those that do.
@@ -52,7 +53,7 @@ fn module(word: &str) -> Result<Module, String> {
     })
 }
 
-/// What this engine alone can be told.
+/// Settings of this engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Modules that run, where the pack has them; `None` for all. The detector always runs.
@@ -95,16 +96,18 @@ impl Settings {
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let size = self.det_size;
         if size == 0 || size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {
-            return Err(EngineError::Config(format!(
-                "det-size {size} is no multiple of {} up to {MAX_DET_SIZE}, as SCRFD needs it",
+            let reason = format!(
+                "{size} is not a multiple of {} up to {MAX_DET_SIZE}, which SCRFD needs",
                 scrfd::MULTIPLE
-            )));
+            );
+            return Err(EngineError::config("det_size", reason));
         }
         if self.embedding && !self.allows(Module::Recognition) {
-            return Err(EngineError::Config(format!(
-                "the embedding is wanted and {} not allowed: add it to `allowed-modules`, or unset `embedding`",
+            let reason = format!(
+                "it needs the module {}, which is not among the allowed modules",
                 Module::Recognition.nick()
-            )));
+            );
+            return Err(EngineError::config("embedding", reason));
         }
         Ok(())
     }

@@ -5,14 +5,16 @@ use crate::geometry::Point;
 
 /// Grids of the detector's output in order: cells a side, anchors a cell.
 ///
-/// `face_detector_graph.cc` asks `SsdAnchorsCalculator` for the strides 8, 16, 16, 16 over 128 px with two anchors (the
-/// aspect ratio 1 and its interpolation) each; layers of one stride share their cells.
+/// `face_detector_graph.cc` asks `SsdAnchorsCalculator` for the strides 8, 16, 16, 16 over 128 px
+/// with two anchors (the aspect ratio 1 and its interpolation) each; layers of one stride share
+/// their cells.
 const GRIDS: [(usize, usize); 2] = [(16, 2), (8, 6)];
 
 /// Number of anchors.
 pub const COUNT: usize = 896;
 
-/// Centres of the anchors in the order of the detector's output, in units of the input's sides. All have the size 1×1.
+/// Centres of the anchors in the order of the detector's output, in units of the input's sides. All
+/// have the size 1×1.
 pub fn centers() -> Vec<Point> {
     GRIDS
         .into_iter()

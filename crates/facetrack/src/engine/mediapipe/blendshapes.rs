@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::network::{Contract, Network};
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
+use crate::engine::network::{Contract, Network};
 use crate::model::{Model, ModelError};
 use crate::observation::Landmarks;
 
-/// Landmarks that the network takes, in its order: `kLandmarksSubsetIdxs` in MediaPipe's `face_blendshapes_graph.cc`.
+/// Landmarks that the network takes, in its order: `kLandmarksSubsetIdxs` in MediaPipe's
+/// `face_blendshapes_graph.cc`.
 #[rustfmt::skip]
 const SUBSET: [usize; 146] = [
     0, 1, 4, 5, 6, 7, 8, 10, 13, 14, 17, 21, 33, 37, 39, 40, 46, 52, 53, 54, 55, 58, 61, 63, 65, 66, 67, 70, 78, 80,
@@ -19,12 +20,6 @@ const SUBSET: [usize; 146] = [
     321, 323, 324, 332, 334, 336, 338, 356, 361, 362, 365, 373, 374, 375, 377, 378, 379, 380, 381, 382, 384, 385, 386,
     387, 388, 389, 390, 397, 398, 400, 402, 405, 409, 415, 454, 466, 468, 469, 470, 471, 472, 473, 474, 475, 476, 477,
 ];
-
-const CONTRACT: Contract = Contract {
-    name: "face blendshapes",
-    input: &[1, SUBSET.len(), 2],
-    outputs: &[MEDIAPIPE_CHANNELS.len()],
-};
 
 /// Measures expressions.
 pub struct BlendshapeNetwork {
@@ -38,8 +33,13 @@ impl BlendshapeNetwork {
     /// # Errors
     /// When the model has other tensors or does not run.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "face blendshapes",
+            input: vec![1, SUBSET.len(), 2],
+            outputs: vec![MEDIAPIPE_CHANNELS.len()],
+        };
         Ok(Self {
-            network: Network::new(model, CONTRACT, path)?,
+            network: Network::checked(model, path, contract)?,
             names: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
         })
     }
@@ -49,8 +49,8 @@ impl BlendshapeNetwork {
         &self.names
     }
 
-    /// The expression of landmarks in image pixels; `None` when they are not 478 or the network's answer holds
-    /// something that is no number.
+    /// The expression of landmarks in image pixels; `None` when they are not 478 or the network's
+    /// answer holds something that is no number.
     ///
     /// # Errors
     /// [`ModelError::Run`].

@@ -4,18 +4,19 @@
 use std::path::Path;
 
 use super::anchors;
-use super::network::{Contract, Network};
-use crate::geometry::{Affine, Point, Rect, RotatedRect, Size};
+use crate::engine::network::{Contract, Network};
+use crate::geometry::{Affine, Point, Rect, RotatedRect};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection, sigmoid};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 128;
 
-/// Numbers for an anchor: centre x, y, width, height, then the key points' x, y, all in input pixels and the positions
-/// relative to the anchor: `ConfigureTensorsToDetectionsCalculator` in `face_detector_graph.cc`.
+/// Numbers for an anchor: centre x, y, width, height, then the key points' x, y, all in input
+/// pixels and the positions relative to the anchor: `ConfigureTensorsToDetectionsCalculator` in
+/// `face_detector_graph.cc`.
 const BOX_VALUES: usize = 16;
 
 /// Where the key points start among them.
@@ -25,14 +26,9 @@ const KEY_POINT_OFFSET: usize = 4;
 const SCORE_CLIP: f32 = 100.0;
 
 /// IoU above which detections are one face: default of `min_suppression_threshold` in
-/// `face_detector_graph_options.proto`, which the Face Landmarker leaves alone (the Face Detector sets 0.3).
+/// `face_detector_graph_options.proto`, which the Face Landmarker does not change (the Face
+/// Detector sets 0.3).
 const MAX_IOU: f32 = 0.5;
-
-const CONTRACT: Contract = Contract {
-    name: "face detector",
-    input: &[1, CHANNELS, SIDE, SIDE],
-    outputs: &[anchors::COUNT * BOX_VALUES, anchors::COUNT],
-};
 
 /// Finds faces in whole images.
 pub struct Detector {
@@ -46,8 +42,13 @@ impl Detector {
     /// # Errors
     /// When the model has other tensors or does not run.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "face detector",
+            input: vec![1, CHANNELS, SIDE, SIDE],
+            outputs: vec![anchors::COUNT * BOX_VALUES, anchors::COUNT],
+        };
         Ok(Self {
-            network: Network::new(model, CONTRACT, path)?,
+            network: Network::checked(model, path, contract)?,
             anchors: anchors::centers(),
         })
     }
@@ -62,17 +63,8 @@ impl Detector {
         min_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
         let roi = letterbox(image);
-        let crop = Crop {
-            roi,
-            width: SIDE,
-            height: SIDE,
-            range: ValueRange::SIGNED,
-            border: Border::Black,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        if crop.sample(image, self.network.input()).is_err() {
+        let crop = Crop::planar(roi, [SIDE; 2], ValueRange::SIGNED, Border::Black);
+        if self.network.show(&crop, image).is_err() {
             return Ok(Vec::new());
         }
         let outputs = self.network.run()?;
@@ -80,7 +72,7 @@ impl Detector {
         let image_from_unit = roi.outer_from_unit();
         Ok(nms::weighted(detections, MAX_IOU)
             .into_iter()
-            .map(|detection| project(&detection, &image_from_unit))
+            .map(|detection| project(detection, &image_from_unit))
             .collect())
     }
 }
@@ -88,12 +80,7 @@ impl Detector {
 /// The square around the whole image: `keep_aspect_ratio` in `face_detector_graph.cc`.
 fn letterbox(image: &ImageView<'_>) -> RotatedRect {
     let (width, height) = (image.width() as f32, image.height() as f32);
-    let side = width.max(height);
-    RotatedRect {
-        center: Point::new(width / 2.0, height / 2.0),
-        size: Size::new(side, side),
-        rotation: 0.0,
-    }
+    RotatedRect::square(Point::new(width / 2.0, height / 2.0), width.max(height))
 }
 
 /// Detections with a score of at least `min_score`, in units of the input's sides.
@@ -115,12 +102,7 @@ fn decode_box(values: &[f32], score: f32, anchor: Point) -> Detection {
     let center = point(&values[..2]);
     let (width, height) = (values[2] / side, values[3] / side);
     Detection {
-        bbox: Rect::new(
-            center.x - width / 2.0,
-            center.y - height / 2.0,
-            width,
-            height,
-        ),
+        bbox: Rect::around(center, width, height),
         score,
         key_points: values[KEY_POINT_OFFSET..]
             .chunks_exact(2)
@@ -129,25 +111,17 @@ fn decode_box(values: &[f32], score: f32, anchor: Point) -> Detection {
     }
 }
 
-fn project(detection: &Detection, image_from_unit: &Affine) -> Detection {
+fn project(mut detection: Detection, image_from_unit: &Affine) -> Detection {
     let Rect { x, y, .. } = detection.bbox;
+    let (right, bottom) = (detection.bbox.right(), detection.bbox.bottom());
     let corner = image_from_unit.apply(Point::new(x, y));
-    let opposite =
-        image_from_unit.apply(Point::new(detection.bbox.right(), detection.bbox.bottom()));
-    Detection {
-        bbox: Rect::new(
-            corner.x,
-            corner.y,
-            opposite.x - corner.x,
-            opposite.y - corner.y,
-        ),
-        score: detection.score,
-        key_points: detection
-            .key_points
-            .iter()
-            .map(|p| image_from_unit.apply(*p))
-            .collect(),
+    let opposite = image_from_unit.apply(Point::new(right, bottom));
+    let extent = (opposite.x - corner.x, opposite.y - corner.y);
+    detection.bbox = Rect::new(corner.x, corner.y, extent.0, extent.1);
+    for point in &mut detection.key_points {
+        *point = image_from_unit.apply(*point);
     }
+    detection
 }
 
 #[cfg(test)]

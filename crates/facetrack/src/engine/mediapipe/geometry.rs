@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Head pose: where a canonical face has to be for a camera to see the landmarks.
+//! Head pose: the position of a canonical face for which a camera sees the landmarks.
 //!
-//! The face geometry pipeline of MediaPipe (`geometry_pipeline.cc`): landmarks know their depth only up to an offset and
-//! a scale, so the canonical face is fitted to them twice to learn its distance, and once more for the pose.
+//! The face geometry pipeline of MediaPipe (`geometry_pipeline.cc`): the depth of landmarks is
+//! known only up to an offset and a scale, so the canonical face is fitted to them twice to find
+//! its distance, and once more to find the pose.
 
-use nalgebra::Vector3;
+use nalgebra::{Vector2, Vector3};
 use prost::Message;
 
 use super::procrustes::{self, Correspondence, Similarity};
@@ -17,14 +18,14 @@ const VERTICAL_FOV_DEGREES: f64 = 63.0;
 /// Distance of the plane that landmarks are projected on, cm: ibidem.
 const NEAR: f64 = 1.0;
 
-/// Landmarks of the mesh; those of the irises come after them and do not take part.
+/// Number of mesh landmarks. The iris landmarks follow them and are not used.
 const MESH_COUNT: usize = 468;
 
 /// Numbers for a vertex: position and texture coordinate (`VERTEX_PT` in `mesh_3d.proto`).
 const VERTEX_VALUES: usize = 5;
 
-/// Greatest distance from their mean, in units of the frame's sides, of landmarks too close together for a pose:
-/// `kIsScreenLandmarkListTooCompactThreshold` in `geometry_pipeline.cc`.
+/// Landmarks no farther than this from their mean, in units of the frame's sides, are too close
+/// together for a pose: `kIsScreenLandmarkListTooCompactThreshold` in `geometry_pipeline.cc`.
 const TOO_COMPACT: f64 = 1e-3;
 
 /// `GeometryPipelineMetadata` of `geometry_pipeline_metadata.proto`, as far as it is used.
@@ -58,7 +59,7 @@ pub struct FaceGeometry {
     basis: Vec<BasisPoint>,
 }
 
-/// A landmark that tells the head's motion from the face's.
+/// A landmark that moves with the head and not with the expression.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct BasisPoint {
     landmark: usize,
@@ -81,11 +82,10 @@ impl FaceGeometry {
                 vertices.len()
             ));
         }
-        let basis = metadata
-            .procrustes_landmark_basis
-            .iter()
+        let basis = metadata.procrustes_landmark_basis.iter();
+        let basis: Vec<_> = basis
             .map(|point| BasisPoint::new(point, &vertices))
-            .collect::<Option<Vec<_>>>()
+            .collect::<Option<_>>()
             .ok_or("a landmark of the basis is not part of the canonical face")?;
         if basis.is_empty() {
             return Err("the landmark basis is empty".to_owned());
@@ -93,14 +93,14 @@ impl FaceGeometry {
         Ok(Self { basis })
     }
 
-    /// The pose of a head whose landmarks, in pixels, lie so in a frame of `frame_size` pixels; `None` when they do not
-    /// determine one.
+    /// The pose of a head whose landmarks, in pixels, lie so in a frame of `frame_size` pixels;
+    /// `None` when they do not determine one.
     pub fn pose(&self, landmarks: &Landmarks, frame_size: (usize, usize)) -> Option<HeadPose> {
         let screen = Screen::new(landmarks, frame_size)?;
         let first = self.fit(|i| flip(screen.points[i]))?.scale;
         let second = self.fit(|i| flip(screen.unproject(i, first)))?.scale;
         let pose = self.fit(|i| flip(screen.unproject(i, first * second)))?;
-        to_head_pose(&pose)
+        HeadPose::new(&(pose.rotation * pose.scale), &pose.translation)
     }
 
     fn fit(&self, target: impl Fn(usize) -> Vector3<f64>) -> Option<Similarity> {
@@ -162,8 +162,8 @@ impl Screen {
         Some(Self { points, mean_depth })
     }
 
-    /// Where a landmark is if the face is as large as the canonical one and the near plane shows it `scale` times its
-    /// size.
+    /// Where a landmark is if the face is as large as the canonical one and the near plane shows it
+    /// `scale` times its size.
     fn unproject(&self, index: usize, scale: f64) -> Vector3<f64> {
         let point = self.points[index];
         let depth = (point.z - self.mean_depth + NEAR) / scale;
@@ -173,32 +173,16 @@ impl Screen {
 
 /// Whether the points lie too close together, or one of them is no number.
 fn is_too_compact(points: &[Vector3<f64>]) -> bool {
-    let mean = points
-        .iter()
-        .map(Vector3::xy)
-        .sum::<nalgebra::Vector2<f64>>()
-        / points.len() as f64;
-    let reach = points
-        .iter()
-        .map(|p| (p.xy() - mean).norm())
-        .fold(0.0, f64::max);
+    let sum: Vector2<f64> = points.iter().map(Vector3::xy).sum();
+    let mean = sum / points.len() as f64;
+    let distances = points.iter().map(|p| (p.xy() - mean).norm());
+    let reach = distances.fold(0.0, f64::max);
     !(reach > TOO_COMPACT && reach.is_finite())
 }
 
 /// From z away from the camera to the right-handed z towards it.
 fn flip(p: Vector3<f64>) -> Vector3<f64> {
     Vector3::new(p.x, p.y, -p.z)
-}
-
-fn to_head_pose(pose: &Similarity) -> Option<HeadPose> {
-    let linear = pose.rotation * pose.scale;
-    let mut matrix = [[0.0, 0.0, 0.0, 1.0]; 4];
-    for (row, values) in matrix.iter_mut().take(3).enumerate() {
-        let t = pose.translation[row];
-        *values = [linear[(row, 0)], linear[(row, 1)], linear[(row, 2)], t].map(|v| v as f32);
-    }
-    let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
-    is_finite.then_some(HeadPose { matrix })
 }
 
 #[cfg(test)]

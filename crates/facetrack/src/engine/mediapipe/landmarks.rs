@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use super::network::{Contract, Network};
+use crate::engine::network::{Contract, Network};
 use crate::geometry::{Point, RotatedRect};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::nms::sigmoid;
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::sample::{Border, CHANNELS, Crop, FARTHEST, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, FARTHEST, ValueRange};
 
 /// Side of the input, px.
 const SIDE: usize = 256;
@@ -17,18 +17,12 @@ const SIDE: usize = 256;
 /// Number of landmarks: 468 of the mesh, 10 of the irises.
 pub const COUNT: usize = 478;
 
-const CONTRACT: Contract = Contract {
-    name: "face landmarks detector",
-    input: &[1, CHANNELS, SIDE, SIDE],
-    outputs: &[COUNT * 3, 1],
-};
-
 /// Measures faces.
 pub struct LandmarkDetector {
     network: Network,
 }
 
-/// What the network sees in a region.
+/// A face that the network found in a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Face {
     /// 478 landmarks, image px.
@@ -43,13 +37,18 @@ impl LandmarkDetector {
     /// # Errors
     /// When the model has other tensors or does not run.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "face landmarks detector",
+            input: vec![1, CHANNELS, SIDE, SIDE],
+            outputs: vec![COUNT * 3, 1],
+        };
         Ok(Self {
-            network: Network::new(model, CONTRACT, path)?,
+            network: Network::checked(model, path, contract)?,
         })
     }
 
-    /// The face in `roi`; `None` when its presence is not above `min_presence`, or the region or the network's answer
-    /// is not fit for use.
+    /// The face in `roi`; `None` when its presence is not above `min_presence`, or the region or
+    /// the network's answer cannot be used.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -59,17 +58,8 @@ impl LandmarkDetector {
         roi: &RotatedRect,
         min_presence: f32,
     ) -> Result<Option<Face>, ModelError> {
-        let crop = Crop {
-            roi: *roi,
-            width: SIDE,
-            height: SIDE,
-            range: ValueRange::UNIT,
-            border: Border::Replicate,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        if crop.sample(image, self.network.input()).is_err() {
+        let crop = Crop::planar(*roi, [SIDE; 2], ValueRange::UNIT, Border::Replicate);
+        if self.network.show(&crop, image).is_err() {
             return Ok(None);
         }
         let outputs = self.network.run()?;
@@ -87,7 +77,7 @@ impl LandmarkDetector {
     }
 }
 
-/// Whether all coordinates are numbers of a size that regions may have.
+/// Whether all coordinates are finite and within the range of regions.
 fn is_in_reach(point: &Landmark) -> bool {
     [point.x, point.y, point.z]
         .into_iter()
@@ -96,9 +86,9 @@ fn is_in_reach(point: &Landmark) -> bool {
 
 /// Tensor pixels to image pixels; `aspect` is the image's width per height.
 ///
-/// Depth has the scale of the region's width, but MediaPipe measures that width in image units, where a turned region
-/// in an image that is not square has another one; blendshapes and pose were tuned to it (`CalculateZScale` in
-/// `landmark_projection_calculator.cc`).
+/// Depth has the scale of the region's width, but MediaPipe measures that width in image units,
+/// where a turned region in an image that is not square has another one; blendshapes and pose were
+/// tuned to it (`CalculateZScale` in `landmark_projection_calculator.cc`).
 fn project(tensor: &[f32], roi: &RotatedRect, aspect: f32) -> Vec<Landmark> {
     let image_from_unit = roi.outer_from_unit();
     let z_scale = image_from_unit.xx.hypot(image_from_unit.yx * aspect);

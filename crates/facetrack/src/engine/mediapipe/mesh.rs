@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is measured of a face, whatever found it: landmarks in its region, and what they tell.
+//! Measures a face, whatever detector found it: landmarks in its region, then blendshapes and pose.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
 use super::landmarks::LandmarkDetector;
 use crate::engine::{Completer, Context, EngineError, EngineInfo, Wanted};
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 use crate::observation::Observation;
 
-/// What faces are measured with; the networks are those of `face_landmarker.task`, in any runtime.
+/// Parts that measure faces. The networks come from `face_landmarker.task` and run in any runtime.
 pub struct MeshParts {
     /// `face_landmarks_detector.tflite`, with its input's channels first.
     pub face_landmarks_detector: Box<dyn Model>,
@@ -18,26 +18,26 @@ pub struct MeshParts {
     pub face_blendshapes: Box<dyn Model>,
     /// `geometry_pipeline_metadata_landmarks.binarypb`; without it there is no pose.
     pub geometry_metadata: Option<Vec<u8>>,
-    /// Where all that was read from, for messages.
+    /// File that the parts were read from, for messages.
     pub path: PathBuf,
 }
 
-/// The networks behind MediaPipe's detector, for any engine that knows where faces are.
+/// The networks that follow MediaPipe's detector, for any engine that finds faces.
 pub struct FaceMesh {
     /// Finds landmarks in a region.
     pub landmarks: LandmarkDetector,
-    /// Tells what follows from them.
+    /// Derives blendshapes and pose from the landmarks.
     pub reader: MeshReader,
 }
 
-/// What follows from landmarks: blendshapes and pose.
+/// Derives blendshapes and pose from landmarks.
 pub struct MeshReader {
     blendshapes: BlendshapeNetwork,
     geometry: Option<FaceGeometry>,
 }
 
 impl FaceMesh {
-    /// The mesh made of `parts`. Each network is run once.
+    /// Creates the mesh from `parts`. Each network is run once.
     ///
     /// # Errors
     /// When a part is not what it should be or does not run.
@@ -48,7 +48,6 @@ impl FaceMesh {
             .map(|bytes| FaceGeometry::from_metadata(&bytes))
             .transpose()
             .map_err(|reason| ModelError::Format {
-                property: PROPERTY,
                 path: path.to_owned(),
                 format: "face geometry",
                 reason,
@@ -75,7 +74,7 @@ impl MeshReader {
 }
 
 impl Completer for MeshReader {
-    /// A face without landmarks is left alone.
+    /// A face without landmarks is not changed.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());

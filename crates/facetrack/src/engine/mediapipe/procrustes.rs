@@ -25,16 +25,18 @@ pub struct Similarity {
     pub translation: Vector3<f64>,
 }
 
-/// Smallest sum, norm or scale that is told from nothing: `kAbsoluteErrorEps` in MediaPipe's `procrustes_solver.cc`.
+/// Sums, norms and scales up to this count as 0: `kAbsoluteErrorEps` in MediaPipe's
+/// `procrustes_solver.cc`.
 const EPSILON: f64 = 1e-9;
 
-/// Bound of the iterations of the singular value decomposition; a 3×3 matrix needs a handful.
+/// Maximum number of iterations of the singular value decomposition; a 3×3 matrix needs only a few.
 const MAX_ITERATIONS: usize = 100;
 
-/// The transform with the least weighted sum of squared distances; `None` when the points do not determine one.
+/// The transform with the least weighted sum of squared distances; `None` when the points do not
+/// determine one.
 ///
-/// Akca: "Generalized Procrustes analysis and its applications in photogrammetry", 2003, section 2.4, without
-/// reflections (Gower, Dijksterhuis: "Procrustes Problems", section 4.6).
+/// Akca: "Generalized Procrustes analysis and its applications in photogrammetry", 2003, section
+/// 2.4, without reflections (Gower, Dijksterhuis: "Procrustes Problems", section 4.6).
 pub fn solve(points: &[Correspondence]) -> Option<Similarity> {
     let total: f64 = points.iter().map(|p| p.weight).sum();
     if total.is_nan() || total <= EPSILON {

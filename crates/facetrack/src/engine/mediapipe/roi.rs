@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the landmark network looks. Everything is in image pixels.
+//! Regions that the landmark network is shown. Everything is in image pixels.
 
 use crate::geometry::{Point, Rect, RotatedRect, Size};
 use crate::nms::Detection;
@@ -10,7 +10,7 @@ use crate::observation::{Landmark, Origin};
 pub struct Roi {
     /// The region.
     pub rect: RotatedRect,
-    /// What found it.
+    /// How it was found.
     pub origin: Origin,
 }
 
@@ -18,14 +18,16 @@ pub struct Roi {
 /// `face_detector_graph.cc` and `face_landmarks_detector_graph.cc`.
 const EXPANSION: f32 = 1.5;
 
-/// The detector's key points on the eyes that are to lie level, left in the image first: `face_detector_graph.cc`.
+/// The detector's key points on the eyes that are to lie level, left in the image first:
+/// `face_detector_graph.cc`.
 const EYE_KEY_POINTS: (usize, usize) = (0, 1);
 
-/// The landmarks on the outer eye corners that are to lie level: `face_landmarks_detector_graph.cc`.
+/// The landmarks on the outer eye corners that are to lie level:
+/// `face_landmarks_detector_graph.cc`.
 const EYE_LANDMARKS: (usize, usize) = (33, 263);
 
 impl Roi {
-    /// The region around a detection, as wide and high as that asks for; `None` where it has no extent or no eyes.
+    /// The region around a detection; `None` if the detection has no extent or no eyes.
     pub fn from_detection(detection: &Detection) -> Option<Self> {
         let eye = |index: usize| detection.key_points.get(index).copied();
         let Rect { width, height, .. } = detection.bbox;
@@ -39,7 +41,8 @@ impl Roi {
         )
     }
 
-    /// The square region around landmarks, for the next frame; `None` where they have no extent or no place.
+    /// The square region around landmarks, for the next frame; `None` where they have no extent or
+    /// no place.
     pub fn from_landmarks(landmarks: &[Landmark]) -> Option<Self> {
         let point = |p: &Landmark| Point::new(p.x, p.y);
         let eye = |index: usize| landmarks.get(index).map(point);
@@ -47,9 +50,8 @@ impl Roi {
         let side = extent.width.max(extent.height) * EXPANSION;
         Self::usable(
             RotatedRect {
-                center: extent.center(),
-                size: Size::new(side, side),
                 rotation: eye(EYE_LANDMARKS.0)?.angle_to(eye(EYE_LANDMARKS.1)?),
+                ..RotatedRect::square(extent.center(), side)
             },
             Origin::Tracked,
         )
@@ -66,13 +68,12 @@ impl Roi {
     /// `association_norm_rect_calculator.cc`.
     fn upright(&self) -> Rect {
         let RotatedRect { center, size, .. } = self.rect;
-        let (x, y) = (center.x - size.width / 2.0, center.y - size.height / 2.0);
-        Rect::new(x, y, size.width, size.height)
+        Rect::around(center, size.width, size.height)
     }
 }
 
-/// Leaves of the regions that overlap with an IoU above `max_iou` the last one only: a detection replaces the region
-/// that a face was followed to (`AssociationNormRectCalculator`).
+/// Leaves of the regions that overlap with an IoU above `max_iou` the last one only: a detection
+/// replaces the region that a face was followed to (`AssociationNormRectCalculator`).
 pub fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Vec<Roi> {
     rois.into_iter().fold(Vec::new(), |mut kept, roi| {
         let rect = roi.upright();

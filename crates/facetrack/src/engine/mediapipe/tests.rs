@@ -168,7 +168,8 @@ fn a_followed_face_is_not_detected_again() {
     assert_eq!(first.len(), 1);
     assert_eq!(first[0].origin, Origin::Detected);
     assert!(first[0].confidence.unwrap() > 0.99);
-    // The detection is a fifth of 200 px wide, the region half as much again, the face two thirds of that.
+    // The detection is a fifth of 200 px wide, the region half as much again, the face two thirds
+    // of that.
     let bbox = first[0].bbox;
     assert!(
         (bbox.x - 80.0).abs() < 0.01 && (bbox.width - 40.0).abs() < 0.01,
@@ -258,7 +259,9 @@ fn answers_that_are_no_faces_are_dropped() {
             if i == 700 { f32::INFINITY } else { steady(i) }
         }),
         ("too far", |i| steady(i) * 1e37),
-        ("where no pixel is told from the next", |i| steady(i) * 1e6),
+        ("where neighbouring pixels cannot be distinguished", |i| {
+            steady(i) * 1e6
+        }),
         ("one depth of that kind", |i| {
             if i == 701 { 1e30 } else { steady(i) }
         }),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! OpenCV's cascade classifier.
 //!
-//! [`Haar`] finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey pixels, box for box.
+//! [`Haar`] finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey
+//! pixels, box for box.
 
 pub mod cascade;
 mod detector;
@@ -15,40 +16,40 @@ mod xml;
 
 use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame};
 use crate::geometry::Rect;
-use crate::locate;
-use crate::model::{ModelError, PROPERTY, file};
+use crate::model::{ModelError, file};
 use crate::observation::Observation;
 use crate::sample::luma;
 use detector::Detector;
 use group::Detection;
 use resize::Resizer;
 
-/// The published cascade, which the pipeline used that this engine replaces.
+/// The published cascade, as used by the pipeline that this engine replaces.
 const CASCADE: &str = "haarcascade_frontalface_default.xml";
 
 /// Folder that a collection of models keeps it in.
 const FAMILY: &str = "haar";
 
-/// What messages call a cascade.
+/// Name of the file format, for messages.
 const FORMAT: &str = "OpenCV cascade";
 
 /// A cascade has no score of its own.
 const CONFIDENCE: f32 = 1.0;
 
-/// Longest side of a frame, px: enough for GStreamer's, and few enough for offsets of 32 bits and single precision.
+/// Maximum side of a frame, px: enough for GStreamer's frames, and small enough for 32-bit offsets
+/// and single precision.
 const MAX_SIDE: usize = 65_535;
 
-/// How faces are looked for: the arguments of OpenCV's `detectMultiScale`. As there, the size nearest to the least one is
-/// searched where no size of the cascade's window is within the bounds.
+/// The arguments of OpenCV's `detectMultiScale`. As there, if no size of the cascade's window is
+/// within the bounds, the size nearest to the minimum is searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Ratio of two neighbouring sizes, from 1.001 on.
+    /// Ratio of two neighbouring sizes, at least 1.001.
     pub scale_factor: f64,
-    /// Detections that agree on a face for it to count; 0 = every detection is a face.
+    /// Minimum number of overlapping detections that make a face; 0 = every detection is a face.
     pub min_neighbors: usize,
-    /// Least width and height of a face, px.
+    /// Minimum width and height of a face, px.
     pub min_size: usize,
-    /// Greatest width and height of a face, px; `None` for no limit.
+    /// Maximum width and height of a face, px; `None` for no limit.
     pub max_size: Option<usize>,
 }
 
@@ -65,21 +66,20 @@ impl Default for Search {
 }
 
 impl Search {
-    /// Least ratio of two neighbouring sizes: with it, a frame of 4K is searched in 4500 sizes.
+    /// Minimum ratio of two neighbouring sizes. With it, a 4K frame is searched in 4500 sizes.
     const LEAST_SCALE_FACTOR: f64 = 1.001;
 
     fn check(&self) -> Result<(), EngineError> {
         let least = Self::LEAST_SCALE_FACTOR;
         if !self.scale_factor.is_finite() || self.scale_factor < least {
             let factor = self.scale_factor;
-            let reason = format!("`scale-factor` is {factor}; set it to {least} or more");
-            return Err(EngineError::Config(reason));
+            let reason = format!("{factor} is less than {least}");
+            return Err(EngineError::config("scale_factor", reason));
         }
         if let Some(most) = self.max_size.filter(|most| *most < self.min_size) {
             let least = self.min_size;
-            let reason =
-                format!("`max-size` ({most} px) is below `min-size` ({least} px); set it above");
-            return Err(EngineError::Config(reason));
+            let reason = format!("{most} px is less than the minimum size, {least} px");
+            return Err(EngineError::config("max_size", reason));
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ pub struct Haar {
     resizer: Resizer,
 }
 
-/// What the engine measures; no models are listed.
+/// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {
     EngineInfo::of_boxes(EngineKind::OpenCvHaar)
 }
@@ -102,18 +102,15 @@ pub fn describe() -> EngineInfo {
 /// Loads the cascade that `config` names, or the published one.
 ///
 /// # Errors
-/// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be searched for.
+/// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be
+/// searched for.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     config.haar.check()?;
-    let path = locate::model(
-        CASCADE,
-        FAMILY,
-        config.model.as_deref(),
-        config.models_dir.as_deref(),
-    )?;
+    let path = config
+        .paths
+        .model(CASCADE, FAMILY, config.model.as_deref())?;
     let (bytes, file) = file::read(&path, FORMAT)?;
     let cascade = xml::read(&bytes).map_err(|reason| ModelError::Format {
-        property: PROPERTY,
         path,
         format: FORMAT,
         reason,
@@ -136,7 +133,8 @@ impl Finder for Haar {
         &self.info
     }
 
-    /// In OpenCV's order, from small to large; where `max_faces` leaves some out, the largest, largest first.
+    /// Faces are in OpenCV's order, from small to large. If there are more than `max_faces`, the
+    /// largest are returned, largest first.
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let size = [frame.image.width(), frame.image.height()];
         if size.iter().any(|side| *side > MAX_SIDE) {

@@ -1,68 +1,67 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenCV's YuNet: faces with five key points, as `FaceDetectorYN` finds them.
+//! OpenCV's YuNet: finds faces with five key points as `FaceDetectorYN` does.
 //!
-//! The stages are those of OpenCV 4.12's `face_detect.cpp`, one file each. On frames of at most 32 px along a side OpenCV
-//! finds something else: its convolutions depart from ONNX's definition where an image is one pixel wide or high.
+//! The stages follow OpenCV 4.12's `face_detect.cpp`, one file each. On frames with a side of 32 px
+//! or less, OpenCV's results differ: its convolutions deviate from ONNX's definition if an image is
+//! one pixel wide or high.
 
 mod decode;
 mod fit;
 mod heads;
 mod load;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ndarray::{ArrayD, IxDyn};
-
+use crate::engine::network::{Contract, Network, Outputs};
 use crate::engine::{EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame, Thresholds};
 use crate::image::ImageView;
-use crate::model::onnx_file::OnnxFile;
-use crate::model::{Model, ModelError, ModelFile, PROPERTY};
+use crate::model::graph::Graph;
+use crate::model::{Model, ModelError, ModelFile};
 use crate::nms::{self, Detection};
 use crate::observation::{Observation, Origin};
-use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use decode::Level;
 use fit::Fit;
 
 pub use load::load;
 
-/// Least scores, as the pipeline that this engine replaces had them.
+/// Default minimum scores, as in the pipeline that this engine replaces.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.7,
     presence: 0.5,
     tracking: 0.5,
 };
 
-/// Greatest IoU of two detected faces: the default of OpenCV's `FaceDetectorYN`.
+/// Maximum IoU of two detected faces: the default of OpenCV's `FaceDetectorYN`.
 pub const NMS_THRESHOLD: f32 = 0.3;
 
-/// Widest frame that the network sees unless told otherwise, px.
+/// Default maximum width of the frame that the network sees, px.
 pub const MAX_WIDTH: usize = 640;
 
-/// Key points of a face: the eyes, the tip of the nose, the corners of the mouth. Of two, the one on the right side of
-/// the face comes first: in a picture of an upright face that is the one on the left.
+/// Number of key points of a face: the eyes, the tip of the nose, the corners of the mouth. Of a
+/// pair, the one on the right side of the face comes first, which is on the left in a picture of an
+/// upright face.
 pub const KEY_POINTS: usize = 5;
 
-/// Pixels of the input from cell to cell of the network's outputs: `strides` in OpenCV's `face_detect.cpp`.
+/// Pixels of the input from cell to cell of the network's outputs: `strides` in OpenCV's
+/// `face_detect.cpp`.
 const STRIDES: [usize; 3] = [8, 16, 32];
 
-/// Most pixels of the network's input: a little more than the frames of 8K television have. ONNX Runtime takes 60 to 90
-/// bytes for each, and keeps them.
+/// Maximum number of pixels of the network's input: slightly more than an 8K frame has. ONNX
+/// Runtime takes 60 to 90 bytes per pixel and keeps them.
 const MAX_PIXELS: usize = 8192 * 4352;
 
 /// Finds faces with YuNet.
 pub struct Detector {
-    model: Box<dyn Model>,
-    path: PathBuf,
-    /// The last frame's input.
-    input: ArrayD<f32>,
+    network: Network,
     max_width: Option<usize>,
     max_iou: f32,
     max_faces: usize,
 }
 
 impl Detector {
-    /// The detector that runs `model`, the graph that [`rewrite`] makes, in any runtime; it was read from `path`. It is
-    /// run on inputs of two sizes.
+    /// Creates the detector from `model`, which was read from `path`: the graph that [`rewrite`]
+    /// returns, in any runtime. It is run on inputs of two sizes.
     ///
     /// # Errors
     /// When the model has other tensors or does not run.
@@ -71,10 +70,13 @@ impl Detector {
         path: &Path,
         config: &EngineConfig,
     ) -> Result<Self, ModelError> {
+        let contract = Contract {
+            name: "YuNet",
+            input: Vec::new(),
+            outputs: Vec::new(),
+        };
         let mut detector = Self {
-            model,
-            path: path.to_owned(),
-            input: ArrayD::zeros(IxDyn(&[])),
+            network: Network::new(model, path, contract),
             max_width: match config.detect_max_width {
                 None => Some(MAX_WIDTH),
                 Some(0) => None,
@@ -84,16 +86,18 @@ impl Detector {
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
         for (width, height) in [(64, 32), (32, 96)] {
-            detector.resize(&Fit::new(width, height, None))?;
-            detector.run()?;
+            let fit = Fit::new(width, height, None);
+            detector.resize(&fit)?;
+            detector.run(fit.input)?;
         }
         Ok(detector)
     }
 
-    /// Faces whose score is not below `min_score`, best first and as many as the configuration allows, in image px.
+    /// Faces with a score of at least `min_score`, in image px, best first and as many as the
+    /// configuration allows.
     ///
     /// # Errors
-    /// [`ModelError::Run`], also for a frame that would need an absurd amount of memory.
+    /// [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much memory.
     pub fn detect(
         &mut self,
         image: &ImageView<'_>,
@@ -101,24 +105,15 @@ impl Detector {
     ) -> Result<Vec<Detection>, ModelError> {
         let fit = Fit::new(image.width(), image.height(), self.max_width);
         self.resize(&fit)?;
-        let crop = Crop {
-            roi: fit.region(),
-            width: fit.input[0],
-            height: fit.input[1],
-            range: ValueRange::BYTE,
-            border: Border::Black,
-            layout: Layout::Planar,
-            levels: Levels::Whole,
-            window: None,
-        };
-        let input = self.input.as_slice_mut().unwrap_or_default();
-        crop.sample(image, input)
-            .map_err(|reason| self.failed(reason.to_string()))?;
-        let outputs = self.run()?;
+        let crop = Crop::planar(fit.region(), fit.input, ValueRange::BYTE, Border::Black);
+        self.network
+            .show(&crop, image)
+            .map_err(|reason| self.network.failed(reason))?;
+        let outputs = self.run(fit.input)?;
         let level = |index: usize| Level {
             stride: STRIDES[index],
             columns: fit.input[0] / STRIDES[index],
-            values: outputs[index].as_slice().unwrap_or_default(),
+            values: outputs.get(index),
         };
         let levels = [level(0), level(1), level(2)];
         Ok(decode::decode(&levels, min_score, self.max_iou)
@@ -129,63 +124,46 @@ impl Detector {
             .collect())
     }
 
-    /// Makes room for an input.
+    /// Resizes the input.
     fn resize(&mut self, fit: &Fit) -> Result<(), ModelError> {
         let [width, height] = fit.input;
         if width * height > MAX_PIXELS {
-            return Err(self.failed(format!(
-                "an input of {width}×{height} pixels takes too much memory, set `detect-max-width`"
-            )));
+            return Err(ModelError::InputSize {
+                model: self.network.path.display().to_string(),
+                width,
+                height,
+            });
         }
-        let shape = [1, CHANNELS, height, width];
-        if self.input.shape() != shape {
-            self.input = ArrayD::zeros(IxDyn(&shape));
-        }
+        self.network.resize(&[1, CHANNELS, height, width]);
         Ok(())
     }
 
     /// Runs the network on its input.
-    fn run(&mut self) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        let outputs = self.model.run(&[self.input.view()])?;
-        let [_, _, height, width] = *self.input.shape() else {
-            return Err(self.failed("no input".to_owned()));
-        };
-        let shapes: Vec<&[usize]> = outputs.iter().map(ArrayD::shape).collect();
+    fn run(&mut self, [width, height]: [usize; 2]) -> Result<Outputs, ModelError> {
+        let outputs = self.network.run()?;
         let wanted = STRIDES.map(|stride| [1, heads::CHANNELS, height / stride, width / stride]);
-        if shapes == wanted {
+        if outputs.shapes() == wanted {
             return Ok(outputs);
         }
-        Err(ModelError::Tensors {
-            path: self.path.clone(),
-            property: PROPERTY,
-            expected: format!("YuNet ({wanted:?} of {:?})", self.input.shape()),
-            actual: format!("{shapes:?}"),
-        })
-    }
-
-    fn failed(&self, reason: String) -> ModelError {
-        ModelError::Run {
-            model: self.path.display().to_string(),
-            reason,
-        }
+        let expected = format!("YuNet ({wanted:?} of {width}×{height} pixels)");
+        Err(self.network.other_outputs(&outputs, expected))
     }
 }
 
-/// Makes of the published ONNX file `bytes`, read from `path`, one that computes the same of images of any size, red
-/// first: its outputs are the channels `cls`, `obj`, `bbox` and `kps` of a stride in one tensor, the first two before the
+/// Rewrites the published ONNX file `bytes`, read from `path`, for RGB images of any size. Each
+/// output holds the channels `cls`, `obj`, `bbox` and `kps` of one stride, the first two before the
 /// sigmoid.
 ///
 /// # Errors
 /// When it is damaged or another file.
 pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-    let mut file = OnnxFile::read(path, bytes)?;
-    heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
+    let mut graph = Graph::read(path, bytes)?;
+    heads::rewrite(&mut graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
-        property: PROPERTY,
         expected: "YuNet of March 2023".to_owned(),
         actual,
     })?;
-    Ok(file.encode())
+    Ok(graph.encode())
 }
 
 /// The engine.
@@ -195,7 +173,7 @@ pub struct Yunet {
     thresholds: Thresholds,
 }
 
-/// What the engine measures; no models are listed.
+/// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {
     EngineInfo {
         key_points: KEY_POINTS,
@@ -233,7 +211,7 @@ impl Finder for Yunet {
     }
 }
 
-/// A face with what YuNet tells of it.
+/// Converts a detection into a face.
 pub(super) fn observation(detection: Detection) -> Observation {
     Observation {
         confidence: Some(detection.score),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! YuNet's faces, measured with MediaPipe's landmark network, for every engine that goes on from these landmarks.
+//! YuNet's faces, measured with MediaPipe's landmark network, for engines that use these landmarks.
 //!
-//! A face is reported as the engine `opencv-yunet` does it, with YuNet's box, score and key points, and beside that with
-//! the landmarks that the network sees in a rotated square around it. Where it sees no face it stays one, without
-//! landmarks.
+//! A face has YuNet's box, score and key points, as in the engine `opencv-yunet`, and the landmarks
+//! that the network finds in a rotated square around it. If the network finds no face there, the
+//! face has no landmarks.
 
 mod region;
 
@@ -16,13 +16,7 @@ use crate::model::ModelError;
 use crate::nms::Detection;
 use crate::observation::{Landmarks, Observation};
 
-/// The property that names YuNet's file.
-pub const DETECTOR_PROPERTY: &str = "detector-model";
-
-/// The property that names MediaPipe's bundle.
-pub const LANDMARK_PROPERTY: &str = "landmark-model";
-
-/// A presence that every region has.
+/// Minimum presence that every region reaches.
 const ANY_PRESENCE: f32 = 0.0;
 
 /// Finds faces and their landmarks.
@@ -75,7 +69,8 @@ impl YunetMesh {
         })
     }
 
-    /// The landmarks of the face in `region`, after a second look where the first one shows it lie askew.
+    /// The landmarks of the face in `region`. They are measured again if the first result shows
+    /// that the region is rotated against the face.
     fn measure(
         &mut self,
         image: &ImageView<'_>,

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
 //! YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
 //!
-//! `YunetMesh` finds faces and landmarks; blendshapes and pose follow from those. Where MediaPipe's network sees no face
-//! it stays one, without landmarks, blendshapes and pose.
+//! `YunetMesh` finds faces and landmarks. Blendshapes and pose are derived from these. If
+//! MediaPipe's network finds no face in a detection, the face has no landmarks, blendshapes and
+//! pose.
 
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::engine::mediapipe::{FaceMesh, MeshParts};
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, mediapipe};
+use crate::engine::{
+    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, ModelRole, mediapipe,
+};
 use crate::engine::{Finder, Frame, Thresholds};
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
 
 use super::yunet::{self, Detector};
-use super::yunet_mesh::DETECTOR_PROPERTY;
-use super::yunet_mesh::{LANDMARK_PROPERTY, YunetMesh};
+use super::yunet_mesh::YunetMesh;
 
 /// The half of the engine that looks at pixels.
 struct YunetPyfeat {
@@ -21,7 +23,7 @@ struct YunetPyfeat {
     faces: YunetMesh,
 }
 
-/// What the engine measures; no models are listed.
+/// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {
     EngineInfo {
         landmarks: Some(LandmarkScheme::MediaPipe478),
@@ -35,18 +37,19 @@ pub fn describe() -> EngineInfo {
 /// Loads YuNet's file and MediaPipe's bundle, those that `config` names or the published ones.
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
+/// When the runtime or a model is missing, damaged or another one; the message names the property
+/// of that model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
-        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Detector))?;
     let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
-        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
     assemble(detector, mesh, files)
 }
 
-/// The engine made of a detector and of the parts that measure its faces; `files` are where they came from, for the
-/// record. Each network of `mesh` is run once.
+/// The engine made of a detector and of the parts that measure its faces; `files` are where they
+/// came from, for the record. Each network of `mesh` is run once.
 ///
 /// # Errors
 /// [`EngineError::Model`] when a part is not what it should be or does not run.
@@ -56,7 +59,7 @@ pub fn assemble(
     files: Vec<ModelFile>,
 ) -> Result<Engine, EngineError> {
     let FaceMesh { landmarks, reader } =
-        FaceMesh::new(mesh).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        FaceMesh::new(mesh).map_err(|error| error.of(ModelRole::Landmarks))?;
     let finder = YunetPyfeat {
         info: reader.described(EngineInfo {
             models: files,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What follows from a face's landmarks, and what is known of each face: its pose in the frame before, and its range of
-//! expression.
+//! Derives values from a face's landmarks, and keeps the state of each face: its pose in the
+//! previous frame and its range of expression.
 //!
-//! `estimate_depth` and `adjust_3d` in `tracker.py`, without the adaptation of the model, which `facetracker.py` leaves out
-//! unless told otherwise.
+//! `estimate_depth` and `adjust_3d` in `tracker.py`, without the adaptation of the model, which
+//! `facetracker.py` does not do by default.
 
 mod blendshapes;
 mod calibration;
@@ -37,10 +37,10 @@ use pnp::Camera;
 use search::{MAX_ERROR, Search};
 use slots::Slots;
 
-/// Least confidence of a face whose features are updated: `adjust_3d`.
+/// Minimum confidence of a face for its features to be updated: `adjust_3d`.
 const MIN_CONFIDENCE: f32 = 0.4;
 
-/// The error that stands for no fit, px: `estimate_depth`.
+/// Error that is reported if there is no fit, px: `estimate_depth`.
 const NO_FIT: f32 = 99_999.0;
 
 /// Faces by identity.
@@ -51,18 +51,20 @@ pub struct Faces {
     /// Landmarks that the pose is solved with.
     contour: &'static [usize],
     lesson: Lesson,
-    /// Points of the model that are reported as the camera sees them.
-    projected: &'static [usize],
+    /// Points of the model whose projections are reported.
+    projected: Vec<usize>,
     deriver: Deriver,
 }
 
 impl Faces {
-    /// No face yet. Landmarks come from a network with this contract.
+    /// Creates the state, without faces. Landmarks come from a network with this contract.
     pub fn new(config: &EngineConfig, contract: &LandmarkContract) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES).max(1);
-        let (contour, detail): (&[_], _) = match contract.points == LandmarkContract::FULL.points {
-            true => (&model::CONTOUR, Detail::Fine),
-            false => (&model::COARSE_CONTOUR, Detail::Coarse),
+        let is_fine = contract.points == LandmarkContract::FULL.points;
+        let (contour, detail): (&[_], _) = if is_fine {
+            (&model::CONTOUR, Detail::Fine)
+        } else {
+            (&model::COARSE_CONTOUR, Detail::Coarse)
         };
         Self {
             slots: Slots::new(max_faces, Vec::new()),
@@ -74,15 +76,15 @@ impl Faces {
                 detail,
             },
             projected: match config.openseeface.pnp_points {
-                PnpPoints::None => &[],
-                PnpPoints::Fitted => contour,
-                PnpPoints::All => &model::ALL_LANDMARKS,
+                PnpPoints::None => Vec::new(),
+                PnpPoints::Fitted => contour.to_vec(),
+                PnpPoints::All => (0..model::LANDMARKS).collect(),
             },
             deriver: Deriver::new(config.jaw_open_scale),
         }
     }
 
-    /// Fits the model, and adds to `face` what the fit tells.
+    /// Fits the model, and adds pose and features to `face`.
     fn fit(&mut self, face: &mut Observation, places: &Places, context: &Context) -> ModelFit {
         let camera = Camera::new(context.frame_size);
         let slot = self.slots.take(context.id, place(face));
@@ -90,21 +92,19 @@ impl Faces {
             return no_fit();
         };
         let points = fit.points(places);
-        if fit.error() > MAX_ERROR {
-            return report(&fit, &points, self.projected);
+        if fit.error > MAX_ERROR {
+            return report(&fit, &points, &self.projected);
         }
         face.pose = fit.head_pose(context.frame_size);
-        let is_sure = face
-            .confidence
-            .is_none_or(|confidence| confidence >= MIN_CONFIDENCE);
+        let is_sure = face.confidence.is_none_or(|c| c >= MIN_CONFIDENCE);
         let Some(points) = normalized(&points).filter(|_| is_sure) else {
-            return report(&fit, &points, self.projected);
+            return report(&fit, &points, &self.projected);
         };
-        // A range of expression is a matter of several frames.
+        // A range of expression needs several frames.
         if self.running_mode == RunningMode::Video {
             face.features = slot.expression.update(&points, context.time, &self.lesson);
         }
-        report(&fit, &points, self.projected)
+        report(&fit, &points, &self.projected)
     }
 }
 
@@ -113,7 +113,7 @@ impl Completer for Faces {
         let places: Vec<_> = faces.iter().map(place).collect();
         self.slots.begin_frame(&places);
         if self.running_mode == RunningMode::Image {
-            for slot in self.slots.iter_mut() {
+            for slot in &mut self.slots.all {
                 slot.search = Search::in_picture();
             }
         }
@@ -139,33 +139,33 @@ impl Completer for Faces {
     }
 
     fn reset(&mut self) {
-        for slot in self.slots.iter_mut() {
-            slot.lose_sight();
+        for slot in &mut self.slots.all {
+            slot.search = Search::default();
             slot.expression.stop_the_clock();
         }
     }
 
     fn calibration(&self) -> Option<String> {
-        let expressions = self.slots.iter().map(|slot| &slot.expression);
+        let expressions = self.slots.all.iter().map(|slot| &slot.expression);
         Some(calibration::write(expressions))
     }
 
     /// Takes the first faces of the calibration, as many as are kept.
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
         let learned = calibration::read(calibration)
-            .map_err(|reason| EngineError::Config(reason.to_string()))?;
+            .map_err(|reason| EngineError::config("calibration", reason.to_string()))?;
         self.slots = Slots::new(self.max_faces, learned);
         Ok(())
     }
 
     fn reset_calibration(&mut self) {
-        for slot in self.slots.iter_mut() {
+        for slot in &mut self.slots.all {
             slot.expression = Expression::default();
         }
     }
 }
 
-/// Where a face is: the mean of its landmarks, as in `assign_face_info`.
+/// Position of a face: the mean of its landmarks, as in `assign_face_info`.
 fn place(face: &Observation) -> Point {
     match &face.landmarks {
         Some(landmarks) => landmarks.mean(),
@@ -173,8 +173,8 @@ fn place(face: &Observation) -> Point {
     }
 }
 
-/// Landmarks and pupils as the camera takes them; `None` for other landmarks than OpenSeeFace's. A pupil that nobody looked
-/// for is in the corner of the image, as in the original.
+/// Landmarks and pupils as (row, column); `None` for landmarks of another scheme. A pupil that was
+/// not measured is at the corner of the image, as in the original.
 fn places(face: &Observation) -> Option<Places> {
     let landmarks = face.landmarks.as_ref()?;
     if landmarks.points.len() != model::LANDMARKS {
@@ -183,24 +183,24 @@ fn places(face: &Observation) -> Option<Places> {
     let pupils = face.gaze.map_or([Point::default(); 2], |gaze| {
         [gaze.right, gaze.left].map(|pupil| pupil.position)
     });
-    let landmarks = landmarks.points.iter().map(|p| Point::new(p.x, p.y));
-    let mut places = [Vector2::zeros(); model::LANDMARKS + 2];
-    for (place, p) in places.iter_mut().zip(landmarks.chain(pupils)) {
-        *place = Vector2::new(f64::from(p.y), f64::from(p.x));
-    }
-    Some(places)
+    Some(std::array::from_fn(|i| {
+        let Point { x, y } = match landmarks.points.get(i) {
+            Some(landmark) => Point::new(landmark.x, landmark.y),
+            None => pupils[i - model::LANDMARKS],
+        };
+        Vector2::new(f64::from(y), f64::from(x))
+    }))
 }
 
-/// A fit with these `points`, which shows where the camera sees those of the model that are named `projected`.
+/// Converts a fit with these `points`, and with the projections of the model's points `projected`.
 fn report(fit: &Fit<'_>, points: &Points, projected: &[usize]) -> ModelFit {
-    let pose = fit.pose();
     ModelFit {
         success: true,
-        error: fit.error() as f32,
-        quaternion: rotation::quaternion(fit.rotation()).map(|value| value as f32),
-        euler: rotation::euler(fit.rotation()).map(|angle| angle as f32),
-        rotation: pose.rotation.into(),
-        translation: pose.translation.into(),
+        error: fit.error as f32,
+        quaternion: rotation::quaternion(&fit.rotation).map(|value| value as f32),
+        euler: rotation::euler(&fit.rotation).map(|angle| angle as f32),
+        rotation: fit.pose.rotation.into(),
+        translation: fit.pose.translation.into(),
         points: points.iter().map(|point| point.cast().into()).collect(),
         projected: projected
             .iter()
@@ -212,14 +212,9 @@ fn report(fit: &Fit<'_>, points: &Points, projected: &[usize]) -> ModelFit {
 
 fn no_fit() -> ModelFit {
     ModelFit {
-        success: false,
         error: NO_FIT,
-        quaternion: [0.0; 4],
-        euler: [0.0; 3],
-        rotation: [0.0; 3],
-        translation: [0.0; 3],
         points: vec![[0.0; 3]; model::POINTS.len()],
-        projected: Vec::new(),
+        ..ModelFit::default()
     }
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine from the published files.
+//! Loads the engine from the published files.
 
 use std::path::{Path, PathBuf};
 
-use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Networks, Opened};
+use super::networks::{Networks, Opened};
 use super::{assemble, rewrite};
-use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::locate;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
+use crate::locate::SearchPaths;
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.
@@ -19,9 +19,9 @@ const DETECTOR: &str = "mnv3_detection_opt.onnx";
 /// The published gaze network.
 const GAZE: &str = "mnv3_gaze32_split_opt.onnx";
 
-/// The published landmark networks by number, in the order in which they are looked for: `facetracker.py` takes 3 unless
-/// told otherwise, and by its help 0 to 3 are ever better and slower, 4 is for winks, and those below 0, of smaller
-/// inputs, are fast. Names: `models` in `tracker.py`.
+/// The published landmark networks by number, in search order. The default of `facetracker.py` is
+/// 3. According to its help, 0 to 3 become better and slower, 4 is for winks, and the networks
+/// below 0 have smaller inputs and are fast. Names: `models` in `tracker.py`.
 const LANDMARKS: [(i32, &str); 8] = [
     (3, "lm_model3_opt.onnx"),
     (4, "lm_model4_opt.onnx"),
@@ -33,12 +33,13 @@ const LANDMARKS: [(i32, &str); 8] = [
     (-1, "lm_modelT_opt.onnx"),
 ];
 
-/// Loads the networks that `config` names, or those found by [`locate::model`].
+/// Loads the networks that `config` names, or those found by [`SearchPaths::model`].
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
+/// When the runtime or a model is missing, damaged or another one; the message names the property
+/// of that model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
+    let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
     let mut opener = Opener {
         runtime,
         options: SessionOptions {
@@ -46,27 +47,24 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
             ..SessionOptions::default()
         },
     };
-    let models_dir = config.models_dir.as_deref();
-    let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
+    let find = |name, explicit| config.paths.model(name, FAMILY, explicit);
 
-    // The largest comes first: what the runtime lays aside while it loads one is there for the others.
-    let gaze = match config.openseeface.gaze {
-        false => None,
-        true => Some(
-            find(GAZE, config.gaze_model.as_deref())
-                .and_then(|path| opener.open(path, rewrite::gaze))
-                .map_err(|error| error.of(GAZE_PROPERTY))?,
-        ),
+    // The largest comes first, because the runtime reuses the memory that it allocates to load it.
+    let open_gaze = || {
+        find(GAZE, config.gaze_model.as_deref())
+            .and_then(|path| opener.open(path, rewrite::gaze))
+            .map_err(|error| error.of(ModelRole::Gaze))
     };
-    let landmarks = find_landmarks(config.landmark_model.as_deref(), models_dir)?;
+    let gaze = config.openseeface.gaze.then(open_gaze).transpose()?;
+    let landmarks = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
     let landmarks = opener
         .open(landmarks, rewrite::landmarks)
-        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
-    // It runs only while a face is missing.
+        .map_err(|error| error.of(ModelRole::Landmarks))?;
+    // The detector runs only while a face is missing.
     opener.options.memory = Memory::Pieces;
     let detector = find(DETECTOR, config.detector_model.as_deref())
         .and_then(|path| opener.open(path, rewrite::detector))
-        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Detector))?;
 
     let (gaze, gaze_file) = gaze.unzip();
     let files = [Some(detector.1), Some(landmarks.1), gaze_file];
@@ -75,21 +73,18 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     Ok(assemble(networks, files, config))
 }
 
-/// The landmark network that the property says, the path or the number of one, or the best that is there.
-fn find_landmarks(
-    property: Option<&Path>,
-    models_dir: Option<&Path>,
-) -> Result<PathBuf, EngineError> {
+/// The landmark network that the property names by path or number, or the best one available.
+fn find_landmarks(property: Option<&Path>, paths: &SearchPaths) -> Result<PathBuf, EngineError> {
     let names = LANDMARKS.map(|(_, name)| name);
     let found = match property.map(Choice::of) {
-        None => locate::best_model(&names, FAMILY, models_dir),
-        Some(Choice::Path(path)) => locate::model(names[0], FAMILY, Some(path), models_dir),
-        Some(Choice::Number(number)) => locate::model(published(number)?, FAMILY, None, models_dir),
+        None => paths.best_model(&names, FAMILY),
+        Some(Choice::Path(path)) => paths.model(names[0], FAMILY, Some(path)),
+        Some(Choice::Number(number)) => paths.model(published(number)?, FAMILY, None),
     };
-    Ok(found.map_err(|error| error.of(LANDMARK_PROPERTY))?)
+    found.map_err(|error| error.of(ModelRole::Landmarks))
 }
 
-/// What `landmark-model` says.
+/// Value of the setting for the landmark network.
 #[derive(Debug, PartialEq)]
 enum Choice<'a> {
     Path(&'a Path),
@@ -110,16 +105,16 @@ fn published(number: i32) -> Result<&'static str, EngineError> {
         .find(|(known, _)| *known == number)
         .map(|(_, name)| name)
         .ok_or_else(|| {
-            EngineError::Config(format!(
-                "OpenSeeFace has no landmark model {number}: set `landmark-model` to a number from -3 to 4, or to the path of a file"
-            ))
+            let reason =
+                format!("{number} is neither a number from -3 to 4 nor the path of a file");
+            EngineError::config("landmark_model", reason)
         })
 }
 
 /// One of [`rewrite`]'s.
 type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
 
-/// What networks are opened with.
+/// Opens networks.
 struct Opener {
     runtime: OnnxRuntime,
     options: SessionOptions,
@@ -157,7 +152,7 @@ mod tests {
         }
         for text in ["5", "-4"] {
             let error = number(text).unwrap().unwrap_err();
-            assert!(error.contains("`landmark-model`"), "{error}");
+            assert!(error.starts_with("landmark_model: "), "{error}");
         }
         for text in ["models/lm_model0_opt.onnx", "./3", "3.5", ""] {
             assert_eq!(number(text), None, "{text}");
@@ -167,9 +162,12 @@ mod tests {
     #[test]
     fn the_best_landmark_model_that_is_there_is_taken() {
         let root = tempfile::tempdir().unwrap();
-        let find = |property: Option<&str>| {
-            find_landmarks(property.map(Path::new), Some(root.path())).unwrap()
+        let paths = SearchPaths {
+            models_dir: Some(root.path().to_owned()),
+            ..SearchPaths::default()
         };
+        let find =
+            |property: Option<&str>| find_landmarks(property.map(Path::new), &paths).unwrap();
         for (_, name) in LANDMARKS {
             std::fs::write(root.path().join(name), b"x").unwrap();
         }
@@ -181,10 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_an_error_that_names_its_property() {
+    fn a_missing_file_is_an_error_of_the_landmark_model() {
         let nowhere = Path::new("/nowhere/lm.onnx");
-        let error = find_landmarks(Some(nowhere), None).unwrap_err().to_string();
-        assert!(error.contains("`landmark-model`"), "{error}");
-        assert!(error.contains("/nowhere/lm.onnx"), "{error}");
+        let error = find_landmarks(Some(nowhere), &SearchPaths::default()).unwrap_err();
+        let role = ModelRole::Landmarks;
+        assert!(
+            matches!(error, EngineError::Part { role: own, .. } if own == role),
+            "{error}"
+        );
+        assert!(error.to_string().contains("/nowhere/lm.onnx"), "{error}");
     }
 }

@@ -3,18 +3,9 @@
 
 use std::path::PathBuf;
 
-use ndarray::{ArrayD, IxDyn};
-
-use crate::model::{Model, ModelError, PROPERTY};
-
-/// The property that names the detector's file.
-pub const DETECTOR_PROPERTY: &str = "detector-model";
-
-/// The property that names the landmark network's file.
-pub const LANDMARK_PROPERTY: &str = "landmark-model";
-
-/// The property that names the gaze network's file.
-pub const GAZE_PROPERTY: &str = "gaze-model";
+use crate::engine::network::{Contract, Network, other_tensors, takes};
+use crate::engine::{EngineError, ModelRole};
+use crate::model::{Model, ModelError};
 
 /// Shape of the detector's input.
 const DETECTOR_INPUT: [usize; 4] = [1, 3, 224, 224];
@@ -25,25 +16,26 @@ const DETECTOR_OUTPUT: [usize; 4] = [1, 2, 56, 56];
 /// Shape of the gaze network's input.
 const GAZE_INPUT: [usize; 4] = [2, 3, 32, 32];
 
-/// Shape of the gaze network's output; another one, which tells open eyes from closed ones, is read by nobody.
+/// Shape of the gaze network's output. Its other output, which distinguishes open from closed eyes,
+/// is not used.
 const GAZE_OUTPUT: [usize; 4] = [2, 3, 8, 8];
 
-/// What a landmark network is, for messages.
+/// Name of a landmark network, for messages.
 const LANDMARK_NAME: &str = "OpenSeeFace's landmarks";
 
-/// What is said of a peak: see [`Networks::landmarks`].
+/// Number of values per peak: see [`Networks::landmarks`].
 pub const PEAK_VALUES: usize = 4;
 
-/// Sizes of a landmark network, which tell the models of OpenSeeFace apart.
+/// Sizes of a landmark network. They distinguish OpenSeeFace's models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LandmarkContract {
     /// Width and height of the input, px.
     pub input: usize,
     /// Rows and columns of a heat map.
     pub cells: usize,
-    /// Heat maps; as many maps of row offsets and of column offsets follow.
+    /// Number of heat maps. The same numbers of maps of row offsets and of column offsets follow.
     pub points: usize,
-    /// What the logits of the offsets are divided by: `logit_factor` in `tracker.py`.
+    /// Divisor of the offsets' logits: `logit_factor` in `tracker.py`.
     pub logit_factor: f32,
 }
 
@@ -60,8 +52,7 @@ impl LandmarkContract {
     pub const SMALL: Self = Self {
         input: 112,
         cells: 14,
-        points: 66,
-        logit_factor: 16.0,
+        ..Self::FULL
     };
 
     /// The model -1: `[b, 3, 56, 56]` to `[b, 90, 7, 7]`.
@@ -72,26 +63,34 @@ impl LandmarkContract {
         logit_factor: 8.0,
     };
 
-    /// Every model's.
+    /// Sizes of all models.
     pub const ALL: [Self; 3] = [Self::FULL, Self::SMALL, Self::TINY];
 
-    /// That of the network `model`, by the shape of its input.
+    /// Sizes of the network `model`, by the shape of its input.
     fn of(model: &dyn Model) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|contract| takes(model, &contract.input_shape()))
     }
 
-    /// What a landmark network has to be, for messages.
+    /// Tensors of all landmark networks, for messages.
     pub(super) fn expected() -> String {
-        let all = Self::ALL
-            .map(|contract| format!("{:?} to {:?}", contract.input_shape(), contract.map_shape()));
+        let all = Self::ALL.map(|c| format!("{:?} to {:?}", c.input_shape(), c.map_shape()));
         format!("{LANDMARK_NAME} ({})", all.join(", or "))
     }
 
     /// Shape of the input.
     pub(super) fn input_shape(&self) -> [usize; 4] {
         [1, 3, self.input, self.input]
+    }
+
+    /// Tensors of the network that [`rewrite`](super::rewrite) makes of a file.
+    pub(super) fn tensors(&self) -> Contract {
+        Contract {
+            name: LANDMARK_NAME,
+            input: self.input_shape().to_vec(),
+            outputs: vec![PEAK_VALUES * self.points],
+        }
     }
 
     /// Shape of the output that a file has.
@@ -102,111 +101,83 @@ impl LandmarkContract {
 
 /// The networks.
 pub struct Networks {
-    /// `[1, 3, 224, 224]` to `[1, 2, 56, 56]`, heat map and radii, and `[1, 2, 56, 56]`, the greatest values around.
-    pub detector: Box<dyn Model>,
-    /// `[1, 3, input, input]` to `[`[`PEAK_VALUES`]`, points]`, sizes as in `contract`: of each heat map the greatest value
-    /// and the first cell, counted along rows, that has it; the elements of the maps of row offsets and of column offsets
-    /// there.
-    pub landmarks: Box<dyn Model>,
+    /// `[1, 3, 224, 224]` to `[1, 2, 56, 56]`, heat map and radii, and `[1, 2, 56, 56]`, the
+    /// maximum of the heat map and of the radii around each cell.
+    pub detector: Network,
+    /// `[1, 3, input, input]` to `[`[`PEAK_VALUES`]`, points]`, with the sizes of `contract`: for
+    /// each heat map the maximum, the first cell (counted along rows) that has it, and the elements
+    /// of the maps of row offsets and of column offsets in that cell.
+    pub landmarks: Network,
     /// Sizes of `landmarks`.
     pub contract: LandmarkContract,
-    /// `[2, 3, 32, 32]`, right eye and left eye, to `[2, 3, 8, 8]`: heat map, offsets. `None` without gaze.
-    pub gaze: Option<Box<dyn Model>>,
+    /// `[2, 3, 32, 32]`, right eye and left eye, to `[2, 3, 8, 8]`: heat map, offsets. `None`
+    /// without gaze.
+    pub gaze: Option<Network>,
 }
 
 /// A network, and the file that it was read from.
 pub struct Opened {
     /// The network.
     pub model: Box<dyn Model>,
-    /// Where it comes from, for messages.
+    /// File, for messages.
     pub path: PathBuf,
 }
 
 impl Networks {
-    /// The networks, each of which is run once, so that one that can't run is found out here and the first frame is as
-    /// fast as the others.
+    /// Checks the networks and runs each once.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`], which names the property of that model, when one has other tensors, [`ModelError::Run`]
-    /// when one does not run.
+    /// [`EngineError::Part`] with [`ModelError::Tensors`] if one has other tensors, with
+    /// [`ModelError::Run`] if one does not run.
     pub fn new(
         detector: Opened,
         landmarks: Opened,
         gaze: Option<Opened>,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, EngineError> {
         let (landmarks, contract) =
-            check_landmarks(landmarks).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+            check_landmarks(landmarks).map_err(|error| error.of(ModelRole::Landmarks))?;
         Ok(Self {
-            detector: check_detector(detector).map_err(|error| error.of(DETECTOR_PROPERTY))?,
+            detector: detector
+                .check(detector_contract())
+                .map_err(|error| error.of(ModelRole::Detector))?,
             landmarks,
             contract,
             gaze: gaze
-                .map(check_gaze)
+                .map(|gaze| gaze.check(gaze_contract()))
                 .transpose()
-                .map_err(|error| error.of(GAZE_PROPERTY))?,
+                .map_err(|error| error.of(ModelRole::Gaze))?,
         })
     }
 }
 
-fn check_detector(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
-    opened.check(
-        "OpenSeeFace's detector",
-        DETECTOR_INPUT,
-        &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT],
-    )?;
-    Ok(opened.model)
+pub(super) fn detector_contract() -> Contract {
+    Contract {
+        name: "OpenSeeFace's detector",
+        input: DETECTOR_INPUT.to_vec(),
+        outputs: vec![DETECTOR_OUTPUT.iter().product(); 2],
+    }
 }
 
-fn check_landmarks(mut opened: Opened) -> Result<(Box<dyn Model>, LandmarkContract), ModelError> {
+pub(super) fn gaze_contract() -> Contract {
+    Contract {
+        name: "OpenSeeFace's gaze",
+        input: GAZE_INPUT.to_vec(),
+        outputs: vec![GAZE_OUTPUT.iter().product()],
+    }
+}
+
+fn check_landmarks(opened: Opened) -> Result<(Network, LandmarkContract), ModelError> {
     let Some(contract) = LandmarkContract::of(&*opened.model) else {
-        return Err(opened.mismatch(LandmarkContract::expected()));
+        let expected = LandmarkContract::expected();
+        return Err(other_tensors(&*opened.model, &opened.path, expected));
     };
-    let output = [PEAK_VALUES, contract.points];
-    opened.check(LANDMARK_NAME, contract.input_shape(), &[&output])?;
-    Ok((opened.model, contract))
-}
-
-fn check_gaze(mut opened: Opened) -> Result<Box<dyn Model>, ModelError> {
-    opened.check("OpenSeeFace's gaze", GAZE_INPUT, &[&GAZE_OUTPUT])?;
-    Ok(opened.model)
+    Ok((opened.check(contract.tensors())?, contract))
 }
 
 impl Opened {
-    /// Checks that the network takes the shape `input` and yields those of `outputs` first, by running it on zeros.
-    fn check(
-        &mut self,
-        name: &str,
-        input: [usize; 4],
-        outputs: &[&[usize]],
-    ) -> Result<(), ModelError> {
-        let expected = || format!("{name} ({input:?} to {outputs:?})");
-        if !takes(&*self.model, &input) {
-            return Err(self.mismatch(expected()));
-        }
-        let zeros = ArrayD::zeros(IxDyn(&input));
-        let yielded = self.model.run(&[zeros.view()])?;
-        let shapes: Vec<&[usize]> = yielded.iter().map(ArrayD::shape).collect();
-        let is_expected =
-            shapes.len() >= outputs.len() && shapes.iter().zip(outputs).all(|(a, b)| a == b);
-        if !is_expected {
-            return Err(self.mismatch(expected()));
-        }
-        Ok(())
+    fn check(self, contract: Contract) -> Result<Network, ModelError> {
+        Network::checked(self.model, &self.path, contract)
     }
-
-    fn mismatch(&self, expected: String) -> ModelError {
-        ModelError::Tensors {
-            path: self.path.clone(),
-            property: PROPERTY,
-            expected,
-            actual: format!("{:?} to {:?}", self.model.inputs(), self.model.outputs()),
-        }
-    }
-}
-
-/// Whether the only input of `model` can have the shape `wanted`.
-fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
-    matches!(model.inputs(), [input] if input.takes(wanted))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Finds faces and follows them: `predict` in `tracker.py`, as far as it looks at pixels, one file per stage.
+//! Detects and tracks faces: the part of `predict` in `tracker.py` that analyses pixels, one file
+//! per stage.
 
 mod crop;
 mod detector;
@@ -7,7 +8,6 @@ mod gaze;
 mod group;
 mod heat;
 mod landmarks;
-mod network;
 mod schedule;
 
 use super::{MAX_FACES, Networks, THRESHOLDS};
@@ -31,7 +31,7 @@ pub struct Tracking {
     max_faces: usize,
     running_mode: RunningMode,
     schedule: Schedule,
-    /// Where faces were last seen, px.
+    /// Boxes of the faces in the last frame, px.
     places: Vec<Rect>,
 }
 
@@ -40,8 +40,11 @@ impl Tracking {
     pub fn new(networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
         Self {
-            detector: Detector::new(networks.detector),
-            landmarks: LandmarkNetwork::new(networks.landmarks, networks.contract),
+            detector: Detector(networks.detector),
+            landmarks: LandmarkNetwork {
+                network: networks.landmarks,
+                contract: networks.contract,
+            },
             gaze: networks.gaze.map(GazeNetwork::new),
             thresholds: THRESHOLDS,
             max_faces,
@@ -80,13 +83,13 @@ impl Tracking {
             .collect()
     }
 
-    /// The next frame does not continue those before.
+    /// Forgets the previous frames.
     pub fn reset(&mut self) {
         self.places.clear();
         self.schedule.reset();
     }
 
-    /// Takes other thresholds, from the next frame on.
+    /// Changes the thresholds from the next frame on.
     pub fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.thresholds = thresholds;
     }
@@ -118,7 +121,7 @@ impl Tracking {
             Some(network) => Some(network.measure(image, &face.landmarks)?),
         };
         Ok(Observation {
-            // The mean of heat maps that peak above 1 is no probability.
+            // Heat maps can peak above 1, so their mean can exceed 1.
             confidence: Some(face.confidence.clamp(0.0, 1.0)),
             origin: face.origin,
             landmarks: Some(face.landmarks),

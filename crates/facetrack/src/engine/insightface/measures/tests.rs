@@ -19,7 +19,7 @@ fn face() -> Observation {
     }
 }
 
-/// What networks that say the same of every picture measure of the face and of one far away.
+/// Measurements of a face and of one far away, by networks that answer the same for every picture.
 fn measured(networks: &[(Module, usize, Vec<f32>)]) -> [Observation; 2] {
     let mut measures = Measures::default();
     for (module, side, answer) in networks {

@@ -66,7 +66,7 @@ fn a_network_that_takes_one_face_and_does_not_say_so_sees_each_alone() {
     let pixels = image();
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
     let input = [None, Some(3), Some(SIDE), Some(SIDE)];
-    // Of several faces it speaks of the first alone.
+    // It answers only for the first of several faces.
     let fake = Fake::new(&input, &[&[Some(1), Some(1)]], |input| {
         vec![ArrayD::from_elem(vec![1, 1], input[[0, 0, 0, 0]])]
     });

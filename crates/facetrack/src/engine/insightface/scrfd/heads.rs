@@ -6,14 +6,14 @@ use ndarray::ArrayD;
 use crate::geometry::{Point, Rect};
 use crate::nms::Detection;
 
-/// Values of a box: the ways from the anchor to its left, top, right and bottom.
+/// Values of a box: the distances from the anchor to its left, top, right and bottom edges.
 const BOX: usize = 4;
 
 /// Values of the five key points.
 const POINTS: usize = 10;
 
-/// What a detector's outputs are: for each stride the scores, then for each the boxes, then for each the key points where
-/// it has them.
+/// Layout of a detector's outputs: the scores of every stride, then the boxes of every stride, then
+/// the key points of every stride if it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heads {
     /// Pixels of the input from cell to cell.
@@ -24,7 +24,7 @@ pub struct Heads {
     has_points: bool,
 }
 
-/// What is said of one stride.
+/// Outputs of one stride.
 struct Level<'a> {
     stride: usize,
     columns: usize,
@@ -48,7 +48,7 @@ impl Heads {
         })
     }
 
-    /// What the sides of an input are multiples of.
+    /// The sides of an input are multiples of this.
     pub fn multiple(&self) -> usize {
         self.strides.last().copied().unwrap_or(1)
     }
@@ -69,8 +69,8 @@ impl Heads {
         format!("SCRFD ({})", shapes.join(", "))
     }
 
-    /// Faces with a score of at least `least_score` in an input of so many columns and rows, in its pixels; `None` when
-    /// the outputs have other lengths.
+    /// Faces with a score of at least `least_score` in an input of so many columns and rows, in its
+    /// pixels; `None` when the outputs have other lengths.
     pub fn decode(
         &self,
         outputs: &[ArrayD<f32>],
@@ -106,9 +106,10 @@ impl Heads {
             columns: input[0] / stride,
             scores: values(0)?,
             boxes: whole_rows(values(1)?)?,
-            points: match self.has_points {
-                true => whole_rows(values(2)?)?,
-                false => &[],
+            points: if self.has_points {
+                whole_rows(values(2)?)?
+            } else {
+                &[]
             },
         };
         let points = if self.has_points { boxes } else { 0 };
@@ -124,7 +125,7 @@ fn whole_rows<const N: usize>(values: &[f32]) -> Option<&[[f32; N]]> {
 }
 
 impl Level<'_> {
-    /// The box number `index`, of which there are `anchors` in a cell: `distance2bbox` and `distance2kps`.
+    /// The box number `index`, with `anchors` boxes per cell: `distance2bbox` and `distance2kps`.
     fn detection(&self, index: usize, score: f32, anchors: usize) -> Detection {
         let cell = index / anchors;
         let stride = self.stride as f32;
@@ -152,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// Outputs of an input of 256×128 in which nothing is a face; in a batch, or not.
+    /// Outputs without a face for an input of 256×128, with or without a batch axis.
     fn nothing(heads: &Heads, is_batched: bool) -> Vec<ArrayD<f32>> {
         let kinds = if heads.has_points { 3 } else { 2 };
         let widths = [1, BOX, POINTS].into_iter().take(kinds);
@@ -160,10 +161,12 @@ mod tests {
             .flat_map(|width| heads.strides.iter().map(move |stride| (width, *stride)))
             .map(|(width, stride)| {
                 let boxes = heads.boxes(stride, [256, 128]);
-                match is_batched {
-                    true => ArrayD::zeros(IxDyn(&[1, boxes, width])),
-                    false => ArrayD::zeros(IxDyn(&[boxes, width])),
-                }
+                let shape: &[usize] = if is_batched {
+                    &[1, boxes, width]
+                } else {
+                    &[boxes, width]
+                };
+                ArrayD::zeros(IxDyn(shape))
             })
             .collect()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How a frame lies in the detector's input: `_detect_candidates` in `scrfd.py`.
+//! Places a frame in the detector's input: `_detect_candidates` in `scrfd.py`.
 
-use crate::geometry::{Point, Rect, RotatedRect};
+use crate::geometry::{Point, RotatedRect};
 use crate::nms::Detection;
 
 /// A frame at the input's top left, with black to the right or below.
@@ -11,9 +11,9 @@ pub struct Letterbox {
     pub input: [usize; 2],
     /// Columns and rows of the frame in the input.
     frame: [usize; 2],
-    /// Pixels of the frame in one of the input, along each axis.
+    /// Frame pixels per input pixel, along each axis.
     frame_per_input: [f32; 2],
-    /// Pixels of the input in one of the frame, by which what was found is scaled back.
+    /// Input pixels per frame pixel. Detections are divided by it.
     scale: f32,
 }
 
@@ -22,9 +22,10 @@ impl Letterbox {
     pub fn new(size: [usize; 2], input: [usize; 2]) -> Self {
         let ratio = size[1] as f64 / size[0] as f64;
         let model_ratio = input[1] as f64 / input[0] as f64;
-        let frame = match ratio > model_ratio {
-            true => [(input[1] as f64 / ratio) as usize, input[1]],
-            false => [input[0], (input[0] as f64 * ratio) as usize],
+        let frame = if ratio > model_ratio {
+            [(input[1] as f64 / ratio) as usize, input[1]]
+        } else {
+            [input[0], (input[0] as f64 * ratio) as usize]
         };
         let frame = frame.map(|side| side.max(1));
         Self {
@@ -35,12 +36,12 @@ impl Letterbox {
         }
     }
 
-    /// What of the frame, and of the plane around it, the input shows.
+    /// Region of the frame's plane that the input shows. It reaches beyond the frame.
     pub fn region(&self) -> RotatedRect {
         RotatedRect::of_resized(self.input, self.frame_per_input)
     }
 
-    /// Makes black, which is `value`, of what is not the frame in the planes of an input.
+    /// Fills the part of an input's planes that is outside the frame with black, which is `value`.
     pub fn blacken(&self, tensor: &mut [f32], value: f32) {
         let ([columns, rows], [width, height]) = (self.input, self.frame);
         for plane in tensor.chunks_exact_mut(columns * rows) {
@@ -52,29 +53,16 @@ impl Letterbox {
         }
     }
 
-    /// A detection in pixels of the input, in pixels of the frame.
+    /// Converts a detection from pixels of the input to pixels of the frame.
     pub fn to_frame(self, detection: Detection) -> Detection {
-        let Rect {
-            x,
-            y,
-            width,
-            height,
-        } = detection.bbox;
-        let scale = self.scale;
-        let points = detection.key_points.into_iter();
-        Detection {
-            bbox: Rect::new(x / scale, y / scale, width / scale, height / scale),
-            score: detection.score,
-            key_points: points
-                .map(|p| Point::new(p.x / scale, p.y / scale))
-                .collect(),
-        }
+        detection.scaled(|p| Point::new(p.x / self.scale, p.y / self.scale))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Rect;
 
     #[test]
     fn frames_are_fitted_as_the_original_does() {

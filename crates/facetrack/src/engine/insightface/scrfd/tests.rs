@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 
-use ndarray::IxDyn;
+use ndarray::{ArrayD, IxDyn};
 
 use super::super::Module;
 use super::super::fake::{Fake, Runs};
@@ -9,7 +9,8 @@ use crate::geometry::Point;
 
 const ANY: [Option<usize>; 4] = [None, Some(3), None, None];
 
-/// A box at stride 8: its score, the cell (column and row) of its anchor, and the ways to its sides in cells.
+/// A box at stride 8: its score, the cell (column and row) of its anchor, and the ways to its sides
+/// in cells.
 type Found = (f32, [usize; 2], [f32; 4]);
 
 /// A network of 9 outputs that sees `found` in every input that is large enough.
@@ -109,7 +110,7 @@ fn the_side_is_that_of_the_input() {
         };
         let (mut detector, _) = detector(scrfd(input, Vec::new()), &config);
         assert_eq!(detector.side(), side);
-        detector.set_side(160);
+        detector.side = 160;
         let smaller = if input == ANY { 160 } else { side };
         assert_eq!(detector.side(), smaller);
     }
@@ -135,7 +136,7 @@ fn a_narrow_detector_is_counted_on_as_what_it_is() {
 fn the_size_can_be_changed_between_frames() {
     let (mut detector, runs) = detector(scrfd(ANY, Vec::new()), &config(640));
     for side in [640, 320] {
-        detector.set_side(side);
+        detector.side = side;
         assert_eq!(detector.side(), side);
         detect(&mut detector, [640, 360]);
         assert_eq!(*runs.lock().unwrap().last().unwrap(), [1, 3, side, side]);
@@ -144,7 +145,8 @@ fn the_size_can_be_changed_between_frames() {
 
 #[test]
 fn the_better_of_two_that_overlap_is_left() {
-    // Boxes of 3 and 4 pixels: with the last pixel in them they share 16 of 25, or 4×2 pixels of 24.
+    // Boxes of 3 and 4 pixels: with the last pixel in them they share 16 of 25, or 4×2 pixels of
+    // 24.
     let found = |score, column, way| (score, [column, 2], [0.0, 0.0, way, way]);
     for (a, b, left) in [
         (found(0.75, 4, 4.0), found(0.875, 5, 4.0), 1),
@@ -172,7 +174,7 @@ fn of_too_many_faces_the_large_and_central_ones_are_left() {
         (0.875, [1, 1], [1.0, 1.0, 1.0, 1.0]),
         // In the middle, small.
         (0.625, [20, 20], [1.0, 1.0, 1.0, 1.0]),
-        // Large, beside it.
+        // Large, next to it.
         (0.75, [26, 20], [4.0, 4.0, 4.0, 4.0]),
     ];
     for (max_faces, scores) in [

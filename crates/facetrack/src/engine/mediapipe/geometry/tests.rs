@@ -36,7 +36,7 @@ fn landmarks(points: Vec<Landmark>) -> Landmarks {
     Landmarks::new(LandmarkScheme::MediaPipe478, points)
 }
 
-/// What a camera sees of the bowl, with the depth that a weak perspective would give it.
+/// Landmarks of the bowl, with the depth that a weak perspective gives them.
 fn seen(
     geometry: &FaceGeometry,
     rotation: &Rotation3<f64>,

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A boosted cascade of Haar-like features, as it is in the file.
 
-/// Trees of a stage vote; a window that fails a stage shows nothing, one that passes all shows a face.
+/// The trees of a stage vote. A window that passes all stages shows a face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cascade {
     /// Width and height of the window that features lie in, px.
     pub window: [usize; 2],
-    /// Stages in the order in which they judge.
+    /// Stages, in the order of evaluation.
     pub stages: Vec<Stage>,
-    /// What the nodes of the trees measure.
+    /// Features that the nodes of the trees measure.
     pub features: Vec<Feature>,
 }
 
 /// One stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
-    /// Least sum of the trees' votes to pass.
+    /// Minimum sum of votes to pass.
     pub threshold: f32,
-    /// Those that vote.
+    /// Trees that vote.
     pub trees: Vec<Tree>,
 }
 
@@ -55,7 +55,7 @@ pub enum Child {
 /// A weighted sum of the brightness in rectangles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feature {
-    /// Whether the rectangles stand on a corner.
+    /// Whether the rectangles are rotated by 45°.
     pub tilted: bool,
     /// One to three rectangles.
     pub rects: Vec<WeightedRect>,
@@ -84,8 +84,9 @@ impl Cascade {
 }
 
 impl Feature {
-    /// For each rectangle the corners whose integrals make its sum as first − second − third + fourth: `CV_SUM_OFS` and
-    /// `CV_TILTED_OFS` in OpenCV's `cascadedetect.hpp`. `None` where a rectangle leaves a `width`×`height` window.
+    /// For each rectangle the corners whose integrals make its sum as first − second − third +
+    /// fourth: `CV_SUM_OFS` and `CV_TILTED_OFS` in OpenCV's `cascadedetect.hpp`. `None` where a
+    /// rectangle leaves a `width`×`height` window.
     pub fn corners(&self, [width, height]: [usize; 2]) -> Option<Vec<[[usize; 2]; 4]>> {
         self.rects
             .iter()
@@ -97,12 +98,11 @@ impl Feature {
                     height: h,
                     ..
                 } = *rect;
-                let corners = match self.tilted {
-                    false => [[x, y], [x + w, y], [x, y + h], [x + w, y + h]],
-                    true => {
-                        let left = x.checked_sub(h)?;
-                        [[x, y], [left, y + h], [x + w, y + w], [left + w, y + w + h]]
-                    }
+                let corners = if self.tilted {
+                    let left = x.checked_sub(h)?;
+                    [[x, y], [left, y + h], [x + w, y + w], [left + w, y + w + h]]
+                } else {
+                    [[x, y], [x + w, y], [x, y + h], [x + w, y + h]]
                 };
                 let inside = |[x, y]: &[usize; 2]| *x <= width && *y <= height;
                 corners.iter().all(inside).then_some(corners)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Looks for faces in grey frames: `CascadeClassifier::detectMultiScale` in OpenCV's `cascadedetect.cpp`.
+//! Finds faces in grey frames: `CascadeClassifier::detectMultiScale` in OpenCV's
+//! `cascadedetect.cpp`.
 
 use fearless_simd::{Level as Instructions, Simd, dispatch};
 
@@ -12,15 +13,16 @@ use super::program::Program;
 use super::resize::Resizer;
 use super::scan::Row;
 
-/// Rows of windows whose integrals are in memory at once: few enough for a processor's cache, and enough for the rows
-/// that neighbouring bands share not to matter.
+/// Rows of windows whose integrals are in memory at once. They fit a CPU's cache, and the rows that
+/// neighbouring bands share are few in comparison.
 const BAND: usize = 64;
 
-/// Most windows of a frame that are grouped, the first ones. With sizes 1.1 apart a crowd of thousands has fewer; a
-/// cascade that sees faces everywhere has one for each pixel, and more.
+/// Maximum number of windows of a frame that are grouped; further windows are ignored. With a scale
+/// factor of 1.1, a crowd of thousands has fewer. A cascade that sees faces everywhere has more
+/// than one per pixel.
 const MAX_FOUND: usize = 1 << 18;
 
-/// The detector. It keeps what depends on the frame's size, and memory to work in.
+/// The detector. It keeps data that depends on the frame's size, and working memory.
 #[derive(Debug)]
 pub struct Detector {
     cascade: Cascade,
@@ -30,7 +32,7 @@ pub struct Detector {
     scratch: Scratch,
 }
 
-/// Levels with one distance between windows.
+/// Levels with the same distance between windows.
 #[derive(Debug)]
 struct Pass {
     layout: Layout,
@@ -38,7 +40,7 @@ struct Pass {
     levels: Vec<Level>,
 }
 
-/// Memory to work in.
+/// Working memory.
 #[derive(Debug, Default)]
 struct Scratch {
     resizer: Resizer,
@@ -48,7 +50,7 @@ struct Scratch {
 }
 
 impl Detector {
-    /// A detector of what `cascade` knows.
+    /// Creates a detector that evaluates `cascade`.
     pub fn new(cascade: Cascade, search: Search) -> Self {
         Self {
             cascade,
@@ -59,7 +61,8 @@ impl Detector {
         }
     }
 
-    /// Makes ready for frames of that width and height; `false` where they are too small to show anything.
+    /// Prepares for frames of this width and height; returns `false` if they are too small for any
+    /// window.
     pub fn prepare(&mut self, frame: [usize; 2]) -> bool {
         if self.frame != frame {
             let levels = levels(frame, self.cascade.window, &self.search);

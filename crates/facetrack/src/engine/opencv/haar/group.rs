@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Detections that agree become one: `groupRectangles` in OpenCV's `cascadedetect.cpp`.
+//! Merges detections of one face: `groupRectangles` in OpenCV's `cascadedetect.cpp`.
 
 /// A detection: whole pixels of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,7 +15,7 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// The part inside a frame of that size; `None` where nothing is: `clipObjects`.
+    /// The part inside a frame of this size; `None` if it is empty: `clipObjects`.
     pub fn clipped(self, width: i32, height: i32) -> Option<Self> {
         let (x, y) = (self.x.max(0), self.y.max(0));
         let clipped = Self {
@@ -28,12 +28,13 @@ impl Detection {
     }
 }
 
-/// Greatest difference of the edges of two detections of one face, in their size: `GROUP_EPS` in
-/// `CascadeClassifierImpl::detectMultiScale`.
+/// Maximum difference of the edges of two detections of one face, relative to their size:
+/// `GROUP_EPS` in `CascadeClassifierImpl::detectMultiScale`.
 const TOLERANCE: f64 = 0.2;
 
-/// The means of the groups of more than `min_neighbors` of `detections`, in the order of the groups' first members, less
-/// those within another of more support. With 0 neighbours each detection stands for itself.
+/// Means of the groups of `detections` with more than `min_neighbors` members, without groups
+/// inside a group with more members. Their order is the order of their first members. With 0
+/// neighbours, `detections` are returned unchanged.
 pub fn group(detections: Vec<Detection>, min_neighbors: usize) -> Vec<Detection> {
     if min_neighbors == 0 {
         return detections;
@@ -72,8 +73,8 @@ impl Group {
         }
     }
 
-    /// Whether this lies within `other` and has less support. A group is no part of itself, as its support is not less
-    /// than its own, unless it has fewer than 3 members: then every other around it counts.
+    /// Whether this is inside `other` and has fewer members. If it has fewer than 3 members, every
+    /// other group around it counts.
     fn is_within(&self, other: &Self) -> bool {
         let (a, b) = (self.mean, other.mean);
         let margin = |side: i32| (f64::from(side) * TOLERANCE).round_ties_even() as i32;
@@ -87,8 +88,9 @@ impl Group {
     }
 }
 
-/// Detections that are similar, or linked by others that are, together: OpenCV's `partition`. It compares each with each;
-/// here they are compared with those beside them, which are all that can be similar.
+/// Groups detections that are similar, directly or through others: OpenCV's `partition`. OpenCV
+/// compares all pairs; here each detection is compared only with its neighbours, because no other
+/// can be similar.
 fn groups(detections: &[Detection]) -> Vec<Group> {
     let mut by_x: Vec<usize> = (0..detections.len()).collect();
     by_x.sort_unstable_by_key(|index| detections[*index].x);
@@ -115,7 +117,8 @@ fn groups(detections: &[Detection]) -> Vec<Group> {
     groups
 }
 
-/// Those `by_x` of `detections` whose left edges are no farther from `member`'s than those of similar ones.
+/// Indices from `by_x` of the `detections` whose left edges are close enough to `member`'s to be
+/// similar.
 fn beside<'a>(member: &Detection, detections: &[Detection], by_x: &'a [usize]) -> &'a [usize] {
     let most = most_apart(member, member);
     let x = |index: &usize| f64::from(detections[*index].x - member.x);
@@ -124,7 +127,7 @@ fn beside<'a>(member: &Detection, detections: &[Detection], by_x: &'a [usize]) -
     &by_x[start..end]
 }
 
-/// Greatest distance of the edges of similar detections, px; the less, the smaller one of them is.
+/// Maximum distance of the edges of similar detections, px. It depends on the smaller one.
 fn most_apart(a: &Detection, b: &Detection) -> f64 {
     let size = f64::from(a.width.min(b.width)) + f64::from(a.height.min(b.height));
     TOLERANCE * size * 0.5
@@ -146,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// What OpenCV leaves of rectangles [x, y, width, height].
+    /// Rectangles [x, y, width, height] that OpenCV returns.
     #[derive(Deserialize)]
     struct Case {
         rects: Vec<[i32; 4]>,

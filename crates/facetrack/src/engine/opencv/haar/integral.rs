@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Sums of an image's pixels over all rectangles with a corner at its origin, a band of rows at a time.
+//! Integral images, a band of rows at a time.
 //!
-//! Cell (x, y) covers the pixels above row y and left of column x; of tilted sums, those in the upward cone below which
-//! it lies (`cv::integral`). Sums wrap around: what is wanted of them are differences, which come out right as long as
-//! they fit 32 bits.
+//! Cell (x, y) is the sum of the pixels above row y and left of column x. A tilted sum covers the
+//! pixels in the cone above the cell (`cv::integral`). Sums wrap around. Only differences are used,
+//! and these are correct as long as they fit 32 bits.
 
-/// Cells that a row is read beyond its end.
+/// Number of cells read beyond the end of a row.
 const OVERHANG: usize = 64;
 
-/// Where cells lie in memory: in planes of rows. With a step of 2 between windows, even columns come before odd ones, so
-/// that neighbouring windows read neighbouring cells.
+/// Memory layout of the cells: planes of rows. With a step of 2 between windows, even columns come
+/// before odd ones, so that neighbouring windows read neighbouring cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Distance of neighbouring windows, px.
@@ -20,7 +20,7 @@ pub struct Layout {
     pub rows: usize,
 }
 
-/// What a plane's cells are sums of.
+/// Values that a plane's cells add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plane {
     /// Pixels.
@@ -57,7 +57,7 @@ impl Layout {
 pub struct Integral {
     /// Planes one after another.
     cells: Vec<i32>,
-    /// Rows that are there.
+    /// Number of rows filled.
     filled: usize,
     /// The last row of each plane, columns in their order.
     sums: Vec<i32>,
@@ -66,7 +66,7 @@ pub struct Integral {
 }
 
 impl Integral {
-    /// Begins an image of `width` pixels: row 0 is there, and 0.
+    /// Starts an image of `width` pixels with row 0, whose cells are 0.
     pub fn begin(&mut self, layout: &Layout, width: usize, tilted: bool) {
         let planes = if tilted { 3 } else { 2 };
         self.cells
@@ -98,7 +98,7 @@ impl Integral {
         self.store(layout);
     }
 
-    /// Forgets the rows above `first`, which becomes row 0.
+    /// Drops the rows above `first`, which becomes row 0.
     pub fn forget(&mut self, layout: &Layout, first: usize) {
         for plane in [Plane::Sums, Plane::Squares, Plane::Tilted] {
             let start = layout.plane(plane);
@@ -110,7 +110,7 @@ impl Integral {
         self.filled -= first;
     }
 
-    /// All cells from that of a row's first window on.
+    /// All cells from a row's first window onwards.
     pub fn row(&self, layout: &Layout, row: usize) -> &[i32] {
         &self.cells[row * layout.stride..]
     }
@@ -162,8 +162,8 @@ impl Cone {
         }
     }
 
-    /// Appends a row: the two cones above a cell overlap in the one two rows above it, and leave out two pixels. A cone
-    /// that stands beside the image holds what the nearest one above it holds.
+    /// Appends a row. The two cones above a cell overlap in the cone two rows above it, and miss
+    /// two pixels. A cone outside the image has the sum of the nearest cone above it.
     fn push(&mut self, pixels: &[u8]) {
         let (above, two_above) = (&self.last, &mut self.last_but_one);
         let width = pixels.len();

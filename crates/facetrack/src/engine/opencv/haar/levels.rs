@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which sizes of a frame are searched, and where: `CascadeClassifierImpl::detectMultiScaleNoGrouping`,
-//! `FeatureEvaluator::updateScaleData` and `CascadeClassifierInvoker` in OpenCV's `cascadedetect.cpp`.
+//! Sizes and positions of the windows that are searched:
+//! `CascadeClassifierImpl::detectMultiScaleNoGrouping`, `FeatureEvaluator::updateScaleData` and
+//! `CascadeClassifierInvoker` in OpenCV's `cascadedetect.cpp`.
 
 use super::Search;
 
-/// One size of the frame, in which faces have the size of the cascade's window.
+/// One size of the frame, searched for faces as large as the cascade's window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// Ratio of the frame's size to this one's.
@@ -13,20 +14,21 @@ pub struct Level {
     pub size: [usize; 2],
     /// Distance of neighbouring windows, px.
     pub step: usize,
-    /// Windows begin at columns below this.
+    /// Windows start at columns below this.
     pub columns: usize,
-    /// Windows begin at rows below this.
+    /// Windows start at rows below this.
     pub rows: usize,
 }
 
-/// From this scale on windows lie a pixel apart: `ystep` in `updateScaleData`.
+/// From this scale on, windows are one pixel apart: `ystep` in `updateScaleData`.
 const FULL_SEARCH_SCALE: f32 = 2.0;
 
-/// Width of the frame's parts that OpenCV makes threads' work of, px: `nstripes` in `detectMultiScaleNoGrouping`.
+/// Width of the stripes that OpenCV distributes to threads, px: `nstripes` in
+/// `detectMultiScaleNoGrouping`.
 const STRIPE: usize = 32;
 
-/// The levels on which `search` looks at a frame of `frame` pixels for windows of `window` pixels, finest first; none
-/// where the frame is smaller than a window.
+/// Levels on which `search` searches a frame of `frame` pixels for windows of `window` pixels,
+/// finest first; none if the frame is smaller than a window.
 pub fn levels(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<Level> {
     let scales = scales(frame, window, search);
     let Some(first) = scales.first() else {
@@ -49,8 +51,8 @@ pub fn levels(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<Lev
     scales.iter().map(level).collect()
 }
 
-/// The scales at which windows are within the bounds. Where none is, OpenCV searches at the one whose windows come
-/// nearest to the least size.
+/// Scales at which windows are within the bounds. If there is none, OpenCV searches at the scale
+/// whose windows are nearest to the minimum size.
 fn scales(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<f32> {
     let fitting: Vec<f32> = std::iter::successors(Some(1.0), |f| Some(f * search.scale_factor))
         .take_while(|factor: &f64| {
@@ -84,7 +86,7 @@ fn scales(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<f32> {
         .collect()
 }
 
-/// A length on a level as one in the frame: OpenCV's `cvRound`, of a product of single precision.
+/// Converts a length on a level to the frame: OpenCV's `cvRound` of a product in single precision.
 pub fn scaled(length: usize, scale: f32) -> usize {
     (length as f32 * scale).round_ties_even() as usize
 }
@@ -93,12 +95,13 @@ fn reduced(frame: [usize; 2], scale: f32) -> [usize; 2] {
     frame.map(|side| (side as f32 / scale).round_ties_even() as usize)
 }
 
-/// Places for windows along each axis: `ScaleData::getWorkingSize`.
+/// Number of window positions along each axis: `ScaleData::getWorkingSize`.
 fn working_size(size: [usize; 2], window: [usize; 2]) -> [usize; 2] {
     [0, 1].map(|axis| (size[axis] + 1).saturating_sub(window[axis]))
 }
 
-/// Rows of windows that a thread of OpenCV searches. Rounded down where it divides, so that a last row may be left out.
+/// Rows of windows that a thread of OpenCV searches. The division rounds down, so the last row may
+/// be skipped.
 fn stripe_height(rows: usize, step: usize, stripes: usize) -> usize {
     (rows / step).div_ceil(stripes.max(1)).max(1) * step
 }

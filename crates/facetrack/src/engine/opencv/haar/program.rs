@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A cascade made ready for one layout of the integrals.
+//! A cascade prepared for one layout of the integrals.
 
 use super::cascade::{Cascade, Child, Feature, Node, Stage, Tree};
 use super::integral::{Layout, Plane};
@@ -9,9 +9,10 @@ use super::integral::{Layout, Plane};
 pub struct Program {
     /// Stages in their order.
     pub panels: Vec<Panel>,
-    /// The part of a window that brightness is normalised by, in sums and in sums of squares.
+    /// Corners of the part of a window that brightness is normalised by, in the sums and in the
+    /// sums of squares.
     pub normalizer: [Corners; 2],
-    /// Pixels of that part.
+    /// Number of pixels of that part.
     pub area: f64,
 }
 
@@ -21,10 +22,11 @@ pub type Corners = [u32; 4];
 /// A stage.
 #[derive(Debug)]
 pub struct Panel {
-    /// Least sum of votes to pass.
+    /// Minimum sum of votes to pass.
     pub threshold: f64,
-    /// Votes of all stumps for values that are not below their bounds. Votes are single-precision numbers, and their sums
-    /// exact in double precision (those of OpenCV's cascades need 47 bits at most), so they may be counted in any order.
+    /// Sum of the votes of all stumps for values that are not below their bounds. Votes are
+    /// single-precision numbers and their sums are exact in double precision (OpenCV's cascades
+    /// need at most 47 bits), so they may be added in any order.
     pub start: f64,
     /// Its trees of one node.
     pub stumps: Vec<Stump>,
@@ -35,18 +37,18 @@ pub struct Panel {
 /// A tree of one node.
 #[derive(Debug, Clone, Copy)]
 pub struct Stump {
-    /// What is measured.
+    /// Feature that is measured.
     pub measure: Measure,
     /// Bound of the value.
     pub threshold: f32,
-    /// What a value below the bound adds to the votes.
+    /// Change of the votes for a value below the bound.
     pub gain: f64,
 }
 
 /// A node of a tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Decision {
-    /// What is measured.
+    /// Feature that is measured.
     pub measure: Measure,
     /// Bound between the outcomes.
     pub threshold: f32,
@@ -56,7 +58,7 @@ pub struct Decision {
     pub above: Outcome,
 }
 
-/// What a decision leads to.
+/// Outcome of a decision.
 #[derive(Debug, Clone, Copy)]
 pub enum Outcome {
     /// The tree's vote.
@@ -65,7 +67,7 @@ pub enum Outcome {
     Decision(usize),
 }
 
-/// A feature; a rectangle with a weight of 0 is not there.
+/// A feature. A rectangle with a weight of 0 is unused.
 #[derive(Debug, Clone, Copy)]
 pub struct Measure {
     /// Corners of each rectangle.
@@ -104,9 +106,10 @@ impl Program {
 }
 
 fn measure(feature: &Feature, window: [usize; 2], layout: &Layout) -> Measure {
-    let plane = match feature.tilted {
-        true => Plane::Tilted,
-        false => Plane::Sums,
+    let plane = if feature.tilted {
+        Plane::Tilted
+    } else {
+        Plane::Sums
     };
     let mut measure = Measure {
         rects: [[0; 4]; 3],
@@ -143,11 +146,10 @@ fn panel(stage: &Stage, measures: &[Measure]) -> Panel {
                 },
             ] => {
                 panel.start += above;
-                let gain = below - above;
                 panel.stumps.push(Stump {
                     measure,
                     threshold,
-                    gain,
+                    gain: below - above,
                 });
             }
             _ => panel.trees.push(decisions),

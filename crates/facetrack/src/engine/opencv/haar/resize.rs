@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Bilinear interpolation in fixed point, with the result of OpenCV's `INTER_LINEAR_EXACT` (`interpolationLinear` and
-//! `resize_bitExact` in its `resize.cpp`): weights in 256ths, and one rounding at the end. As nothing is rounded
-//! between, columns may be interpolated before rows; that leaves one row to pick from instead of two.
+//! Bilinear interpolation in fixed point, with the result of OpenCV's `INTER_LINEAR_EXACT`
+//! (`interpolationLinear` and `resize_bitExact` in its `resize.cpp`): weights in 256ths, and one
+//! rounding at the end. As intermediate values are not rounded, columns may be interpolated before
+//! rows. Then only one row has to be gathered from instead of two.
 
-/// The neighbours of one place along an axis: pixel `first` and the one after it.
+/// The neighbours of a position along an axis: pixel `first` and the one after it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Tap {
     first: u32,
@@ -14,7 +15,7 @@ struct Tap {
 /// The unit of weights: `ufixedpoint16` has 8 digits after the point.
 const ONE: u32 = 256;
 
-/// How an image is brought to another size, and memory to do it in.
+/// Resizes images. Contains working memory.
 #[derive(Debug, Default)]
 pub struct Resizer {
     width: usize,
@@ -24,7 +25,8 @@ pub struct Resizer {
 }
 
 impl Resizer {
-    /// Makes ready to bring images of a size to another, width and height in pixels above 1.
+    /// Prepares for resizing images from one size to another. Widths and heights are in pixels,
+    /// more than 1.
     pub fn begin(&mut self, from: [usize; 2], to: [usize; 2]) {
         self.width = from[0];
         fill(&mut self.columns, from[0], to[0]);
@@ -52,8 +54,8 @@ impl Resizer {
     }
 }
 
-/// `interpolationLinear::getCoeffs`: the middles of pixels fall on one another. Beyond the first and the last pixel's
-/// middle their values are kept.
+/// `interpolationLinear::getCoeffs`: pixel centres are aligned. Beyond the first and the last pixel
+/// centre, values are constant.
 fn fill(taps: &mut Vec<Tap>, from: usize, to: usize) {
     let scale = 1.0 / (to as f64 / from as f64);
     let last_first = from.saturating_sub(2) as f64;
@@ -74,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// What OpenCV makes of noise; images row by row in hexadecimal.
+    /// Noise resized by OpenCV. Images are in hexadecimal, row by row.
     #[derive(Deserialize)]
     struct Case {
         from: [usize; 2],

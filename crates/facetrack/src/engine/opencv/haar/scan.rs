@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Judges the windows of a row, many at a time.
+//! Evaluates the windows of a row, 16 at a time.
 //!
-//! As OpenCV does, window by window (`CascadeClassifierInvoker`, `HaarEvaluator::setWindow` and `predictOrdered`), so
-//! here in each lane: sums of pixels are whole numbers and exact, and what is not whole keeps OpenCV's order and precision.
+//! As OpenCV does, window by window (`CascadeClassifierInvoker`, `HaarEvaluator::setWindow` and
+//! `predictOrdered`), so does each lane here. Sums of pixels are exact integers, and all other
+//! values keep OpenCV's order and precision.
 
 use fearless_simd::{Simd, f32x16, f64x8, i32x16, prelude::*};
 
 use super::program::{Corners, Decision, Measure, Outcome, Panel, Program};
 use super::xml::MAX_TREE_NODES;
 
-/// Windows judged together.
+/// Number of windows evaluated together.
 const LANES: usize = 16;
 
-/// A window is flat, and not looked at, from this on: `HaarEvaluator::setWindow`.
+/// A window whose factor times area is at least this is flat and skipped:
+/// `HaarEvaluator::setWindow`.
 const FLAT: f64 = 1e-1;
 
 /// One value in double precision for each lane.
 type Doubles<S> = (f64x8<S>, f64x8<S>);
 
-/// Memory to work on a row in.
+/// Working memory for a row.
 #[derive(Debug, Default)]
 pub struct Row {
     /// Factor that each window's measures are normalised by.
@@ -29,7 +31,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// The windows that pass all stages, of `count` whose cells begin at the first of `cells`.
+    /// Returns the windows that pass all stages, among `count` windows whose cells start at
+    /// `cells[0]`.
     #[inline(always)]
     pub fn faces<S: Simd>(
         &mut self,
@@ -53,7 +56,7 @@ impl Row {
         self.alive.ones()
     }
 
-    /// Normalises all windows, and has the first stage judge them.
+    /// Normalises all windows and evaluates the first stage.
     #[inline(always)]
     fn first_stage<S: Simd>(&mut self, simd: S, program: &Program, cells: &[i32], count: usize) {
         self.norms
@@ -73,7 +76,7 @@ impl Row {
     }
 }
 
-/// The factors by which windows' measures are normalised, and which of the windows are not flat.
+/// Returns the windows' normalisation factors, and a bit for each window that is not flat.
 #[inline(always)]
 fn normalize<S: Simd>(simd: S, program: &Program, window: &[i32]) -> (f32x16<S>, u16) {
     let [sums, squares] = program
@@ -95,7 +98,7 @@ fn normalize<S: Simd>(simd: S, program: &Program, window: &[i32]) -> (f32x16<S>,
     (norms, (lively(wide.0) | lively(wide.1) << 8) as u16)
 }
 
-/// Which of the windows `alive` pass a stage.
+/// Returns a bit for each of the windows `alive` that passes a stage.
 #[inline(always)]
 fn judge<S: Simd>(simd: S, panel: &Panel, window: &[i32], norms: f32x16<S>, alive: u16) -> u16 {
     if alive == 0 {
@@ -159,10 +162,11 @@ fn sum<S: Simd>(simd: S, window: &[i32], corners: &Corners) -> i32x16<S> {
     a - b - c + d
 }
 
-/// A window that fails the first stage has the one after it left out: `CascadeClassifierInvoker`.
+/// The window after one that fails the first stage is skipped: `CascadeClassifierInvoker`.
 ///
-/// So of windows that fail in a row, the second, fourth … are left out, with the window after them if their number is
-/// odd. An addition finds the ends of all such runs: its carry goes through a run and stops behind it.
+/// So of consecutive windows that fail, the second, fourth … are skipped, and also the window after
+/// them if their number is odd. An addition finds the ends of all such runs: its carry passes
+/// through a run and stops behind it.
 fn skip_after_failures(alive: &mut Bits, failed: &Bits) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let mut skip_first = 0;
@@ -184,7 +188,7 @@ struct Bits {
 }
 
 impl Bits {
-    /// All bits 0; a run of [`LANES`] can begin at any of `count`.
+    /// Sets all bits to 0. A run of [`LANES`] bits can start at any of `count`.
     fn reset(&mut self, count: usize) {
         self.words.clear();
         self.words.resize(count / 64 + 2, 0);

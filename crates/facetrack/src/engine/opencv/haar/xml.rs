@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads cascades from OpenCV's XML, as `CascadeClassifierImpl::Data::read` and `HaarEvaluator::Feature::read` in its
-//! `cascadedetect.cpp` do, and refuses what they would take on trust.
+//! Reads cascades from OpenCV's XML, as `CascadeClassifierImpl::Data::read` and
+//! `HaarEvaluator::Feature::read` in its `cascadedetect.cpp` do, and checks values that these
+//! trust.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -9,24 +10,25 @@ use roxmltree::{Document, Node as Element, ParsingOptions};
 
 use super::cascade::{Cascade, Child, Feature, Node, Stage, Tree, WeightedRect};
 
-/// Most XML nodes of a file; the largest of OpenCV's cascades has 180 thousand.
+/// Maximum number of XML nodes of a file. OpenCV's largest cascade has 180,000.
 const MAX_XML_NODES: u32 = 1 << 20;
 
-/// Most `=` of a file, and so most attributes and namespaces, which the parser compares with one another; OpenCV's
-/// cascades have up to 110, most of them in comments.
+/// Maximum number of `=` in a file, and so of attributes and namespaces, which the parser compares
+/// with one another. OpenCV's cascades have up to 110, most of them in comments.
 const MAX_EQUALS: usize = 1000;
 
-/// Sides of a window, px. Below the least nothing is left without the border that brightness is normalised without
-/// (`HaarEvaluator::normrect`); up to the greatest a window's sum of squares fits 32 bits.
+/// Allowed sides of a window, px. Brightness is normalised without a border
+/// (`HaarEvaluator::normrect`), and a smaller window has nothing inside it. The sum of squares of a
+/// larger window does not fit 32 bits.
 const WINDOW_SIDE: RangeInclusive<usize> = 3..=256;
 
-/// Most nodes of a tree; OpenCV's cascades have up to 3.
+/// Maximum number of nodes of a tree. OpenCV's cascades have up to 3.
 pub const MAX_TREE_NODES: usize = 8;
 
-/// What a stage's threshold is lowered by: `THRESHOLD_EPS` in `CascadeClassifierImpl::Data::read`.
+/// Subtracted from a stage's threshold: `THRESHOLD_EPS` in `CascadeClassifierImpl::Data::read`.
 const THRESHOLD_EPS: f32 = 1e-5;
 
-/// Most numbers of an element: those of a tree's nodes.
+/// Maximum number of numbers in an element, as in a tree's nodes.
 const MAX_NUMBERS: usize = 4 * MAX_TREE_NODES;
 
 /// Rectangles of a feature: `HaarEvaluator::Feature::RECT_NUM`.
@@ -35,7 +37,7 @@ const MAX_RECTS: usize = 3;
 /// The cascade in `xml`.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The reason, as text.
 pub fn read(xml: &[u8]) -> Result<Cascade, String> {
     let text = std::str::from_utf8(xml).map_err(|_| "it is not UTF-8 text".to_owned())?;
     if text.matches('=').nth(MAX_EQUALS).is_some() {
@@ -112,10 +114,7 @@ fn feature_of(element: Element, window: [usize; 2]) -> Result<Feature, String> {
     if rects.is_empty() || rects.len() > MAX_RECTS {
         return Err(format!("a feature of {} rectangles", rects.len()));
     }
-    let tilted = match element.children().any(|e| e.has_tag_name("tilted")) {
-        true => value::<u8>(element, "tilted")? != 0,
-        false => false,
-    };
+    let tilted = child(element, "tilted").is_ok() && value::<u8>(element, "tilted")? != 0;
     let feature = Feature { tilted, rects };
     if feature.corners(window).is_none() {
         return Err("a feature reaches out of the window".to_owned());
@@ -141,41 +140,40 @@ fn tree_of(element: Element, features: usize) -> Result<Tree, String> {
         let (nodes, leaves) = (nodes.len(), leaves.len());
         return Err(format!("a tree of {nodes} numbers and {leaves} leaves"));
     }
-    let nodes: Result<Vec<Node>, String> = nodes
-        .chunks_exact(4)
-        .enumerate()
-        .map(|(own, numbers)| {
-            let feature = index(numbers[2])?;
-            if feature >= features {
-                return Err(format!("feature {feature} of {features}"));
-            }
-            Ok(Node {
-                feature,
-                threshold: single(numbers[3])?,
-                below: child_of(numbers[0], own, count)?,
-                above: child_of(numbers[1], own, count)?,
-            })
+    let node = |(own, [below, above, feature, threshold]): (usize, &[f64; 4])| {
+        let feature = index(*feature)?;
+        if feature >= features {
+            return Err(format!("feature {feature} of {features}"));
+        }
+        Ok(Node {
+            feature,
+            threshold: single(*threshold)?,
+            below: child_of(*below, own, count)?,
+            above: child_of(*above, own, count)?,
         })
-        .collect();
-    let leaves: Result<Vec<f32>, String> = leaves.into_iter().map(single).collect();
+    };
+    let nodes = nodes.as_chunks().0.iter().enumerate();
     Ok(Tree {
-        nodes: nodes?,
-        leaves: leaves?,
+        nodes: nodes.map(node).collect::<Result<_, _>>()?,
+        leaves: leaves.into_iter().map(single).collect::<Result<_, _>>()?,
     })
 }
 
-/// Numbers above 0 are nodes, 0 and below are leaves. Nodes come before their children, so trees end.
+/// Numbers above 0 are nodes, 0 and below are leaves. Nodes come before their children, so trees
+/// end.
 fn child_of(number: f64, own: usize, count: usize) -> Result<Child, String> {
     let place = index(number.abs())?;
-    match number > 0.0 {
-        true if place > own && place < count => Ok(Child::Node(place)),
-        false if place <= count => Ok(Child::Leaf(place)),
-        _ => Err(format!("node {own} of {count} leads to {number}")),
+    if number > 0.0 && place > own && place < count {
+        return Ok(Child::Node(place));
     }
+    if number <= 0.0 && place <= count {
+        return Ok(Child::Leaf(place));
+    }
+    Err(format!("node {own} of {count} leads to {number}"))
 }
 
-/// Where all trees have one node, OpenCV takes the first leaf for values below the bound whatever the node says:
-/// `predictOrderedStump`.
+/// If all trees have one node, OpenCV takes the first leaf for values below the bound, whatever the
+/// node says: `predictOrderedStump`.
 fn order_leaves_of_stumps(stages: &mut [Stage]) {
     let trees = || stages.iter().flat_map(|stage| &stage.trees);
     if trees().any(|tree| tree.nodes.len() > 1) {
@@ -197,7 +195,7 @@ fn child<'a, 'input>(
         .ok_or_else(|| format!("<{}> lacks <{name}>", element.tag_name().name()))
 }
 
-/// What the items (`<_>`) of a list are, in their order.
+/// Converts the items (`<_>`) of a list, in their order.
 fn list<T>(
     element: Element,
     item: impl Fn(Element) -> Result<T, String>,
@@ -246,13 +244,13 @@ fn expect_word(element: Element, name: &str, expected: &str) -> Result<(), Strin
     ))
 }
 
-/// A place in a list or in the window.
+/// An index in a list, or a position in the window.
 fn index(number: f64) -> Result<usize, String> {
     let whole = number as u32;
-    match f64::from(whole) == number && whole <= MAX_XML_NODES {
-        true => Ok(whole as usize),
-        false => Err(format!("{number} is no index")),
+    if f64::from(whole) == number && whole <= MAX_XML_NODES {
+        return Ok(whole as usize);
     }
+    Err(format!("{number} is no index"))
 }
 
 fn extent(number: f64) -> Result<usize, String> {
@@ -264,10 +262,10 @@ fn extent(number: f64) -> Result<usize, String> {
 
 fn single(number: f64) -> Result<f32, String> {
     let number = number as f32;
-    match number.is_finite() {
-        true => Ok(number),
-        false => Err(format!("{number} is not finite")),
+    if number.is_finite() {
+        return Ok(number);
     }
+    Err(format!("{number} is not finite"))
 }
 
 #[cfg(test)]

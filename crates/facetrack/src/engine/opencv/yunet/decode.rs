@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
-//! From the network's outputs to boxes and key points: `FaceDetectorYNImpl::postProcess` in OpenCV's `face_detect.cpp`.
+//! Decodes the network's outputs into boxes and key points: `FaceDetectorYNImpl::postProcess` in
+//! OpenCV's `face_detect.cpp`.
 
 use super::heads::CHANNELS;
 use super::{KEY_POINTS, STRIDES};
 use crate::geometry::{Point, Rect};
 use crate::nms::{self, Detection, sigmoid};
 
-/// Candidates that are looked at, the best: the default of `top_k` in `FaceDetectorYN::create`.
+/// Maximum number of candidates, the best ones: the default of `top_k` in `FaceDetectorYN::create`.
 const TOP_K: usize = 5000;
 
-/// Where a head's channels start.
+/// First channels of the heads.
 const CLASS: usize = 0;
 const OBJECT: usize = 1;
 const BOX: usize = 2;
@@ -33,8 +34,8 @@ struct Candidate {
     cell: usize,
 }
 
-/// Faces with a score of at least `min_score`, best first, in pixels of the network's input. Of those whose boxes have
-/// an IoU above `max_iou` the best is left.
+/// Faces with a score of at least `min_score`, best first, in pixels of the network's input. Among
+/// faces whose boxes have an IoU above `max_iou`, only the best is kept.
 pub fn decode(levels: &[Level<'_>; STRIDES.len()], min_score: f32, max_iou: f32) -> Vec<Detection> {
     let mut candidates = Vec::new();
     for (index, level) in levels.iter().enumerate() {
@@ -55,7 +56,7 @@ impl Level<'_> {
         let cells = self.values.len() / CHANNELS;
         let logits = std::iter::zip(self.channel(CLASS, cells), self.channel(OBJECT, cells));
         for (cell, (class, object)) in logits.enumerate() {
-            // Most cells are far from being a face, which shows without the sigmoid.
+            // Most cells can be rejected without the sigmoid.
             if class.min(*object) < least {
                 continue;
             }
@@ -77,20 +78,13 @@ impl Level<'_> {
         let column = (candidate.cell % self.columns) as f32;
         let row = (candidate.cell / self.columns) as f32;
         let point = |channel: usize| {
-            Point::new(
-                (column + value(channel)) * stride,
-                (row + value(channel + 1)) * stride,
-            )
+            let (x, y) = (column + value(channel), row + value(channel + 1));
+            Point::new(x * stride, y * stride)
         };
         let center = point(BOX);
         let (width, height) = (value(BOX + 2).exp() * stride, value(BOX + 3).exp() * stride);
         Detection {
-            bbox: Rect::new(
-                center.x - width / 2.0,
-                center.y - height / 2.0,
-                width,
-                height,
-            ),
+            bbox: Rect::around(center, width, height),
             score: candidate.score,
             key_points: (0..KEY_POINTS).map(|i| point(POINTS + 2 * i)).collect(),
         }
@@ -99,20 +93,17 @@ impl Level<'_> {
 
 /// The original compares boxes whose corner and sides are cut to whole pixels.
 fn whole_pixels(bbox: &Rect) -> Rect {
-    Rect::new(
-        bbox.x.trunc(),
-        bbox.y.trunc(),
-        bbox.width.trunc(),
-        bbox.height.trunc(),
-    )
+    let [x, y, width, height] = [bbox.x, bbox.y, bbox.width, bbox.height].map(f32::trunc);
+    Rect::new(x, y, width, height)
 }
 
-/// A logit that both of a cell reach whose score, the root of a product of two numbers of at most 1, is `min_score`.
+/// Lower bound of both logits of a cell whose score, the root of a product of two numbers up to 1,
+/// is at least `min_score`.
 fn least_logit(min_score: f32) -> f32 {
-    /// More than `f32` loses in a logit below that of the greatest probability.
+    /// More than the rounding error of a logit of `MAX_PROBABILITY` in `f32`.
     const SLACK: f32 = 0.01;
-    const GREATEST: f32 = 0.99;
-    let probability = (min_score.max(0.0) * min_score).min(GREATEST);
+    const MAX_PROBABILITY: f32 = 0.99;
+    let probability = (min_score.max(0.0) * min_score).min(MAX_PROBABILITY);
     (probability / (1.0 - probability)).ln() - SLACK
 }
 
@@ -125,7 +116,7 @@ mod tests {
         (p / (1.0 - p)).ln()
     }
 
-    /// Outputs of an input of 64×64 in which nothing is a face.
+    /// Outputs without a face for an input of 64×64.
     fn nothing() -> [Vec<f32>; 3] {
         STRIDES.map(|stride| {
             let cells = (64 / stride) * (64 / stride);

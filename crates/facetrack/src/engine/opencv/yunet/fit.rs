@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How a frame lies in the network's input.
+//! Places a frame in the network's input.
 
 use super::STRIDES;
-use crate::geometry::{Point, Rect, RotatedRect};
+use crate::geometry::{Point, RotatedRect};
 use crate::nms::Detection;
 
-/// What sides of the input are multiples of: `divisor` in OpenCV's `face_detect.cpp`, and the largest stride.
+/// Sides of the input are multiples of this: `divisor` in OpenCV's `face_detect.cpp`, and the
+/// largest stride.
 const MULTIPLE: usize = STRIDES[STRIDES.len() - 1];
 
 /// A frame at the input's top left, with black to the right and below.
@@ -13,13 +14,13 @@ const MULTIPLE: usize = STRIDES[STRIDES.len() - 1];
 pub struct Fit {
     /// Columns and rows of the input.
     pub input: [usize; 2],
-    /// Pixels of the frame in one of the input, along each axis.
+    /// Frame pixels per input pixel, along each axis.
     frame_per_input: [f32; 2],
 }
 
 impl Fit {
-    /// A frame of `width`×`height`, reduced to `max_width` if it is wider; its sides keep their ratio up to whole
-    /// pixels.
+    /// A frame of `width`×`height`, reduced to `max_width` if it is wider; its sides keep their
+    /// ratio up to whole pixels.
     pub fn new(width: usize, height: usize, max_width: Option<usize>) -> Self {
         let reduced = match max_width {
             Some(max) if max < width => {
@@ -35,35 +36,22 @@ impl Fit {
         }
     }
 
-    /// What of the frame, and of the plane around it, the input shows.
+    /// Region of the frame's plane that the input shows. It reaches beyond the frame.
     pub fn region(&self) -> RotatedRect {
         RotatedRect::of_resized(self.input, self.frame_per_input)
     }
 
-    /// A detection in pixels of the input, in pixels of the frame.
+    /// Converts a detection from pixels of the input to pixels of the frame.
     pub fn to_frame(self, detection: Detection) -> Detection {
         let [x, y] = self.frame_per_input;
-        let Rect {
-            x: left,
-            y: top,
-            width,
-            height,
-        } = detection.bbox;
-        Detection {
-            bbox: Rect::new(left * x, top * y, width * x, height * y),
-            score: detection.score,
-            key_points: detection
-                .key_points
-                .into_iter()
-                .map(|p| Point::new(p.x * x, p.y * y))
-                .collect(),
-        }
+        detection.scaled(|p| Point::new(p.x * x, p.y * y))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Rect;
 
     #[test]
     fn inputs_are_padded_to_multiples_and_never_wider_than_told() {

@@ -1,39 +1,45 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the landmark network looks for a face that YuNet found. Everything is in image pixels.
+//! Region that the landmark network is shown of a face that YuNet found. Everything is in image
+//! pixels.
 //!
-//! MediaPipe knows two regions for a face: in single images the one around its detector's box, in videos, from a face's
-//! second frame on, the one around its last landmarks. Both were measured on 1088 faces of 4 clips against YuNet's box,
-//! whose longer side is 1 here (± is the standard deviation within a clip):
+//! MediaPipe uses two regions for a face: in single images the region around its detector's box, in
+//! videos, from a face's second frame on, the region around its last landmarks. Both were measured
+//! on 1088 faces of 4 clips against YuNet's box, whose longer side is 1 here (± is the standard
+//! deviation within a clip):
 //!
-//! | | side | centre below that of the box |
+//! | | side | distance of the centre below the box's centre |
 //! |---|---|---|
 //! | around MediaPipe's detection | 1.14 to 1.21, ±4 % | 0.09 to 0.11, ±0.02 |
 //! | around the landmarks | 1.28 to 1.33, ±4 % | 0.05 to 0.06, ±0.02 |
 //!
-//! The region here lies halfway, so that landmarks agree with both about equally: their distance is 0.009 of the eyes'
-//! distance to either, where MediaPipe's own two differ by 0.015. The box is the better measure of size: the spread is
-//! 6 % with the distance from eyes to mouth, 5 % with that between the eyes, and one of them shrinks when a head turns.
+//! This region is halfway between them, so that landmarks agree with both about equally: they
+//! differ from either by 0.009 of the distance of the eyes, and MediaPipe's own two differ by
+//! 0.015. The box is the better measure of size: the spread is 6 % with the distance from eyes to
+//! mouth and 5 % with the distance between the eyes, and one of these shrinks when a head turns.
 
 use crate::engine::mediapipe::Roi;
-use crate::geometry::{Point, RotatedRect, Size};
+use crate::geometry::{Point, RotatedRect};
 use crate::nms::Detection;
 use crate::observation::Landmarks;
 
 /// Side of the region per longer side of YuNet's box: see above.
 const SIDE: f32 = 1.25;
 
-/// How far the region's centre lies below the box's, towards the chin, per longer side of YuNet's box: see above.
+/// Distance of the region's centre below the box's centre, towards the chin, per longer side of
+/// YuNet's box: see above.
 const DOWN: f32 = 0.07;
 
-/// Least angle between a region and the face seen in it for a second look, radians.
+/// Minimum angle between a region and the face found in it for a second measurement, radians.
 ///
-/// YuNet's key points lag behind heads that roll by more than 30°: by 10° at 45°, by 30° at 60°. A second look mends
-/// that: at 60° it takes the landmarks' error from 0.08 to 0.015 of the eyes' distance. Below 0.2 it changes nothing to
-/// the better; in the clips named above, whose heads roll by up to 26°, less than 1 face in 100 is looked at twice. From
-/// 75° on, YuNet takes heads for upright ones, and no look at that finds the face.
+/// YuNet's key points lag behind heads that roll by more than 30°: by 10° at 45°, by 30° at 60°. A
+/// second measurement corrects that: at 60° it reduces the landmarks' error from 0.08 to 0.015 of
+/// the distance of the eyes. A value below 0.2 brings no improvement. In the clips named above,
+/// whose heads roll by up to 26°, less than 1 face in 100 is measured twice. From 75° on, YuNet
+/// mistakes heads for upright ones, and the landmark network finds no face.
 const TURNED: f32 = 0.2;
 
-/// The square around a detection, with the eyes level; `None` for a detection without eyes.
+/// The square around a detection, rotated so that the eyes are level; `None` for a detection
+/// without eyes.
 pub fn around(detection: &Detection) -> Option<RotatedRect> {
     let [left_eye, right_eye, ..] = detection.key_points[..] else {
         return None;
@@ -42,14 +48,15 @@ pub fn around(detection: &Detection) -> Option<RotatedRect> {
     let (sin, cos) = rotation.sin_cos();
     let longer = detection.bbox.width.max(detection.bbox.height);
     let Point { x, y } = detection.bbox.center();
+    let center = Point::new(x - sin * DOWN * longer, y + cos * DOWN * longer);
     Some(RotatedRect {
-        center: Point::new(x - sin * DOWN * longer, y + cos * DOWN * longer),
-        size: Size::new(SIDE * longer, SIDE * longer),
         rotation,
+        ..RotatedRect::square(center, SIDE * longer)
     })
 }
 
-/// The region around `landmarks`, which were seen in `region`, where they show that it is turned away from the face.
+/// The region around `landmarks`, which were found in `region`, if `region` is rotated against the
+/// face.
 pub fn straightened(region: &RotatedRect, landmarks: &Landmarks) -> Option<RotatedRect> {
     let straight = Roi::from_landmarks(&landmarks.points)?.rect;
     let is_turned = (straight.rotation - region.rotation).cos() < TURNED.cos();
@@ -59,7 +66,7 @@ pub fn straightened(region: &RotatedRect, landmarks: &Landmarks) -> Option<Rotat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Rect;
+    use crate::geometry::{Rect, Size};
     use crate::observation::{Landmark, LandmarkScheme};
 
     fn detection(left_eye: (f32, f32), right_eye: (f32, f32)) -> Detection {

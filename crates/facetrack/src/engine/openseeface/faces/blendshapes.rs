@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The blendshapes that landmarks and features imply.
+//! Derives blendshapes from landmarks and features.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::engine::openseeface::CHANNELS;
 use crate::observation::{Features, Observation};
 
-/// Makes blendshapes; a channel that nothing implies is absent.
+/// Derives blendshapes. A channel without a source is absent.
 pub struct Deriver {
-    /// All channels, shared by the faces that have them.
+    /// Names of all channels, shared by faces.
     names: Arc<[String]>,
-    /// What `jawOpen` is multiplied by.
+    /// Factor of `jawOpen`.
     jaw_open_scale: f32,
 }
 
 impl Deriver {
-    /// With this factor of `jawOpen`.
+    /// Multiplies `jawOpen` by `jaw_open_scale`.
     pub fn new(jaw_open_scale: f32) -> Self {
         Self {
             names: CHANNELS.map(str::to_owned).into(),
@@ -25,7 +25,8 @@ impl Deriver {
         }
     }
 
-    /// The channels of [`CHANNELS`] that the 66 landmarks and the features of `face` tell.
+    /// The channels of [`CHANNELS`] that can be derived from the 66 landmarks and the features of
+    /// `face`.
     pub fn derive(&self, face: &Observation) -> Option<Blendshapes> {
         let landmarks = face.landmarks.as_ref();
         let jaw_open = landmarks
@@ -37,13 +38,12 @@ impl Deriver {
         if known.is_empty() {
             return None;
         }
-        let names = match known.len() == values.len() {
-            true => self.names.clone(),
-            false => {
-                let names = self.names.iter().zip(&values);
-                let names = names.filter(|(_, value)| value.is_some());
-                names.map(|(name, _)| name.clone()).collect()
-            }
+        let names = if known.len() == values.len() {
+            self.names.clone()
+        } else {
+            let names = self.names.iter().zip(&values);
+            let names = names.filter(|(_, value)| value.is_some());
+            names.map(|(name, _)| name.clone()).collect()
         };
         Some(Blendshapes::new(names, known).from_source(BlendshapeSource::Derived))
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What was learned of faces, as text: JSON with every feature's range of every face.
+//! Reads and writes calibrations: JSON with the ranges of all features of each face.
 
-use std::array;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,19 +10,19 @@ use super::expression::Expression;
 use super::feature::Feature;
 use crate::observation::Features;
 
-/// Names the kind of file.
+/// Name of the file format.
 const SCHEMA: &str = "facetrack-openseeface-calibration";
 
-/// Counts up with each change that earlier readers would not understand.
+/// Increases with each change that earlier readers do not understand.
 const VERSION: u32 = 1;
 
-/// Why a text is no calibration.
+/// Error of a text that is no calibration.
 #[derive(Debug, Error)]
 pub enum CalibrationError {
-    /// It can't be read at all.
+    /// It is no JSON, or has other fields.
     #[error("this is not a calibration of the engine openseeface: {0}")]
     Format(#[from] serde_json::Error),
-    /// It is something else.
+    /// It has another schema.
     #[error(
         "this is not a calibration of the engine openseeface: its schema is {0:?}, not {SCHEMA:?}"
     )]
@@ -33,17 +32,17 @@ pub enum CalibrationError {
         "this calibration has version {0}, this release reads version {VERSION}: save a new one"
     )]
     Version(u32),
-    /// A feature is not there, or can't have come from measures.
+    /// A feature is missing or has invalid values.
     #[error("this calibration is damaged, save a new one: face {face} has no usable {name}")]
     Feature {
         /// Counted from 1.
         face: usize,
-        /// What is missing or broken.
+        /// The missing or damaged field.
         name: &'static str,
     },
 }
 
-/// What every version begins with.
+/// Fields of every version.
 #[derive(Deserialize)]
 struct Header {
     schema: String,
@@ -59,26 +58,26 @@ struct Calibration {
 
 #[derive(Serialize, Deserialize)]
 struct Face {
-    /// s.
+    /// Time of learning, s.
     learned: f64,
     features: BTreeMap<String, Feature>,
 }
 
-/// The text.
+/// Writes a calibration.
 pub fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
     let calibration = Calibration {
         schema: SCHEMA.to_owned(),
         version: VERSION,
         faces: faces.map(Face::from).collect(),
     };
-    // Numbers and names alone always make JSON.
+    // Numbers and names can always be serialised.
     serde_json::to_string(&calibration).unwrap_or_default()
 }
 
-/// What [`write`] wrote.
+/// Reads the result of [`write`].
 ///
 /// # Errors
-/// What is wrong with the text.
+/// [`CalibrationError`] if the text is no calibration of this version or is damaged.
 pub fn read(text: &str) -> Result<Vec<Expression>, CalibrationError> {
     let header: Header = serde_json::from_str(text)?;
     if header.schema != SCHEMA {
@@ -110,7 +109,7 @@ impl Face {
         if !(self.learned.is_finite() && self.learned >= 0.0) {
             return Err(broken("time"));
         }
-        let mut features: [Feature; 14] = array::from_fn(|_| Feature::default());
+        let mut features = <[Feature; 14]>::default();
         for (feature, name) in features.iter_mut().zip(Features::NAMES) {
             let read = self.features.remove(name).filter(Feature::is_sound);
             *feature = read.ok_or(broken(name))?;
@@ -128,7 +127,7 @@ mod tests {
 
     /// A face that was watched for a while.
     fn learned() -> Expression {
-        let mut features: [Feature; 14] = array::from_fn(|_| Feature::default());
+        let mut features = <[Feature; 14]>::default();
         for (index, feature) in features.iter_mut().enumerate() {
             for time in 0..100 {
                 let measure = 0.5 + 0.3 * ((time * (index + 3)) as f32 / 7.0).sin();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A face's range of expression, learned while it is watched: `FeatureExtractor` in `tracker.py`.
+//! A face's range of expression, learned while the face is tracked: `FeatureExtractor` in
+//! `tracker.py`.
 
 use std::time::Duration;
 
@@ -8,46 +9,35 @@ use super::fit::Points;
 use super::measure::measure;
 use crate::observation::Features;
 
-/// What a feature has to know beside its measure.
-struct Spec {
-    /// Least share of the median by which an extreme differs from it.
-    threshold: f32,
-    detail: Detail,
-}
-
-/// How many landmarks there are.
+/// Level of detail of the landmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// 30, several of which stand for two or three of the 66: the original's `feature_level` 1.
+    /// 30 points; several of these stand for two or three of the 66: the original's `feature_level`
+    /// 1.
     Coarse,
-    /// 66: `feature_level` 2.
+    /// 66 points: `feature_level` 2.
     Fine,
 }
 
-/// The features in the order of [`Features::NAMES`]: thresholds of `FeatureExtractor.__init__`, and in which `detail` a
-/// feature can be seen.
-const SPECS: [Spec; 14] = {
-    const fn of(threshold: f32, detail: Detail) -> Spec {
-        Spec { threshold, detail }
-    }
-    use Detail::{Coarse, Fine};
-    [
-        of(0.15, Coarse),
-        of(0.15, Coarse),
-        of(0.05, Fine),
-        of(0.15, Coarse),
-        of(0.05, Fine),
-        of(0.05, Fine),
-        of(0.15, Coarse),
-        of(0.05, Fine),
-        of(0.15, Coarse),
-        of(0.02, Fine),
-        of(0.15, Coarse),
-        of(0.02, Fine),
-        of(0.15, Coarse),
-        of(0.02, Coarse),
-    ]
-};
+/// For each of [`Features::NAMES`] the threshold of `FeatureExtractor.__init__`, that is the
+/// minimum difference of an extreme from the median, in parts of the median, and the detail that
+/// the feature needs.
+const FEATURES: [(f32, Detail); 14] = [
+    (0.15, Detail::Coarse),
+    (0.15, Detail::Coarse),
+    (0.05, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.05, Detail::Fine),
+    (0.05, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.05, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.02, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.02, Detail::Fine),
+    (0.15, Detail::Coarse),
+    (0.02, Detail::Coarse),
+];
 
 /// The features of a face.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -56,34 +46,36 @@ pub struct Expression {
     pub(super) features: [Feature; 14],
     /// Time since the face was first seen, s.
     pub(super) learned: f64,
-    /// When it was last counted.
+    /// Time of the last update.
     counted: Option<Duration>,
 }
 
-/// How the original is told to learn.
+/// Settings of learning.
 #[derive(Debug, Clone, Copy)]
 pub struct Lesson {
-    /// Time from the first sight of a face on in which its range is learned, s; 0 for ever.
+    /// Time, from the first frame of a face on, during which its range is learned, s; 0 = without
+    /// limit.
     pub time: f32,
-    /// Features that there are landmarks for.
+    /// Level of detail of the landmarks.
     pub detail: Detail,
 }
 
 impl Expression {
-    /// The features in a frame at `time` that shows these normalised points; `None` where they can't be measured. Features
-    /// that there are not enough landmarks for stay 0, as in the original.
+    /// Returns the features of a frame at `time` with these normalised points; `None` if they
+    /// cannot be measured. Features that need more detail stay 0, as in the original.
     pub fn update(&mut self, points: &Points, time: Duration, lesson: &Lesson) -> Option<Features> {
         let measures = measure(points)?;
         let learning = self.learning(time, lesson);
-        for ((feature, spec), measure) in self.features.iter_mut().zip(&SPECS).zip(measures) {
-            if spec.detail <= lesson.detail {
-                feature.update(measure, spec.threshold, learning);
+        let features = self.features.iter_mut().zip(FEATURES);
+        for ((feature, (threshold, detail)), measure) in features.zip(measures) {
+            if detail <= lesson.detail {
+                feature.update(measure, threshold, learning);
             }
         }
-        Some(Features(self.features.each_ref().map(Feature::value)))
+        Some(Features(self.features.each_ref().map(|f| f.value)))
     }
 
-    /// What was learned earlier, in `learned` seconds.
+    /// Restores features that were learned for `learned` seconds.
     pub fn resumed(features: [Feature; 14], learned: f64) -> Self {
         Self {
             features,
@@ -92,21 +84,20 @@ impl Expression {
         }
     }
 
-    /// Time does not go on from where it was.
+    /// Excludes the time until the next update from learning.
     pub fn stop_the_clock(&mut self) {
         self.counted = None;
     }
 
-    /// Counts the time since the last call, the face being there or not, and tells whether any is left.
+    /// Adds the time since the last call, whether the face was visible or not; returns whether the
+    /// range is still learned.
     fn learning(&mut self, time: Duration, lesson: &Lesson) -> Learning {
-        let passed = self
-            .counted
-            .map_or(Duration::ZERO, |last| time.saturating_sub(last));
-        self.learned += passed.as_secs_f64();
-        self.counted = Some(time);
-        match lesson.time == 0.0 || self.learned < f64::from(lesson.time) {
-            true => Learning::Open,
-            false => Learning::Closed,
+        let last = self.counted.replace(time).unwrap_or(time);
+        self.learned += time.saturating_sub(last).as_secs_f64();
+        if lesson.time == 0.0 || self.learned < f64::from(lesson.time) {
+            Learning::Open
+        } else {
+            Learning::Closed
         }
     }
 }
@@ -165,9 +156,12 @@ mod tests {
             expression.update(&frame.normalized().unwrap(), seconds(0.0), &coarse);
         }
         let untouched = Feature::default();
-        for ((name, feature), spec) in Features::NAMES.iter().zip(&expression.features).zip(&SPECS)
+        for ((name, feature), (_, detail)) in Features::NAMES
+            .iter()
+            .zip(&expression.features)
+            .zip(FEATURES)
         {
-            assert_eq!(*feature == untouched, spec.detail == Detail::Fine, "{name}");
+            assert_eq!(*feature == untouched, detail == Detail::Fine, "{name}");
         }
     }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A measure, relative to what was seen of it before: `Feature` in `tracker.py`.
+//! A measure relative to its previous values: `Feature` in `tracker.py`.
 
 use serde::{Deserialize, Serialize};
 
 use super::remedian::Remedian;
 
-/// Share of the last value in the next: `alpha` in `Feature.__init__`, as the two below.
+/// Share of the last value in the next: `alpha` in `Feature.__init__`, like the next two.
 const INERTIA: f32 = 0.2;
 
-/// How far an extreme can sink back, as the share of its distance from the median: `hard_factor`.
+/// Maximum decay of an extreme, relative to its distance from the median: `hard_factor`.
 const RETREAT: f32 = 0.15;
 
-/// Share of the way to there that it sinks in each frame: `decay`.
+/// Share of the remaining decay in each frame: `decay`.
 const DECAY: f32 = 0.001;
 
 /// Whether a range is still learned.
@@ -19,7 +19,7 @@ const DECAY: f32 = 0.001;
 pub enum Learning {
     /// Every measure counts.
     Open,
-    /// What is known stays as it is.
+    /// The range does not change.
     Closed,
 }
 
@@ -30,8 +30,8 @@ pub struct Feature {
     median: Remedian,
     least: Option<Extreme>,
     greatest: Option<Extreme>,
-    /// What the last measure came to.
-    value: f32,
+    /// The last measure relative to the range, −1…1; 0 before the first.
+    pub(super) value: f32,
 }
 
 /// The end of a range.
@@ -39,7 +39,7 @@ pub struct Feature {
 #[serde(deny_unknown_fields)]
 struct Extreme {
     at: f32,
-    /// Where it comes to rest if it is not reached again.
+    /// Value that it decays to if it is not reached again.
     rest: f32,
 }
 
@@ -59,20 +59,15 @@ impl Extreme {
 }
 
 impl Feature {
-    /// What the last measure came to, −1…1; 0 before the first.
-    pub fn value(&self) -> f32 {
-        self.value
-    }
-
-    /// Takes another measure. One that is less than the median by `threshold` of it begins the range, and then one that is
-    /// greater by as much.
+    /// Adds a measure. The range starts with a measure below the median by at least `threshold`
+    /// times the median, followed by one above it by as much.
     pub fn update(&mut self, measure: f32, threshold: f32, learning: Learning) {
         let value = self.relative(measure, threshold, learning);
-        // A range that decays past the measure or the median leads beyond its own end.
+        // If the range decays past the measure or the median, the value can exceed ±1.
         self.value = self.value * INERTIA + value.clamp(-1.0, 1.0) * (1.0 - INERTIA);
     }
 
-    /// Whether every number is finite, the value in its range, and every list as long as it can be.
+    /// Whether all numbers are finite, the value is in −1…1, and all lists have valid lengths.
     pub fn is_sound(&self) -> bool {
         self.median.is_sound()
             && (-1.0..=1.0).contains(&self.value)
@@ -98,7 +93,7 @@ impl Feature {
             }
             return -1.0;
         }
-        // As in the original, the upper end is not looked for before the lower one is known.
+        // As in the original, the upper end is not learned before the lower one is known.
         let Some(mut least) = self.least else {
             return 0.0;
         };
@@ -148,12 +143,7 @@ mod tests {
                 };
                 feature.update(*measure, case.threshold, learning);
                 let name = format!("{}: {index}", case.name);
-                assert_near(
-                    &name,
-                    [f64::from(feature.value())],
-                    [f64::from(*want)],
-                    1e-4,
-                );
+                assert_near(&name, [f64::from(feature.value)], [f64::from(*want)], 1e-4);
                 assert!(feature.is_sound());
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A fitted model: the landmarks in its space, and how far it is from them.
+//! A fitted model: the landmarks in its space, and its error.
 
 use nalgebra::{Matrix3, Rotation3, Vector2, Vector3};
 
@@ -8,38 +8,46 @@ use super::pnp::{Camera, Pose};
 use super::rotation;
 use crate::observation::HeadPose;
 
-/// Depth of an eyeball's centre behind the corners of the eye, in distances of these: `estimate_depth` in `tracker.py`.
+/// Depth of an eyeball's centre behind the corners of the eye, in distances of these:
+/// `estimate_depth` in `tracker.py`.
 const EYEBALL_DEPTH: f64 = 0.385;
 
-/// From the original's axes (down, right, away) to those of [`HeadPose`] (right, up, towards the viewer).
+/// From the original's axes (down, right, away) to the axes of [`HeadPose`] (right, up, towards the
+/// viewer).
 const HOUSE_FROM_CAMERA: Matrix3<f64> = Matrix3::new(0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -1.0);
 
-/// From a head that is not turned, its left side on the right of the image, to the model, whose x points the other way.
+/// From a head that is not turned, its left side on the right of the image, to the model, whose x
+/// points the other way.
 const MODEL_FROM_HEAD: Matrix3<f64> = Matrix3::new(-1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0);
 
-/// Places of the 66 landmarks, then of the pupils, right before left: (row, column), px.
+/// Positions of the 66 landmarks, then of the pupils, right before left: (row, column), px.
 pub type Places = [Vector2<f64>; model::LANDMARKS + 2];
 
-/// Points in the model's space: those of [`Places`], then the centres of the eyeballs, right before left.
+/// Points in the model's space: the points of [`Places`], then the centres of the eyeballs, right
+/// before left.
 pub type Points = [Vector3<f64>; model::POINTS.len()];
 
 /// A model in front of a camera, or behind it.
 pub struct Fit<'a> {
     camera: &'a Camera,
-    pose: Pose,
-    matrix: Matrix3<f64>,
+    /// Camera from model.
+    pub pose: Pose,
+    /// The rotation of `pose`.
+    pub rotation: Matrix3<f64>,
     translation: Vector3<f64>,
-    error: f64,
+    /// Error, px: root of the sum of squared distances of the outline and the tip of the nose from
+    /// the model, per coordinate that the pose was found with (`pnp_error` in `estimate_depth`).
+    pub error: f64,
 }
 
 impl<'a> Fit<'a> {
-    /// The model at `pose`, which was found for the landmarks at `places`, with `count` of them. `None` when it is farther
-    /// away from these than can be said.
+    /// The model at `pose`, which was solved with `count` of the landmarks at `places`. `None` if
+    /// its error is not finite.
     pub fn new(camera: &'a Camera, pose: Pose, places: &Places, count: usize) -> Option<Self> {
         let mut fit = Self {
             camera,
             pose,
-            matrix: rotation::matrix(&pose.rotation.cast()),
+            rotation: rotation::matrix(&pose.rotation.cast()),
             translation: pose.translation.cast(),
             error: 0.0,
         };
@@ -49,29 +57,13 @@ impl<'a> Fit<'a> {
         fit.error.is_finite().then_some(fit)
     }
 
-    /// Camera from model.
-    pub fn pose(&self) -> &Pose {
-        &self.pose
-    }
-
-    /// Its rotation.
-    pub fn rotation(&self) -> &Matrix3<f64> {
-        &self.matrix
-    }
-
-    /// Root of the squared distances of the outline and the tip of the nose from the model, per coordinate that the pose was
-    /// found with, px: `pnp_error` in `estimate_depth`.
-    pub fn error(&self) -> f64 {
-        self.error
-    }
-
-    /// Where the camera sees a point of the model, (row, column).
+    /// Projection of a point of the model, (row, column).
     pub fn project(&self, index: usize) -> Vector2<f64> {
         self.camera.project(&self.to_camera(&model::point(index)))
     }
 
-    /// Each landmark where its ray comes as deep as the model's point: `pts_3d` in `estimate_depth`. A point without finite
-    /// coordinates is the origin.
+    /// Each landmark at the depth of the model's point: `pts_3d` in `estimate_depth`. A point
+    /// without finite coordinates becomes the origin.
     pub fn points(&self, places: &Places) -> Points {
         let mut points = [Vector3::zeros(); model::POINTS.len()];
         for (i, place) in places.iter().take(model::LANDMARKS).enumerate() {
@@ -81,7 +73,7 @@ impl<'a> Fit<'a> {
             let pupil = places[model::LANDMARKS + eye];
             let corners = [points[outer], points[inner]];
             let [to_outer, to_inner] = [outer, inner].map(|i| (pupil - places[i]).norm());
-            // As in the original, the corner farther away counts more.
+            // As in the original, the corner farther away has the larger weight.
             let between = (corners[0] * to_outer + corners[1] * to_inner) / (to_outer + to_inner);
             points[model::LANDMARKS + eye] = self.at_depth(&pupil, self.to_camera(&between).z);
             points[model::LANDMARKS + 2 + eye] = eyeball(corners);
@@ -94,20 +86,23 @@ impl<'a> Fit<'a> {
         points
     }
 
-    /// The pose in a camera as every engine has it: y up, looking along −z, its principal point in the middle of the frame.
-    /// The translation is that of the tip of the nose. `None` for a head in the camera.
+    /// The pose in the camera that all engines use: y up, looking along −z, principal point at the
+    /// centre of the frame. The translation is the position of the tip of the nose. `None` for a
+    /// head at the camera's position.
     ///
-    /// The original's search starts with the face behind the camera's plane, and ends there. What is behind a camera looks
-    /// like its twin in front of it, turned half around the line of sight. And since the principal point of the original's
-    /// camera is elsewhere, so is that line: it is laid on the one through the place in the image, and the head with it.
+    /// The original's search starts with the face behind the camera, and ends there. A face behind
+    /// the camera looks like one in front of it that is rotated by half a turn around the line of
+    /// sight. The original's camera also has another principal point. So the line of sight, and
+    /// with it the head, is rotated onto the ray through the head's position in the image.
     pub fn head_pose(&self, (width, height): (usize, usize)) -> Option<HeadPose> {
         let middle = model::EARS.map(model::point);
         let middle = (middle[0] + middle[1]) / 2.0;
         let seen = self.to_camera(&middle);
         let sight = seen.try_normalize(0.0)?;
-        let (twin, sight) = match seen.z < 0.0 {
-            true => (half_turn(&sight) * self.matrix, -sight),
-            false => (self.matrix, sight),
+        let (twin, sight) = if seen.z < 0.0 {
+            (half_turn(&sight) * self.rotation, -sight)
+        } else {
+            (self.rotation, sight)
         };
         let place = self.camera.project(&seen);
         let [width, height] = [width, height].map(|side| side as f64);
@@ -115,22 +110,16 @@ impl<'a> Fit<'a> {
         let turn = Rotation3::rotation_between(&(HOUSE_FROM_CAMERA * sight), &ray)?;
         let rotation = turn * HOUSE_FROM_CAMERA * twin * MODEL_FROM_HEAD;
         let nose = ray * seen.z.abs() - rotation * MODEL_FROM_HEAD * middle;
-        let mut matrix = [[0.0, 0.0, 0.0, 1.0]; 4];
-        for (row, values) in matrix.iter_mut().take(3).enumerate() {
-            let r = rotation.row(row);
-            *values = [r[0], r[1], r[2], nose[row]].map(|value| value as f32);
-        }
-        let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
-        is_finite.then_some(HeadPose { matrix })
+        HeadPose::new(&rotation, &nose)
     }
 
     fn to_camera(&self, point: &Vector3<f64>) -> Vector3<f64> {
-        self.matrix * point + self.translation
+        self.rotation * point + self.translation
     }
 
     fn at_depth(&self, place: &Vector2<f64>, depth: f64) -> Vector3<f64> {
         let point = self.camera.unproject(place, depth);
-        self.matrix.transpose() * (point - self.translation)
+        self.rotation.transpose() * (point - self.translation)
     }
 }
 
@@ -171,7 +160,7 @@ mod tests {
     fn points_and_errors_are_the_originals() {
         for sequence in Golden::read().sequences {
             fits(&sequence, |name, frame, fit| {
-                assert_near(name, [fit.error() / frame.error], [1.0], 1e-5);
+                assert_near(name, [fit.error / frame.error], [1.0], 1e-5);
                 let points = fit.points(&frame.places());
                 for (got, want) in points.iter().zip(frame.points()) {
                     assert_near(name, got.as_slice(), want.as_slice(), 1e-4);
@@ -184,7 +173,7 @@ mod tests {
     fn rotations_are_reported_as_the_original_does() {
         for sequence in Golden::read().sequences {
             fits(&sequence, |name, frame, fit| {
-                let matrix = fit.rotation();
+                let matrix = &fit.rotation;
                 assert_near(name, rotation::quaternion(matrix), frame.quaternion, 1e-5);
                 assert_near(name, rotation::euler(matrix), frame.euler, 1e-3);
             });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the original makes of invented landmarks: `tests/golden/make_openseeface_fit.py`.
+//! Results of the original for synthetic landmarks: `tests/golden/make_openseeface_fit.py`.
 
 use nalgebra::{Vector2, Vector3};
 use serde::Deserialize;
@@ -38,7 +38,7 @@ pub struct Sequence {
 pub struct Frame {
     /// x and y, px.
     places: Vec<[f64; 2]>,
-    /// 0 where the original gave up and begins anew.
+    /// 0 where the original gave up and starts again.
     pub rotation: [f32; 3],
     pub translation: [f32; 3],
     pub quaternion: [f64; 4],

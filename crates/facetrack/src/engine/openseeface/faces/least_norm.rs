@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Linear equations that may have no solution, or many.
+//! Linear equations, solved by the shortest of the least-squares solutions.
 
 use nalgebra::{Matrix6, Vector6};
 
-/// Singular values below this share of their sum count as 0: `SVBkSb` in OpenCV's `lapack.cpp`.
+/// Singular values below this fraction of their sum count as 0: `SVBkSb` in OpenCV's `lapack.cpp`.
 const NEGLIGIBLE: f64 = 2.0 * f64::EPSILON;
 
-/// Greatest cosine of columns that count as orthogonal: `JacobiSVD` ibidem.
+/// Maximum cosine of columns that count as orthogonal: `JacobiSVD` in the same file.
 const ORTHOGONAL: f64 = 10.0 * f64::EPSILON;
 
-/// Bound of the sweeps, ibidem; a handful is enough.
+/// Maximum number of sweeps, from the same file; a few are enough.
 const MAX_SWEEPS: usize = 30;
 
-/// The shortest `x` among those that come closest to `a·x = b`.
+/// The shortest `x` among the least-squares solutions of `a·x = b`.
 ///
-/// The columns of `a` are made orthogonal by rotations of pairs (Hestenes' one-sided Jacobi method), which, unlike methods
-/// through a bidiagonal matrix, keeps small singular values apart from the rounding of large ones. The first step of the
-/// pose hangs on that: its equations span thirty orders of magnitude.
+/// The columns of `a` are made orthogonal by rotations of pairs (Hestenes' one-sided Jacobi
+/// method), which, unlike methods that use a bidiagonal matrix, protects small singular values from
+/// the rounding of large ones. The first step of the pose depends on that: its equations span
+/// thirty orders of magnitude.
 pub fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
     let mut columns: [Vector6<f64>; 6] = std::array::from_fn(|i| a.column(i).into_owned());
     let mut rotation: [Vector6<f64>; 6] = std::array::from_fn(|i| Vector6::ith(i, 1.0));
@@ -36,7 +37,8 @@ pub fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
     x
 }
 
-/// Makes each pair of columns orthogonal, and rotates `others` alike; tells whether a pair was not.
+/// Makes each pair of columns orthogonal and applies the same rotations to `others`; returns
+/// whether any pair was not orthogonal.
 fn sweep(columns: &mut [Vector6<f64>; 6], others: &mut [Vector6<f64>; 6]) -> bool {
     let mut changed = false;
     for i in 0..5 {

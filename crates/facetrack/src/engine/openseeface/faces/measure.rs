@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The figures that features are made of: `FeatureExtractor.update` in `tracker.py`.
+//! Measures for the features: `FeatureExtractor.update` in `tracker.py`.
 
 use nalgebra::{Rotation2, Vector2};
 
 use super::fit::Points;
 
 /// Measures of a face's normalised points, in the order of
-/// [`Features::NAMES`](crate::observation::Features::NAMES); lengths in those of the nose or of the face's width,
-/// steepness in degrees. `None` for points that have no such lengths.
+/// [`Features::NAMES`](crate::observation::Features::NAMES); lengths are relative to the length of
+/// the nose or the width of the face, slopes are in degrees. `None` if a measure is not finite.
 pub fn measure(points: &Points) -> Option<[f32; 14]> {
     let face = Face::new(points);
     let (left_eye, left_roll) = face.eye([42, 45], [43, 44], [47, 46]);
@@ -65,18 +65,19 @@ impl<'a> Face<'a> {
         mean(indices.map(|i| self.points[i].y))
     }
 
-    /// How far points are above another one.
+    /// Mean height of points above the point `base`.
     fn raise<const N: usize>(&self, indices: [usize; N], base: usize) -> f64 {
         (self.height(indices) - self.points[base].y) / self.nose
     }
 
-    /// How far a corner of the mouth is from the middle of the face: `center_line`.
+    /// Distance of a corner of the mouth from the centre line of the face: `center_line`.
     fn beside_middle(&self, corner: usize) -> f64 {
         let middle = mean([50, 60, 27, 30, 64, 55].map(|i| self.x(i)));
         (middle - self.x(corner)).abs() / self.width
     }
 
-    /// The angle by which the line from `from` to `to` is not level, mirrored for a line to the left: `align_points`.
+    /// The slope of the line from `from` to `to`, radians, mirrored for a line to the left:
+    /// `align_points`.
     fn tilt(&self, from: usize, to: usize) -> f64 {
         use std::f64::consts::{FRAC_PI_2, PI, TAU};
         let line = self.points[to] - self.points[from];
@@ -90,7 +91,7 @@ impl<'a> Face<'a> {
         angle
     }
 
-    /// `indices` around the point `from`, turned back by `tilt`.
+    /// The points `indices`, rotated around the point `from` by −`tilt`.
     fn levelled<const N: usize>(
         &self,
         from: usize,
@@ -102,14 +103,14 @@ impl<'a> Face<'a> {
         indices.map(|i| level * (self.points[i].xy() - origin) + origin)
     }
 
-    /// How far an eye is open, and how its corners tilt.
+    /// Opening of an eye, and slope of its corners.
     fn eye(&self, [from, to]: [usize; 2], upper: [usize; 2], lower: [usize; 2]) -> (f64, f64) {
         let tilt = self.tilt(from, to);
         let height = |lid| mean(self.levelled(from, tilt, lid).map(|p| p.y));
         (((height(upper) - height(lower)) / self.nose).abs(), tilt)
     }
 
-    /// How a brow tilts, and how far it bends.
+    /// Slope of a brow, and its bend.
     fn brow(&self, indices: [usize; 5]) -> (f64, f64) {
         let [from, .., to] = indices;
         let tilt = self.tilt(from, to);
@@ -120,7 +121,8 @@ impl<'a> Face<'a> {
     }
 }
 
-fn mean<const N: usize>(values: [f64; N]) -> f64 {
+/// The arithmetic mean.
+pub fn mean<const N: usize>(values: [f64; N]) -> f64 {
     values.iter().sum::<f64>() / N as f64
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The face whose pose is looked for.
+//! The 3-D face that is fitted.
 
 use nalgebra::Vector3;
 
-/// Points of the landmarks; as many in [`POINTS`] come before those of the eyes.
+/// Number of landmarks. In [`POINTS`] they come before the points of the eyes.
 pub const LANDMARKS: usize = 66;
 
 /// The tip of the nose, the origin of the model.
@@ -15,31 +15,22 @@ pub const BRIDGE: [usize; 4] = [27, 28, 29, NOSE];
 /// The outline of the face.
 pub const OUTLINE: std::ops::Range<usize> = 0..17;
 
-/// The ends of the outline, beside the ears: the middle of the head is between them.
+/// The ends of the outline, next to the ears. The centre of the head is between them.
 pub const EARS: [usize; 2] = [0, 16];
 
 /// Corners of the eyes, each pair from right to left in the image of a face: right eye, left eye.
 pub const EYES: [[usize; 2]; 2] = [[36, 39], [42, 45]];
 
-/// Landmarks that move with the head alone, which the pose is solved with: `contour_pts` in `FaceInfo.__init__`.
+/// Landmarks that move only with the head. The pose is solved with them: `contour_pts` in
+/// `FaceInfo.__init__`.
 pub const CONTOUR: [usize; 14] = [0, 1, 8, 15, 16, 27, 28, 29, 30, 31, 32, 33, 34, 35];
 
-/// The same for the network of 30 points, which several landmarks share: ibidem, model −1.
+/// The same for the network of 30 points, which several landmarks share: model −1.
 pub const COARSE_CONTOUR: [usize; 8] = [0, 2, 8, 14, 16, 27, 30, 33];
 
-/// Every landmark.
-pub const ALL_LANDMARKS: [usize; LANDMARKS] = {
-    let mut all = [0; LANDMARKS];
-    let mut index = 0;
-    while index < LANDMARKS {
-        all[index] = index;
-        index += 1;
-    }
-    all
-};
-
-/// The 66 landmarks, then pupils and centres of the eyeballs, right before left. x points to the right side of the face,
-/// y up, z out of it; the unit is about the width of a face. Source: `face_3d` in `Tracker.__init__`.
+/// The 66 landmarks, then pupils and centres of the eyeballs, right before left. x points to the
+/// right side of the face, y up, z out of it; the unit is about the width of a face. Source:
+/// `face_3d` in `Tracker.__init__`.
 pub const POINTS: [[f32; 3]; 70] = [
     [0.45517698, 0.30089578, -0.76442945],
     [0.44899884, 0.16699584, -0.765143],

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A face's points as those of a face of the model's size, seen from the front: `normalize_pts3d` in `tracker.py`.
+//! Normalises a face's points to the size of the model, seen from the front: `normalize_pts3d` in
+//! `tracker.py`.
 
 use nalgebra::{Rotation2, Vector3};
 
 use super::fit::Points;
+use super::measure::mean;
 use super::model;
 
-/// Pairs whose distances across are the width of a face: ends of the outline, and the corners of each eye.
+/// Pairs whose distances across are the width of a face: ends of the outline, and the corners of
+/// each eye.
 const ACROSS: [[usize; 2]; 3] = [[0, 16], model::EYES[0], model::EYES[1]];
 
 /// Pairs whose distances are the height of a nose, one below the other.
@@ -16,8 +19,8 @@ const DOWN: [[usize; 2]; 3] = [
     [model::BRIDGE[2], model::BRIDGE[3]],
 ];
 
-/// The points with the tip of the nose in the middle, its bridge upright, and both sides scaled to the model's. `None` for
-/// a face so flat that it has no scale.
+/// The points with the tip of the nose at the origin, its bridge upright, and width and height
+/// scaled to the model's. `None` if the result is not finite, as for a flat face.
 pub fn normalized(points: &Points) -> Option<Points> {
     let nose = points[model::NOSE];
     let bridge = points[model::BRIDGE[0]] - nose;
@@ -42,10 +45,6 @@ fn distance(points: &Points, [from, to]: [usize; 2]) -> Vector3<f64> {
 
 fn model_distance([from, to]: [usize; 2]) -> Vector3<f64> {
     model::point(from) - model::point(to)
-}
-
-fn mean(values: [f64; 3]) -> f64 {
-    values.iter().sum::<f64>() / 3.0
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where a model has to be for a camera to see its points at given places.
+//! Finds the pose at which a camera sees a model's points at given positions.
 //!
-//! OpenCV's `solvePnP` (`SOLVEPNP_ITERATIVE` with a first guess) as of version 4.12, step for step: the original starts it
-//! with the model's origin in the camera, where the equations are singular, and where the search goes from there, or
-//! whether it gets stuck, hangs on these very steps (`findExtrinsicCameraParams2` in `calibration_base.cpp`, `CvLevMarq` in
-//! `compat_ptsetreg.cpp`).
+//! OpenCV's `solvePnP` (`SOLVEPNP_ITERATIVE` with a first guess) as of version 4.12, step by step.
+//! The original starts it with the model's origin at the camera, where the equations are singular.
+//! The steps determine where the search goes from there, and whether it gets stuck
+//! (`findExtrinsicCameraParams2` in `calibration_base.cpp`, `CvLevMarq` in `compat_ptsetreg.cpp`).
 
 use std::f32::consts::{FRAC_1_SQRT_2, PI};
 
@@ -13,18 +13,19 @@ use nalgebra::{Matrix2x6, Matrix3, Matrix6, Vector2, Vector3, Vector6};
 use super::least_norm;
 use super::rotation;
 
-/// Most steps.
+/// Maximum number of steps.
 const MAX_STEPS: usize = 20;
 
-/// Relative length of a step that is the last one.
+/// A step with a smaller relative length is the last one.
 const SMALL_STEP: f64 = f32::EPSILON as f64;
 
-/// Exponents of 10 of the damping: the first, the least and the greatest.
+/// Exponents of 10 of the damping: the first, the minimum and the maximum.
 const FIRST_DAMPING: i32 = -3;
-const LEAST_DAMPING: i32 = -16;
-const GREATEST_DAMPING: i32 = 16;
+const MIN_DAMPING: i32 = -16;
+const MAX_DAMPING: i32 = 16;
 
-/// A rotation and a translation, in single precision as the original keeps them from frame to frame.
+/// A rotation and a translation, in single precision as the original keeps them from frame to
+/// frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pose {
     /// Axis times angle, radians.
@@ -34,7 +35,7 @@ pub struct Pose {
 }
 
 impl Pose {
-    /// At the camera, not turned.
+    /// At the camera, without rotation.
     pub fn origin() -> Self {
         Self {
             rotation: Vector3::zeros(),
@@ -42,8 +43,8 @@ impl Pose {
         }
     }
 
-    /// A head that looks into the camera from where the original finds heads, which is behind it, in the middle distance of
-    /// a webcam's.
+    /// A head that faces the camera at the typical distance of a webcam, behind the camera, where
+    /// the original finds heads.
     pub fn facing() -> Self {
         let half_turn = PI * FRAC_1_SQRT_2;
         Self {
@@ -57,7 +58,7 @@ impl Pose {
         Vector6::new(r.x, r.y, r.z, t.x, t.y, t.z)
     }
 
-    /// `None` when one of them is no finite number.
+    /// `None` if a value is not finite.
     fn from_parameters(parameters: &Vector6<f64>) -> Option<Self> {
         let parameters = parameters.map(|value| value as f32);
         let is_finite = parameters.iter().all(|value| value.is_finite());
@@ -70,8 +71,8 @@ impl Pose {
 
 /// The original's camera: `camera` in `Tracker.__init__`.
 ///
-/// Its first axis points down the image and its second to the right, so that a point is (row, column); the principal
-/// point has not been exchanged with them.
+/// Its first axis points down the image and its second to the right, so that a point is (row,
+/// column). The coordinates of the principal point are not swapped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Camera {
     focal_length: f64,
@@ -88,7 +89,7 @@ impl Camera {
         }
     }
 
-    /// Where it sees a point, (row, column).
+    /// Projection of a point, (row, column).
     pub fn project(&self, point: &Vector3<f64>) -> Vector2<f64> {
         point.xy() * inverse_depth(point) * self.focal_length + self.principal
     }
@@ -105,7 +106,7 @@ fn inverse_depth(point: &Vector3<f64>) -> f64 {
     if point.z == 0.0 { 1.0 } else { 1.0 / point.z }
 }
 
-/// A point of a model and where it is seen, (row, column).
+/// A point of a model and its position in the image, (row, column).
 #[derive(Debug, Clone, Copy)]
 pub struct Correspondence {
     /// In units of the model.
@@ -114,8 +115,8 @@ pub struct Correspondence {
     pub image: Vector2<f64>,
 }
 
-/// The pose from which `camera` sees the points best, looked for from `guess` on; `None` when the search leaves the finite
-/// numbers. It may end where the camera sees nothing of the kind.
+/// Finds the pose for which `camera` sees the points best, starting with `guess`; `None` if a value
+/// becomes infinite or NaN. The result may be a local minimum far from the points.
 pub fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option<Pose> {
     let equations = Equations { points, camera };
     let mut parameters = guess.parameters();
@@ -127,15 +128,13 @@ pub fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option
         let error = loop {
             parameters = start - normal.step(damping);
             let error = equations.error(&parameters);
-            if error > least_error {
-                damping += 1;
-                if damping <= GREATEST_DAMPING {
-                    continue;
-                }
+            let is_worse = error > least_error;
+            damping += i32::from(is_worse);
+            if !is_worse || damping > MAX_DAMPING {
+                break error;
             }
-            break error;
         };
-        damping = (damping - 1).max(LEAST_DAMPING);
+        damping = (damping - 1).max(MIN_DAMPING);
         least_error = error;
         if (parameters - start).norm() / (start.norm() + f64::EPSILON) < SMALL_STEP {
             break;
@@ -144,7 +143,7 @@ pub fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option
     Pose::from_parameters(&parameters)
 }
 
-/// What is to be met.
+/// The distances that are minimised.
 struct Equations<'a> {
     points: &'a [Correspondence],
     camera: &'a Camera,
@@ -164,12 +163,8 @@ impl Equations<'_> {
     /// The equations at `parameters`, linearised and squared.
     fn normal(&self, parameters: &Vector6<f64>) -> Normal {
         let (matrix, translation) = transform(parameters);
-        let rotation = parameters.fixed_rows::<3>(0).into_owned();
-        let derivatives = rotation::derivatives(&rotation);
-        let mut normal = Normal {
-            matrix: Matrix6::zeros(),
-            right: Vector6::zeros(),
-        };
+        let derivatives = rotation::derivatives(&parameters.fixed_rows::<3>(0).into_owned());
+        let mut normal = Normal::default();
         for p in self.points {
             let point = matrix * p.model + translation;
             let turned = Matrix3::from_columns(&derivatives.map(|derivative| derivative * p.model));
@@ -180,7 +175,8 @@ impl Equations<'_> {
         normal
     }
 
-    /// How the place in the image changes with the parameters, where the point moves by `turned` with the first three.
+    /// Derivatives of the projection by the parameters. `turned` are the point's derivatives by the
+    /// first three.
     fn jacobian(&self, point: &Vector3<f64>, turned: &Matrix3<f64>) -> Matrix2x6<f64> {
         let nearness = inverse_depth(point);
         let seen = point.xy() * nearness;
@@ -202,6 +198,7 @@ fn transform(parameters: &Vector6<f64>) -> (Matrix3<f64>, Vector3<f64>) {
 }
 
 /// Normal equations of a step.
+#[derive(Default)]
 struct Normal {
     matrix: Matrix6<f64>,
     right: Vector6<f64>,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The median of a long sequence in little memory.
 //!
-//! Rousseeuw, Bassett: "The remedian: a robust averaging method for large data sets", Journal of the American Statistical
-//! Association 85 (1990), as `remedian.py` of OpenSeeFace does it.
+//! Rousseeuw, Bassett: "The remedian: a robust averaging method for large data sets", Journal of
+//! the American Statistical Association 85 (1990), as `remedian.py` of OpenSeeFace does it.
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers that one median stands for: `k` in `remedian.py`.
+/// Number of values per median: `k` in `remedian.py`.
 const FULL: usize = 64;
 
-/// Most levels; they hold more numbers than a camera takes pictures in a century.
+/// Maximum number of levels. They hold more values than a camera takes pictures in a century.
 const MAX_LEVELS: usize = 7;
 
 /// Medians of medians: a full level becomes one number of the next.
@@ -21,7 +21,7 @@ pub struct Remedian {
 }
 
 impl Remedian {
-    /// Takes another number.
+    /// Adds a number.
     pub fn push(&mut self, number: f32) {
         let mut number = number;
         for level in &mut self.levels {
@@ -35,12 +35,12 @@ impl Remedian {
         self.levels.push(vec![number]);
     }
 
-    /// The median of what reached the last level; 0 without numbers.
+    /// The median of the last level; 0 without numbers.
     pub fn median(&self) -> f32 {
         self.levels.last().map_or(0.0, |level| median(level))
     }
 
-    /// Whether this can have come from numbers, all of them finite.
+    /// Whether this is a valid state, and all numbers are finite.
     pub fn is_sound(&self) -> bool {
         let is_open = |level: &Vec<f32>| level.len() < FULL && level.iter().all(|n| n.is_finite());
         self.levels.len() <= MAX_LEVELS
@@ -49,7 +49,7 @@ impl Remedian {
     }
 }
 
-/// The mean of the two in the middle for an even count.
+/// The median; for an even count, the mean of the middle two.
 fn median(numbers: &[f32]) -> f32 {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);

@@ -3,7 +3,8 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-/// Smallest angle or component that is told from 0: `DBL_EPSILON` in OpenCV's `Rodrigues` and `RQDecomp3x3`.
+/// Smaller angles and components count as 0: `DBL_EPSILON` in OpenCV's `Rodrigues` and
+/// `RQDecomp3x3`.
 const EPSILON: f64 = f64::EPSILON;
 
 /// The matrix of a rotation around `vector` by its length in radians (Rodrigues' formula).
@@ -18,7 +19,7 @@ pub fn matrix(vector: &Vector3<f64>) -> Matrix3<f64> {
     Matrix3::identity() * cos + along * (1.0 - cos) + turned * sin
 }
 
-/// How [`matrix`] changes with each component of the vector.
+/// Derivatives of [`matrix`] by the components of the vector.
 pub fn derivatives(vector: &Vector3<f64>) -> [Matrix3<f64>; 3] {
     let units = [Vector3::x(), Vector3::y(), Vector3::z()];
     let angle = vector.norm();
@@ -39,7 +40,8 @@ pub fn derivatives(vector: &Vector3<f64>) -> [Matrix3<f64>; 3] {
     })
 }
 
-/// The inverse rotation as a quaternion (x, y, z, w): `matrix_to_quaternion` in `tracker.py`, whose receivers expect it so.
+/// The inverse rotation as a quaternion (x, y, z, w): `matrix_to_quaternion` in `tracker.py`.
+/// Receivers of OpenSeeFace's data expect the inverse.
 pub fn quaternion(m: &Matrix3<f64>) -> [f64; 4] {
     let (xx, yy, zz) = (m[(0, 0)], m[(1, 1)], m[(2, 2)]);
     let sum = |a, b| m[(a, b)] + m[(b, a)];
@@ -84,7 +86,7 @@ impl Givens {
         Self { cos, sin: -sin }
     }
 
-    /// Half a turn more.
+    /// The rotation by another half turn.
     fn opposite(self) -> Self {
         let Self { cos, sin } = self;
         Self {
@@ -99,7 +101,7 @@ impl Givens {
     }
 }
 
-/// The rotation as angles around x, y and z in degrees: those of OpenCV's `RQDecomp3x3`.
+/// The rotation as angles around x, y and z in degrees, as in OpenCV's `RQDecomp3x3`.
 pub fn euler(m: &Matrix3<f64>) -> [f64; 3] {
     let mut x = Givens::removing(m[(2, 1)], m[(2, 2)]);
     let (c, s) = (x.cos, x.sin);
@@ -113,7 +115,7 @@ pub fn euler(m: &Matrix3<f64>) -> [f64; 3] {
     let (c, s) = (z.cos, z.sin);
     let m = m * Matrix3::new(c, s, 0.0, -s, c, 0.0, 0.0, 0.0, 1.0);
 
-    // What remains is upper triangular; its first two diagonal elements are made positive.
+    // The remaining matrix is upper triangular. Its first two diagonal elements are made positive.
     match (m[(0, 0)] < 0.0, m[(1, 1)] < 0.0) {
         (true, true) => z = z.opposite(),
         (true, false) => (y, z) = (y.opposite(), z.inverse()),

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A head's pose, looked for from where it was in the frame before: `estimate_depth` in `tracker.py`.
+//! Finds a head's pose, starting with the pose in the previous frame: `estimate_depth` in
+//! `tracker.py`.
 
 use super::fit::{Fit, Places};
 use super::model;
 use super::pnp::{self, Camera, Correspondence, Pose};
 
-/// Greatest error of a fit that means something, px.
+/// Maximum error of a good fit, px.
 pub const MAX_ERROR: f64 = 300.0;
 
-/// Bad fits in a row after which the search starts anew.
+/// Number of consecutive bad fits after which the search starts again.
 const MAX_FAILURES: u32 = 5;
 
-/// Where a head was.
+/// State of the search for one head.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Search {
     last: Option<Pose>,
-    /// Bad fits in a row.
+    /// Number of consecutive bad fits.
     failures: u32,
 }
 
 impl Search {
-    /// The search in a picture that stands alone. Where the original starts, the equations are singular, and it takes the
-    /// motion of several frames to come from there to the face; what never moves may never be found.
+    /// The search in a single picture. At the original's starting point the equations are singular.
+    /// It takes the motion of several frames to reach the face from there, and a face that never
+    /// moves may never be found.
     pub fn in_picture() -> Self {
         Self {
             last: Some(Pose::facing()),
@@ -29,8 +31,8 @@ impl Search {
         }
     }
 
-    /// The model where `camera` sees it as the landmarks at `places` are; the points of `contour` decide. A bad fit is
-    /// returned as well. `None` when there is none at all, as with coordinates that are no numbers.
+    /// Fits the model to the landmarks at `places`, using the points of `contour`. A bad fit is
+    /// returned as well. `None` if there is no fit, for example if coordinates are not finite.
     pub fn fit<'a>(
         &mut self,
         camera: &'a Camera,
@@ -47,16 +49,13 @@ impl Search {
         let guess = self.last.take().unwrap_or(Pose::origin());
         let pose = pnp::solve(&points, camera, &guess)?;
         let fit = Fit::new(camera, pose, places, contour.len())?;
-        self.remember(pose, fit.error());
+        self.remember(pose, fit.error);
         Some(fit)
     }
 
     fn remember(&mut self, pose: Pose, error: f64) {
-        self.failures = if error > MAX_ERROR {
-            self.failures + 1
-        } else {
-            0
-        };
+        let is_bad = error > MAX_ERROR;
+        self.failures = if is_bad { self.failures + 1 } else { 0 };
         self.last = (self.failures <= MAX_FAILURES).then_some(pose);
     }
 }
@@ -76,10 +75,10 @@ mod tests {
                 let fit = search
                     .fit(&camera, &frame.places(), &model::CONTOUR)
                     .unwrap();
-                let pose = fit.pose();
+                let pose = fit.pose;
                 let turns = pose.rotation.cast::<f64>();
                 assert_near(&name, turns.as_slice(), frame.rotation.map(f64::from), 2e-3);
-                assert_near(&name, [fit.error() / frame.error], [1.0], 1e-3);
+                assert_near(&name, [fit.error / frame.error], [1.0], 1e-3);
             }
         }
     }

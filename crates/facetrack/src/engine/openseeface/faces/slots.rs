@@ -1,82 +1,61 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is kept of each face, whatever identity it has: `face_info` in `tracker.py`.
+//! State of each face: `face_info` in `tracker.py`.
 //!
-//! The original knows faces by their places alone. A face that is found again, or nearest to where another one was last
-//! seen, goes on with what was learned there. Here identities come first: while one lasts, it keeps its slot. A new one
-//! takes the slot that the original would give it.
+//! The original knows faces only by their positions. A face continues with the state learned at the
+//! nearest position where a face was last seen. Here an identity keeps its slot as long as it
+//! exists. A new identity takes the slot that the original would give it.
 
 use super::expression::Expression;
 use super::search::Search;
 use crate::geometry::Point;
 
-/// Memory of one face.
+/// State of one face.
 #[derive(Debug, Default)]
 pub struct Slot {
     owner: Option<u32>,
-    /// Where its face was last, px.
+    /// Last position of its face, px.
     place: Option<Point>,
-    /// Whether that is in this frame.
+    /// Whether that position is in the current frame.
     seen: bool,
-    /// Where its head was then.
+    /// Search for its pose.
     pub search: Search,
-    /// What it can express.
+    /// Its range of expression.
     pub expression: Expression,
 }
 
-impl Slot {
-    fn with(expression: Expression) -> Self {
-        Self {
-            expression,
-            ..Self::default()
-        }
-    }
-
-    /// The pose is not known any more: the head has been away, or the next frame is another scene.
-    pub fn lose_sight(&mut self) {
-        self.search = Search::default();
-    }
-}
-
-/// Memory of all faces.
+/// States of all faces.
 #[derive(Debug)]
 pub struct Slots {
-    /// As many as there were faces in a frame, and at least as many as were asked for.
-    slots: Vec<Slot>,
-    /// Where faces are in this frame, and which slot each gets if its identity is new.
+    /// The slots: as many as a frame had faces, and at least as many as requested.
+    pub all: Vec<Slot>,
+    /// Positions of the faces in this frame, and the slot that each gets if its identity is new.
     expected: Vec<(Point, usize)>,
 }
 
 impl Slots {
-    /// Slots for `count` faces, the first of which learned this much.
+    /// Creates slots for `count` faces. The first ones start with the expressions `learned`.
     pub fn new(count: usize, learned: Vec<Expression>) -> Self {
-        let learned = learned.into_iter().map(Slot::with);
+        let learned = learned.into_iter().map(|expression| Slot {
+            expression,
+            ..Slot::default()
+        });
         let empty = std::iter::repeat_with(Slot::default);
         Self {
-            slots: learned.chain(empty).take(count).collect(),
+            all: learned.chain(empty).take(count).collect(),
             expected: Vec::new(),
         }
     }
 
-    /// Every slot.
-    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter()
-    }
-
-    /// Every slot.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        self.slots.iter_mut()
-    }
-
-    /// Another frame, with faces at these places.
+    /// Starts a frame with faces at these positions.
     pub fn begin_frame(&mut self, places: &[Point]) {
-        for slot in &mut self.slots {
+        for slot in &mut self.all {
             if !slot.seen {
-                slot.lose_sight();
+                slot.search = Search::default();
             }
             slot.seen = false;
         }
-        let count = self.slots.len().max(places.len());
-        self.slots.resize_with(count, Slot::default);
+        let count = self.all.len().max(places.len());
+        self.all.resize_with(count, Slot::default);
         self.expected = self.assign(places);
     }
 
@@ -84,49 +63,50 @@ impl Slots {
     pub fn take(&mut self, id: u32, place: Point) -> &mut Slot {
         let index = self.owned_by(id).or_else(|| self.expected_at(place));
         let index = index.unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() - 1
+            self.all.push(Slot::default());
+            self.all.len() - 1
         });
-        let slot = &mut self.slots[index];
+        let slot = &mut self.all[index];
         (slot.owner, slot.place, slot.seen) = (Some(id), Some(place), true);
         slot
     }
 
-    /// No face will have the identity `id`, unless it is given anew.
+    /// Releases the slot of the identity `id`.
     pub fn forget(&mut self, id: u32) {
         if let Some(index) = self.owned_by(id) {
-            self.slots[index].owner = None;
+            self.all[index].owner = None;
         }
     }
 
     fn owned_by(&self, id: u32) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.owner == Some(id))
+        self.all.iter().position(|slot| slot.owner == Some(id))
     }
 
-    /// The slot that the face nearest to `place` should get, among those that no face of this frame has yet.
+    /// The slot for the face nearest to `place`, among the slots that no face of this frame has
+    /// yet.
     fn expected_at(&self, place: Point) -> Option<usize> {
         let distance = |(expected, _): &(Point, usize)| expected.distance(place);
         self.expected
             .iter()
-            .filter(|(_, slot)| !self.slots[*slot].seen)
+            .filter(|(_, slot)| !self.all[*slot].seen)
             .min_by(|a, b| distance(a).total_cmp(&distance(b)))
             .map(|(_, slot)| *slot)
     }
 
-    /// Pairs places and slots, the nearest first; a slot without a face so far is farther than any other:
+    /// Pairs positions and slots, the nearest first. Slots that had no face yet come last:
     /// `assign_face_info`.
     fn assign(&self, places: &[Point]) -> Vec<(Point, usize)> {
-        let distance = |slot: usize, place: Point| match self.slots[slot].place {
+        let distance = |slot: usize, place: Point| match self.all[slot].place {
             Some(last) => last.distance(place),
             None => f32::INFINITY,
         };
-        let mut pairs: Vec<_> = (0..self.slots.len())
+        let mut pairs: Vec<_> = (0..self.all.len())
             .flat_map(|slot| (0..places.len()).map(move |face| (slot, face)))
             .map(|(slot, face)| (distance(slot, places[face]), slot, face))
             .collect();
         pairs.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
         let mut assigned = Vec::with_capacity(places.len());
-        let mut is_used = vec![false; self.slots.len()];
+        let mut is_used = vec![false; self.all.len()];
         let mut is_placed = vec![false; places.len()];
         for (_, slot, face) in pairs {
             if !is_used[slot] && !is_placed[face] {
@@ -142,7 +122,7 @@ impl Slots {
 mod tests {
     use super::*;
 
-    /// Slots that are told apart by how long they learned: 1 s, 2 s …
+    /// Slots that differ in how long they learned: 1 s, 2 s …
     fn slots(count: usize) -> Slots {
         let untaught = || Expression::default().features;
         let learned = (1..=count).map(|s| Expression::resumed(untaught(), s as f64));
@@ -250,13 +230,13 @@ mod tests {
     fn identities_that_come_and_go_leave_nothing_behind() {
         let mut slots = slots(2);
         for id in 1..1000 {
-            // Two faces, one of which is new each time, and none every now and then.
+            // Two faces, one of them new each time, and no face now and then.
             let faces = [(id, 100.0 * (id % 7) as f32), (id + 1, 300.0)];
             taken(&mut slots, if id % 5 == 0 { &[] } else { &faces });
             if id % 2 == 0 {
                 slots.forget(id);
             }
-            assert_eq!(slots.iter().count(), 2, "{id}");
+            assert_eq!(slots.all.len(), 2, "{id}");
         }
     }
 
@@ -267,6 +247,6 @@ mod tests {
         for id in [1, 2] {
             assert_eq!(slots.take(id, Point::default()).expression.learned, 0.0);
         }
-        assert_eq!(slots.iter().count(), 3);
+        assert_eq!(slots.all.len(), 3);
     }
 }

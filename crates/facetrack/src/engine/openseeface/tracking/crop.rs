@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which pixels a network is shown.
+//! Pixels that networks are shown.
 
 use crate::geometry::{Point, Rect, RotatedRect, Size};
-use crate::sample::{Border, Crop, Layout, Levels, Window};
+use crate::sample::{Border, Crop, ValueRange, Window};
 
-use super::network::RANGE;
+/// Range of the networks' inputs: `mean` and `std` in `Tracker`, which are ImageNet's.
+const RANGE: ValueRange = ValueRange::normalized([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
 
-/// What is added to a face's box on either side, in parts of its width and height, each cut to whole pixels: `predict` in
-/// `tracker.py`.
+/// Margins on each side of a face's box, relative to its width and height, cut to whole pixels:
+/// `predict` in `tracker.py`.
 const MARGIN: Size = Size::new(0.1, 0.125);
 
-/// Pixels along a side below which `predict` in `tracker.py` leaves a face alone.
+/// Minimum side of a face, px: `predict` in `tracker.py`.
 const LEAST: usize = 4;
 
-/// The pixels around a face, with a margin; `None` for a face that is too small, or outside the image of `width`×`height`
-/// pixels.
+/// The pixels around a face, with a margin; `None` for a face that is too small, or outside the
+/// image of `width`×`height` pixels.
 pub fn around(face: &Rect, [width, height]: [usize; 2]) -> Option<Window> {
     let grow_x = (face.width * MARGIN.width).trunc();
     let grow_y = (face.height * MARGIN.height).trunc();
@@ -38,7 +39,7 @@ pub fn between(corners: [[f64; 2]; 2], size: [usize; 2]) -> Option<Window> {
     (window.width > 0 && window.height > 0).then_some(window)
 }
 
-/// `clamp_to_im` in `tracker.py`: columns end before the last one, and rows begin one further down.
+/// `clamp_to_im` in `tracker.py`: columns end before the last one, and rows start one further down.
 fn clamp_to_image([x, y]: [f64; 2], [width, height]: [usize; 2]) -> [usize; 2] {
     let clamp = |value: f64, count: usize| match value {
         below if below < 0.0 => 0.0,
@@ -48,32 +49,26 @@ fn clamp_to_image([x, y]: [f64; 2], [width, height]: [usize; 2]) -> [usize; 2] {
     [clamp(x, width) as usize, (clamp(y, height) + 1.0) as usize]
 }
 
-/// How a network is shown `window` in `columns`×`rows` elements, normalised, with the edge repeated.
+/// Crop that shows `window` in `columns`×`rows` elements, normalised, with the edge repeated.
 pub fn shown(window: Window, columns: usize, rows: usize) -> Crop {
+    let roi = resized(&window, columns, rows);
     Crop {
-        roi: resized(&window, columns, rows),
-        width: columns,
-        height: rows,
-        range: RANGE,
-        border: Border::Replicate,
-        layout: Layout::Planar,
-        levels: Levels::Whole,
         window: Some(window),
+        ..Crop::planar(roi, [columns, rows], RANGE, Border::Replicate)
     }
 }
 
-/// The region that spreads `columns`×`rows` elements over a window as OpenCV's `resize` does: the middle of each is in the
-/// middle of the part of the window that it stands for.
+/// The region that spreads `columns`×`rows` elements over a window as OpenCV's `resize` does: the
+/// centre of each element is at the centre of the part of the window that it covers.
 pub fn resized(window: &Window, columns: usize, rows: usize) -> RotatedRect {
     let middle = |first: usize, count: usize, elements: usize| {
         let step = count as f64 / elements as f64;
         (first as f64 + (count as f64 + step - 1.0) / 2.0) as f32
     };
+    let x = middle(window.x, window.width, columns);
+    let y = middle(window.y, window.height, rows);
     RotatedRect {
-        center: Point::new(
-            middle(window.x, window.width, columns),
-            middle(window.y, window.height, rows),
-        ),
+        center: Point::new(x, y),
         size: Size::new(window.width as f32, window.height as f32),
         rotation: 0.0,
     }
@@ -95,7 +90,8 @@ mod tests {
 
     #[test]
     fn windows_around_faces() {
-        // Left, top, width, height of the face in 640×360, and what `predict` in tracker.py makes of it.
+        // Left, top, width, height of the face in 640×360, and what `predict` in tracker.py makes
+        // of it.
         for (face, want) in [
             ([100.0, 100.0, 100.0, 80.0], window(90, 91, 120, 100)),
             // Growth is cut to whole pixels: 9.9 to 9, 9.875 to 9.
@@ -127,7 +123,8 @@ mod tests {
 
     #[test]
     fn elements_lie_where_opencv_resizes() {
-        // A ramp shows where each element looks. Positions of cv2.resize: (i + 0.5)·n/elements − 0.5, inside the window.
+        // A ramp shows where each element looks. Positions of cv2.resize: (i + 0.5)·n/elements −
+        // 0.5, inside the window.
         let ramp: Vec<u8> = (0..4 * 60).flat_map(|i| [(i % 60) * 4; 3]).collect();
         let image = ImageView::rgb(60, 4, &ramp).unwrap();
         for (x, width, columns, want) in [

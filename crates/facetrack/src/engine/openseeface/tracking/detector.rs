@@ -2,11 +2,11 @@
 //! The network that finds faces in a whole frame: `detect_faces` in `tracker.py`.
 
 use super::crop;
-use super::network::{Network, output};
+use crate::engine::network::Network;
 use crate::geometry::Rect;
 use crate::image::ImageView;
-use crate::model::{Model, ModelError};
-use crate::sample::{CHANNELS, Window};
+use crate::model::ModelError;
+use crate::sample::Window;
 
 /// Width and height of the input.
 const SIDE: usize = 224;
@@ -17,23 +17,14 @@ const CELLS: usize = 56;
 /// Input elements from one cell to the next.
 const STRIDE: f32 = (SIDE / CELLS) as f32;
 
-/// What the radii are multiples of, in input elements.
+/// Unit of the radii, in input elements.
 const RADIUS: f32 = 112.0;
 
 /// Finds faces.
-pub struct Detector {
-    network: Network,
-}
+pub struct Detector(pub Network);
 
 impl Detector {
-    /// The detector that runs `model`.
-    pub fn new(model: Box<dyn Model>) -> Self {
-        Self {
-            network: Network::new(model, &[1, CHANNELS, SIDE, SIDE]),
-        }
-    }
-
-    /// Boxes of faces whose score is not below `least_score`, px, best first and at most `count`.
+    /// Boxes of faces with a score of at least `least_score`, px, best first and at most `count`.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -43,32 +34,34 @@ impl Detector {
         least_score: f32,
         count: usize,
     ) -> Result<Vec<Rect>, ModelError> {
-        let frame = Window::whole(image);
-        let input = self.network.input();
-        if crop::shown(frame, SIDE, SIDE).sample(image, input).is_err() {
+        let crop = crop::shown(Window::whole(image), SIDE, SIDE);
+        if self.0.show(&crop, image).is_err() {
             return Ok(Vec::new());
         }
-        let outputs = self.network.run()?;
-        let (sides, greatest) = (output(&outputs, 0), output(&outputs, 1));
+        let outputs = self.0.run()?;
         let scale_x = image.width() as f32 / SIDE as f32;
         let scale_y = image.height() as f32 / SIDE as f32;
-        Ok(decode(sides, greatest, least_score)
+        Ok(decode(outputs.get(0), outputs.get(1), least_score)
             .into_iter()
             .take(count)
-            .map(|b| {
-                Rect::new(
-                    b.x * scale_x,
-                    b.y * scale_y,
-                    b.width * scale_x,
-                    b.height * scale_y,
-                )
-            })
+            .map(
+                |Rect {
+                     x,
+                     y,
+                     width,
+                     height,
+                 }| {
+                    let (x, y) = (x * scale_x, y * scale_y);
+                    Rect::new(x, y, width * scale_x, height * scale_y)
+                },
+            )
             .collect())
     }
 }
 
-/// Squares around the peaks of the heat map, in input elements, best first, of equal ones the last in the map first.
-/// `maps` holds the heat map and the radii, `greatest` the greatest heat around each cell.
+/// Squares around the peaks of the heat map, in input elements, best first; among equal ones, the
+/// last in the map first. `maps` holds the heat map and the radii, `greatest` the maximum heat
+/// around each cell.
 fn decode(maps: &[f32], greatest: &[f32], least_score: f32) -> Vec<Rect> {
     let (heat, radii) = maps.split_at(maps.len().min(CELLS * CELLS));
     let cells = heat.iter().zip(greatest).zip(radii).enumerate();
@@ -84,10 +77,7 @@ fn decode(maps: &[f32], greatest: &[f32], least_score: f32) -> Vec<Rect> {
 
 /// The square of that radius around a cell.
 fn square(cell: usize, radius: f32) -> Rect {
-    let (x, y) = (
-        (cell % CELLS) as f32 * STRIDE,
-        (cell / CELLS) as f32 * STRIDE,
-    );
+    let [x, y] = [cell % CELLS, cell / CELLS].map(|index| index as f32 * STRIDE);
     Rect::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius)
 }
 

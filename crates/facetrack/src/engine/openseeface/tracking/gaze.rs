@@ -4,9 +4,9 @@
 mod eye;
 
 use super::heat::{self, Peak};
-use super::network::{Network, output};
+use crate::engine::network::Network;
 use crate::image::ImageView;
-use crate::model::{Model, ModelError};
+use crate::model::ModelError;
 use crate::observation::{Gaze, Landmarks, Pupil};
 use crate::sample::CHANNELS;
 use eye::{Eye, Patch};
@@ -17,7 +17,7 @@ const SIDE: usize = 32;
 /// Rows and columns of a heat map.
 const CELLS: usize = 8;
 
-/// What the logits of the offsets are divided by.
+/// Divisor of the offsets' logits.
 const LOGIT_FACTOR: f32 = 8.0;
 
 /// Elements of an eye's input.
@@ -33,15 +33,15 @@ pub struct GazeNetwork {
 }
 
 impl GazeNetwork {
-    /// The network that runs `model`.
-    pub fn new(model: Box<dyn Model>) -> Self {
+    /// Finds pupils with `network`.
+    pub fn new(network: Network) -> Self {
         Self {
-            network: Network::new(model, &[2, CHANNELS, SIDE, SIDE]),
+            network,
             patch: Patch::default(),
         }
     }
 
-    /// The pupils of a face; at the origin and without a score where they can't be found.
+    /// The pupils of a face. A pupil that cannot be found is at the origin and has the score 0.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -58,7 +58,7 @@ impl GazeNetwork {
             });
         };
         let outputs = self.network.run()?;
-        let mut answers = output(&outputs, 0).chunks_exact(EYE_OUTPUT);
+        let mut answers = outputs.get(0).chunks_exact(EYE_OUTPUT);
         let mut pupil = |eye: &Eye| answers.next().and_then(|answer| find(answer, eye));
         Ok(Gaze {
             right: pupil(&right).unwrap_or_default(),
@@ -66,7 +66,7 @@ impl GazeNetwork {
         })
     }
 
-    /// Puts both eyes into the network's input, and tells whether that could be done.
+    /// Puts both eyes into the network's input; returns whether that was possible.
     fn show(&mut self, image: &ImageView<'_>, eyes: &[Eye; 2]) -> bool {
         let inputs = self.network.input().chunks_exact_mut(EYE_INPUT);
         inputs

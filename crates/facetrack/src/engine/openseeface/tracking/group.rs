@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
-//! One face out of several measurements of it: `group_rects` and what follows in `predict` in `tracker.py`.
+//! Merges several measurements of one face: `group_rects` and what follows in `predict` in
+//! `tracker.py`.
 
 use crate::geometry::Rect;
 use crate::observation::{Landmarks, Origin};
 
-/// Least IoU of two boxes of one face: `intersects`.
+/// Minimum IoU of two boxes of one face: `intersects`.
 const LEAST_IOU: f32 = 0.3;
 
-/// What a face that was followed is ahead of one that was detected: the last of `crop_info`.
+/// Bonus of a tracked face over a detected one: the last item of `crop_info`.
 const BONUS: f32 = 0.1;
 
-/// What the landmark network saw in a place.
+/// A face that the landmark network found in a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// The extent of the landmarks, px.
@@ -19,12 +20,12 @@ pub struct Candidate {
     pub landmarks: Landmarks,
     /// The mean score.
     pub confidence: f32,
-    /// How the place was found.
+    /// How the window was found.
     pub origin: Origin,
 }
 
 impl Candidate {
-    /// A face with these landmarks; `None` where they have no extent.
+    /// A face with these landmarks; `None` if they have no extent.
     pub fn new(landmarks: Landmarks, confidence: f32, origin: Origin) -> Option<Self> {
         let bbox = landmarks.extent();
         let has_extent = bbox.area() > 0.0 && (bbox.right() + bbox.bottom()).is_finite();
@@ -37,10 +38,10 @@ impl Candidate {
     }
 
     fn rank(&self) -> f32 {
-        match self.origin {
-            Origin::Tracked => self.confidence + BONUS,
-            Origin::Detected | Origin::Held | Origin::Predicted => self.confidence,
+        if self.origin == Origin::Tracked {
+            return self.confidence + BONUS;
         }
+        self.confidence
     }
 }
 
@@ -60,8 +61,8 @@ pub fn best(candidates: Vec<Candidate>, count: usize) -> Vec<Candidate> {
     best.into_iter().map(|(_, face)| face).collect()
 }
 
-/// The group of each box. A box draws those that it overlaps into its group, also out of another one, and leaves behind
-/// what they overlapped there.
+/// The group of each box. A box moves the boxes that it overlaps into its own group, even out of
+/// another one. Boxes that these overlapped there stay behind.
 fn groups(boxes: &[Rect]) -> Vec<usize> {
     let mut groups = vec![None; boxes.len()];
     for (index, bbox) in boxes.iter().enumerate() {
@@ -95,8 +96,8 @@ mod tests {
             ("near enough", &[0.0, 5.25], &[0, 0]),
             ("a chain is one group", &[0.0, 4.0, 8.0], &[0, 0, 0]),
             ("the middle one first", &[4.0, 0.0, 8.0], &[0, 0, 0]),
-            // As tracker.py has it: the last box joins the first's group, the second takes it away, and it takes the first
-            // along; a fourth box gets that one back.
+            // As tracker.py has it: the last box joins the first's group, the second takes it away,
+            // and it takes the first along; a fourth box gets that one back.
             ("the ends first", &[0.0, 8.0, 4.0], &[1, 1, 1]),
             ("and one more", &[0.0, 8.0, 4.0, -4.0], &[0, 1, 1, 0]),
         ] {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Heat maps and the offsets that come with them.
 
-/// Values that are compared together; a few SIMD registers' worth.
+/// Number of values compared together: a few SIMD registers.
 const LANES: usize = 16;
 
-/// Nearest that a value gets to 0 or 1 before its logit is taken: `logit` in `tracker.py`.
+/// Minimum distance of a value from 0 and 1 before its logit is taken: `logit` in `tracker.py`.
 const MARGIN: f32 = 1e-7;
 
 /// The hottest cell of a heat map.
@@ -16,10 +16,10 @@ pub struct Peak {
     pub value: f32,
 }
 
-/// The first of the hottest cells; `None` for an empty map, or one in which a value is not finite.
+/// The first of the hottest cells; `None` for an empty map, or if a value is not finite.
 pub fn peak(map: &[f32]) -> Option<Peak> {
     let mut hottest = [f32::NEG_INFINITY; LANES];
-    // Not a number as soon as one value is not finite.
+    // NaN as soon as one value is not finite.
     let mut zeros = [0.0; LANES];
     let mut see = |values: &[f32]| {
         for (lane, value) in values.iter().enumerate() {
@@ -40,8 +40,8 @@ pub fn peak(map: &[f32]) -> Option<Peak> {
     Some(Peak { cell, value })
 }
 
-/// The offset, in parts of the network's input, that an element of an offset map stands for: `logit_arr`. It is not a
-/// number where the element is none.
+/// Converts an element of an offset map to an offset relative to the network's input: `logit_arr`.
+/// NaN stays NaN.
 pub fn offset(value: f32, factor: f32) -> f32 {
     let value = value.clamp(MARGIN, 1.0 - MARGIN);
     (value / (1.0 - value)).ln() / factor

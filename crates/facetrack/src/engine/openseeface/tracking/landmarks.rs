@@ -3,14 +3,14 @@
 
 use super::crop;
 use super::heat::{self, Peak};
-use super::network::{Network, output};
+use crate::engine::network::Network;
 use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES};
 use crate::image::ImageView;
-use crate::model::{Model, ModelError};
+use crate::model::ModelError;
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
-use crate::sample::{CHANNELS, Crop, Levels, Window};
+use crate::sample::{Crop, Levels, Window};
 
-/// Where each of the 66 landmarks is among the 30 points of the model -1.
+/// Index of each of the 66 landmarks among the 30 points of the model -1.
 #[rustfmt::skip]
 const AMONG_30: [usize; 66] = [
     0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 6, // jaw
@@ -20,28 +20,21 @@ const AMONG_30: [usize; 66] = [
     24, 25, 25, 25, 26, 26, 27, 27, 27, 24, 24, 28, 28, 28, 26, 29, 29, 29, // mouth
 ];
 
-/// The model -1 sees a face as badly as its worst landmarks, where these are below a score.
+/// A face of the model -1 has the mean score of its worst landmarks, if that is below a minimum.
 const WORST: usize = 3;
 const LEAST_OF_WORST: f32 = 0.65;
 
 /// Measures faces.
 pub struct LandmarkNetwork {
-    network: Network,
-    contract: LandmarkContract,
+    /// The network.
+    pub network: Network,
+    /// Its sizes.
+    pub contract: LandmarkContract,
 }
 
 impl LandmarkNetwork {
-    /// The network that runs `model`, which has these sizes.
-    pub fn new(model: Box<dyn Model>, contract: LandmarkContract) -> Self {
-        let input = [1, CHANNELS, contract.input, contract.input];
-        Self {
-            network: Network::new(model, &input),
-            contract,
-        }
-    }
-
-    /// The 66 landmarks of the face in `window`, px, and their mean score; `None` where the network's answer makes no
-    /// sense.
+    /// The 66 landmarks of the face in `window`, px, and their mean score; `None` if the network's
+    /// answer is invalid.
     ///
     /// # Errors
     /// [`ModelError::Run`].
@@ -51,17 +44,16 @@ impl LandmarkNetwork {
         window: Window,
     ) -> Result<Option<(Landmarks, f32)>, ModelError> {
         let side = self.contract.input;
-        let input = self.network.input();
-        // `preprocess` in `tracker.py` resizes floats, where the other networks are shown resized bytes.
+        // `preprocess` in `tracker.py` resizes floats. The other networks are shown resized bytes.
         let crop = Crop {
             levels: Levels::Exact,
             ..crop::shown(window, side, side)
         };
-        if crop.sample(image, input).is_err() {
+        if self.network.show(&crop, image).is_err() {
             return Ok(None);
         }
         let outputs = self.network.run()?;
-        Ok(decode(output(&outputs, 0), &self.contract, &window))
+        Ok(decode(outputs.get(0), &self.contract, &window))
     }
 }
 
@@ -83,9 +75,8 @@ fn decode(
                 value: values[i],
                 cell: place.cell(cells[i])?,
             };
-            peak.value
-                .is_finite()
-                .then(|| place.scored(&peak, rows[i], columns[i]))
+            let is_finite = peak.value.is_finite();
+            is_finite.then(|| place.scored(&peak, rows[i], columns[i]))
         })
         .collect::<Option<_>>()?;
     let mean = values.iter().sum::<f32>() / values.len() as f32;
@@ -98,54 +89,43 @@ fn decode(
 /// A landmark and its score.
 type Scored = (Landmark, f32);
 
-/// Takes answers of the network to the image.
+/// Converts answers of the network to the image.
 struct Place<'a> {
     contract: &'a LandmarkContract,
     window: &'a Window,
 }
 
 impl Place<'_> {
-    /// The cell that the network counted; `None` for one that no map has.
+    /// The cell with the number `counted`; `None` if a map has no such cell.
     fn cell(&self, counted: f32) -> Option<usize> {
         let cell = counted as usize;
         let is_cell = counted >= 0.0 && cell < self.contract.cells * self.contract.cells;
         is_cell.then_some(cell)
     }
 
-    /// The landmark whose heat map has this peak, with these elements of the offset maps there. Offsets that are no
-    /// numbers make a point at the origin without a score.
+    /// The landmark whose heat map has this peak and whose offset maps have these elements there.
+    /// If an offset is NaN, the point is at the origin and has the score 0.
     fn scored(&self, peak: &Peak, row_offset: f32, column_offset: f32) -> Scored {
-        let Window {
-            x,
-            y,
-            width,
-            height,
-        } = *self.window;
-        let cells = self.contract.cells;
+        let (window, cells) = (self.window, self.contract.cells);
         let landmark = Landmark {
-            x: x as f32 + self.scaled(width, peak.cell % cells, column_offset),
-            y: y as f32 + self.scaled(height, peak.cell / cells, row_offset),
+            x: window.x as f32 + self.scaled(window.width, peak.cell % cells, column_offset),
+            y: window.y as f32 + self.scaled(window.height, peak.cell / cells, row_offset),
             z: 0.0,
         };
-        match (landmark.x + landmark.y).is_nan() {
-            true => (Landmark::default(), 0.0),
-            false => (landmark, peak.value),
+        if (landmark.x + landmark.y).is_nan() {
+            return (Landmark::default(), 0.0);
         }
+        (landmark, peak.value)
     }
 
-    /// Pixels from the first one of a window that is `pixels` wide or high. The cells span the input from its first to its
-    /// last element.
+    /// Position in a window that is `pixels` wide or high, px. The cells span the input from its
+    /// first to its last element.
     fn scaled(&self, pixels: usize, cell: usize, offset: f32) -> f32 {
-        let LandmarkContract {
-            input,
-            cells,
-            logit_factor,
-            ..
-        } = *self.contract;
-        let span = (input - 1) as f32;
-        let element =
-            span * cell as f32 / (cells - 1) as f32 + span * heat::offset(offset, logit_factor);
-        pixels as f32 / input as f32 * element
+        let contract = self.contract;
+        let span = (contract.input - 1) as f32;
+        let offset = heat::offset(offset, contract.logit_factor);
+        let element = span * cell as f32 / (contract.cells - 1) as f32 + span * offset;
+        pixels as f32 / contract.input as f32 * element
     }
 }
 
@@ -192,8 +172,8 @@ mod tests {
     #[test]
     fn landmarks_lie_where_the_heat_and_the_offsets_say() {
         let contract = LandmarkContract::FULL;
-        // Row, column, offsets down and across, and the landmark: cells are 223/27 elements apart, an element is one row
-        // and half a column of the window, and ln 3 is the logit of ¾.
+        // Row, column, offsets down and across, and the landmark: cells are 223/27 elements apart,
+        // an element is one row and half a column of the window, and ln 3 is the logit of ¾.
         let third = 223.0 * 3f32.ln() / 16.0;
         for (row, column, down, across, x, y) in [
             (0, 0, 0.5, 0.5, 10.0, 20.0),
@@ -252,8 +232,8 @@ mod tests {
 
     #[test]
     fn a_few_bad_points_make_a_face_of_thirty_bad() {
-        // Scores of three points, the others' is ¾, and the face's. The first point stands for two landmarks, the 21st for
-        // one.
+        // Scores of three points, the others' is ¾, and the face's. The first point stands for two
+        // landmarks, the 21st for one.
         for (scores, want) in [
             ([(0, 0.75), (6, 0.75), (9, 0.75)], 0.75),
             ([(6, 0.5), (9, 0.5), (12, 0.5)], 0.5),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! When whole frames are searched, and for how long a lost face is looked for where it was.
+//! Decides when whole frames are searched, and how long a lost face is searched for at its last
+//! position.
 
 use crate::engine::openseeface::Settings;
 
@@ -9,14 +10,14 @@ pub struct Schedule {
     scan_every: usize,
     discard_after: usize,
     max_faces: usize,
-    /// Frames since the last search, while there are fewer faces than wanted.
+    /// Frames since the last search, while there are fewer faces than the maximum.
     waited: usize,
     /// Frames without a face since the last one with a face.
     missed: usize,
 }
 
 impl Schedule {
-    /// Before the first frame.
+    /// Creates the initial state.
     pub fn new(settings: &Settings, max_faces: usize) -> Self {
         Self {
             scan_every: settings.scan_every,
@@ -27,7 +28,7 @@ impl Schedule {
         }
     }
 
-    /// Counts a frame in which `followed` faces are looked for where they were, and tells whether the whole of it is to be
+    /// Counts a frame with `followed` tracked faces; returns whether the whole frame has to be
     /// searched.
     pub fn searches(&mut self, followed: usize) -> bool {
         self.waited += 1;
@@ -43,8 +44,8 @@ impl Schedule {
         searches
     }
 
-    /// Takes the number of faces that were found in the frame, and tells whether the places of those before are kept, for
-    /// lack of any and for a while.
+    /// Counts the faces found in the frame; returns whether the positions of the previous faces are
+    /// kept, which they are for a while if there are no faces.
     pub fn keeps(&mut self, found: usize) -> bool {
         if found > 0 {
             self.missed = 0;
@@ -54,7 +55,7 @@ impl Schedule {
         self.missed <= self.discard_after
     }
 
-    /// As before the first frame.
+    /// Restores the initial state.
     pub fn reset(&mut self) {
         self.waited = 0;
         self.missed = 0;

@@ -2,11 +2,14 @@
 //! Faces from frame to frame, over networks that answer from a script.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
+use crate::engine::network::Network;
+use crate::engine::openseeface::networks::{detector_contract, gaze_contract};
 use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings};
 use crate::geometry::Point;
 use crate::model::{Model, TensorSpec};
@@ -14,7 +17,7 @@ use crate::observation::Pupil;
 
 const SIZE: (usize, usize) = (448, 448);
 
-/// What the networks answer.
+/// Answers of the networks.
 struct Script {
     /// Cell, heat and radius of each face that the detector finds.
     detections: Vec<([usize; 2], f32, f32)>,
@@ -57,7 +60,8 @@ fn detector(script: &mut Script) -> Vec<ArrayD<f32>> {
     vec![maps.clone(), maps]
 }
 
-/// A face that fills its window but for a margin, so that the next window is about the same. Its eyes are level.
+/// A face that fills its window but for a margin, so that the next window is about the same. Its
+/// eyes are level.
 fn landmark_network(script: &mut Script) -> Vec<ArrayD<f32>> {
     script.landmark_runs += 1;
     let score = script.scores.pop_front().unwrap_or(0.0);
@@ -104,12 +108,15 @@ fn tracking(script: &Shared, max_faces: usize) -> Tracking {
 }
 
 fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> Tracking {
-    let network = |answer: Answer| -> Box<dyn Model> { Box::new(Scripted(script.clone(), answer)) };
+    let network = |answer: Answer, contract| {
+        let model = Box::new(Scripted(script.clone(), answer));
+        Network::new(model, Path::new("scripted.onnx"), contract)
+    };
     let networks = Networks {
-        detector: network(detector),
-        landmarks: network(landmark_network),
+        detector: network(detector, detector_contract()),
+        landmarks: network(landmark_network, LandmarkContract::FULL.tensors()),
         contract: LandmarkContract::FULL,
-        gaze: Some(network(gaze_network)),
+        gaze: Some(network(gaze_network, gaze_contract())),
     };
     let config = EngineConfig {
         max_faces: Some(max_faces),
@@ -144,7 +151,8 @@ fn a_face_is_found_and_then_followed() {
     let script = script(&[MIDDLE]);
     let mut tracking = tracking(&script, 1);
     let found = see(&mut tracking).remove(0);
-    // The box is that of the landmarks: cells 3 to 24 of 27 in a window of 134×140 px from (157, 155) on.
+    // The box is the extent of the landmarks: cells 3 to 24 of 27 in a window of 134×140 px from
+    // (157, 155) on.
     let per_cell = |pixels: f32| pixels / 224.0 * 223.0 / 27.0;
     let (x, y) = (per_cell(134.0), per_cell(140.0));
     let bbox = Rect::new(157.0 + 3.0 * x, 155.0 + 3.0 * y, 21.0 * x, 21.0 * y);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! An eye as its network sees it: `extract_face` and `prepare_eye` in `tracker.py`.
 //!
-//! The picture of an eye is cut out of a picture of the face that is turned around a corner of the eye until both corners
-//! lie on a row. All positions are rounded to whole pixels there, and the turned picture to whole levels, before it is
-//! brought to the network's size; the pupil is found elsewhere otherwise.
+//! The picture of the face is rotated around a corner of the eye until both corners are on one row,
+//! and the picture of the eye is cut out of it. As in the original, positions are rounded to whole
+//! pixels, and the rotated picture to whole levels, before it is resized for the network. Without
+//! this rounding the pupil would be found elsewhere.
 
 use std::f64::consts::TAU;
 
@@ -11,19 +12,20 @@ use crate::engine::openseeface::tracking::crop;
 use crate::geometry::{Point, RotatedRect};
 use crate::image::ImageView;
 use crate::observation::{Landmark, Landmarks};
-use crate::sample::{Border, Crop, Layout, Levels, ValueRange, Window};
+use crate::sample::{Border, Crop, Layout, ValueRange, Window};
 
-/// Width and height of a face's picture in parts of the landmarks' extent: `extract_face`.
+/// Width and height of a face's picture, relative to the landmarks' extent: `extract_face`.
 const FACE: f64 = 1.2;
 
-/// Half the width and height of an eye's picture in halves of the eye's width: `corners_to_eye`.
+/// Width and height of an eye's picture, relative to the eye's width: `corners_to_eye`.
 const RADIUS: [f64; 2] = [1.4, 1.2];
 
-/// The corners of the right eye and of the left eye, from left to right in a picture of an upright face.
+/// The corners of the right eye and of the left eye, from left to right in a picture of an upright
+/// face.
 const CORNERS: [[usize; 2]; 2] = [[36, 39], [42, 45]];
 
-/// Most columns and rows of an eye's picture before it is brought to the network's size. The eyes of faces that are larger
-/// still are seen more coarsely, which bounds what they cost.
+/// Maximum number of columns and rows of an eye's picture before it is resized for the network.
+/// Larger eyes are sampled more coarsely, which limits their cost.
 const MOST: usize = 256;
 
 /// Which eye: the network was trained on right ones, and sees left ones in a mirror.
@@ -33,7 +35,7 @@ enum Side {
     Left,
 }
 
-/// Where an eye is.
+/// Position of an eye.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Eye {
     side: Side,
@@ -41,15 +43,15 @@ pub struct Eye {
     face: Window,
     /// The corner that the face is turned around, px of the face.
     pivot: [f64; 2],
-    /// How far the line through the corners is turned clockwise, radians.
+    /// Clockwise angle of the line through the corners, radians.
     angle: f64,
     /// The pixels of the eye in the turned face.
     window: Window,
 }
 
 impl Eye {
-    /// The right eye and the left eye of the face with these 66 landmarks, in an image of that many columns and rows;
-    /// `None` where one has no pixel in it.
+    /// The right eye and the left eye of the face with these 66 landmarks, in an image of that many
+    /// columns and rows; `None` if an eye has no pixel in it.
     pub fn both(landmarks: &Landmarks, size: [usize; 2]) -> Option<[Self; 2]> {
         let face = face_window(landmarks, size)?;
         let [right, left] = CORNERS.map(|corners| {
@@ -121,7 +123,7 @@ fn face_window(landmarks: &Landmarks, size: [usize; 2]) -> Option<Window> {
     crop::between([corner(-1.0, 0.0), corner(1.0, 1.0)], size)
 }
 
-/// The pixel of the face that a landmark is on, cut towards the first one.
+/// The pixel of the face at a landmark, rounded towards 0.
 fn pixel(landmark: &Landmark, face: &Window) -> [f64; 2] {
     [
         (f64::from(landmark.x) - face.x as f64).trunc(),
@@ -136,18 +138,18 @@ fn turned(pivot: [f64; 2], point: [f64; 2], angle: f64) -> [f64; 2] {
     [pivot[0] + cos * x - sin * y, pivot[1] + sin * x + cos * y]
 }
 
-/// Room for the picture of an eye.
+/// Buffers for the picture of an eye.
 #[derive(Default)]
 pub struct Patch {
-    /// As the image's resampler fills it.
+    /// Output of the resampler.
     levels: Vec<f32>,
     /// The same in bytes, columns as rows.
     pixels: Vec<u8>,
 }
 
 impl Patch {
-    /// Fills `input`, 3 channels of `side`×`side` columns of rows, with what the network sees of `eye`; `None` where it
-    /// can't be shown.
+    /// Fills `input`, 3 channels of `side`×`side` columns of rows, with the network's view of
+    /// `eye`; `None` if it cannot be sampled.
     pub fn show(
         &mut self,
         image: &ImageView<'_>,
@@ -156,15 +158,11 @@ impl Patch {
         input: &mut [f32],
     ) -> Option<()> {
         let (columns, rows) = (eye.window.width.min(MOST), eye.window.height.min(MOST));
+        let region = eye.region(columns, rows);
         let turned = Crop {
-            roi: eye.region(columns, rows),
-            width: columns,
-            height: rows,
-            range: ValueRange::BYTE,
-            border: Border::Black,
             layout: Layout::Interleaved,
-            levels: Levels::Whole,
             window: Some(eye.face),
+            ..Crop::planar(region, [columns, rows], ValueRange::BYTE, Border::Black)
         };
         self.levels.resize(turned.len(), 0.0);
         turned.sample(image, &mut self.levels).ok()?;
@@ -176,7 +174,8 @@ impl Patch {
         Some(())
     }
 
-    /// Makes bytes of the levels: rows of columns, of a left eye from the last column on.
+    /// Converts the levels to bytes: columns become rows, starting with the last column for a left
+    /// eye.
     fn transpose(&mut self, side: Side, columns: usize) {
         let (levels, _) = self.levels.as_chunks::<3>();
         self.pixels.clear();

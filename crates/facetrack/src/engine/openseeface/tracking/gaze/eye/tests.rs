@@ -13,7 +13,8 @@ fn face(others: [f32; 2], named: &[(usize, [f32; 2])]) -> Landmarks {
     Landmarks::new(LandmarkScheme::OpenSeeFace66, points)
 }
 
-/// An eye as `tracker.py` has it: pivot, angle, window, and where (0, 0) and (1, ¼) of its input are in the image.
+/// An eye as `tracker.py` has it: pivot, angle, window, and where (0, 0) and (1, ¼) of its input
+/// are in the image.
 struct Want {
     pivot: [f64; 2],
     angle: f64,
@@ -37,7 +38,8 @@ fn assert_is(eye: &Eye, want: &Want) {
     }
 }
 
-/// Computed with `extract_face`, `corners_to_eye` and `rotate` of `tracker.py` for an image of 640×360.
+/// Computed with `extract_face`, `corners_to_eye` and `rotate` of `tracker.py` for an image of
+/// 640×360.
 #[test]
 fn eyes_are_where_the_original_has_them() {
     let turned = face(
@@ -172,7 +174,7 @@ fn eyes_without_a_pixel_in_the_image_are_none() {
     }
 }
 
-/// A picture in which red grows along x and green along y.
+/// A picture whose red increases along x and whose green increases along y.
 fn ramps(width: usize, height: usize) -> Vec<u8> {
     let pixel = |i: usize| [(i % width) as u8, (i / width) as u8, 0];
     (0..width * height).flat_map(pixel).collect()
@@ -206,7 +208,7 @@ fn the_network_sees_columns_as_rows_and_left_eyes_in_a_mirror() {
             let unit = [column, row].map(|v| (v as f64 + 0.5) / 32.0);
             let middle = eye.image_from_input(unit);
             let (x, y) = (level(0, column, row), level(1, column, row));
-            // A pixel's colour is that of its middle.
+            // A pixel has the colour at its centre.
             assert!(
                 (x - middle.x).abs() < 1.5 && (y - middle.y).abs() < 1.5,
                 "{eye:?}: {x} {y} {middle:?}"

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MPL-2.0
+//! A network with one input, as engines run it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ndarray::{ArrayD, IxDyn};
+
+use crate::image::ImageView;
+use crate::model::{Model, ModelError};
+use crate::sample::{Crop, SampleError};
+
+/// Tensors that an engine expects of a network.
+#[derive(Debug, Clone)]
+pub struct Contract {
+    /// Name of the network, for messages.
+    pub name: &'static str,
+    /// Shape of the only input.
+    pub input: Vec<usize>,
+    /// Number of elements of each of the first outputs. Further outputs are ignored.
+    pub outputs: Vec<usize>,
+}
+
+/// A network whose input tensor is filled in place.
+pub struct Network {
+    model: Box<dyn Model>,
+    /// File that the network was read from, for messages.
+    pub path: PathBuf,
+    contract: Contract,
+    input: ArrayD<f32>,
+}
+
+/// The outputs of a run.
+pub struct Outputs(pub Vec<ArrayD<f32>>);
+
+impl Network {
+    /// Wraps `model`, which was read from `path`, without checking it.
+    pub fn new(model: Box<dyn Model>, path: &Path, contract: Contract) -> Self {
+        Self {
+            model,
+            path: path.to_owned(),
+            input: ArrayD::zeros(IxDyn(&contract.input)),
+            contract,
+        }
+    }
+
+    /// Wraps `model`, which was read from `path`, checks its tensors, and runs it once on zeros. A
+    /// network that cannot run is found here, and the first frame takes no longer than the others.
+    ///
+    /// # Errors
+    /// [`ModelError::Tensors`] if it has other tensors, [`ModelError::Run`] if it does not run.
+    pub fn checked(
+        model: Box<dyn Model>,
+        path: &Path,
+        contract: Contract,
+    ) -> Result<Self, ModelError> {
+        let mut network = Self::new(model, path, contract);
+        if !takes(&*network.model, &network.contract.input) {
+            return Err(network.other_tensors());
+        }
+        let outputs = network.model.run(&[network.input.view()])?;
+        if !network.are_expected(&outputs) {
+            return Err(network.other_tensors());
+        }
+        Ok(network)
+    }
+
+    /// Gives the input another shape. Its elements are 0 if the shape changes.
+    pub fn resize(&mut self, shape: &[usize]) {
+        if self.input.shape() != shape {
+            self.input = ArrayD::zeros(IxDyn(shape));
+        }
+    }
+
+    /// Shape of the input.
+    pub fn shape(&self) -> &[usize] {
+        self.input.shape()
+    }
+
+    /// Elements of the input, for the next run.
+    pub fn input(&mut self) -> &mut [f32] {
+        self.input.as_slice_mut().unwrap_or_default()
+    }
+
+    /// Fills the input with `crop` of `image`.
+    ///
+    /// # Errors
+    /// Those of [`Crop::sample`].
+    pub fn show(&mut self, crop: &Crop, image: &ImageView<'_>) -> Result<(), SampleError> {
+        crop.sample(image, self.input()).map(|_| ())
+    }
+
+    /// Runs the network on its input.
+    ///
+    /// # Errors
+    /// [`ModelError::Run`], also if an output has another size than the contract says.
+    pub fn run(&mut self) -> Result<Outputs, ModelError> {
+        let outputs = self.model.run(&[self.input.view()])?;
+        if self.are_expected(&outputs) {
+            return Ok(Outputs(outputs));
+        }
+        Err(self.failed("an output changed its size"))
+    }
+
+    fn are_expected(&self, outputs: &[ArrayD<f32>]) -> bool {
+        let expected = &self.contract.outputs;
+        let mut pairs = outputs.iter().zip(expected);
+        outputs.len() >= expected.len() && pairs.all(|(output, len)| elements(output).len() == *len)
+    }
+
+    fn other_tensors(&self) -> ModelError {
+        let Contract {
+            name,
+            input,
+            outputs,
+        } = &self.contract;
+        let expected = format!("{name} ({input:?} to outputs of {outputs:?} elements)");
+        other_tensors(&*self.model, &self.path, expected)
+    }
+
+    /// The error of a run that fails for `reason`.
+    pub fn failed(&self, reason: impl fmt::Display) -> ModelError {
+        ModelError::Run {
+            model: self.path.display().to_string(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// The error of outputs that have other shapes than those `expected`.
+    pub fn other_outputs(&self, outputs: &Outputs, expected: String) -> ModelError {
+        ModelError::Tensors {
+            path: self.path.clone(),
+            expected,
+            actual: format!("{:?}", outputs.shapes()),
+        }
+    }
+}
+
+impl Outputs {
+    /// Elements of an output, in order; none for an output that the network does not have.
+    pub fn get(&self, index: usize) -> &[f32] {
+        self.0.get(index).map(elements).unwrap_or_default()
+    }
+
+    /// Shapes of all outputs.
+    pub fn shapes(&self) -> Vec<&[usize]> {
+        self.0.iter().map(ArrayD::shape).collect()
+    }
+}
+
+/// Whether the only input of `model` can have the shape `wanted`.
+pub fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
+    matches!(model.inputs(), [input] if input.takes(wanted))
+}
+
+/// The error of a model, read from `path`, that has other tensors than those `expected`.
+pub fn other_tensors(model: &dyn Model, path: &Path, expected: String) -> ModelError {
+    ModelError::Tensors {
+        path: path.to_owned(),
+        expected,
+        actual: format!("{:?} to {:?}", model.inputs(), model.outputs()),
+    }
+}
+
+/// Elements in order; none for a tensor that is not contiguous.
+fn elements(tensor: &ArrayD<f32>) -> &[f32] {
+    tensor.as_slice().unwrap_or_default()
+}
