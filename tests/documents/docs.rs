@@ -136,8 +136,11 @@ pub fn turns_upright(command: &str) -> bool {
 
 /// Whether a command needs the sample clip or the engine's files.
 pub fn needs_files(command: &str) -> bool {
-    let plays = command.contains("facetrack") && !command.contains("gst-inspect");
-    plays && !command.contains("engine=scripted")
+    let is_tracking = command.contains("facetrack") || command.contains(" examples/");
+    is_tracking
+        && !["gst-inspect", "engine=scripted"]
+            .iter()
+            .any(|it| command.contains(it))
 }
 
 /// A server on this machine that shows a clip as an RTSP camera with a microphone does, and its address; `None`, said
