@@ -9,7 +9,7 @@ use facetrack::observation::{
     Attributes, Features, FitFailure, Gaze, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks,
     ModelFit, MorphableFit, Observation, Origin, Pupil,
 };
-use facetrack::report::TrackedFace;
+use facetrack::report::{FrameStatus, TrackedFace};
 
 const WIDTH: u32 = 1920;
 const HEIGHT: u32 = 1080;

@@ -391,6 +391,8 @@ impl FitFailure {
     ];
 }
 
+impl std::error::Error for FitFailure {}
+
 impl fmt::Display for FitFailure {
     /// The name in metadata and JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
