@@ -142,7 +142,7 @@ fn arguments() -> Result<Option<Arguments>, Box<dyn Error>> {
             model: Some(pack.into()),
             onnxruntime,
             nms_threshold: insightface::NMS_THRESHOLD,
-            insightface: insightface::Settings {
+            pack: insightface::Settings {
                 embedding: true,
                 ..insightface::Settings::default()
             },

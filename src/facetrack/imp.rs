@@ -137,17 +137,16 @@ use super::failure::{contained, error_message, panic_message};
 use super::loading::{Change, Loaded, Successor, load};
 use super::messages;
 use super::pacing::{Pace, Pacing, Upstream};
-use super::plan::{Environment, Plan, Setup};
+use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
 use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta};
+use crate::options::{self, EnvWarning, Environment, FaceTrackSettings, Options, Reading, Unused};
 use crate::orientation::Turn;
-use crate::{element, properties, video};
+use crate::{element, video};
 use facetrack::analyzer::Analyzer;
 use facetrack::device::{Decision, OwnMemory, Severity};
-use facetrack::engine::{EngineInfo, EngineKind, Notice};
-use facetrack::options::facetrack::FACETRACK;
-use facetrack::options::{EnvWarning, OptionSpec, Settings, Unused, Value};
+use facetrack::engine::{EngineInfo, Notice};
 use facetrack::profile::Profile;
 use facetrack::report::ReportSource;
 
@@ -200,8 +199,9 @@ impl Active {
 /// Lock order: `state`, then one of the others, which are held for a copy, a comparison or a sum alone;
 /// `state` belongs to the streaming thread, which holds it while a frame is analysed. Who wants the frames forgotten or the
 /// calibration reset leaves word in `forget_wanted` or `reset_wanted` and waits for nobody.
+#[derive(Default)]
 pub struct FaceTrack {
-    settings: Mutex<Settings>,
+    options: Mutex<Options<FaceTrackSettings>>,
     state: Mutex<Option<State>>,
     active: Mutex<Option<Active>>,
     pacing: Mutex<Pacing>,
@@ -209,18 +209,52 @@ pub struct FaceTrack {
     reset_wanted: AtomicBool,
 }
 
-impl Default for FaceTrack {
-    fn default() -> Self {
-        Self {
-            settings: Mutex::new(Settings::new(FACETRACK)),
-            state: Mutex::default(),
-            active: Mutex::default(),
-            pacing: Mutex::default(),
-            forget_wanted: AtomicBool::default(),
-            reset_wanted: AtomicBool::default(),
-        }
-    }
-}
+/// The properties that can only be read.
+const READINGS: &[Reading<FaceTrack>] = &[
+    Reading::structure(
+        "stats",
+        |element| element.stats().to_value(),
+        "Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB",
+    ),
+    Reading::text(
+        "active-device",
+        |element| {
+            element
+                .source()
+                .map(|source| source.device.clone())
+                .to_value()
+        },
+        "Device in use: cpu, or cuda:<index>; unset before READY",
+    ),
+    Reading::text(
+        "active-execution-provider",
+        |element| {
+            let source = element.source();
+            source
+                .map(|source| source.execution_provider.clone())
+                .to_value()
+        },
+        "Execution provider in use; unset before READY",
+    ),
+    Reading::text(
+        "device-reason",
+        |element| {
+            element
+                .source()
+                .map(|source| source.device_reason.clone())
+                .to_value()
+        },
+        "Reason for the device in use; unset before READY",
+    ),
+    Reading::structure(
+        "capabilities",
+        |element| {
+            let info = element.info();
+            info.map(|info| messages::capabilities(&info)).to_value()
+        },
+        "Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded",
+    ),
+];
 
 fn clock_time(time: Duration) -> gst::ClockTime {
     gst::ClockTime::try_from(time).unwrap_or(gst::ClockTime::MAX)
@@ -229,8 +263,8 @@ fn clock_time(time: Duration) -> gst::ClockTime {
 impl FaceTrack {
     /// Loads what the settings ask for, unless it is loaded.
     fn prepare(&self, env: Environment) -> Result<(), gst::ErrorMessage> {
-        let settings = lock(&self.settings).clone();
-        let (plan, warnings) = Plan::new(&settings, &env).map_err(|e| error_message(&e))?;
+        let options = lock(&self.options).clone();
+        let (plan, warnings) = Plan::new(&options, &env).map_err(|e| error_message(&e))?;
         if let Some(state) = lock(&self.state).as_mut()
             && state.fits(&plan)
         {
@@ -242,7 +276,7 @@ impl FaceTrack {
         self.warn_of_environment(&warnings);
         let mut loaded = load(&plan).map_err(|error| error.message())?;
         let ready = self.introduce(&env, &plan, &mut loaded);
-        *lock(&self.state) = Some(State::new(settings, env, plan, loaded));
+        *lock(&self.state) = Some(State::new(options, env, plan, loaded));
         self.post(ready);
         Ok(())
     }
@@ -264,8 +298,8 @@ impl FaceTrack {
     fn follow_settings(&self) {
         let mut unused = None;
         let successor = lock(&self.state).as_mut().and_then(|state| {
-            let news = state.news_of(&lock(&self.settings));
-            unused = news.and_then(|settings| state.follow(settings));
+            let news = state.news_of(&lock(&self.options));
+            unused = news.and_then(|options| state.follow(options));
             state.take_successor()
         });
         self.warn_of_unused(unused.as_ref());
@@ -523,8 +557,8 @@ impl FaceTrack {
     /// What the engine that is set measures: what was loaded tells by itself.
     fn info(&self) -> Option<EngineInfo> {
         let env = self.env();
-        let settings = lock(&self.settings).clone();
-        let (plan, _) = Plan::new(&settings, &env).ok()?;
+        let options = lock(&self.options).clone();
+        let (plan, _) = Plan::new(&options, &env).ok()?;
         let active = lock(&self.active);
         match active.as_ref() {
             Some(active) if active.setup == plan.setup => Some(active.info.clone()),
@@ -538,22 +572,9 @@ impl FaceTrack {
         Some(messages::stats(&profile, latency, self.vram()))
     }
 
-    fn report_value(&self, name: &str) -> Option<glib::Value> {
-        match name {
-            "capabilities" => Some(messages::capabilities(&self.info()?).to_value()),
-            "stats" => Some(self.stats()?.to_value()),
-            _ => self.device_value(name),
-        }
-    }
-
-    fn device_value(&self, name: &str) -> Option<glib::Value> {
-        let source = lock(&self.active).as_ref()?.source.clone();
-        match name {
-            "active-device" => Some(source.device.to_value()),
-            "active-execution-provider" => Some(source.execution_provider.to_value()),
-            "device-reason" => Some(source.device_reason.to_value()),
-            _ => None,
-        }
+    /// The source of the reports; `None` before READY.
+    fn source(&self) -> Option<Arc<ReportSource>> {
+        Some(lock(&self.active).as_ref()?.source.clone())
     }
 }
 
@@ -567,7 +588,7 @@ impl ObjectSubclass for FaceTrack {
 impl ObjectImpl for FaceTrack {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| properties::param_specs(FACETRACK, enum_spec));
+            LazyLock::new(|| options::properties::<FaceTrackSettings, _>(READINGS));
         &PROPERTIES
     }
 
@@ -581,8 +602,8 @@ impl ObjectImpl for FaceTrack {
         &SIGNALS
     }
 
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        lock(&self.settings).set(pspec.name(), properties::from_glib(value));
+    fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
+        lock(&self.options).set_property(id, value);
     }
 
     fn constructed(&self) {
@@ -592,22 +613,12 @@ impl ObjectImpl for FaceTrack {
         element::report_refused_caps(self.obj().sink_pad());
     }
 
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if let Some(value) = self.report_value(pspec.name()) {
-            return value;
+    fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
+        match options::reading::<FaceTrackSettings, _>(READINGS, id) {
+            Some(reading) => reading.value(self),
+            None => lock(&self.options).property(id),
         }
-        let settings = lock(&self.settings);
-        let engine = chosen_engine(&settings);
-        properties::to_glib(settings.get(pspec.name(), engine), pspec)
     }
-}
-
-/// The engine that is set, whose defaults the properties show.
-fn chosen_engine(settings: &Settings) -> Option<&'static str> {
-    let Some(Value::Text(name)) = settings.get("engine", None) else {
-        return None;
-    };
-    name.parse().map(EngineKind::name).ok()
 }
 
 /// A signal that has the element do something.
@@ -619,22 +630,6 @@ fn action(name: &str, act: fn(&FaceTrack)) -> Signal {
         None
     });
     signal.build()
-}
-
-/// The GObject enum of a choice.
-fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
-    match option.name {
-        "running-mode" => properties::choice_spec::<super::RunningMode>(option),
-        "pnp-points" => properties::choice_spec::<super::PnpPoints>(option),
-        "identity" => properties::choice_spec::<super::Identity>(option),
-        "smoothing" => properties::choice_spec::<super::Smoothing>(option),
-        "tracker" => properties::choice_spec::<super::Tracker>(option),
-        "device" => properties::choice_spec::<super::Device>(option),
-        "cudnn-conv-algo-search" => properties::choice_spec::<super::ConvAlgorithmSearch>(option),
-        "late-frames" => properties::choice_spec::<super::LateFrames>(option),
-        "post-messages" => properties::choice_spec::<super::PostMessages>(option),
-        name => unreachable!("no enum for the option `{name}`"),
-    }
 }
 
 impl GstObjectImpl for FaceTrack {}

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::clock::NOMINAL_PERIOD;
-use facetrack::options::facetrack::LateFrames;
+use crate::options::LateFrames;
 
 /// Of a stream that is always late, one frame in this many is analysed, and that takes one part in as many of the time at
 /// most, so that it can catch up. Our choice.

@@ -8,20 +8,19 @@ use super::clock::FrameClock;
 use super::loading::{Change, LoadError, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::pacing::{Arrival, Pace};
-use super::plan::{Environment, Live, Plan, Setup};
+use super::plan::{Live, Plan, Setup};
 use crate::meta::{FrameShape, Sighting, Sightings};
+use crate::options::{Environment, FaceTrackSettings, LateFrames, Options, PostMessages, Unused};
 use crate::orientation::{Orientation, Turn};
 use crate::video;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::{EngineError, Frame, Notice};
-use facetrack::options::facetrack::{LateFrames, PostMessages};
-use facetrack::options::{Settings, Unused};
 use facetrack::report::{FrameReport, FrameStatus};
 
 /// A loaded engine and the stream that it works on.
 pub(super) struct State {
-    /// The settings that `live` was made of.
-    settings: Settings,
+    /// The options that `live` was made of.
+    options: Options<FaceTrackSettings>,
     env: Environment,
     setup: Setup,
     live: Live,
@@ -59,9 +58,14 @@ pub(super) struct Outcome {
 }
 
 impl State {
-    pub fn new(settings: Settings, env: Environment, plan: Plan, loaded: Loaded) -> Self {
+    pub fn new(
+        options: Options<FaceTrackSettings>,
+        env: Environment,
+        plan: Plan,
+        loaded: Loaded,
+    ) -> Self {
         Self {
-            settings,
+            options,
             env,
             setup: plan.setup,
             live: plan.live,
@@ -84,27 +88,32 @@ impl State {
         self.setup == plan.setup
     }
 
-    /// A copy of `settings` where they are others than before.
-    pub fn news_of(&self, settings: &Settings) -> Option<Settings> {
-        (self.settings != *settings).then(|| settings.clone())
+    /// A copy of `options` if they changed.
+    pub fn news_of(
+        &self,
+        options: &Options<FaceTrackSettings>,
+    ) -> Option<Options<FaceTrackSettings>> {
+        (self.options != *options).then(|| options.clone())
     }
 
     /// Takes over what may change from frame to frame. Returns the options of other engines if there are others than before.
-    pub fn follow(&mut self, settings: Settings) -> Option<Unused> {
-        let engine = |settings: &Settings| settings.explicit::<String>("engine");
-        let other_engine = engine(&settings) != engine(&self.settings);
-        let unused = settings.unused(self.setup.kind.name());
-        let unused_before = self.settings.unused(self.setup.kind.name());
-        self.settings = settings;
-        self.live = Live::with(&self.setup, &self.settings, &self.env);
+    pub fn follow(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
+        let engine =
+            |options: &Options<FaceTrackSettings>| options.resolve(None, &self.env).0.engine;
+        let other_engine = engine(&options) != engine(&self.options);
+        let unused = options.unused(self.setup.kind);
+        let unused_before = self.options.unused(self.setup.kind);
+        self.options = options;
+        self.live = Live::with(&self.setup, &self.options, &self.env);
         self.analyzer.tune(self.live.tuning);
+        self.analyzer.set_options(self.options.explicit());
         self.engine_set |= other_engine;
         unused.filter(|unused| !other_engine && Some(unused) != unused_before.as_ref())
     }
 
     /// Begins to load the engine that is set, unless it is the one at work.
     fn change_engine(&self) -> Result<Option<Change>, LoadError> {
-        let (plan, warnings) = Plan::new(&self.settings, &self.env)?;
+        let (plan, warnings) = Plan::new(&self.options, &self.env)?;
         if plan.setup.kind == self.setup.kind {
             return Ok(None);
         }
@@ -138,7 +147,7 @@ impl State {
         self.analyzer = loaded.analyzer;
         self.calibration = loaded.calibration;
         // They may have changed since it began to load.
-        self.live = Live::with(&self.setup, &self.settings, &self.env);
+        self.live = Live::with(&self.setup, &self.options, &self.env);
         self.analyzer.tune(self.live.tuning);
     }
 

@@ -6,15 +6,11 @@ use gst::prelude::*;
 
 mod frame;
 mod imp;
-#[allow(missing_docs, reason = "the macro documents nothing")]
-mod layers;
 mod pace;
 mod unpacked;
 
-pub use layers::Layers;
-
 glib::wrapper! {
-    /// The element; its properties are [`facetrack::options::facetrackoverlay::FACETRACKOVERLAY`].
+    /// The element.
     pub struct FaceTrackOverlay(ObjectSubclass<imp::FaceTrackOverlay>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 

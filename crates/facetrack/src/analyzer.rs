@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::blendshape::Blendshapes;
 use super::budget::Budget;
 use super::device::Placement;
@@ -134,6 +136,13 @@ impl Analyzer {
         }
         self.engine.set_thresholds(tuning.thresholds);
         self.tuning = tuning;
+    }
+
+    /// Sets the options that reports state.
+    pub fn set_options(&mut self, options: Map<String, Value>) {
+        if self.source.options != options {
+            Arc::make_mut(&mut self.source).options = options;
+        }
     }
 
     /// What the engine learned of the faces that it saw: [`Engine::calibration`].

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::device::Placement;
 use super::model::ModelFile;
 use super::observation::Observation;
@@ -91,6 +93,8 @@ pub struct ReportSource {
     pub generator: String,
     /// Models read.
     pub models: Vec<ModelFile>,
+    /// Options of the analysis that were set explicitly, by name.
+    pub options: Map<String, Value>,
 }
 
 impl ReportSource {

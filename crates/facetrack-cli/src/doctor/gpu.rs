@@ -3,19 +3,19 @@
 
 use std::env;
 
-use facetrack::device::{Check, Gate, MachineProbe, Outcome, Request, examine};
-use facetrack::engine::EngineKind;
-use facetrack::options::Settings;
-use facetrack::options::facetrack::FACETRACK;
+use facetrack::device::{Check, Gate, LibrarySearch, MachineProbe, Outcome, Request, examine};
 
 use super::finding::{Finding, Section};
 
 /// What would be found by the engine that may use a GPU, with the environment as it is.
 pub fn checks() -> Section {
     let lookup = |name: &str| env::var(name).ok();
-    let settings = Settings::new(FACETRACK);
-    let (options, _) = settings.resolve(Some(EngineKind::InsightFace.name()), &lookup);
-    let request = Request::of(&settings, &options, &lookup);
+    let request = Request {
+        gate: Gate::of(&lookup),
+        gpu_id: lookup(Gate::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
+        libraries: LibrarySearch::of(None, &lookup),
+        ..Request::default()
+    };
     let examined = examine(&request, &mut MachineProbe::default());
     section(&examined, &request.gate)
 }

@@ -17,14 +17,14 @@ use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
-    Thresholds, Wanted,
+    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
+    RunningMode, Setting, Thresholds, Wanted,
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
 use crate::morphable::{FaceModel, FitSettings, Fitter, Past};
 use crate::observation::{FitFailure, LandmarkScheme, Landmarks, Observation};
-use crate::options::choices;
+use crate::words::choices;
 use report::{Report, Reporter};
 
 pub use load::load;
@@ -38,10 +38,10 @@ pub const CHANNELS: [&str; 1] = ["jawOpen"];
 pub const MAX_WIDTH: usize = 1280;
 
 choices! {
-    /// What a face's shape is fitted to.
-    pub enum Identity {
-        Running = "running": "all frames of the face so far: its shape comes to rest",
-        PerFrame = "per-frame": "each frame by itself, as eos does",
+    /// Frames that the shape of a face is fitted to.
+    pub enum Identity, words identity_words {
+        Running = "running": "all frames of the face so far: its shape converges",
+        PerFrame = "per-frame": "each frame separately, as eos does",
     }
 }
 
@@ -62,6 +62,30 @@ impl Default for Settings {
         }
     }
 }
+
+/// The engine `eos`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::RunningMode,
+        Setting::Detection,
+        Setting::Presence,
+        Setting::Suppression,
+        Setting::Morphable,
+        Setting::JawOpen,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::Model,
+        Setting::ModelParts,
+    ],
+    thresholds: yunet::THRESHOLDS,
+    detect_max_width: MAX_WIDTH,
+    ..EngineEntry::new(
+        "eos",
+        |config| Ok(describe(config)),
+        |config| Ok(Box::new(load(config)?)),
+    )
+};
 
 /// The engine.
 pub struct Eos {
@@ -92,7 +116,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 /// What shapes are fitted to with `config`: frames that stand alone share nothing.
 fn identity(config: &EngineConfig) -> Identity {
     match config.running_mode {
-        RunningMode::Video => config.eos.identity,
+        RunningMode::Video => config.morphable.identity,
         RunningMode::Image => Identity::PerFrame,
     }
 }
@@ -115,7 +139,7 @@ impl Eos {
             },
             faces: YunetMesh::new(detector, landmarks),
             fitter: Fitter::new(model.clone(), FitSettings::default()),
-            reporter: Reporter::new(model, config.eos.mesh),
+            reporter: Reporter::new(model, config.morphable.mesh),
             identity: identity(config),
             pasts: HashMap::new(),
             jaw_open_scale: config.jaw_open_scale,

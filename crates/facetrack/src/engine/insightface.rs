@@ -28,7 +28,8 @@ use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::device::Placement;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds, Wanted,
+    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
+    Setting, Thresholds, Wanted,
 };
 use crate::model::ModelError;
 use crate::nms::Detection;
@@ -66,6 +67,29 @@ pub const EMBEDDING: usize = 512;
 /// The blendshapes that follow from landmarks, in ARKit's spelling.
 pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
+/// The engine `insightface`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::Detection,
+        Setting::Suppression,
+        Setting::Pack,
+        Setting::JawOpen,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::Model,
+        Setting::Gpu,
+    ],
+    thresholds: THRESHOLDS,
+    nms_threshold: NMS_THRESHOLD,
+    detect_max_width: MAX_WIDTH,
+    ..EngineEntry::new(
+        "insightface",
+        |config| Ok(describe(config)),
+        |config| Ok(Box::new(load(config)?)),
+    )
+};
+
 /// The engine.
 pub struct InsightFace {
     info: EngineInfo,
@@ -79,7 +103,7 @@ pub struct InsightFace {
 
 /// What the engine measures with a full pack; the loaded engine says what its own has.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
-    let settings = &config.insightface;
+    let settings = &config.pack;
     let schemes = [
         (Module::Landmark3d68, LandmarkScheme::Ibug68),
         (Module::Landmark2d106, LandmarkScheme::InsightFace106),
@@ -120,7 +144,7 @@ impl InsightFace {
     /// # Errors
     /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack that can't.
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
-        config.insightface.check()?;
+        config.pack.check()?;
         if let Placement::Cuda(cuda) = &config.placement {
             cuda.tuning.check().map_err(EngineError::Config)?;
         }

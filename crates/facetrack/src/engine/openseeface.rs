@@ -13,12 +13,12 @@ mod tracking;
 
 use crate::blendshape::BlendshapeSource;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, RunningMode,
-    Thresholds,
+    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
+    RunningMode, Setting, Thresholds,
 };
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
-use crate::options::choices;
+use crate::words::choices;
 use tracking::Tracking;
 
 pub(super) use faces::FACE_POINTS;
@@ -49,9 +49,9 @@ pub const CHANNELS: [&str; 8] = [
 ];
 
 choices! {
-    /// Points of the 3-D model that are reported as the camera sees them.
-    pub enum PnpPoints {
-        None = "none": "none",
+    /// Points of the 3-D face model that are reported in camera space.
+    pub enum PnpPoints, words pnp_points_words {
+        None = "none": "no points",
         Fitted = "fitted": "the points that the pose is solved with",
         All = "all": "the points of all landmarks",
     }
@@ -85,6 +85,29 @@ impl Default for Settings {
     }
 }
 
+/// The engine `openseeface`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::RunningMode,
+        Setting::Detection,
+        Setting::Presence,
+        Setting::Tracking,
+        Setting::Calibration,
+        Setting::JawOpen,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::ModelParts,
+        Setting::GazeModel,
+    ],
+    thresholds: THRESHOLDS,
+    ..EngineEntry::new(
+        "openseeface",
+        |config| Ok(describe(config)),
+        |config| Ok(Box::new(load(config)?)),
+    )
+};
+
 /// The engine.
 pub struct OpenSeeFace {
     info: EngineInfo,
@@ -102,7 +125,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
         pose: true,
-        gaze: config.openseeface.gaze,
+        gaze: config.tracking.gaze,
         features: is_video,
         fit: true,
         temporal: is_video,

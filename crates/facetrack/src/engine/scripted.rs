@@ -20,13 +20,29 @@ use std::thread;
 use std::time::Duration;
 
 use super::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Notice, RunningMode,
-    Wanted,
+    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Notice,
+    RunningMode, Setting, Wanted,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
 use crate::model::ModelError;
 use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
+
+/// The engine `scripted`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::RunningMode,
+        Setting::Calibration,
+        Setting::Landmarks,
+        Setting::Script,
+    ],
+    is_synthetic: true,
+    ..EngineEntry::new(
+        "scripted",
+        |config| Ok(Script::of(config)?.info(config.running_mode)),
+        |config| Ok(Box::new(Scripted::new(config)?)),
+    )
+};
 
 /// What is seen without a script.
 const DEFAULT_SCRIPT: &str = "face x=0.3 dx=0.005";

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
 
 use super::{Completeness, SCHEMA, Totals};
 use crate::model::ModelFile;
-use crate::options::Value;
 use crate::report::ReportSource;
 
 /// What is known of a stream.
@@ -25,8 +25,8 @@ pub struct Metadata {
     pub generator: String,
     /// What analysed the frames; `None` before the first analysed one.
     pub source: Option<Arc<ReportSource>>,
-    /// Options that shape the record.
-    pub options: Vec<(&'static str, Value)>,
+    /// Options that shape the record, and other options that were set explicitly.
+    pub options: Map<String, Value>,
     /// Whether the record has all of the video.
     pub completeness: Completeness,
     /// Whether the time of a frame does not follow from its number.
@@ -74,7 +74,7 @@ impl Serialize for MetadataJson<'_> {
         map.serialize_entry("generator", source.map_or(generator, |s| &s.generator))?;
         map.serialize_entry("device", source.map_or("", |s| &s.device))?;
         map.serialize_entry("models", &ModelsJson(source.map_or(&[], |s| &s.models)))?;
-        map.serialize_entry("options", &OptionsJson(options))?;
+        map.serialize_entry("options", options)?;
         map.serialize_entry("padded_frames", &self.totals.map(|totals| totals.padded))?;
         map.serialize_entry(
             "execution_provider",
@@ -111,6 +111,9 @@ impl Serialize for MetadataJson<'_> {
         if *start_time > 0 {
             map.serialize_entry("start_time", start_time)?;
         }
+        if let Some(source) = source.filter(|source| !source.options.is_empty()) {
+            map.serialize_entry("facetrack_options", &source.options)?;
+        }
         map.end()
     }
 }
@@ -121,23 +124,5 @@ struct ModelsJson<'a>(&'a [ModelFile]);
 impl Serialize for ModelsJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|model| (&model.name, &model.sha256)))
-    }
-}
-
-/// Option → value.
-struct OptionsJson<'a>(&'a [(&'static str, Value)]);
-
-impl Serialize for OptionsJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in self.0 {
-            match value {
-                Value::Bool(value) => map.serialize_entry(name, value)?,
-                Value::Int(value) => map.serialize_entry(name, value)?,
-                Value::Float(value) => map.serialize_entry(name, value)?,
-                Value::Text(value) => map.serialize_entry(name, value)?,
-            }
-        }
-        map.end()
     }
 }

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::ReplayError;
 use super::pairs::Pairs;
 use crate::model::ModelFile;
-use crate::options::trackjsonsink::FillBy;
-use crate::options::{FromValue, Value};
 use crate::record::timeline::Filling;
 use crate::record::{SCHEMA, SCHEMA_1};
 use crate::report::ReportSource;
@@ -32,6 +31,7 @@ pub(super) struct HeadJson {
     device_reason: String,
     load_time_ms: Option<f64>,
     start_time: u64,
+    facetrack_options: Map<String, Value>,
 }
 
 /// Times of a record's frames.
@@ -106,6 +106,7 @@ impl HeadJson {
             load_time: self.load_time_ms.map(from_milliseconds).unwrap_or_default(),
             generator: self.generator.clone(),
             models: self.models.0.iter().map(model_file).collect(),
+            options: self.facetrack_options.clone(),
         })
     }
 
@@ -121,13 +122,11 @@ impl HeadJson {
 
     /// Which holes of the stream were filled in.
     pub(super) fn filling(&self) -> Filling {
-        let by = self.options.fill_by.clone().map(Value::Text);
-        let by = by.and_then(|word| FillBy::from_value(Some(&word)));
-        match (self.options.fill_gaps, by) {
+        match (self.options.fill_gaps, self.options.fill_by.as_deref()) {
             (false, _) => Filling::Never,
             (true, _) if self.is_first_schema() => Filling::Timestamps1,
-            (true, Some(FillBy::Timestamps)) => Filling::Timestamps,
-            (true, Some(FillBy::Loss) | None) => Filling::Loss,
+            (true, Some("timestamps")) => Filling::Timestamps,
+            (true, _) => Filling::Loss,
         }
     }
 

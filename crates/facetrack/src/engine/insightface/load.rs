@@ -34,7 +34,7 @@ pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
     Ok(Folder {
         need: need(&folder, config)?,
         folder,
-        wanted: config.insightface.wanted(),
+        wanted: config.pack.wanted(),
         onnxruntime: config.onnxruntime.clone(),
         threads: config.threads,
     })

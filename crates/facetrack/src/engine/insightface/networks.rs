@@ -45,12 +45,12 @@ impl Networks {
         let Some(detector) = detector else {
             return Err(pack.unusable("it has no detector"));
         };
-        if config.insightface.embedding && measures.embedding_len() == 0 {
+        if config.pack.embedding && measures.embedding_len() == 0 {
             return Err(pack.unusable(
                 "the embedding is wanted and it has no recognition network: unset `embedding`",
             ));
         }
-        if config.insightface.embedding && detector.key_points() == 0 {
+        if config.pack.embedding && detector.key_points() == 0 {
             return Err(pack.unusable(
                 "the embedding is wanted and its detector finds no key points, by which faces are aligned: unset `embedding`",
             ));

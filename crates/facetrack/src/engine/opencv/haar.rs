@@ -13,7 +13,9 @@ mod resize;
 mod scan;
 mod xml;
 
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame};
+use crate::engine::{
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
+};
 use crate::geometry::Rect;
 use crate::locate;
 use crate::model::{ModelError, PROPERTY, file};
@@ -37,6 +39,16 @@ const CONFIDENCE: f32 = 1.0;
 
 /// Longest side of a frame, px: enough for GStreamer's, and few enough for offsets of 32 bits and single precision.
 const MAX_SIDE: usize = 65_535;
+
+/// The engine `opencv-haar`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[Setting::Cascade, Setting::Models, Setting::Model],
+    ..EngineEntry::new(
+        "opencv-haar",
+        |_| Ok(describe()),
+        |config| Ok(Box::new(load(config)?)),
+    )
+};
 
 /// How faces are looked for: the arguments of OpenCV's `detectMultiScale`. As there, the size nearest to the least one is
 /// searched where no size of the cascade's window is within the bounds.
@@ -104,7 +116,7 @@ pub fn describe() -> EngineInfo {
 /// # Errors
 /// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be searched for.
 pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
-    config.haar.check()?;
+    config.cascade.check()?;
     let path = locate::model(
         CASCADE,
         FAMILY,
@@ -123,7 +135,7 @@ pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
             models: vec![file],
             ..describe()
         },
-        detector: Detector::new(cascade, config.haar),
+        detector: Detector::new(cascade, config.cascade),
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
         resizer: Resizer::default(),

@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 
 use ndarray::{ArrayD, IxDyn};
 
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Frame, Thresholds};
+use crate::engine::{
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
+    Thresholds,
+};
 use crate::image::ImageView;
 use crate::model::onnx_file::OnnxFile;
 use crate::model::{Model, ModelError, ModelFile, PROPERTY};
@@ -194,6 +197,24 @@ pub struct Yunet {
     detector: Detector,
     thresholds: Thresholds,
 }
+
+/// The engine `opencv-yunet`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::Detection,
+        Setting::Suppression,
+        Setting::Networks,
+        Setting::Models,
+        Setting::Model,
+    ],
+    thresholds: THRESHOLDS,
+    detect_max_width: MAX_WIDTH,
+    ..EngineEntry::new(
+        "opencv-yunet",
+        |_| Ok(describe()),
+        |config| Ok(Box::new(load(config)?)),
+    )
+};
 
 /// What the engine measures; no models are listed.
 pub fn describe() -> EngineInfo {

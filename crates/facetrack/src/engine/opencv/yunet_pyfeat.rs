@@ -6,8 +6,10 @@
 
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::engine::mediapipe::{FaceMesh, MeshParts, MeshReader};
-use crate::engine::{Context, Engine, EngineError, EngineInfo, EngineKind, Frame, Thresholds};
-use crate::engine::{EngineConfig, mediapipe};
+use crate::engine::{
+    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
+    Setting, Thresholds, mediapipe,
+};
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
 
@@ -21,6 +23,26 @@ pub struct YunetPyfeat {
     faces: YunetMesh,
     reader: MeshReader,
 }
+
+/// The engine `opencv-yunet-pyfeat`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::Detection,
+        Setting::Presence,
+        Setting::Suppression,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::ModelParts,
+    ],
+    thresholds: yunet::THRESHOLDS,
+    detect_max_width: yunet::MAX_WIDTH,
+    ..EngineEntry::new(
+        "opencv-yunet-pyfeat",
+        |_| Ok(describe()),
+        |config| Ok(Box::new(load(config)?)),
+    )
+};
 
 /// What the engine measures; no models are listed.
 pub fn describe() -> EngineInfo {

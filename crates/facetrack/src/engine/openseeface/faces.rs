@@ -71,10 +71,10 @@ impl Faces {
             running_mode: config.running_mode,
             contour,
             lesson: Lesson {
-                time: config.openseeface.calibration_time,
+                time: config.tracking.calibration_time,
                 detail,
             },
-            projected: match config.openseeface.pnp_points {
+            projected: match config.tracking.pnp_points {
                 PnpPoints::None => &[],
                 PnpPoints::Fitted => contour,
                 PnpPoints::All => &model::ALL_LANDMARKS,

@@ -50,7 +50,7 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
 
     // The largest comes first: what the runtime lays aside while it loads one is there for the others.
-    let gaze = match config.openseeface.gaze {
+    let gaze = match config.tracking.gaze {
         false => None,
         true => Some(
             find(GAZE, config.gaze_model.as_deref())
