@@ -141,7 +141,9 @@ use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
 use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta};
-use crate::options::{self, EnvWarning, Environment, FaceTrackSettings, Options, Reading, Unused};
+use crate::options::{
+    self, Description, EnvWarning, Environment, FaceTrackSettings, Options, Reading, Unused,
+};
 use crate::orientation::Turn;
 use crate::{element, video};
 use facetrack::analyzer::Analyzer;
@@ -211,49 +213,42 @@ pub struct FaceTrack {
 
 /// The properties that can only be read.
 const READINGS: &[Reading<FaceTrack>] = &[
-    Reading::structure(
-        "stats",
-        |element| element.stats().to_value(),
-        "Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB",
-    ),
-    Reading::text(
-        "active-device",
-        |element| {
+    Reading {
+        name: "stats",
+        blurb: "Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB",
+        param_spec: Description::structure,
+        value: |element| element.stats().to_value(),
+    },
+    Reading {
+        name: "active-device",
+        blurb: "Device in use: cpu, or cuda:<index>; unset before READY",
+        param_spec: |description| description.string(None),
+        value: |element| element.of_source(|source| &source.device),
+    },
+    Reading {
+        name: "active-execution-provider",
+        blurb: "Execution provider in use; unset before READY",
+        param_spec: |description| description.string(None),
+        value: |element| element.of_source(|source| &source.execution_provider),
+    },
+    Reading {
+        name: "device-reason",
+        blurb: "Reason for the device in use; unset before READY",
+        param_spec: |description| description.string(None),
+        value: |element| element.of_source(|source| &source.device_reason),
+    },
+    Reading {
+        name: "capabilities",
+        blurb: "Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded",
+        param_spec: Description::structure,
+        value: |element| {
             element
-                .source()
-                .map(|source| source.device.clone())
+                .info()
+                .as_ref()
+                .map(messages::capabilities)
                 .to_value()
         },
-        "Device in use: cpu, or cuda:<index>; unset before READY",
-    ),
-    Reading::text(
-        "active-execution-provider",
-        |element| {
-            let source = element.source();
-            source
-                .map(|source| source.execution_provider.clone())
-                .to_value()
-        },
-        "Execution provider in use; unset before READY",
-    ),
-    Reading::text(
-        "device-reason",
-        |element| {
-            element
-                .source()
-                .map(|source| source.device_reason.clone())
-                .to_value()
-        },
-        "Reason for the device in use; unset before READY",
-    ),
-    Reading::structure(
-        "capabilities",
-        |element| {
-            let info = element.info();
-            info.map(|info| messages::capabilities(&info)).to_value()
-        },
-        "Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded",
-    ),
+    },
 ];
 
 fn clock_time(time: Duration) -> gst::ClockTime {
@@ -572,9 +567,13 @@ impl FaceTrack {
         Some(messages::stats(&profile, latency, self.vram()))
     }
 
-    /// The source of the reports; `None` before READY.
-    fn source(&self) -> Option<Arc<ReportSource>> {
-        Some(lock(&self.active).as_ref()?.source.clone())
+    /// A text about the source of the reports; unset before READY.
+    fn of_source(&self, text: fn(&ReportSource) -> &String) -> glib::Value {
+        let active = lock(&self.active);
+        active
+            .as_ref()
+            .map(|active| text(&active.source))
+            .to_value()
     }
 }
 
@@ -615,7 +614,7 @@ impl ObjectImpl for FaceTrack {
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
         match options::reading::<FaceTrackSettings, _>(READINGS, id) {
-            Some(reading) => reading.value(self),
+            Some(reading) => (reading.value)(self),
             None => lock(&self.options).property(id),
         }
     }

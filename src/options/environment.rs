@@ -10,20 +10,26 @@ use thiserror::Error;
 
 use super::field::Field;
 use super::{Defaults, Row, text};
-use facetrack::device::{DeviceChoice, Gate, LibrarySearch};
+use facetrack::device::{DeviceChoice, Gate};
 use facetrack::engine::EngineKind;
 use facetrack::words::parse_switch;
 
 /// Interval, in frames, of profiling lines that a variable switches on, as in the replaced pipeline.
 const PROFILE_INTERVAL: u32 = 20;
 
+/// Variables for an element.
+struct Group {
+    element: &'static str,
+    /// The engine that the variables are for; `None` for every engine.
+    engine: Option<&'static str>,
+    /// The first valid one of several for an option counts.
+    variables: &'static [Variable],
+}
+
 /// A variable that gives the default of an option.
 struct Variable {
     name: &'static str,
-    element: &'static str,
     option: &'static str,
-    /// The engine that the variable is for; `None` for every engine.
-    engine: Option<&'static str>,
     rule: Rule,
 }
 
@@ -41,109 +47,138 @@ enum Rule {
     Effect(&'static str),
 }
 
-const fn variable(name: &'static str, element: &'static str, option: &'static str) -> Variable {
-    Variable {
-        name,
-        element,
-        option,
-        engine: None,
-        rule: Rule::Value,
-    }
-}
-
-const fn track(name: &'static str, option: &'static str) -> Variable {
-    variable(name, "facetrack", option)
-}
-
-const fn sink(name: &'static str, option: &'static str) -> Variable {
-    variable(name, "trackjsonsink", option)
+const fn of(name: &'static str, option: &'static str) -> Variable {
+    let rule = Rule::Value;
+    Variable { name, option, rule }
 }
 
 impl Variable {
-    const fn of(mut self, engine: &'static str) -> Self {
-        self.engine = Some(engine);
-        self
-    }
-
     const fn rule(mut self, rule: Rule) -> Self {
         self.rule = rule;
         self
     }
-
-    fn gives<S: Defaults>(&self, row: &Row<S>, engine: Option<EngineKind>) -> bool {
-        self.element == S::ELEMENT
-            && self.option == row.name
-            && (self.engine.is_none() || self.engine == engine.map(EngineKind::name))
-    }
 }
 
-const GPU_OFF: Rule = Rule::Effect("true forbids the GPU");
-const GPU_ON: Rule =
-    Rule::Effect("the GPU is forbidden if one of the two variables is set and not both allow it");
+const FORBIDS_GPU: Rule = Rule::Effect("true or false; true forbids the GPU");
+const ALLOWS_GPU: Rule = Rule::Effect(
+    "if `STEP5_ENABLE_GPU` or `STEP5_GPU_ENGINES` is set, the GPU is forbidden unless the first is true and the second lists the engine or is `all`",
+);
+const FOLDERS: Rule = Rule::Effect("folders to search, separated by colons");
+const TOOLKIT: Rule = Rule::Effect("folder of a CUDA toolkit to search");
 
-/// Every variable; of several for one option, the first that is valid.
-static VARIABLES: &[Variable] = &[
-    track("STEP5_TRACKING_ENGINE", "engine"),
-    track("STEP5_MEDIAPIPE_MAX_FACES", "max-faces").of("mediapipe"),
-    track("STEP5_OPENCV_MAX_FACES", "max-faces").of("opencv-haar"),
-    track("STEP5_OPENCV_MAX_FACES", "max-faces").of("opencv-yunet"),
-    track("STEP5_OPENCV_MAX_FACES", "max-faces").of("opencv-yunet-pyfeat"),
-    track("STEP5_OPENSEEFACE_MAX_FACES", "max-faces").of("openseeface"),
-    track("STEP5_EOS_MAX_FACES", "max-faces").of("eos"),
-    track("STEP5_INSIGHTFACE_MAX_FACES", "max-faces").of("insightface"),
-    track(
-        "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
-        "detection-confidence",
-    )
-    .of("openseeface"),
-    track("STEP5_YUNET_MAX_WIDTH", "detect-max-width").of("opencv-yunet"),
-    track("STEP5_YUNET_MAX_WIDTH", "detect-max-width").of("opencv-yunet-pyfeat"),
-    track("STEP5_EOS_MAX_WIDTH", "detect-max-width").of("eos"),
-    track("STEP5_INSIGHTFACE_MAX_WIDTH", "detect-max-width").of("insightface"),
-    track("STEP5_INSIGHTFACE_DET_SIZE", "det-size")
-        .of("insightface")
-        .rule(Rule::Square(32)),
-    track("STEP5_INSIGHTFACE_ALLOWED_MODULES", "allowed-modules").of("insightface"),
-    track("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "jaw-open-scale").of("openseeface"),
-    track("STEP5_EOS_JAWOPEN_SCALE", "jaw-open-scale").of("eos"),
-    track("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale").of("insightface"),
-    track("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval"),
-    track("STEP5_OPENSEEFACE_DETECT_EVERY_N", "inference-interval").of("openseeface"),
-    track("STEP5_EOS_FIT_EVERY_N", "inference-interval").of("eos"),
-    track("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval").of("insightface"),
-    track("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
-    track("STEP5_OPENCV_HAAR_CASCADE_PATH", "model").of("opencv-haar"),
-    track("STEP5_YUNET_MODEL_PATH", "model").of("opencv-yunet"),
-    track("STEP5_EOS_SFM_MODEL_PATH", "model").of("eos"),
-    track("STEP5_INSIGHTFACE_MODEL_NAME", "model").of("insightface"),
-    track("STEP5_YUNET_MODEL_PATH", "detector-model").of("opencv-yunet-pyfeat"),
-    track("STEP5_YUNET_MODEL_PATH", "detector-model").of("eos"),
-    track("STEP5_OPENSEEFACE_DETECTION_MODEL_PATH", "detector-model").of("openseeface"),
-    track("STEP5_FACEMESH_ONNX_PATH", "landmark-model").of("opencv-yunet-pyfeat"),
-    track("STEP5_FACEMESH_ONNX_PATH", "landmark-model").of("eos"),
-    track("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "landmark-model").of("openseeface"),
-    track("STEP5_OPENSEEFACE_MODEL_ID", "landmark-model")
-        .of("openseeface")
-        .rule(Rule::Integer(-3, 4)),
-    track("STEP5_OPENSEEFACE_MODELS_DIR", "models-dir").of("openseeface"),
-    track("STEP5_EOS_MODELS_DIR", "models-dir").of("eos"),
-    track("TRACKING_DISABLE_GPU", "device").rule(GPU_OFF),
-    track("STEP5_ENABLE_GPU", "device").rule(GPU_ON),
-    track("STEP5_GPU_ENGINES", "device").rule(GPU_ON),
-    track("STEP5_INSIGHTFACE_CTX_ID", "gpu-id").of("insightface"),
-    track("STEP5_GPU_FALLBACK_AUTO", "gpu-fallback"),
-    track("STEP5_GPU_MAX_VRAM_MB", "gpu-max-vram"),
-    track("STEP5_CUDA_LIB_PATH", "cuda-lib-path")
-        .rule(Rule::Effect("folders to search, separated by colons")),
-    track("STEP5_CUDA_HOME", "cuda-lib-path").rule(Rule::Effect("CUDA toolkit to search")),
-    track("CUDA_HOME", "cuda-lib-path").rule(Rule::Effect("CUDA toolkit to search")),
-    track("STEP5_ENABLE_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
-    track("STEP5_GPU_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
-    sink("STEP5_BLENDSHAPES_PROFILE", "blendshape-profile"),
-    sink("STEP5_BLENDSHAPES_EXPORT_KEYS", "blendshape-keys"),
-    sink("STEP5_BLENDSHAPES_INCLUDE_TONGUE", "include-tongue"),
-    sink("STEP5_EXPORT_VERBOSE_FIELDS", "verbose"),
+static GROUPS: &[Group] = &[
+    Group {
+        element: "facetrack",
+        engine: None,
+        variables: &[
+            of("STEP5_TRACKING_ENGINE", "engine"),
+            of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval"),
+            of("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
+            of("STEP5_GPU_FALLBACK_AUTO", "gpu-fallback"),
+            of("STEP5_GPU_MAX_VRAM_MB", "gpu-max-vram"),
+            of("TRACKING_DISABLE_GPU", "device").rule(FORBIDS_GPU),
+            of("STEP5_ENABLE_GPU", "device").rule(ALLOWS_GPU),
+            of("STEP5_GPU_ENGINES", "device").rule(ALLOWS_GPU),
+            of("STEP5_CUDA_LIB_PATH", "cuda-lib-path").rule(FOLDERS),
+            of("STEP5_CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
+            of("CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
+            of("STEP5_ENABLE_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
+            of("STEP5_GPU_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("mediapipe"),
+        variables: &[of("STEP5_MEDIAPIPE_MAX_FACES", "max-faces")],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("opencv-haar"),
+        variables: &[
+            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+            of("STEP5_OPENCV_HAAR_CASCADE_PATH", "model"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("opencv-yunet"),
+        variables: &[
+            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+            of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_YUNET_MODEL_PATH", "model"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("opencv-yunet-pyfeat"),
+        variables: &[
+            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+            of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_YUNET_MODEL_PATH", "detector-model"),
+            of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("openseeface"),
+        variables: &[
+            of("STEP5_OPENSEEFACE_MAX_FACES", "max-faces"),
+            of(
+                "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
+                "detection-confidence",
+            ),
+            of("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "jaw-open-scale"),
+            of("STEP5_OPENSEEFACE_DETECT_EVERY_N", "inference-interval"),
+            of("STEP5_OPENSEEFACE_DETECTION_MODEL_PATH", "detector-model"),
+            of("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "landmark-model"),
+            of("STEP5_OPENSEEFACE_MODEL_ID", "landmark-model").rule(Rule::Integer(-3, 4)),
+            of("STEP5_OPENSEEFACE_MODELS_DIR", "models-dir"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("eos"),
+        variables: &[
+            of("STEP5_EOS_MAX_FACES", "max-faces"),
+            of("STEP5_EOS_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_EOS_JAWOPEN_SCALE", "jaw-open-scale"),
+            of("STEP5_EOS_FIT_EVERY_N", "inference-interval"),
+            of("STEP5_EOS_SFM_MODEL_PATH", "model"),
+            of("STEP5_YUNET_MODEL_PATH", "detector-model"),
+            of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
+            of("STEP5_EOS_MODELS_DIR", "models-dir"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("insightface"),
+        variables: &[
+            of("STEP5_INSIGHTFACE_MAX_FACES", "max-faces"),
+            of("STEP5_INSIGHTFACE_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_INSIGHTFACE_DET_SIZE", "det-size").rule(Rule::Square(32)),
+            of("STEP5_INSIGHTFACE_ALLOWED_MODULES", "allowed-modules"),
+            of("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale"),
+            of("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval"),
+            of("STEP5_INSIGHTFACE_MODEL_NAME", "model"),
+            of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id"),
+        ],
+    },
+    Group {
+        element: "trackjsonsink",
+        engine: None,
+        variables: &[
+            of("STEP5_BLENDSHAPES_PROFILE", "blendshape-profile"),
+            of("STEP5_BLENDSHAPES_EXPORT_KEYS", "blendshape-keys"),
+            of("STEP5_BLENDSHAPES_INCLUDE_TONGUE", "include-tongue"),
+            of("STEP5_EXPORT_VERBOSE_FIELDS", "verbose"),
+        ],
+    },
 ];
+
+fn variables() -> impl Iterator<Item = (&'static Group, &'static Variable)> {
+    let of_group = |group: &'static Group| group.variables.iter().map(move |it| (group, it));
+    GROUPS.iter().flat_map(of_group)
+}
 
 /// An environment variable with an invalid value.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
@@ -178,8 +213,7 @@ pub(crate) struct Environment(pub HashMap<&'static str, String>);
 impl Environment {
     /// The environment of the process.
     pub fn of_process() -> Self {
-        let names = VARIABLES.iter().map(|variable| variable.name);
-        let names = names.chain(Gate::VARIABLES).chain(LibrarySearch::VARIABLES);
+        let names = variables().map(|(_, variable)| variable.name);
         Self(
             names
                 .filter_map(|name| Some((name, std::env::var(name).ok()?)))
@@ -200,8 +234,14 @@ impl Environment {
         resolved: &S,
         warnings: &mut Vec<EnvWarning>,
     ) -> Option<glib::Value> {
-        let variables = VARIABLES.iter().filter(|it| it.gives(row, engine));
-        variables.into_iter().find_map(|variable| {
+        let engine = engine.map(EngineKind::name);
+        let groups = GROUPS.iter().filter(|group| {
+            group.element == S::ELEMENT && (group.engine.is_none() || group.engine == engine)
+        });
+        let mut variables = groups
+            .flat_map(|group| group.variables)
+            .filter(|variable| variable.option == row.name);
+        variables.find_map(|variable| {
             let value = self
                 .get(variable.name)
                 .filter(|text| !text.trim().is_empty())?;
@@ -276,19 +316,16 @@ fn side(text: &str) -> Option<usize> {
 pub fn table() -> String {
     let mut text =
         "| variable | element | property | engine | value |\n|---|---|---|---|---|\n".to_owned();
-    for variable in VARIABLES {
-        let Variable {
-            name,
-            element,
-            option,
-            engine,
-            rule,
-        } = variable;
-        let (engine, rule) = (engine.unwrap_or("all"), rule.describe());
+    for (group, variable) in variables() {
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "| `{name}` | `{element}` | `{option}` | {engine} | {rule} |"
+            "| `{}` | `{}` | `{}` | {} | {} |",
+            variable.name,
+            group.element,
+            variable.option,
+            group.engine.unwrap_or("all"),
+            variable.rule.describe(),
         );
     }
     text
@@ -296,33 +333,36 @@ pub fn table() -> String {
 
 #[cfg(test)]
 mod tests {
+    use facetrack::device::LibrarySearch;
+
+    use super::super::{FaceTrackSettings, JsonSinkSettings};
     use super::*;
+
+    fn names_of<S: Defaults>() -> impl Iterator<Item = (&'static str, &'static str)> {
+        S::ROWS.iter().map(|row| (S::ELEMENT, row.name))
+    }
 
     #[test]
     fn every_variable_has_an_option_and_an_engine() {
-        let options = [
-            super::super::tests::options_of::<super::super::FaceTrackSettings>(),
-            super::super::tests::options_of::<super::super::JsonSinkSettings>(),
-        ]
-        .concat();
-        for variable in VARIABLES {
-            let option = (variable.element, variable.option);
+        let options: Vec<_> = names_of::<FaceTrackSettings>()
+            .chain(names_of::<JsonSinkSettings>())
+            .collect();
+        for (group, variable) in variables() {
+            let option = (group.element, variable.option);
             assert!(options.contains(&option), "{}", variable.name);
             let is_engine = |name: &str| EngineKind::ALL.map(EngineKind::name).contains(&name);
-            assert!(variable.engine.is_none_or(is_engine), "{}", variable.name);
+            assert!(group.engine.is_none_or(is_engine), "{}", variable.name);
         }
     }
 
     #[test]
     fn the_table_has_every_variable() {
+        let is_known = |name: &str| variables().any(|(_, variable)| variable.name == name);
         for name in Gate::VARIABLES.into_iter().chain(LibrarySearch::VARIABLES) {
-            assert!(
-                VARIABLES.iter().any(|variable| variable.name == name),
-                "{name}"
-            );
+            assert!(is_known(name), "{name}");
         }
         let text = table();
-        assert_eq!(text.lines().count(), VARIABLES.len() + 2);
+        assert_eq!(text.lines().count(), variables().count() + 2);
         for line in text.lines() {
             assert_eq!(line.matches('|').count(), 6, "{line}");
         }
@@ -331,7 +371,7 @@ mod tests {
     /// `facetrack doctor` lists variables by these prefixes, and the last one by name.
     #[test]
     fn the_doctor_lists_every_variable() {
-        for Variable { name, .. } in VARIABLES {
+        for (_, Variable { name, .. }) in variables() {
             let has_prefix = name.starts_with("STEP5_") || name.starts_with("TRACKING_");
             assert!(has_prefix || *name == "CUDA_HOME", "{name}");
         }

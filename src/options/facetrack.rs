@@ -168,7 +168,7 @@ type Row = super::Row<FaceTrackSettings>;
 
 /// Every option, in the order in which they are shown.
 const ROWS: &[Row] = &[
-    Row::new(
+    Row::playing(
         "engine",
         |s| &mut s.engine,
         "Engine that finds faces: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface or scripted. A new engine is loaded in the background while frames flow",
@@ -176,8 +176,7 @@ const ROWS: &[Row] = &[
     .checked(|name| {
         let kind = name.parse::<EngineKind>();
         kind.map(|_| ()).map_err(|error| error.to_string())
-    })
-    .playing(),
+    }),
     Row::new(
         "running-mode",
         |s| &mut s.config.running_mode,
@@ -189,46 +188,41 @@ const ROWS: &[Row] = &[
         |s| &mut s.config.max_faces,
         "Maximum number of faces; 0 = default of the engine: 5 (mediapipe), 1 (openseeface), no limit (others)",
     )
-    .range(0.0, 100.0)
-    .unit("faces"),
-    Row::new(
+    .range(0.0, 100.0, "faces"),
+    Row::playing(
         "detection-confidence",
         |s| &mut s.tuning.thresholds.detection,
         "Minimum confidence of a detected face",
     )
-    .range(0.0, 1.0)
-    .playing()
+    .range(0.0, 1.0, "")
     .of(Setting::Detection),
-    Row::new(
+    Row::playing(
         "presence-confidence",
         |s| &mut s.tuning.thresholds.presence,
         "Minimum confidence of the landmark network that a face is present; opencv-yunet-pyfeat and eos report a face below it without landmarks; models -1, -2 and -3 of openseeface need 0.87",
     )
-    .range(0.0, 1.0)
-    .playing()
+    .range(0.0, 1.0, "")
     .of(Setting::Presence),
-    Row::new(
+    Row::playing(
         "tracking-confidence",
         |s| &mut s.tuning.thresholds.tracking,
         "Minimum overlap (IoU) of a detection with a tracked face to be the same face, in video mode",
     )
-    .range(0.0, 1.0)
-    .playing()
+    .range(0.0, 1.0, "")
     .of(Setting::Overlap),
     Row::new(
         "nms-threshold",
         |s| &mut s.config.nms_threshold,
         "Maximum overlap (IoU) of two detected faces",
     )
-    .range(0.0, 1.0)
+    .range(0.0, 1.0, "")
     .of(Setting::Suppression),
     Row::new(
         "detect-max-width",
         |s| &mut s.detect_max_width,
         "Maximum width of the detector's input: wider frames are scaled down for the detector; 0 = no limit",
     )
-    .range(0.0, 16384.0)
-    .unit("px")
+    .range(0.0, 16384.0, "px")
     .of(Setting::Suppression),
     Row::new(
         "det-size",
@@ -237,9 +231,7 @@ const ROWS: &[Row] = &[
     )
     .range(
         insightface::DET_SIZE_STEP as f64,
-        insightface::MAX_DET_SIZE as f64,
-    )
-    .unit("px")
+        insightface::MAX_DET_SIZE as f64, "px")
     .of(Setting::Pack),
     Row::new(
         "allowed-modules",
@@ -259,46 +251,42 @@ const ROWS: &[Row] = &[
         |s| &mut s.config.cascade.scale_factor,
         "Ratio of two successive face sizes in the search",
     )
-    .range(1.001, 100.0)
+    .range(1.001, 100.0, "")
     .of(Setting::Cascade),
     Row::new(
         "min-neighbors",
         |s| &mut s.config.cascade.min_neighbors,
         "Minimum number of overlapping detections that make a face; 0 = every detection is a face",
     )
-    .range(0.0, 1000.0)
+    .range(0.0, 1000.0, "")
     .of(Setting::Cascade),
     Row::new(
         "min-size",
         |s| &mut s.config.cascade.min_size,
         "Minimum width and height of a face",
     )
-    .range(0.0, 16384.0)
-    .unit("px")
+    .range(0.0, 16384.0, "px")
     .of(Setting::Cascade),
     Row::new(
         "max-size",
         |s| &mut s.config.cascade.max_size,
         "Maximum width and height of a face; 0 = no limit",
     )
-    .range(0.0, 16384.0)
-    .unit("px")
+    .range(0.0, 16384.0, "px")
     .of(Setting::Cascade),
     Row::new(
         "scan-every",
         |s| &mut s.config.tracking.scan_every,
         "Interval between searches for more faces while fewer than max-faces are tracked",
     )
-    .range(1.0, 1000.0)
-    .unit("frames")
+    .range(1.0, 1000.0, "frames")
     .of(Setting::Tracking),
     Row::new(
         "discard-after",
         |s| &mut s.config.tracking.discard_after,
         "Number of frames in which a lost face is searched for at its last position; 0 = none",
     )
-    .range(0.0, 1000.0)
-    .unit("frames")
+    .range(0.0, 1000.0, "frames")
     .of(Setting::Tracking),
     Row::new(
         "gaze",
@@ -317,8 +305,7 @@ const ROWS: &[Row] = &[
         |s| &mut s.config.tracking.calibration_time,
         "Time from the first frame of a face in which its range of expression is learned; 0 = always",
     )
-    .range(0.0, 1_000_000.0)
-    .unit("s")
+    .range(0.0, 1_000_000.0, "s")
     .of(Setting::Tracking),
     Row::new(
         "calibration-file",
@@ -343,85 +330,70 @@ const ROWS: &[Row] = &[
         |s| &mut s.config.jaw_open_scale,
         "Factor of the blendshape jawOpen, which is derived from landmarks",
     )
-    .range(0.0, 1000.0)
+    .range(0.0, 1000.0, "")
     .of(Setting::JawOpen),
-    Row::new(
+    Row::playing(
         "smoothing",
         |s| &mut s.smoothing,
         "Smoothing of landmarks over time",
     )
-    .playing()
     .of(Setting::Landmarks),
-    Row::new(
+    Row::playing(
         "smoothing-min-cutoff",
         |s| &mut s.one_euro.min_cutoff,
         "Minimum cutoff frequency of the One-Euro filter; a lower value smooths a still face more",
     )
-    .range(0.0001, 1000.0)
-    .unit("Hz")
-    .playing()
+    .range(0.0001, 1000.0, "Hz")
     .of(Setting::Landmarks),
-    Row::new(
+    Row::playing(
         "smoothing-beta",
         |s| &mut s.one_euro.beta,
         "Speed coefficient of the One-Euro filter: increase of the cutoff frequency per face size and second; a higher value follows motion faster",
     )
-    .range(0.0, 100_000.0)
-    .playing()
+    .range(0.0, 100_000.0, "")
     .of(Setting::Landmarks),
-    Row::new(
+    Row::playing(
         "smoothing-derivate-cutoff",
         |s| &mut s.one_euro.derivative_cutoff,
         "Cutoff frequency of the speed in the One-Euro filter",
     )
-    .range(0.0001, 1000.0)
-    .unit("Hz")
-    .playing()
+    .range(0.0001, 1000.0, "Hz")
     .of(Setting::Landmarks),
-    Row::new(
+    Row::playing(
         "blendshape-interval",
         |s| &mut s.tuning.blendshape_interval,
         "Interval at which the blendshapes of a face are measured, and repeated in between; 1 = every frame",
     )
-    .range(1.0, 1000.0)
-    .unit("frames")
-    .playing()
+    .range(1.0, 1000.0, "frames")
     .of(Setting::Landmarks),
-    Row::new(
+    Row::playing(
         "inference-interval",
         |s| &mut s.tuning.inference_interval,
         "Interval at which frames are analysed; faces are held in between; 1 = every frame",
     )
-    .range(1.0, 1000.0)
-    .unit("frames")
-    .playing(),
-    Row::new(
+    .range(1.0, 1000.0, "frames"),
+    Row::playing(
         "max-fps",
         |s| &mut s.tuning.max_fps,
         "Maximum number of frames to analyse per second of stream time; faces are held in between; 0 = no limit",
     )
-    .range(0.0, 1000.0)
-    .unit("Hz")
-    .playing(),
-    Row::new(
+    .range(0.0, 1000.0, "Hz"),
+    Row::playing(
         "predict",
         |s| &mut s.tuning.predict,
         "Move faces in frames that are not analysed, with the velocity between the last two analysed frames; false = hold them in place",
-    )
-    .playing(),
-    Row::new(
+    ),
+    Row::playing(
         "late-frames",
         |s| &mut s.late_frames,
         "Analysis of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. In a stream that is always late, one frame in four is analysed, or a quarter of the time is used for analysis",
-    )
-    .playing(),
+    ),
     Row::new(
         "threads",
         |s| &mut s.config.threads,
         "Number of threads per network",
     )
-    .range(1.0, 256.0)
-    .unit("threads")
+    .range(1.0, 256.0, "threads")
     .of(Setting::Networks),
     Row::new(
         "model",
@@ -475,15 +447,13 @@ const ROWS: &[Row] = &[
         |s| &mut s.tracker.max_distance,
         "Maximum distance that a face centre may move between two frames and keep its id",
     )
-    .range(0.0, 100_000.0)
-    .unit("px"),
+    .range(0.0, 100_000.0, "px"),
     Row::new(
         "max-age",
         |s| &mut s.tracker.max_age,
         "Number of analysed frames for which an id is kept without its face",
     )
-    .range(0.0, 100_000.0)
-    .unit("frames"),
+    .range(0.0, 100_000.0, "frames"),
     Row::new(
         "device",
         |s| &mut s.request.device,
@@ -494,7 +464,7 @@ const ROWS: &[Row] = &[
         |s| &mut s.gpu_id,
         "CUDA device; -1 = the device with the most free memory",
     )
-    .range(-1.0, 63.0)
+    .range(-1.0, 63.0, "")
     .of(Setting::Gpu),
     Row::new(
         "gpu-fallback",
@@ -507,16 +477,14 @@ const ROWS: &[Row] = &[
         |s| &mut s.gpu_max_vram,
         "Maximum GPU memory that ONNX Runtime may use",
     )
-    .range(1.0, 1_048_576.0)
-    .unit("MiB")
+    .range(1.0, 1_048_576.0, "MiB")
     .of(Setting::Gpu),
     Row::new(
         "gpu-min-free-vram",
         |s| &mut s.gpu_min_free_vram,
         "Minimum free memory of a usable GPU",
     )
-    .range(0.0, 1_048_576.0)
-    .unit("MiB")
+    .range(0.0, 1_048_576.0, "MiB")
     .of(Setting::Gpu),
     Row::new(
         "cuda-lib-path",
@@ -529,8 +497,7 @@ const ROWS: &[Row] = &[
         |s| &mut s.request.tuning.warm_up_runs,
         "Number of runs on the GPU before the first frame, so that the first frame is not delayed by the setup",
     )
-    .range(0.0, 1000.0)
-    .unit("runs")
+    .range(0.0, 1000.0, "runs")
     .of(Setting::Gpu),
     Row::new(
         "cudnn-conv-algo-search",
@@ -580,19 +547,17 @@ const ROWS: &[Row] = &[
         "Run networks in half precision on the GPU if the pack has them in half precision; with tensorrt, wherever it is faster",
     )
     .of(Setting::Gpu),
-    Row::new(
+    Row::playing(
         "post-messages",
         |s| &mut s.post_messages,
         "Element messages on the bus",
-    )
-    .playing(),
-    Row::new(
+    ),
+    Row::playing(
         "profile-interval",
         |s| &mut s.profile_interval,
         "Interval at which the time of each stage is logged; 0 = never",
     )
-    .unit("frames")
-    .playing(),
+    .range(0.0, i32::MAX as f64, "frames"),
 ];
 
 /// Options that were set and have no effect with an engine.

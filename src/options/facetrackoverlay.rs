@@ -39,41 +39,36 @@ type Row = super::Row<OverlaySettings>;
 
 /// Every option, in the order in which they are shown.
 const ROWS: &[Row] = &[
-    Row::new(
+    Row::playing(
         "layers",
         |s| &mut s.style.layers,
         "Layers to draw; 0 = none, and frames pass unchanged",
-    )
-    .playing(),
-    Row::new(
+    ),
+    Row::playing(
         "color",
         |s| &mut s.color,
         "Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish",
-    )
-    .playing(),
-    Row::new("line-width", |s| &mut s.style.line_width, "Width of lines")
-        .range(0.0, 0.1)
-        .unit("of the frame's shorter side")
-        .playing(),
-    Row::new(
+    ),
+    Row::playing("line-width", |s| &mut s.style.line_width, "Width of lines").range(
+        0.0,
+        0.1,
+        "of the frame's shorter side",
+    ),
+    Row::playing(
         "text-size",
         |s| &mut s.style.text_size,
         "Height of text, at least 8 px; smaller if a panel would be wider than the frame",
     )
-    .range(0.0, 0.1)
-    .unit("of the frame's shorter side")
-    .playing(),
-    Row::new(
+    .range(0.0, 0.1, "of the frame's shorter side"),
+    Row::playing(
         "max-blendshapes",
         |s| &mut s.style.blendshapes,
         "Maximum number of blendshapes to draw per face, strongest first",
     )
-    .range(0.0, 100.0)
-    .playing(),
-    Row::new(
+    .range(0.0, 100.0, ""),
+    Row::playing(
         "add-borders",
         |s| &mut s.add_borders,
         "Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched",
-    )
-    .playing(),
+    ),
 ];

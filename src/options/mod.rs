@@ -9,7 +9,6 @@ mod environment;
 mod facetrack;
 mod facetrackoverlay;
 mod field;
-pub mod markdown;
 mod row;
 mod text;
 mod trackjsonload;
@@ -23,10 +22,12 @@ use gst::glib;
 use gst::glib::prelude::*;
 use serde_json::{Map, Value};
 
+pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
 pub(crate) use self::facetrack::{FaceTrackSettings, LateFrames, PostMessages, Smoothing, Unused};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
-pub(crate) use self::row::{Reading, Row};
+pub(crate) use self::row::{Description, Reading, Row};
+pub use self::text::{display, expected};
 pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
 pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};
 pub(crate) use self::trackudpsink::UdpSettings;
@@ -156,3 +157,6 @@ impl<S: Defaults> Options<S> {
         self.explicit.iter().map(|index| &S::ROWS[*index])
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -149,20 +149,21 @@ impl<S: Defaults> Row<S> {
         }
     }
 
-    /// A number from `min` to `max`.
-    pub const fn range(mut self, min: f64, max: f64) -> Self {
-        self.range = (min, max);
-        self
-    }
-
-    pub const fn unit(mut self, unit: &'static str) -> Self {
-        self.unit = unit;
-        self
-    }
-
     /// An option that may change at any time.
-    pub const fn playing(mut self) -> Self {
-        self.access = Access::Playing;
+    pub const fn playing(
+        name: &'static str,
+        field: fn(&mut S) -> &mut dyn Field,
+        blurb: &'static str,
+    ) -> Self {
+        let mut row = Self::new(name, field, blurb);
+        row.access = Access::Playing;
+        row
+    }
+
+    /// A number from `min` to `max`, with a unit or "".
+    pub const fn range(mut self, min: f64, max: f64, unit: &'static str) -> Self {
+        self.range = (min, max);
+        self.unit = unit;
         self
     }
 
@@ -243,68 +244,30 @@ pub(super) fn names(engines: &[EngineKind]) -> String {
 
 /// A property that reads the state of the element `E`.
 pub(crate) struct Reading<E: 'static> {
-    name: &'static str,
-    blurb: &'static str,
-    unit: &'static str,
-    param_spec: fn(&Description) -> glib::ParamSpec,
-    value: fn(&E) -> glib::Value,
+    pub name: &'static str,
+    pub blurb: &'static str,
+    pub param_spec: fn(&Description) -> glib::ParamSpec,
+    pub value: fn(&E) -> glib::Value,
 }
 
 impl<E> Reading<E> {
-    const fn new(
+    /// A property that reads a counter.
+    pub const fn count(
         name: &'static str,
-        param_spec: fn(&Description) -> glib::ParamSpec,
         value: fn(&E) -> glib::Value,
         blurb: &'static str,
     ) -> Self {
         Self {
             name,
             blurb,
-            unit: "",
-            param_spec,
+            param_spec: |description| description.uint(0),
             value,
         }
     }
 
-    /// A count; `value` is made by [`count`].
-    pub const fn count(
-        name: &'static str,
-        unit: &'static str,
-        value: fn(&E) -> glib::Value,
-        blurb: &'static str,
-    ) -> Self {
-        Self {
-            unit,
-            ..Self::new(name, |description| description.uint(0), value, blurb)
-        }
-    }
-
-    pub const fn text(
-        name: &'static str,
-        value: fn(&E) -> glib::Value,
-        blurb: &'static str,
-    ) -> Self {
-        Self::new(name, |description| description.string(None), value, blurb)
-    }
-
-    pub const fn structure(
-        name: &'static str,
-        value: fn(&E) -> glib::Value,
-        blurb: &'static str,
-    ) -> Self {
-        Self::new(name, Description::structure, value, blurb)
-    }
-
-    pub fn value(&self, element: &E) -> glib::Value {
-        (self.value)(element)
-    }
-
     pub fn param_spec(&self) -> glib::ParamSpec {
-        let mut blurb = self.blurb.to_owned();
-        if !self.unit.is_empty() {
-            blurb += &format!(" [{}]", self.unit);
-        }
         let range = (0.0, f64::from(i32::MAX));
+        let blurb = self.blurb.to_owned();
         let description = Description::new(self.name, blurb, Access::ReadOnly, range);
         (self.param_spec)(&description)
     }

@@ -38,7 +38,7 @@ fn number<T: FromStr + PartialOrd + ToValue>(
 }
 
 /// The values that a property takes.
-pub(super) fn expected(spec: &glib::ParamSpec) -> String {
+pub fn expected(spec: &glib::ParamSpec) -> String {
     if let Some(spec) = spec.downcast_ref::<glib::ParamSpecUInt>() {
         let (min, max) = (spec.minimum(), spec.maximum());
         return if max < i32::MAX as u32 {
@@ -91,7 +91,7 @@ pub(super) fn json(value: &glib::Value) -> Value {
 }
 
 /// The value of a property for a reader; `unset` for a value that is not set.
-pub(super) fn display(value: &glib::Value) -> String {
+pub fn display(value: &glib::Value) -> String {
     match json(value) {
         Value::Null => "unset".to_owned(),
         Value::String(text) => text,

@@ -77,6 +77,5 @@ const ROWS: &[Row] = &[
         |s| &mut s.tolerance,
         "Maximum difference between the times of a buffer and of its record; half the frame duration gives every buffer the nearest record",
     )
-    .range(0.0, 60_000.0)
-    .unit("ms"),
+    .range(0.0, 60_000.0, "ms"),
 ];

@@ -36,11 +36,11 @@ const ROWS: &[Row] = &[
         |s| &mut s.host,
         "Name or address of the receiver, IPv4 or IPv6; if a name has both, its IPv4 address is used, where receivers listen",
     ),
-    Row::new("port", |s| &mut s.port, "UDP port of the receiver").range(1.0, 65535.0),
+    Row::new("port", |s| &mut s.port, "UDP port of the receiver").range(1.0, 65535.0, ""),
     Row::new(
         "face-id-offset",
         |s| &mut s.face_id_offset,
         "Number of the first face, for receivers of several senders",
     )
-    .range(0.0, 1_000_000.0),
+    .range(0.0, 1_000_000.0, ""),
 ];

@@ -76,19 +76,16 @@ pub struct TrackJsonLoad {
 const READINGS: &[Reading<TrackJsonLoad>] = &[
     Reading::count(
         "frames",
-        "frames",
         |element| options::count(&element.frames),
         "Number of frames in the file",
     ),
     Reading::count(
         "matched",
-        "buffers",
         |element| options::count(&element.matched),
         "Number of buffers with a record",
     ),
     Reading::count(
         "unmatched",
-        "buffers",
         |element| options::count(&element.unmatched),
         "Number of buffers without a record, which passed unchanged",
     ),
@@ -197,7 +194,7 @@ impl ObjectImpl for TrackJsonLoad {
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
         match options::reading::<LoadSettings, _>(READINGS, id) {
-            Some(reading) => reading.value(self),
+            Some(reading) => (reading.value)(self),
             None => lock(&self.options).property(id),
         }
     }

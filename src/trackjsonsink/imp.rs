@@ -94,12 +94,10 @@ pub struct TrackJsonSink {
 const READINGS: &[Reading<TrackJsonSink>] = &[
     Reading::count(
         "frames",
-        "frames",
         |sink| options::count(&sink.frames),
         "Number of recorded frames",
     ),
     Reading::count(
-        "faces",
         "faces",
         |sink| options::count(&sink.faces),
         "Number of recorded faces, in all frames together",
@@ -373,7 +371,7 @@ impl ObjectImpl for TrackJsonSink {
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
         match options::reading::<JsonSinkSettings, _>(READINGS, id) {
-            Some(reading) => reading.value(self),
+            Some(reading) => (reading.value)(self),
             None => lock(&self.options).property(id),
         }
     }

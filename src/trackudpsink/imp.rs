@@ -74,13 +74,11 @@ pub struct TrackUdpSink {
 const READINGS: &[Reading<TrackUdpSink>] = &[
     Reading::count(
         "packets-sent",
-        "packets",
         |sink| options::count(&sink.packets_sent),
         "Number of packets sent, received or not",
     ),
     Reading::count(
         "packets-dropped",
-        "packets",
         |sink| options::count(&sink.packets_dropped),
         "Number of packets that the system did not accept, because its buffer was full or the receiver was unreachable",
     ),
@@ -192,7 +190,7 @@ impl ObjectImpl for TrackUdpSink {
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
         match options::reading::<UdpSettings, _>(READINGS, id) {
-            Some(reading) => reading.value(self),
+            Some(reading) => (reading.value)(self),
             None => lock(&self.options).property(id),
         }
     }

@@ -10,6 +10,7 @@ pub mod frames;
 pub mod pack;
 pub mod padded;
 pub mod player;
+pub mod property_table;
 pub mod python;
 pub mod record_page;
 pub mod reports;

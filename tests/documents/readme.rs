@@ -8,12 +8,6 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use facetrack::options::facetrack::FACETRACK;
-use facetrack::options::facetrackoverlay::FACETRACKOVERLAY;
-use facetrack::options::markdown;
-use facetrack::options::trackjsonload::TRACKJSONLOAD;
-use facetrack::options::trackjsonsink::TRACKJSONSINK;
-use facetrack::options::trackudpsink::TRACKUDPSINK;
 use gst::prelude::*;
 
 /// Set to have the test write the tables instead of comparing them.
@@ -121,19 +115,21 @@ fn the_property_tables_are_those_of_the_elements() {
     let path = docs::file("README.md");
     let readme = docs::text("README.md");
     let mut expected = readme.clone();
-    for (element, options) in [
-        ("facetrack", FACETRACK),
-        ("trackjsonload", TRACKJSONLOAD),
-        ("facetrackoverlay", FACETRACKOVERLAY),
-        ("trackjsonsink", TRACKJSONSINK),
-        ("trackudpsink", TRACKUDPSINK),
+    common::init();
+    for element in [
+        "facetrack",
+        "trackjsonload",
+        "facetrackoverlay",
+        "trackjsonsink",
+        "trackudpsink",
     ] {
         let start = format!("<!-- properties of {element}: written by tests/readme.rs -->\n");
         let (before, rest) = expected.split_once(&start).expect("a start mark");
         let (_, after) = rest
             .split_once("<!-- end of properties -->")
             .expect("an end mark");
-        let table = markdown::table(options);
+        let element = gst::ElementFactory::make(element).build();
+        let table = common::property_table::table(&element.expect("the element"));
         expected = format!("{before}{start}{table}<!-- end of properties -->{after}");
     }
     if std::env::var_os(UPDATE).is_some() {

@@ -5,12 +5,10 @@ use std::fmt::Write as _;
 
 use gst::glib;
 use gst::prelude::*;
-
-pub use super::environment::table as environment;
-use super::text;
+use gstfacetrack::options::{display, expected};
 
 /// The properties of an element as a table.
-pub fn properties(element: &gst::Element) -> String {
+pub fn table(element: &gst::Element) -> String {
     let mut table = String::from(
         "| property | values | default | changes in | meaning |\n|---|---|---|---|---|\n",
     );
@@ -24,7 +22,7 @@ pub fn properties(element: &gst::Element) -> String {
             table,
             "| `{}` | {} | {} | {} | {}{} |",
             spec.name(),
-            text::expected(spec),
+            expected(spec),
             default(spec),
             access(spec),
             spec.blurb().unwrap_or_default(),
@@ -36,7 +34,7 @@ pub fn properties(element: &gst::Element) -> String {
 
 fn default(spec: &glib::ParamSpec) -> String {
     let is_fixed = !spec.flags().contains(glib::ParamFlags::WRITABLE);
-    match text::display(spec.default_value()) {
+    match display(spec.default_value()) {
         default if is_fixed || default == "unset" => String::new(),
         default => format!("`{default}`"),
     }
