@@ -68,7 +68,7 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 		--clip "$$($(FACETRACK) path single_face.mp4)" --pack "$$(dirname "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
 
-pictures: setup ## Redraw the pictures of the README from a portrait in the public domain
+pictures: setup ## Redraw the pictures of the documentation from a portrait in the public domain
 	scripts/system-packages.sh python3-matplotlib ffmpeg
 	$(FACETRACK) fetch pictures
 	eval "$$($(FACETRACK) env)" && scripts/pictures.sh "$$($(FACETRACK) path astronaut.png)" docs/pictures

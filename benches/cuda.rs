@@ -257,11 +257,11 @@ fn look(config: &EngineConfig, frames: &[gst::Sample]) -> Result<(Faces, Figures
     let mut faces = Faces::new();
     for sample in frames {
         let start = Instant::now();
-        faces.push(look_at(&mut *engine, sample)?);
+        faces.push(look_at(&mut engine, sample)?);
         times.push(start.elapsed());
     }
     let memory = free_memory();
-    if let Some(notice) = engine.take_notices().first() {
+    if let Some(notice) = engine.finder.take_notices().first() {
         return Err(format!("it did not run as it was told to: {notice:?}").into());
     }
     let first = times[0];
@@ -277,17 +277,14 @@ fn look(config: &EngineConfig, frames: &[gst::Sample]) -> Result<(Faces, Figures
     Ok((faces, figures))
 }
 
-fn look_at(
-    engine: &mut dyn Engine,
-    sample: &gst::Sample,
-) -> Result<Vec<Observation>, Box<dyn Error>> {
+fn look_at(engine: &mut Engine, sample: &gst::Sample) -> Result<Vec<Observation>, Box<dyn Error>> {
     let buffer = sample.buffer().ok_or("no frame")?;
     let pixels = buffer.map_readable()?;
     let frame = Frame {
         image: ImageView::rgb(SIZE.0, SIZE.1, &pixels)?,
         time: Duration::from_nanos(buffer.pts().ok_or("no time")?.nseconds()),
     };
-    Ok(engine::look(engine, &frame)?)
+    Ok(engine.look(&frame)?)
 }
 
 impl Figures {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Draws the pictures of the README. Usage: scripts/pictures.sh <portrait> <folder>
+# Draws the pictures of the documentation. Usage: scripts/pictures.sh <portrait> <folder>
 # The portrait, of the astronaut Eileen Collins, is by NASA and in the public domain: `facetrack path astronaut.png`.
 set -eu
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the plugin's elements have in common.
+//! Code that the elements of the plugin share.
 
 use gst::prelude::*;
 
 use crate::video;
 
-/// Who wrote them.
+/// Author of the elements.
 pub(crate) const AUTHOR: &str = "The gst-plugin-facetrack contributors";
 
-/// Raw video wherever it is: for elements that read metadata alone.
+/// Raw video in any memory, for elements that read only metadata.
 pub(crate) fn any_video() -> gst::Caps {
     gst::Caps::builder("video/x-raw").any_features().build()
 }
@@ -18,7 +18,7 @@ pub(crate) fn sink_templates(caps: &gst::Caps) -> Vec<gst::PadTemplate> {
     vec![template("sink", gst::PadDirection::Sink, caps)]
 }
 
-/// The two pads of a filter that leaves frames in their format.
+/// The two pads of a filter that does not change the format.
 pub(crate) fn filter_templates(caps: &gst::Caps) -> Vec<gst::PadTemplate> {
     vec![
         template("sink", gst::PadDirection::Sink, caps),

@@ -47,7 +47,7 @@ mod plugin {
 
 pub use plugin::plugin_register_static;
 
-/// The README's Rust compiles.
+/// The Rust snippets in the documentation compile.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-pub struct Readme;
+#[doc = include_str!("../docs/metadata.md")]
+pub struct MetadataPage;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The tag `image-orientation`, and whether an element has applied it.
+//! The tag `image-orientation`, and whether an element upstream applies it.
 
 use gst::prelude::*;
 use gst::tags::ImageOrientation;
 use gst_video::VideoOrientationMethod;
 
-/// The property of elements that turn frames.
+/// Property of elements that rotate frames.
 const DIRECTION: &str = "video-direction";
 
-/// The turn or mirroring that a tag asks for.
+/// The rotation or mirroring that a tag requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// The tag's value.
+    /// Value of the tag.
     pub tag: String,
     method: VideoOrientationMethod,
 }
@@ -24,13 +24,13 @@ impl Turn {
         })
     }
 
-    /// Whether frames at a sink pad are still to be turned. The tag alone does not show it: videoflip of GStreamer 1.22 turns
-    /// frames and leaves the tag as it was.
+    /// Whether the frames at a sink pad still have to be rotated. The tag is not sufficient: videoflip of GStreamer 1.22
+    /// rotates frames without changing it.
     pub fn is_due_at(&self, pad: &gst::Pad) -> bool {
         self.method != VideoOrientationMethod::Identity && !self.is_done_before(pad)
     }
 
-    /// Whether an element before `pad` does it.
+    /// Whether an element upstream of `pad` rotates the frames.
     fn is_done_before(&self, pad: &gst::Pad) -> bool {
         let Some(source) = pad.peer() else {
             return false;
@@ -44,7 +44,7 @@ impl Turn {
     }
 }
 
-/// The sink pads whose frames come out of a source pad, in the element or through the wall of the bin.
+/// The sink pads that feed a source pad, inside an element or through the ghost pad of a bin.
 fn sinks_before(source: &gst::Pad) -> Vec<gst::Pad> {
     match source.downcast_ref::<gst::ProxyPad>() {
         Some(proxy) => proxy.internal().into_iter().map(Cast::upcast).collect(),
@@ -55,7 +55,7 @@ fn sinks_before(source: &gst::Pad) -> Vec<gst::Pad> {
     }
 }
 
-/// How an element turns frames; `None` for one that can't.
+/// The rotation that an element applies; `None` if it applies none.
 fn direction(element: &gst::Element) -> Option<VideoOrientationMethod> {
     element.find_property(DIRECTION)?;
     element.property_value(DIRECTION).get().ok()
@@ -69,9 +69,9 @@ pub(crate) struct Orientation {
 }
 
 impl Orientation {
-    /// Follows a list of tags. Returns the orientation if that is another one than before. The stream's own tag counts more
-    /// than its container's.
-    pub fn follow(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
+    /// Reads a list of tags. Returns the orientation if it has changed. The tag of the stream has priority over the tag of
+    /// the container.
+    pub fn update(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
         let turn = Turn::of(tags)?;
         let before = self.get().cloned();
         match tags.scope() {
@@ -83,7 +83,7 @@ impl Orientation {
             .cloned()
     }
 
-    /// The turn that the tags ask for.
+    /// The rotation that the tags require.
     pub fn get(&self) -> Option<&Turn> {
         self.stream.as_ref().or(self.container.as_ref())
     }
@@ -103,10 +103,10 @@ mod tests {
     }
 
     #[test]
-    fn an_orientation_is_news_once_and_the_streams_own_counts_more() {
+    fn an_orientation_is_returned_once_and_the_stream_has_priority() {
         use gst::TagScope::{Global, Stream};
         let mut orientation = Orientation::default();
-        for (scope, tag, news) in [
+        for (scope, tag, want) in [
             (Global, "rotate-90", Some("rotate-90")),
             (Global, "rotate-90", None),
             (Stream, "rotate-90", None),
@@ -116,15 +116,15 @@ mod tests {
             (Stream, "rotate-0", Some("rotate-0")),
             (Stream, "rotate-90", Some("rotate-90")),
         ] {
-            let told = orientation.follow(&tags(scope, tag));
-            let told = told.map(|turn| turn.tag);
-            assert_eq!(told.as_deref(), news, "{scope:?} {tag}");
+            let changed = orientation.update(&tags(scope, tag));
+            let changed = changed.map(|turn| turn.tag);
+            assert_eq!(changed.as_deref(), want, "{scope:?} {tag}");
         }
-        assert_eq!(orientation.follow(&gst::TagList::new()), None);
+        assert_eq!(orientation.update(&gst::TagList::new()), None);
     }
 
     #[test]
-    fn an_element_before_the_pad_turns_the_frames() {
+    fn an_element_upstream_of_the_pad_rotates_the_frames() {
         let turn = Turn::of(&tags(gst::TagScope::Stream, "rotate-90")).expect("a turn");
         let upright = Turn::of(&tags(gst::TagScope::Stream, "rotate-0")).expect("a turn");
         for (elements, is_due) in [

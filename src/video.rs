@@ -2,7 +2,6 @@
 //! GStreamer's video frames as the domain's images: which formats, and how to read a mapped frame in place.
 
 mod layout;
-mod packed;
 mod rows;
 
 use std::ops::RangeInclusive;
@@ -18,8 +17,7 @@ use thiserror::Error;
 
 pub(crate) use self::layout::layout;
 
-pub(crate) use self::packed::{GROUP, Packed, Room, TooSmall};
-use self::rows::{PackedRows, PaletteRows, TiledRows};
+use self::rows::{COLOR_BYTES, PALETTE_COLORS, Packed, PackedRows, PaletteRows, TiledRows};
 use facetrack::image::{
     ChromaSite, ColorMatrix, ColorRange, Colorimetry, ImageError, ImageView, Layout, PixelFormat,
     Plane,
@@ -56,8 +54,8 @@ enum Reader {
     Common(PixelFormat),
     /// Sample by sample.
     Samples(Layout),
-    /// Row by row: pixels are unpacked to a format of this layout.
-    Packed(Packed, Layout),
+    /// Row by row, with GStreamer's unpack function.
+    Packed(Packed),
     /// Row by row, through a palette of this layout.
     Palette(Layout),
     /// All at once, to a format of this layout.
@@ -82,15 +80,9 @@ impl Reader {
         if info.has_palette() {
             return layout(PALETTE_COLOR).map(Self::Palette);
         }
-        Packed::new(format).map(|packed| Self::Packed(packed, unpacked))
+        Packed::new(format, unpacked).map(Self::Packed)
     }
 }
-
-/// Colours in a palette.
-const PALETTE_COLORS: usize = 256;
-
-/// Bytes of a palette's colour.
-const COLOR_BYTES: usize = 4;
 
 /// The format of a palette's colours: words of 32 bits, alpha in the uppermost eight.
 const PALETTE_COLOR: VideoFormat = match cfg!(target_endian = "little") {
@@ -210,18 +202,21 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
             let planes = planes(frame, layout.plane_layout(width, height))?;
             ImageView::with_layout(layout, width, height, colorimetry, &planes)
         }
-        Reader::Packed(packed, layout) => {
-            let rows = packed_rows(frame, packed, layout)?;
+        Reader::Packed(packed) => {
+            let rows = PackedRows {
+                packed,
+                width,
+                planes: planes(frame, packed.plane_layout(width, height))?,
+            };
             ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
         }
         Reader::Palette(layout) => {
             let palette = plane(frame, 1, COLOR_BYTES, PALETTE_COLORS)?;
-            let (palette, _) = palette.data.as_chunks();
             let rows = PaletteRows {
                 layout,
                 width,
                 indices: plane(frame, 0, width, height)?,
-                palette,
+                palette: palette.data.as_chunks().0,
             };
             ImageView::from_rows(Arc::new(rows), width, height, colorimetry)
         }
@@ -257,24 +252,6 @@ fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError>
     } else {
         Err(tiles("its tiles do not lie in one memory as its caps say"))
     }
-}
-
-fn packed_rows<'a>(
-    frame: &'a VideoFrameRef<&gst::BufferRef>,
-    packed: &'a Packed,
-    layout: &'a Layout,
-) -> Result<PackedRows<'a>, VideoError> {
-    let width = frame.width() as usize;
-    let planes = (0..frame.n_planes() as usize).map(|index| {
-        let rows = frame.plane_height(index as u32) as usize;
-        plane(frame, index, packed.row_bytes(index, width), rows)
-    });
-    Ok(PackedRows {
-        packed,
-        layout,
-        width,
-        planes: planes.collect::<Result<_, _>>()?,
-    })
 }
 
 /// Pixel aspect ratios that are read as they are said. Beyond them frames would have absurd sizes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The file that keeps what the engine learns of faces from stream to stream.
+//! The calibration file, which keeps the calibration of an engine from stream to stream.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,53 +10,53 @@ use thiserror::Error;
 
 use facetrack::analyzer::Analyzer;
 
-/// The file, and what is in it.
+/// The file and its content.
 pub(super) struct CalibrationFile {
     path: PathBuf,
-    /// `None` without a file.
+    /// `None` if there is no file yet.
     content: Option<String>,
 }
 
-/// Why nothing can be kept there. The message names the file and the remedy.
+/// Error of a calibration file. The message names the file and the remedy.
 #[derive(Debug, Error)]
 pub(super) enum CalibrationError {
-    /// There is nothing to keep.
+    /// The engine has no calibration.
     #[error(
         "the engine {0} learns nothing that `calibration-file` could keep: unset it, or set another engine"
     )]
     Useless(&'static str),
-    /// No file can have that name.
+    /// The path does not name a file.
     #[error("`calibration-file` {0:?} names no file: set the path of one, or unset it")]
     NoFile(PathBuf),
-    /// The system refuses to read the file.
+    /// The file cannot be read.
     #[error("`calibration-file` {path} can't be read: {source}. Allow reading it, or set another file", path = path.display())]
     Read {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Something else is in the file.
+    /// The content is invalid.
     #[error("`calibration-file` {path} is damaged: {reason}. Remove it to learn anew, or set another file", path = path.display())]
     Damaged {
         /// File.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The system refuses to write the file.
+    /// The file cannot be written.
     #[error("`calibration-file` {path} can't be written: {source}. Allow writing to its folder and make room there, or set another file", path = path.display())]
     Write {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl CalibrationFile {
-    /// Hands what is in the file at `path` to `analyzer`, and makes sure that it can be written at the stream's end.
-    /// There may be no file yet.
+    /// Restores the calibration of `analyzer` from the file at `path`, if it exists, and checks that the file can be written
+    /// at the end of the stream.
     ///
     /// # Errors
     /// [`CalibrationError`].
@@ -67,7 +67,7 @@ impl CalibrationFile {
         if !can_be_a_file(path) {
             return Err(CalibrationError::NoFile(path.to_owned()));
         }
-        // A link stays one, and what it leads to is written.
+        // Symbolic links are kept, and their targets are written.
         let path = &fs::canonicalize(path).unwrap_or(path.to_owned());
         let mut content = read(path)?;
         if let Some(calibration) = &content {
@@ -86,7 +86,7 @@ impl CalibrationFile {
         }
     }
 
-    /// Puts `calibration` in the file's place, unless it is in there already. The file is whole at any time.
+    /// Replaces the content of the file by `calibration` if they differ. The file is complete at any time.
     ///
     /// # Errors
     /// [`CalibrationError::Write`].
@@ -94,33 +94,31 @@ impl CalibrationFile {
         if self.content.as_ref() == Some(&calibration) {
             return Ok(());
         }
-        write(&self.path, &calibration).map_err(|source| CalibrationError::Write {
-            path: self.path.clone(),
-            source,
-        })?;
+        let path = self.path.clone();
+        write(&path, &calibration).map_err(|source| CalibrationError::Write { path, source })?;
         self.content = Some(calibration);
         Ok(())
     }
 }
 
-/// Whether a file may have that name, there or not: `faces/` and `faces/..` are folders.
+/// Whether the path can name a file: `faces/` and `faces/..` name folders.
 fn can_be_a_file(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let last = text.rsplit(is_separator).next().unwrap_or_default();
     !matches!(last, "" | "." | "..")
 }
 
-/// What is in the file at `path`; `None` without a file.
+/// The content of the file at `path`; `None` if there is no file.
 fn read(path: &Path) -> Result<Option<String>, CalibrationError> {
-    match fs::read(path) {
-        Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(CalibrationError::Damaged {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(CalibrationError::Damaged {
                 path: path.to_owned(),
                 reason: "it is not UTF-8".to_owned(),
-            }),
-        },
-        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            })
+        }
         Err(source) => Err(CalibrationError::Read {
             path: path.to_owned(),
             source,
@@ -136,7 +134,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// An empty file in the folder of `path`, which goes away unless it takes a name.
+/// A temporary file in the folder of `path`.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut builder = tempfile::Builder::new();
@@ -144,7 +142,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As any new file; the process's umask takes away what it takes away.
+        // The mode of new files; the umask of the process applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder.unwrap_or(Path::new(".")))

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Times of frames as engines need them: each after the one before, whatever the timestamps say.
+//! Frame times for engines, which increase from frame to frame, whatever the timestamps are.
 
 use std::time::Duration;
 
-/// Distance of frames when neither the caps nor the buffers tell: 25 frames a second.
-pub(super) const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
+use facetrack::schedule::NOMINAL_PERIOD;
 
-/// Makes frame times of timestamps.
+/// Converts timestamps to frame times.
 #[derive(Debug)]
 pub(super) struct FrameClock {
     last: Option<Duration>,
@@ -23,14 +22,14 @@ impl Default for FrameClock {
 }
 
 impl FrameClock {
-    /// Frames without a usable timestamp are `period` apart from now on.
+    /// Sets the frame period for frames without a usable timestamp.
     pub fn set_period(&mut self, period: Option<Duration>) {
         self.period = period
             .filter(|period| !period.is_zero())
             .unwrap_or(NOMINAL_PERIOD);
     }
 
-    /// The time of the next frame: its timestamp, or one period after the last frame where that is missing or not later.
+    /// The time of the next frame: its timestamp, or one period after the last frame if that is missing or not later.
     pub fn next(&mut self, timestamp: Option<Duration>) -> Duration {
         let time = match (timestamp, self.last) {
             (Some(time), None) => time,
@@ -42,7 +41,7 @@ impl FrameClock {
         time
     }
 
-    /// The next frame starts anew.
+    /// The next frame does not follow the last one.
     pub fn reset(&mut self) {
         self.last = None;
     }
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_frames_are_nominally_apart() {
+    fn frames_without_a_rate_are_a_nominal_period_apart() {
         let mut clock = FrameClock::default();
         clock.set_period(Some(Duration::ZERO));
         clock.next(None);

@@ -3,126 +3,72 @@
 /**
  * SECTION:element-facetrack
  *
- * facetrack finds faces in video, follows them, and attaches what it measures to each frame: a `FaceTrackMeta` with
- * everything, and a #GstVideoRegionOfInterestMeta of type `face` for each face. Pixels are read in the format that they
- * have and never changed or copied.
+ * facetrack finds and tracks faces in video, and attaches its measurements to each frame: a `FaceTrackMeta` with
+ * everything, and a #GstVideoRegionOfInterestMeta of type `face` for each face. It reads raw frames in system memory in any
+ * format, and never changes or copies them.
  *
- * Every raw format in system memory is read without a converter. HDR video is analysed without tone mapping, and alpha is
- * ignored. Frames with non-square pixels are analysed as they are displayed; coordinates are pixels of the frame in memory.
+ * #GstFaceTrack:engine selects the engine, and #GstFaceTrack:capabilities shows what it measures. Models and ONNX Runtime
+ * are loaded from NULL to READY; nothing is downloaded. The engine may be set while frames flow: the new one is loaded in
+ * the background, takes over between two frames, and a `facetrack-ready` message is posted. If it cannot be loaded, a
+ * warning is posted and the current engine stays in use.
  *
- * Engines, by #GstFaceTrack:engine:
+ * Live pipelines pass every frame: late frames are not analysed, and their faces are held, or predicted with
+ * #GstFaceTrack:predict. See #GstFaceTrack:late-frames. The analysis time is measured and added to the answer to LATENCY
+ * queries. The property `qos` of the base class has no effect.
  *
- * * `mediapipe`: what Google's Face Landmarker measures: 478 landmarks, 52 blendshapes, head pose.
- * * `opencv-yunet`: boxes, scores and 5 key points of OpenCV's YuNet, of faces near and far.
- * * `opencv-yunet-pyfeat`: YuNet's faces, measured with MediaPipe's landmark and blendshape networks.
- * * `openseeface`: what OpenSeeFace measures: 66 landmarks, gaze, head pose and 14 features, and the blendshapes that follow
- *   from them.
- * * `eos`: a 3-D morphable model fitted to every face as eos does it: shape, expression, pose, 68 landmarks of the fitted
- *   mesh and, with #GstFaceTrack:mesh, all of its vertices. The model, which is the Surrey Face Model, is not for commercial
- *   use.
- * * `insightface`: what the networks of an InsightFace pack measure: boxes, 5 key points, 106 landmarks, 68 landmarks in
- *   space and pose, age and gender, and with #GstFaceTrack:embedding what identifies people. It is the one engine that may
- *   use an NVIDIA GPU. InsightFace's packs are for non-commercial research.
- * * `opencv-haar`: boxes of OpenCV's cascade classifier; needs no ONNX Runtime.
- * * `scripted`: faces by script, without a model.
+ * With #GstFaceTrack:post-messages, element messages named `facetrack` are posted when a face enters or leaves.
  *
- * None of them needs OpenCV, MediaPipe, eos or Python. #GstFaceTrack:capabilities tells what is measured before the
- * element runs. Models and ONNX Runtime are opened when the element goes from NULL to READY, and nothing is downloaded:
- * what is missing is an error that names the path and the remedy. Options without a value of their own take their
- * default from the environment, read at the same time.
+ * Engines find upright faces only. The examples rotate video with the tag `image-orientation`. A stream whose orientation is
+ * not applied causes a warning.
  *
- * In a live pipeline every frame passes, however slow the engine is: with #GstFaceTrack:late-frames a frame that comes when
- * the next one is due already, or of which a sink told with a QoS event that it can't be shown in time, is not analysed, and
- * its faces are those of the frame before, with the origin `held`; without any it has the status `skipped`. A frame that
- * follows none is analysed however late it is, and so is one without a timestamp, of which nobody knows. Of a stream that
- * is always late one frame in four is analysed, or a quarter of the time is spent on it. With #GstFaceTrack:predict faces of
- * frames that are not analysed move on as they did, with the origin `predicted`.
- * #GstFaceTrack:max-fps limits the load of a stream that is not late. What the analysis
- * takes is measured and added to the answer of the LATENCY query; when it changes, a latency message asks the pipeline to
- * query again. In other pipelines every frame is analysed. The property `qos` of the base class has no effect: it
- * would drop frames.
- *
- * #GstFaceTrack:engine may be set while frames flow. The new engine is loaded beside the stream, with the options as they
- * are then, and takes over between two frames; every face leaves, and ids go on. `facetrack-ready` tells when that is. An
- * engine that can't be loaded is a warning, and the one at work goes on.
- *
- * With #GstFaceTrack:post-messages the element posts element messages named `facetrack` with the fields `event`
- * (`face-entered`, `face-left`, `frame`), `pts`, `running-time`, and `id` of the face, or `status`, `faces` and `ids` of
- * the frame. A face leaves when its id ends: #GstFaceTrack:max-age analysed frames after it was last seen. When the engine is
- * loaded a message named `facetrack-ready` tells `engine`, `device`, `execution-provider`, `reason`, `load-time` in
- * milliseconds and the SHA-256 of each of the `models`.
- *
- * `openseeface` learns each face's range of expression. With #GstFaceTrack:calibration-file that is kept from stream to stream:
- * the file is read from NULL to READY, where there is one, and written at the end of the stream, from PAUSED to READY and
- * when the stream fails. A file that is damaged or can't be written is an error before the first frame; one that can't be
- * written any more is a warning. The action signal #GstFaceTrack::reset-calibration starts anew with the next frame.
- *
- * `eos` finds faces as `opencv-yunet-pyfeat` does. A face's shape is shared over its frames unless #GstFaceTrack:identity is
- * `per-frame`. A face that no model could be fitted to is reported with the reason, and with its landmarks as they were
- * measured.
- *
- * `insightface` wants a GPU. Where there is none that can be used it runs on the processor, with a warning that says what is
- * missing; without #GstFaceTrack:gpu-fallback that is an error. #GstFaceTrack:active-device and
- * #GstFaceTrack:device-reason tell where it runs and why. A GPU that fails while it is used is left in the same way, and no
- * frame is lost.
- *
- * Engines look for upright faces. Phones store video as the sensor yields it, with the tag `image-orientation`: put
- * `videoconvert ! videoflip video-direction=auto` before facetrack, which turns such video upright and leaves other video as
- * it is, in a copy. A stream with an orientation that has not been applied is a warning. The videoconvert is for raw formats
- * that videoflip does not accept, and passes the others through. Up to GStreamer 1.22, decodebin does not read the EXIF orientation of JPEG
- * pictures; put jpegparse before it.
- *
- * Properties that are set and have no effect with the engine are a warning, and so is `device=cuda` with an engine that uses
- * no GPU.
- *
- * A discontinuity, a flush, another segment, other caps and the action signal #GstFaceTrack::reset make it forget the frames
- * before. Buffers with the flag GST_BUFFER_FLAG_GAP and empty ones pass without analysis.
+ * Discontinuities, flushes, new segments, new caps and the action signal #GstFaceTrack::reset make the element forget the
+ * previous frames. Gap buffers and empty buffers pass without analysis.
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=video.json
  * ]|
- * Writes what is known of the faces in a file.
+ * Writes the measurements to a file.
  *
  * |[
  * gst-launch-1.0 -q filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 ! trackjsonsink verbose=true
  * ]|
- * Prints boxes and key points of all faces, as small as YuNet finds them in frames of full size.
+ * Prints boxes and key points of all faces that YuNet finds in frames of full size.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet-pyfeat blendshape-interval=2 ! trackjsonsink location=video.json
  * ]|
- * Measures the expression of every face, the blendshapes in every second of its frames.
+ * Measures the blendshapes of each face in every second frame.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=openseeface calibration-file=faces.json ! trackjsonsink location=video.json verbose=true
  * ]|
- * Writes landmarks, gaze, pose and features, and keeps what was learned of the face for the next video.
+ * Writes landmarks, gaze, pose and features, and keeps the calibration of the face for the next video.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=eos ! trackjsonsink location=video.json verbose=true
  * ]|
- * Writes shape and expression of every face as coefficients of the Surrey Face Model.
+ * Writes shape and expression of each face as coefficients of the Surrey Face Model.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=insightface allowed-modules=landmark_2d_106,genderage ! trackjsonsink location=video.json verbose=true
  * ]|
- * Writes landmarks, age and gender, measured on a GPU where there is one.
+ * Writes landmarks, age and gender, measured on a GPU if there is one.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-haar min-size=60 ! trackjsonsink location=video.json format=reduced
  * ]|
- * Writes who is where, by OpenCV's cascade.
+ * Writes the positions of faces that OpenCV's cascade finds.
  *
  * |[
  * gst-launch-1.0 -m videotestsrc num-buffers=50 ! facetrack engine=scripted script="face from=10 to=30" max-age=5 post-messages=on-change ! fakesink
  * ]|
- * Shows the messages about a face that comes and goes, without any model.
+ * Prints the messages for a face that enters and leaves. No model is needed.
  */
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gst::glib;
 use gst::glib::subclass::Signal;
@@ -136,7 +82,6 @@ use super::calibration::CalibrationError;
 use super::failure::{contained, error_message, panic_message};
 use super::loading::{Change, Loaded, Successor, load};
 use super::messages;
-use super::pacing::{Pace, Pacing, Upstream};
 use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
 use crate::lock::lock;
@@ -151,6 +96,7 @@ use facetrack::device::{Decision, OwnMemory, Severity};
 use facetrack::engine::{EngineInfo, Notice};
 use facetrack::profile::Profile;
 use facetrack::report::ReportSource;
+use facetrack::schedule::{Schedule, Upstream};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -160,20 +106,20 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// What is loaded, for the read-only properties, and for what is loaded next before NULL.
+/// The loaded engine, for the read-only properties and for the next load before NULL.
 struct Active {
-    /// The environment when the element left NULL.
+    /// Environment when the element left NULL.
     env: Environment,
     setup: Setup,
     info: EngineInfo,
     source: Arc<ReportSource>,
-    /// `None` on the processor.
+    /// `None` on the CPU.
     vram: Option<Arc<OwnMemory>>,
     profile: Arc<Profile>,
 }
 
 impl Active {
-    /// `analyzer` was loaded by `plan`, where `decision` says if it did not fall back since.
+    /// `analyzer` was loaded for `plan`, and runs where `decision` says unless it fell back to the CPU.
     fn of(env: &Environment, plan: &Plan, decision: &Decision, analyzer: &Analyzer) -> Self {
         let source = analyzer.source().clone();
         let stayed = source.device == decision.placement.device();
@@ -188,8 +134,8 @@ impl Active {
         }
     }
 
-    /// Reports come from `source` now.
-    fn follow(&mut self, source: &Arc<ReportSource>) {
+    /// Sets the source of the reports.
+    fn set_source(&mut self, source: &Arc<ReportSource>) {
         let stayed = self.source.device == source.device;
         self.vram = self.vram.take().filter(|_| stayed);
         self.source = source.clone();
@@ -198,17 +144,17 @@ impl Active {
 
 /// The element.
 ///
-/// Lock order: `state`, then one of the others, which are held for a copy, a comparison or a sum alone;
-/// `state` belongs to the streaming thread, which holds it while a frame is analysed. Who wants the frames forgotten or the
-/// calibration reset leaves word in `forget_wanted` or `reset_wanted` and waits for nobody.
+/// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the streaming thread, which
+/// holds it while a frame is analysed. Other threads request a reset with `reset_requested` or
+/// `calibration_reset_requested`, and do not wait for it.
 #[derive(Default)]
 pub struct FaceTrack {
     options: Mutex<Options<FaceTrackSettings>>,
     state: Mutex<Option<State>>,
     active: Mutex<Option<Active>>,
-    pacing: Mutex<Pacing>,
-    forget_wanted: AtomicBool,
-    reset_wanted: AtomicBool,
+    schedule: Mutex<Schedule>,
+    reset_requested: AtomicBool,
+    calibration_reset_requested: AtomicBool,
 }
 
 /// The properties that can only be read.
@@ -256,51 +202,52 @@ fn clock_time(time: Duration) -> gst::ClockTime {
 }
 
 impl FaceTrack {
-    /// Loads what the settings ask for, unless it is loaded.
+    /// Loads the engine for the settings, unless it is loaded.
     fn prepare(&self, env: Environment) -> Result<(), gst::ErrorMessage> {
         let options = lock(&self.options).clone();
         let (plan, warnings) = Plan::new(&options, &env).map_err(|e| error_message(&e))?;
         if let Some(state) = lock(&self.state).as_mut()
-            && state.fits(&plan)
+            && state.is_loaded_for(&plan)
         {
             return Ok(());
         }
-        self.settle_reset();
-        // What is loaded gives the GPU's memory back before something else asks for it.
+        self.apply_calibration_reset();
+        // The old engine releases its GPU memory before the new one is loaded.
         *lock(&self.state) = None;
         self.warn_of_environment(&warnings);
         let mut loaded = load(&plan).map_err(|error| error.message())?;
-        let ready = self.introduce(&env, &plan, &mut loaded);
+        let ready = self.on_loaded(&env, &plan, &mut loaded);
         *lock(&self.state) = Some(State::new(options, env, plan, loaded));
         self.post(ready);
         Ok(())
     }
 
-    /// Shows what was loaded by `plan`. Returns the message that it is ready, to post when it is at work.
-    fn introduce(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
+    /// Updates the read-only properties and posts warnings. Returns the message `facetrack-ready`, to post when the engine is
+    /// in use.
+    fn on_loaded(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
         self.warn_of_unused(plan.unused.as_ref());
         for notice in loaded.analyzer.take_notices() {
-            self.warn_of(&notice);
+            self.warn_of_notice(&notice);
         }
         let active = Active::of(env, plan, &loaded.decision, &loaded.analyzer);
         *lock(&self.active) = Some(active);
         messages::ready(loaded.analyzer.source())
     }
 
-    /// Takes over other settings between two frames. Another engine is loaded beside the stream; until it can take over,
-    /// and where it can't, the one at work goes on.
-    fn follow_settings(&self) {
+    /// Applies changed settings between two frames. Another engine is loaded in a thread of its own. The current one stays in
+    /// use until the other one is ready, or if it cannot be loaded.
+    fn apply_settings(&self) {
         let mut unused = None;
         let successor = lock(&self.state).as_mut().and_then(|state| {
-            let news = state.news_of(&lock(&self.options));
-            unused = news.and_then(|options| state.follow(options));
+            let changed = state.changed_options(&lock(&self.options));
+            unused = changed.and_then(|options| state.apply_options(options));
             state.take_successor()
         });
         self.warn_of_unused(unused.as_ref());
         match successor {
             None => (),
-            Some(Ok(successor)) => self.succeed(successor),
+            Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
                 gst::element_imp_warning!(
                     self,
@@ -311,7 +258,7 @@ impl FaceTrack {
         }
     }
 
-    fn succeed(&self, successor: Successor) {
+    fn take_over(&self, successor: Successor) {
         let Successor {
             plan,
             warnings,
@@ -319,11 +266,11 @@ impl FaceTrack {
         } = successor;
         self.warn_of_environment(&warnings);
         self.save_calibration();
-        let ready = self.introduce(&self.env(), &plan, &mut loaded);
+        let ready = self.on_loaded(&self.env(), &plan, &mut loaded);
         if let Some(state) = lock(&self.state).as_mut() {
-            state.succeed(plan, loaded);
+            state.take_over(plan, loaded);
         }
-        lock(&self.pacing).forget_cost();
+        lock(&self.schedule).forget_cost();
         self.post(ready);
     }
 
@@ -339,7 +286,7 @@ impl FaceTrack {
         }
     }
 
-    /// Engines look for upright faces, in frames as they are.
+    /// Engines find upright faces only.
     fn warn_of_turn(&self, turn: &Turn) {
         if turn.is_due_at(self.obj().sink_pad()) {
             gst::element_imp_warning!(
@@ -354,8 +301,8 @@ impl FaceTrack {
         }
     }
 
-    fn release(&self) {
-        self.settle_reset();
+    fn unload(&self) {
+        self.apply_calibration_reset();
         *lock(&self.state) = None;
         *lock(&self.active) = None;
     }
@@ -372,20 +319,20 @@ impl FaceTrack {
         }
     }
 
-    /// Tells what happened to the engine while it ran, and shows where it runs now: as `source` of the report says.
-    fn tell(&self, notices: Vec<Notice>, source: &Arc<ReportSource>) {
+    /// Posts the notices of the engine as warnings, and updates the read-only properties from the source of the report.
+    fn on_notices(&self, notices: Vec<Notice>, source: &Arc<ReportSource>) {
         if notices.is_empty() {
             return;
         }
         if let Some(active) = lock(&self.active).as_mut() {
-            active.follow(source);
+            active.set_source(source);
         }
         for notice in notices {
-            self.warn_of(&notice);
+            self.warn_of_notice(&notice);
         }
     }
 
-    fn warn_of(&self, notice: &Notice) {
+    fn warn_of_notice(&self, notice: &Notice) {
         gst::warning!(CAT, imp = self, "{notice}");
         match notice {
             Notice::DetectionSizeReduced { .. } => {
@@ -397,54 +344,51 @@ impl FaceTrack {
         }
     }
 
-    /// The process's memory of the GPU, MiB.
+    /// GPU memory that the process uses, MiB.
     fn vram(&self) -> Option<u64> {
         let vram = lock(&self.active).as_ref()?.vram.clone();
         vram?.mebibytes()
     }
 
     fn post(&self, structure: gst::Structure) {
-        let message = gst::message::Element::builder(structure)
-            .src(&*self.obj())
-            .build();
-        // Without a bus nobody listens.
-        let _ = self.obj().post_message(message);
+        let message = gst::message::Element::builder(structure);
+        self.post_message(message.src(&*self.obj()).build());
     }
 
-    /// The action signal: the next frame does not continue those before.
-    fn want_forgetting(&self) {
-        self.forget_wanted.store(true, Ordering::Release);
+    /// The action signal `reset`: the next frame does not continue those before.
+    fn request_reset(&self) {
+        self.reset_requested.store(true, Ordering::Release);
     }
 
-    fn follow_forgetting(&self, state: &mut State) {
-        if self.forget_wanted.swap(false, Ordering::AcqRel) {
-            state.reset();
-        }
-    }
-
-    /// The action signal: the calibration is reset before anything else is made of it.
-    fn want_reset(&self) {
+    /// The action signal `reset-calibration`.
+    fn request_calibration_reset(&self) {
         if lock(&self.active).is_some() {
-            self.reset_wanted.store(true, Ordering::Release);
+            self.calibration_reset_requested
+                .store(true, Ordering::Release);
         }
     }
 
-    fn follow_reset(&self, state: &mut State) {
-        if self.reset_wanted.swap(false, Ordering::AcqRel) {
+    /// Resets the calibration before it is used, if that was requested.
+    fn apply_requested_calibration_reset(&self, state: &mut State) {
+        if self
+            .calibration_reset_requested
+            .swap(false, Ordering::AcqRel)
+        {
             state.reset_calibration();
         }
     }
 
-    /// A reset that no frame has followed is kept as well, and is none of what is loaded next.
-    fn settle_reset(&self) {
-        if self.reset_wanted.load(Ordering::Acquire) {
+    /// Saves a calibration that was reset after the last frame. The request does not apply to the next engine.
+    fn apply_calibration_reset(&self) {
+        if self.calibration_reset_requested.load(Ordering::Acquire) {
             self.save_calibration();
-            // After a failure there was nothing to reset.
-            self.reset_wanted.store(false, Ordering::Release);
+            // After a failure there is no calibration to reset.
+            self.calibration_reset_requested
+                .store(false, Ordering::Release);
         }
     }
 
-    /// Keeps what the engine learned, where a file is set for that.
+    /// Saves the calibration, if there is a file for it.
     fn save_calibration(&self) {
         let saved = lock(&self.state)
             .as_mut()
@@ -453,7 +397,7 @@ impl FaceTrack {
     }
 
     fn save_calibration_of(&self, state: &mut State) -> Result<(), CalibrationError> {
-        self.follow_reset(state);
+        self.apply_requested_calibration_reset(state);
         state.save_calibration()
     }
 
@@ -463,23 +407,17 @@ impl FaceTrack {
         }
     }
 
-    /// What becomes of `buffer`. The state is gone after a failure: frames that come nevertheless are refused.
-    fn analyze(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
+    /// Processes `buffer`. After a failure the state is gone, and further frames are refused.
+    fn process(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
-        self.follow_forgetting(state);
-        self.follow_reset(state);
-        let arrival = state.arrival(buffer, self.obj().current_running_time());
-        let pace = arrival.map_or(Pace::Analyze, |arrival| {
-            lock(&self.pacing).pace(state.late_frames(), arrival)
-        });
-        let start = Instant::now();
-        let result = contained(|| state.analyze(buffer, pace));
-        let failure = match result {
+        if self.reset_requested.swap(false, Ordering::AcqRel) {
+            state.reset();
+        }
+        self.apply_requested_calibration_reset(state);
+        let now = self.obj().current_running_time();
+        let failure = match contained(|| state.process(buffer, now, &self.schedule)) {
             Ok(Ok(outcome)) => {
-                if outcome.looked {
-                    lock(&self.pacing).count(arrival, start.elapsed());
-                }
                 if let Some(line) = state.profile_line(|| self.vram()) {
                     gst::info!(CAT, imp = self, "{line}");
                 }
@@ -489,67 +427,72 @@ impl FaceTrack {
             Err(panic) => panic_message(&panic),
         };
         let mut outcome = state.failed();
-        // Of an engine that panics again there is nothing to be had.
+        // An engine that panics again has no calibration to save.
         let saved = contained(|| self.save_calibration_of(state)).unwrap_or(Ok(()));
         let change = state.take_change();
         *guard = None;
         drop(guard);
         drop(change.map(Change::finish));
         self.warn_of_loss(saved);
-        self.tell(std::mem::take(&mut outcome.notices), &outcome.report.source);
+        self.on_notices(std::mem::take(&mut outcome.notices), &outcome.report.source);
         self.post_error_message(failure);
         Ok(outcome)
     }
 
-    /// A sink could not show a frame in time, or could. Returns whether faces are held for that.
-    fn heed_sink(&self, time: Option<gst::ClockTime>, lateness: i64) -> bool {
-        let mut pacing = lock(&self.pacing);
+    /// Handles the QoS event of a sink. Returns whether late frames are held because of it.
+    fn on_qos(&self, qos: &gst::event::Qos) -> bool {
+        let (_, _, lateness, time) = qos.get();
+        let mut schedule = lock(&self.schedule);
         if let Some(time) = time {
-            pacing.heed_sink(time.into(), lateness);
+            schedule.on_qos(time.into(), lateness);
         }
-        pacing.holds()
+        schedule.holds_late_frames()
     }
 
-    /// Asks what comes before for its latency, where that may be another one. No lock is held: others answer.
-    fn ask_upstream(&self) {
-        if !lock(&self.pacing).take_doubt() {
+    /// Queries the latency of upstream if it may have changed. No lock is held, because other elements answer.
+    fn update_upstream_latency(&self) {
+        if !lock(&self.schedule).take_invalid() {
             return;
         }
         let mut query = gst::query::Latency::new();
-        let answered = self.obj().sink_pad().peer_query(&mut query);
+        let is_answered = self.obj().sink_pad().peer_query(&mut query);
         let (live, latency, _) = query.result();
-        lock(&self.pacing).set_upstream(Upstream {
-            live: answered && live,
+        lock(&self.schedule).set_upstream(Upstream {
+            live: is_answered && live,
             latency: latency.into(),
         });
     }
 
-    /// As decoders do it: what the analysis takes comes on top of what upstream answered. Nobody waits for files.
+    /// Adds the latency of the analysis to the answer of upstream, as decoders do, if the source is live.
     fn add_latency(&self, answer: &mut gst::query::Latency) {
         let (live, min, max) = answer.result();
         if !live {
             return;
         }
-        let own = clock_time(lock(&self.pacing).latency());
+        let own = clock_time(lock(&self.schedule).latency());
         let later = |time: gst::ClockTime| time.saturating_add(own);
         answer.set(live, later(min), max.map(later));
     }
 
-    /// The pipeline asks for latencies again.
+    /// Makes the pipeline query latencies again.
     fn post_latency(&self) {
-        let message = gst::message::Latency::builder().src(&*self.obj()).build();
-        // Without a bus nobody listens.
+        let message = gst::message::Latency::builder();
+        self.post_message(message.src(&*self.obj()).build());
+    }
+
+    fn post_message(&self, message: gst::Message) {
+        // Posting fails only without a bus.
         let _ = self.obj().post_message(message);
     }
 
-    /// What is read once, on the way from NULL to READY.
+    /// The environment, which is read from NULL to READY.
     fn env(&self) -> Environment {
         let active = lock(&self.active);
         let env = active.as_ref().map(|active| active.env.clone());
         env.unwrap_or_else(Environment::of_process)
     }
 
-    /// What the engine that is set measures: what was loaded tells by itself.
+    /// The measurements of the engine that is set, as loaded or else as described.
     fn info(&self) -> Option<EngineInfo> {
         let env = self.env();
         let options = lock(&self.options).clone();
@@ -563,7 +506,7 @@ impl FaceTrack {
 
     fn stats(&self) -> Option<gst::Structure> {
         let profile = lock(&self.active).as_ref()?.profile.clone();
-        let latency = lock(&self.pacing).latency();
+        let latency = lock(&self.schedule).latency();
         Some(messages::stats(&profile, latency, self.vram()))
     }
 
@@ -594,8 +537,8 @@ impl ObjectImpl for FaceTrack {
     fn signals() -> &'static [Signal] {
         static SIGNALS: LazyLock<Vec<Signal>> = LazyLock::new(|| {
             vec![
-                action("reset", FaceTrack::want_forgetting),
-                action("reset-calibration", FaceTrack::want_reset),
+                action("reset", FaceTrack::request_reset),
+                action("reset-calibration", FaceTrack::request_calibration_reset),
             ]
         });
         &SIGNALS
@@ -607,7 +550,7 @@ impl ObjectImpl for FaceTrack {
 
     fn constructed(&self) {
         self.parent_constructed();
-        // Or the base class takes the flag away from buffers that pass.
+        // Otherwise the base class removes the flag from buffers.
         self.obj().set_gap_aware(true);
         element::report_refused_caps(self.obj().sink_pad());
     }
@@ -620,7 +563,7 @@ impl ObjectImpl for FaceTrack {
     }
 }
 
-/// A signal that has the element do something.
+/// An action signal.
 fn action(name: &str, act: fn(&FaceTrack)) -> Signal {
     let signal = Signal::builder(name).action();
     let signal = signal.class_handler(move |arguments| {
@@ -664,7 +607,7 @@ impl ElementImpl for FaceTrack {
         }
         let success = self.parent_change_state(transition)?;
         if transition == gst::StateChange::ReadyToNull {
-            self.release();
+            self.unload();
         }
         Ok(success)
     }
@@ -677,8 +620,8 @@ impl BaseTransformImpl for FaceTrack {
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         self.prepare(self.env())?;
-        self.forget_wanted.store(false, Ordering::Release);
-        *lock(&self.pacing) = Pacing::default();
+        self.reset_requested.store(false, Ordering::Release);
+        *lock(&self.schedule) = Schedule::default();
         if let Some(state) = lock(&self.state).as_mut() {
             state.restart();
         }
@@ -688,7 +631,7 @@ impl BaseTransformImpl for FaceTrack {
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         self.save_calibration();
         let change = lock(&self.state).as_mut().and_then(State::take_change);
-        // What is still being loaded is not left to itself.
+        // The thread of an engine that is loading ends before the stream.
         drop(change.map(Change::finish));
         Ok(())
     }
@@ -726,14 +669,14 @@ impl BaseTransformImpl for FaceTrack {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         if event.type_() == gst::EventType::FlushStart {
-            // It comes beside the stream, and does not wait for a frame's analysis.
+            // It is not serialized, and does not wait for the analysis of a frame.
             return self.parent_sink_event(event);
         }
         let (mut left, mut turn) = (Vec::new(), None);
         if let Some(state) = lock(&self.state).as_mut() {
             match event.view() {
-                gst::EventView::StreamStart(_) => state.forget_tags(),
-                gst::EventView::Tag(event) => turn = state.follow_tags(event.tag()),
+                gst::EventView::StreamStart(_) => state.on_stream_start(),
+                gst::EventView::Tag(event) => turn = state.on_tags(event.tag()),
                 gst::EventView::FlushStop(_) => state.reset(),
                 gst::EventView::Segment(event) => state.set_segment(event.segment()),
                 gst::EventView::Eos(_) => left = state.end(),
@@ -741,7 +684,7 @@ impl BaseTransformImpl for FaceTrack {
             }
         }
         if let gst::EventType::FlushStop | gst::EventType::Segment = event.type_() {
-            lock(&self.pacing).reset();
+            lock(&self.schedule).reset();
         }
         left.into_iter().for_each(|structure| self.post(structure));
         turn.iter().for_each(|turn| self.warn_of_turn(turn));
@@ -754,12 +697,10 @@ impl BaseTransformImpl for FaceTrack {
     fn src_event(&self, event: gst::Event) -> bool {
         match event.view() {
             gst::EventView::Qos(qos) => {
-                let (_, _, lateness, time) = qos.get();
-                let holds = self.heed_sink(time, lateness);
-                // A decoder would drop frames, where it is enough not to analyse them; and so would the base class.
-                return holds || self.obj().sink_pad().push_event(event);
+                // Decoders and the base class would drop frames, but it is sufficient not to analyse them.
+                return self.on_qos(qos) || self.obj().sink_pad().push_event(event);
             }
-            gst::EventView::Latency(_) => lock(&self.pacing).doubt_upstream(),
+            gst::EventView::Latency(_) => lock(&self.schedule).invalidate_latency(),
             _ => (),
         }
         self.parent_src_event(event)
@@ -788,10 +729,10 @@ impl BaseTransformImpl for FaceTrack {
         &self,
         buffer: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
-        self.follow_settings();
-        self.ask_upstream();
-        let outcome = self.analyze(buffer)?;
-        self.tell(outcome.notices, &outcome.report.source);
+        self.apply_settings();
+        self.update_upstream_latency();
+        let outcome = self.process(buffer)?;
+        self.on_notices(outcome.notices, &outcome.report.source);
         let (report, frame) = (&outcome.report, outcome.frame);
         FaceTrackMeta::attach_seen(buffer, report, frame, &outcome.sightings).map_err(|error| {
             gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
@@ -801,7 +742,7 @@ impl BaseTransformImpl for FaceTrack {
             .messages
             .into_iter()
             .for_each(|structure| self.post(structure));
-        if lock(&self.pacing).take_news() {
+        if lock(&self.schedule).take_latency_change() {
             self.post_latency();
         }
         Ok(gst::FlowSuccess::Ok)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Loading what a plan asks for, before a stream or beside it.
+//! Loads engines, before a stream or while it runs.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -14,32 +14,32 @@ use facetrack::analyzer::Analyzer;
 use facetrack::device::Decision;
 use facetrack::engine::EngineError;
 
-/// What a plan yields.
+/// A loaded engine.
 pub(super) struct Loaded {
     pub analyzer: Analyzer,
     pub decision: Decision,
     pub calibration: Option<CalibrationFile>,
 }
 
-/// Why it yields nothing.
+/// Error of loading an engine.
 #[derive(Debug, Error)]
 pub(super) enum LoadError {
-    /// The engine can't be had.
+    /// The engine cannot be loaded.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// What it learned can't be kept.
+    /// The calibration file cannot be used.
     #[error(transparent)]
     Calibration(#[from] CalibrationError),
     /// The engine panicked.
     #[error("the engine {0}")]
     Panic(String),
-    /// The system gives no thread to load it in.
+    /// No thread can be created.
     #[error("no thread to load the engine in: {0}. Set it in READY")]
     Thread(#[from] io::Error),
 }
 
 impl LoadError {
-    /// In GStreamer's terms.
+    /// The error message to post.
     pub fn message(&self) -> gst::ErrorMessage {
         match self {
             Self::Engine(error) => error_message(error),
@@ -50,7 +50,7 @@ impl LoadError {
     }
 }
 
-/// The engine of `plan`, with what it learned in earlier streams where a file keeps that.
+/// Loads the engine of `plan`, and its calibration if there is a file for it.
 ///
 /// # Errors
 /// [`LoadError`].
@@ -69,52 +69,44 @@ fn open(plan: &Plan) -> Result<Loaded, LoadError> {
     })
 }
 
-/// An engine that is loaded while another one works.
-pub(super) struct Change {
-    plan: Plan,
-    warnings: Vec<EnvWarning>,
-    thread: JoinHandle<Result<Loaded, LoadError>>,
-}
-
-/// An engine that can take over.
+/// An engine that is ready to take over.
 pub(super) struct Successor {
     pub plan: Plan,
     pub warnings: Vec<EnvWarning>,
     pub loaded: Loaded,
 }
 
+/// An engine that is loading while another one is in use.
+pub(super) struct Change(JoinHandle<Result<Successor, LoadError>>);
+
 impl Change {
-    /// Begins to load what `plan` asks for.
+    /// Begins to load the engine of `plan`.
     ///
     /// # Errors
     /// [`LoadError::Thread`].
     pub fn begin(plan: Plan, warnings: Vec<EnvWarning>) -> Result<Self, LoadError> {
         let thread = thread::Builder::new().name("facetrack-load".to_owned());
-        let asked = plan.clone();
-        let thread = thread.spawn(move || load(&asked))?;
-        Ok(Self {
-            plan,
-            warnings,
-            thread,
-        })
+        let thread = thread.spawn(move || {
+            Ok(Successor {
+                loaded: load(&plan)?,
+                plan,
+                warnings,
+            })
+        })?;
+        Ok(Self(thread))
     }
 
-    /// Whether [`Change::finish`] need not wait.
+    /// Whether [`Change::finish`] returns without waiting.
     pub fn is_done(&self) -> bool {
-        self.thread.is_finished()
+        self.0.is_finished()
     }
 
-    /// Waits for the engine.
+    /// Waits until the engine is loaded.
     ///
     /// # Errors
     /// [`LoadError`].
     pub fn finish(self) -> Result<Successor, LoadError> {
-        let ended = self.thread.join();
-        let ended = ended.map_err(|_| LoadError::Panic("panicked".to_owned()))?;
-        Ok(Successor {
-            plan: self.plan,
-            warnings: self.warnings,
-            loaded: ended?,
-        })
+        let panicked = |_| LoadError::Panic("panicked".to_owned());
+        self.0.join().map_err(panicked)?
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Structures that the element shows: messages on the bus and structured properties.
+//! Structures of element messages and properties.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use facetrack::report::{FrameReport, ReportSource};
 /// Name of the messages about faces and frames.
 const MESSAGE: &str = "facetrack";
 
-/// When something happened.
+/// Time of an event.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moment {
     /// Timestamp of the frame.
     pub pts: Option<gst::ClockTime>,
-    /// The same in running time.
+    /// Running time of the frame.
     pub running_time: Option<gst::ClockTime>,
 }
 
@@ -62,8 +62,8 @@ pub(super) fn ready(source: &ReportSource) -> gst::Structure {
         .build()
 }
 
-/// The property `stats`: a structure of each stage, times in ms; the element's latency, ms; and memory of the GPU, MiB, where
-/// there is any.
+/// The property `stats`: a structure per stage with times in ms, the latency of the element, ms, and GPU memory, MiB, if a
+/// GPU is used.
 pub(super) fn stats(profile: &Profile, latency: Duration, vram: Option<u64>) -> gst::Structure {
     profile
         .summary()

@@ -10,7 +10,6 @@ mod failure;
 mod imp;
 mod loading;
 mod messages;
-mod pacing;
 mod plan;
 mod state;
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::options::{
-    EnvWarning, Environment, FaceTrackSettings, LateFrames, Options, PostMessages, Smoothing,
-    Unused,
+    EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing, Unused,
 };
 use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Request};
@@ -14,6 +13,7 @@ use facetrack::engine::{
     self, EngineConfig, EngineError, EngineInfo, EngineKind, Setting, insightface,
 };
 use facetrack::report::ReportSource;
+use facetrack::schedule::ScheduleSettings;
 use facetrack::tracker::TrackerConfig;
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ pub(super) struct Setup {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Live {
     pub tuning: Tuning,
-    pub late_frames: LateFrames,
+    pub schedule: ScheduleSettings,
     pub post_messages: PostMessages,
     /// Frames between two lines in the log; 0 for none.
     pub profile_interval: u64,
@@ -137,7 +137,7 @@ impl Live {
                 smoothing: smooths.then_some(settings.one_euro),
                 ..settings.tuning
             },
-            late_frames: settings.late_frames,
+            schedule: settings.schedule,
             post_messages: settings.post_messages,
             profile_interval: settings.profile_interval.into(),
         }

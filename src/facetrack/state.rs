@@ -1,60 +1,62 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the streaming thread keeps between frames.
+//! State of the streaming thread.
 
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use super::calibration::{CalibrationError, CalibrationFile};
 use super::clock::FrameClock;
 use super::loading::{Change, LoadError, Loaded, Successor};
 use super::messages::{self, Moment};
-use super::pacing::{Arrival, Pace};
 use super::plan::{Live, Plan, Setup};
+use crate::lock::lock;
 use crate::meta::{FrameShape, Sighting, Sightings};
-use crate::options::{Environment, FaceTrackSettings, LateFrames, Options, PostMessages, Unused};
+use crate::options::{Environment, FaceTrackSettings, Options, PostMessages, Unused};
 use crate::orientation::{Orientation, Turn};
 use crate::video;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::report::{FrameReport, FrameStatus};
+use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
 
-/// A loaded engine and the stream that it works on.
+/// A loaded engine and its stream.
 pub(super) struct State {
-    /// The options that `live` was made of.
+    /// The options that `live` derives from.
     options: Options<FaceTrackSettings>,
     env: Environment,
     setup: Setup,
     live: Live,
     analyzer: Analyzer,
     calibration: Option<CalibrationFile>,
-    /// The engine that was set since, or why it can't be had.
+    /// The engine that is loading, or the error that it failed with.
     change: Option<Result<Change, LoadError>>,
-    /// Whether another engine was set since that began to load.
-    engine_set: bool,
+    /// Whether another engine was set since then.
+    is_engine_changed: bool,
     clock: FrameClock,
     info: Option<gst_video::VideoInfo>,
+    /// Frame period; `None` if the frame rate is variable.
+    period: Option<Duration>,
     segment: gst::FormattedSegment<gst::ClockTime>,
-    /// The frame at hand, or the last one.
+    /// Time of the current frame.
     moment: Moment,
-    /// The greatest id that was seen; ids rise.
+    /// Maximum id so far. Ids increase.
     last_id: u32,
     sightings: Sightings,
     orientation: Orientation,
 }
 
-/// What becomes of a buffer.
+/// The outcome of a frame.
 pub(super) struct Outcome {
-    /// To attach to it.
+    /// The report to attach.
     pub report: FrameReport,
-    /// What it is attached to.
+    /// Shape of the frame.
     pub frame: FrameShape,
-    /// One for each of its faces.
+    /// One for each face.
     pub sightings: Vec<Sighting>,
-    /// To post.
+    /// Element messages to post.
     pub messages: Vec<gst::Structure>,
-    /// To warn of.
+    /// Notices to post as warnings.
     pub notices: Vec<Notice>,
-    /// Whether the frame was analysed, not held.
-    pub looked: bool,
 }
 
 impl State {
@@ -72,9 +74,10 @@ impl State {
             analyzer: loaded.analyzer,
             calibration: loaded.calibration,
             change: None,
-            engine_set: false,
+            is_engine_changed: false,
             clock: FrameClock::default(),
             info: None,
+            period: None,
             segment: gst::FormattedSegment::new(),
             moment: Moment::default(),
             last_id: 0,
@@ -83,35 +86,33 @@ impl State {
         }
     }
 
-    /// Whether `plan` can be followed with what is loaded.
-    pub fn fits(&self, plan: &Plan) -> bool {
+    /// Whether the engine was loaded for `plan`.
+    pub fn is_loaded_for(&self, plan: &Plan) -> bool {
         self.setup == plan.setup
     }
 
-    /// A copy of `options` if they changed.
-    pub fn news_of(
+    /// A copy of `options` if they have changed.
+    pub fn changed_options(
         &self,
         options: &Options<FaceTrackSettings>,
     ) -> Option<Options<FaceTrackSettings>> {
         (self.options != *options).then(|| options.clone())
     }
 
-    /// Takes over what may change from frame to frame. Returns the options of other engines if there are others than before.
-    pub fn follow(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
+    /// Applies the options that may change from frame to frame. Returns the options of other engines if they have changed.
+    pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
         let engine =
             |options: &Options<FaceTrackSettings>| options.resolve(None, &self.env).0.engine;
         let other_engine = engine(&options) != engine(&self.options);
         let unused = options.unused(self.setup.kind);
         let unused_before = self.options.unused(self.setup.kind);
         self.options = options;
-        self.live = Live::with(&self.setup, &self.options, &self.env);
-        self.analyzer.tune(self.live.tuning);
-        self.analyzer.set_options(self.options.explicit());
-        self.engine_set |= other_engine;
+        self.update_live();
+        self.is_engine_changed |= other_engine;
         unused.filter(|unused| !other_engine && Some(unused) != unused_before.as_ref())
     }
 
-    /// Begins to load the engine that is set, unless it is the one at work.
+    /// Begins to load the engine that is set, unless it is the current one.
     fn change_engine(&self) -> Result<Option<Change>, LoadError> {
         let (plan, warnings) = Plan::new(&self.options, &self.env)?;
         if plan.setup.kind == self.setup.kind {
@@ -120,14 +121,14 @@ impl State {
         Change::begin(plan, warnings).map(Some)
     }
 
-    /// The engine that can take over now, or why it can't be had. One at a time is loaded: the one that was set last, when
-    /// that before it is there.
+    /// The engine that is ready to take over, or the error that it failed with. One engine at a time is loaded: the one that
+    /// was set last, after the one before.
     pub fn take_successor(&mut self) -> Option<Result<Successor, LoadError>> {
         let done = self
             .change
             .take_if(|change| change.as_ref().map_or(true, Change::is_done));
-        if self.change.is_none() && std::mem::take(&mut self.engine_set) {
-            // What is there is not wanted any more; its thread ends before another begins.
+        if self.change.is_none() && std::mem::take(&mut self.is_engine_changed) {
+            // That engine is not needed any more. Its thread ends before the next one begins.
             let _ = done.map(|change| change.and_then(Change::finish));
             self.change = self.change_engine().transpose();
             return None;
@@ -135,33 +136,38 @@ impl State {
         Some(done?.and_then(Change::finish))
     }
 
-    /// The engine that is not needed any more.
+    /// The engine that is loading, if any.
     pub fn take_change(&mut self) -> Option<Change> {
         self.change.take()?.ok()
     }
 
-    /// Goes on with another engine. It has seen nothing of the stream.
-    pub fn succeed(&mut self, plan: Plan, mut loaded: Loaded) {
-        loaded.analyzer.succeed(&mut self.analyzer);
+    /// Continues the stream with another engine.
+    pub fn take_over(&mut self, plan: Plan, mut loaded: Loaded) {
+        loaded.analyzer.take_over_from(&mut self.analyzer);
         self.setup = plan.setup;
         self.analyzer = loaded.analyzer;
         self.calibration = loaded.calibration;
-        // They may have changed since it began to load.
+        // The settings may have changed since it began to load.
+        self.update_live();
+    }
+
+    fn update_live(&mut self) {
         self.live = Live::with(&self.setup, &self.options, &self.env);
-        self.analyzer.tune(self.live.tuning);
+        self.analyzer.apply_settings(self.live.tuning);
+        self.analyzer.set_options(self.options.explicit());
     }
 
-    /// Follows the tags of the stream. Returns its orientation if that is another one than before.
-    pub fn follow_tags(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
-        self.orientation.follow(tags)
+    /// Handles tags of the stream. Returns the orientation if it has changed.
+    pub fn on_tags(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
+        self.orientation.update(tags)
     }
 
-    /// Another stream begins, with tags of its own.
-    pub fn forget_tags(&mut self) {
+    /// A stream begins, with tags of its own.
+    pub fn on_stream_start(&mut self) {
         self.orientation = Orientation::default();
     }
 
-    /// Another stream: ids start again.
+    /// Begins another stream: ids start at 1.
     pub fn restart(&mut self) {
         self.analyzer.restart();
         self.clock.reset();
@@ -170,31 +176,32 @@ impl State {
         self.sightings = Sightings::default();
     }
 
-    /// What comes does not continue what was.
+    /// Forgets all frames: the next one does not continue them.
     pub fn reset(&mut self) {
         self.analyzer.reset();
         self.clock.reset();
     }
 
-    /// What the engine learned is forgotten.
+    /// Discards the calibration.
     pub fn reset_calibration(&mut self) {
         self.analyzer.reset_calibration();
     }
 
-    /// Keeps what the engine learned, where there is a file for that.
+    /// Writes the calibration, if there is a file for it.
     pub fn save_calibration(&mut self) -> Result<(), CalibrationError> {
         let Some(file) = &mut self.calibration else {
             return Ok(());
         };
-        let learned = self.analyzer.calibration();
-        learned.map_or(Ok(()), |calibration| file.save(calibration))
+        let calibration = self.analyzer.calibration();
+        calibration.map_or(Ok(()), |calibration| file.save(calibration))
     }
 
     pub fn set_info(&mut self, info: gst_video::VideoInfo) {
         if self.info.as_ref().is_some_and(|old| *old != info) {
             self.reset();
         }
-        self.clock.set_period(period(info.fps()));
+        self.period = period(info.fps());
+        self.clock.set_period(self.period);
         self.info = Some(info);
     }
 
@@ -207,13 +214,13 @@ impl State {
         self.segment = segment;
     }
 
-    /// The stream's end: every face leaves.
+    /// Ends the stream: all faces leave.
     pub fn end(&mut self) -> Vec<gst::Structure> {
         self.analyzer.reset();
         self.departures()
     }
 
-    /// A line for the log, where one is due; `vram` tells the memory of the GPU, MiB.
+    /// A line for the log, if one is due. `vram` returns the memory of the GPU, MiB.
     pub fn profile_line(&self, vram: impl FnOnce() -> Option<u64>) -> Option<String> {
         let interval = self.live.profile_interval;
         let profile = self.analyzer.profile();
@@ -222,23 +229,14 @@ impl State {
         due.then(|| profile.line(self.analyzer.info().name, vram()))
     }
 
-    /// What is wanted of frames that come late.
-    pub fn late_frames(&self) -> LateFrames {
-        self.live.late_frames
-    }
-
-    /// A buffer that comes at the running time `now`; `None` where it has no time.
-    pub fn arrival(&self, buffer: &gst::BufferRef, now: Option<gst::ClockTime>) -> Option<Arrival> {
-        let time = self.segment.to_running_time(buffer.pts())?;
-        Some(Arrival {
-            now: now?.into(),
-            time: time.into(),
-            period: self.info.as_ref().and_then(|info| period(info.fps())),
-        })
-    }
-
-    /// Analyses a buffer, or holds the faces before it where it follows any frame, unless there is nothing in it.
-    pub fn analyze(&mut self, buffer: &gst::BufferRef, pace: Pace) -> Result<Outcome, EngineError> {
+    /// Processes a buffer that arrives at the running time `now`: analyses it, or holds the last faces, as `schedule`
+    /// decides. Gaps and empty buffers are not analysed.
+    pub fn process(
+        &mut self,
+        buffer: &gst::BufferRef,
+        now: Option<gst::ClockTime>,
+        schedule: &Mutex<Schedule>,
+    ) -> Result<Outcome, EngineError> {
         if buffer.flags().contains(gst::BufferFlags::DISCONT) {
             self.reset();
         }
@@ -252,19 +250,22 @@ impl State {
         if buffer.size() == 0 {
             return Ok(self.without_analysis(FrameStatus::Skipped));
         }
-        let report = self.report(buffer, pace)?;
-        Ok(Outcome {
-            looked: self.analyzer.has_looked(),
-            ..self.outcome(report)
-        })
+        let report = self.report(buffer, now, schedule)?;
+        Ok(self.outcome(report))
     }
 
-    /// For a frame whose analysis failed.
+    /// The outcome of a frame whose analysis failed.
     pub fn failed(&mut self) -> Outcome {
         self.without_analysis(FrameStatus::Error)
     }
 
-    fn report(&mut self, buffer: &gst::BufferRef, pace: Pace) -> Result<FrameReport, EngineError> {
+    fn report(
+        &mut self,
+        buffer: &gst::BufferRef,
+        now: Option<gst::ClockTime>,
+        schedule: &Mutex<Schedule>,
+    ) -> Result<FrameReport, EngineError> {
+        let start = Instant::now();
         let info = self
             .info
             .as_ref()
@@ -274,11 +275,29 @@ impl State {
         let image = video::image(&frame).map_err(|error| EngineError::Frame(error.to_string()))?;
         let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
         let time = self.clock.next(timestamp.map(Duration::from));
+        let arrival = self.arrival(now);
+        let candidate = Candidate {
+            time,
+            arrival,
+            can_hold: self.analyzer.can_hold(),
+        };
         let frame = Frame { image, time };
-        match pace {
-            Pace::Hold if self.analyzer.can_hold() => Ok(self.analyzer.pass(&frame)),
-            Pace::Hold | Pace::Analyze => self.analyzer.analyze(&frame),
+        let decision = lock(schedule).decide(&self.live.schedule, &candidate);
+        if decision == Decision::Hold {
+            return Ok(self.analyzer.hold(&frame));
         }
+        let report = self.analyzer.analyze(&frame)?;
+        lock(schedule).on_analyzed(arrival, start.elapsed());
+        Ok(report)
+    }
+
+    /// The arrival of the current frame at the running time `now`; `None` if it has no timestamp.
+    fn arrival(&self, now: Option<gst::ClockTime>) -> Option<Arrival> {
+        Some(Arrival {
+            now: now?.into(),
+            time: self.moment.running_time?.into(),
+            period: self.period,
+        })
     }
 
     fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
@@ -305,7 +324,6 @@ impl State {
                 .as_ref()
                 .map_or(FrameShape::square(report.width, report.height), Into::into),
             notices: self.analyzer.take_notices(),
-            looked: false,
             report,
         }
     }
@@ -322,13 +340,7 @@ impl State {
     fn departures(&mut self) -> Vec<gst::Structure> {
         let left = self.analyzer.take_left();
         left.iter().for_each(|id| self.sightings.forget(*id));
-        match self.live.post_messages {
-            PostMessages::None => Vec::new(),
-            _ => left
-                .into_iter()
-                .map(|id| messages::face("face-left", id, self.moment))
-                .collect(),
-        }
+        self.face_messages("face-left", left)
     }
 
     fn arrivals(&mut self, report: &FrameReport) -> Vec<gst::Structure> {
@@ -336,13 +348,16 @@ impl State {
         ids.retain(|id| *id > self.last_id);
         ids.sort_unstable();
         self.last_id = ids.last().copied().unwrap_or(self.last_id);
-        match self.live.post_messages {
-            PostMessages::None => Vec::new(),
-            _ => ids
-                .into_iter()
-                .map(|id| messages::face("face-entered", id, self.moment))
-                .collect(),
+        self.face_messages("face-entered", ids)
+    }
+
+    fn face_messages(&self, event: &str, ids: Vec<u32>) -> Vec<gst::Structure> {
+        if self.live.post_messages == PostMessages::None {
+            return Vec::new();
         }
+        ids.into_iter()
+            .map(|id| messages::face(event, id, self.moment))
+            .collect()
     }
 }
 
@@ -357,7 +372,7 @@ fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineErr
     ))
 }
 
-/// The distance of frames at a frame rate; `None` for a variable one.
+/// Frame period at a frame rate; `None` if it is variable.
 fn period(fps: gst::Fraction) -> Option<Duration> {
     let (frames, seconds) = (
         u64::try_from(fps.numer()).ok()?,

@@ -3,29 +3,30 @@
 /**
  * SECTION:element-facetrackoverlay
  *
- * facetrackoverlay draws what facetrack attached to a frame into that frame: boxes with number and score, landmarks, contours or
- * the edges of a face mesh, key points, axes of the head, gaze, the strongest blendshapes, and who measured all this how
- * fast. #GstFaceTrackOverlay:layers says which of them.
+ * facetrackoverlay draws the results that facetrack attached to a frame into that frame: boxes with number and score,
+ * landmarks, contours or the edges of a face mesh, key points, axes of the head, gaze, the strongest blendshapes, and the
+ * engine with its speed. #GstFaceTrackOverlay:layers selects them.
  *
- * Frames are drawn into in the format that they have, any raw one in system memory but tiles and palettes, and are never
- * converted as a whole: where samples can't be picked out one by one, as in v210, only what is drawn into is unpacked. Frames
- * that carry nothing of facetrack's, and buffers with the flag GST_BUFFER_FLAG_GAP, pass untouched and uncopied. Frames may
- * have been scaled, converted, encoded or decoded since their analysis: faces are drawn where they are now, with
- * #GstFaceTrackOverlay:add-borders as scaling had it. Where an element cut or turned the picture nothing is drawn, and a
- * warning says so once. A stream that begins with 60 frames without metadata, or ends before, is a warning too: facetrack is
- * missing, or comes after this element.
+ * The element draws into frames in their own format, without converting them. It accepts raw video in system memory in every
+ * format whose samples can be addressed one by one; for other formats, such as v210, tiled formats and formats with a
+ * palette, put videoconvert before the element. Frames without facetrack's metadata and buffers with the flag
+ * GST_BUFFER_FLAG_GAP pass unchanged and without a copy. Frames may have been scaled, converted, encoded or decoded since
+ * their analysis: faces are drawn at their present position. Set #GstFaceTrackOverlay:add-borders as for the scaler. If an
+ * element cropped or rotated the frames, nothing is drawn and a warning is posted once. A warning is also posted if a stream
+ * begins with 60 frames without metadata, or ends before that: facetrack is missing, or comes after this element.
  *
- * Text lies inside the frame at every size from 160×90 pixels. Lines and text are sized by the frame's shorter side.
+ * Text stays inside frames of 160×90 pixels or more. The sizes of lines and text are relative to the shorter side of the
+ * frame.
  *
- * The box of a face that was not measured in its frame, but repeated from an earlier one, is dashed, and everything of that
- * face is dimmed. Every property may change while frames flow.
+ * If a face was not measured in this frame but is repeated from an earlier one, its box is dashed and all of it is dimmed.
+ * Every property may change while frames flow.
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! facetrackoverlay ! videoconvert ! autovideosink
  * ]|
- * Shows a video with all that is known of its faces.
+ * Shows a video with everything that was measured of its faces.
  *
  * |[
  * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack max-faces=1 ! facetrackoverlay layers=boxes+mesh+info ! videoconvert ! autovideosink sync=false
@@ -35,7 +36,7 @@
  * |[
  * gst-launch-1.0 videotestsrc num-buffers=50 ! facetrack engine=scripted script="face dx=0.01; landmarks" ! facetrackoverlay layers=boxes+labels+points color=E69F00 line-width=0.004 ! videoconvert ! pngenc snapshot=true ! filesink location=face.png
  * ]|
- * Draws a face by script, without any model, and keeps a picture.
+ * Draws a scripted face, without any model, and saves a picture.
  */
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex};
@@ -49,14 +50,14 @@ use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSucces
 use gst_base::subclass::prelude::*;
 use thiserror::Error;
 
-use super::frame::{self, Drawable, FrameError};
+use super::frame::{self, FrameError};
 use super::pace::Counter;
 use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, Fit, MetaError};
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
+use facetrack::image::Layout;
 use facetrack::overlay::{Layers, Overlay, Pace, Rgb, Style};
-use facetrack::report::FrameReport;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -66,8 +67,8 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// Most reasons that users are told of, each once: a stream may have as many as frames.
-const MAX_TOLD: usize = 8;
+/// Maximum number of different warnings in a stream. Each is posted once.
+const MAX_WARNINGS: usize = 8;
 
 /// Why nothing is drawn into a frame.
 #[derive(Debug, Error)]
@@ -78,50 +79,54 @@ enum Undrawn {
     Frame(#[from] FrameError),
 }
 
-/// The frames of a stream.
+/// State of a stream.
+#[derive(Default)]
 struct State {
-    info: gst_video::VideoInfo,
-    drawable: Drawable,
+    /// Caps of the frames, and where they have their samples; `None` before the first caps.
+    format: Option<(gst_video::VideoInfo, Layout)>,
     overlay: Overlay,
     counter: Counter,
-    /// What users were told.
-    told: BTreeSet<String>,
+    /// Warnings that were posted.
+    warned: BTreeSet<String>,
     absence: Absence,
 }
 
 impl State {
-    /// Draws a report, where there is anything in it.
+    /// Draws the metadata of a buffer into its frame.
     fn draw(
         &mut self,
         buffer: &mut gst::Buffer,
-        report: &FrameReport,
         pace: &Pace,
         style: &Style,
-    ) -> Result<(), FrameError> {
-        if Overlay::is_empty(report, style) {
+        fit: Fit,
+    ) -> Result<(), Undrawn> {
+        let Some((info, layout)) = &self.format else {
             return Ok(());
+        };
+        let report = FaceTrackMeta::in_frame(buffer, info, fit)?;
+        if !Overlay::is_empty(&report, style) {
+            frame::draw_into(buffer.make_mut(), info, layout, |canvas| {
+                self.overlay.draw(canvas, &report, pace, style);
+            })?;
         }
-        let (drawable, overlay) = (&mut self.drawable, &mut self.overlay);
-        frame::with_canvas(buffer.make_mut(), &self.info, drawable, |canvas| {
-            overlay.draw(canvas, report, pace, style);
-        })
+        Ok(())
     }
 
-    /// What users are to be told of this, unless they were told before.
-    fn news(&mut self, why: &Undrawn) -> Option<String> {
+    /// The text of a warning about `why`, unless it was posted before.
+    fn new_warning(&mut self, why: &Undrawn) -> Option<String> {
         let text = why.to_string();
-        let is_news = self.told.len() < MAX_TOLD && self.told.insert(text.clone());
-        is_news.then_some(text)
+        let is_new = self.warned.len() < MAX_WARNINGS && self.warned.insert(text.clone());
+        is_new.then_some(text)
     }
 }
 
 /// The element.
 ///
-/// Lock order: `state`, which belongs to the streaming thread, then `options`, which is only held for a copy.
+/// Lock order: `state`, which belongs to the streaming thread, then `options`, which is held only for a copy.
 #[derive(Default)]
 pub struct FaceTrackOverlay {
     options: Mutex<Options<OverlaySettings>>,
-    state: Mutex<Option<State>>,
+    state: Mutex<State>,
 }
 
 /// The style of the settings.
@@ -140,17 +145,11 @@ fn style(settings: &OverlaySettings) -> Result<Style, String> {
 }
 
 impl FaceTrackOverlay {
-    /// Draws what is known of a frame, where something is.
+    /// Draws the metadata of a buffer, if it has any, into its frame.
     fn overlay(&self, mut buffer: gst::Buffer) -> gst::Buffer {
-        let now = Instant::now();
-        let mut guard = lock(&self.state);
-        let Some(state) = guard.as_mut() else {
-            return buffer;
-        };
-        let fps = state.counter.count(now);
-        if buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0 {
-            return buffer;
-        }
+        let mut state = lock(&self.state);
+        let fps = state.counter.count(Instant::now());
+        let is_gap = buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0;
         let settings = lock(&self.options).settings.clone();
         // An invalid colour was reported when it was set.
         let style = style(&settings).unwrap_or(settings.style);
@@ -159,36 +158,26 @@ impl FaceTrackOverlay {
         } else {
             Fit::Stretch
         };
-        if style.layers == Layers::NONE {
+        if is_gap || style.layers == Layers::NONE {
             return buffer;
         }
-        let drawn = match FaceTrackMeta::in_frame(&buffer, &state.info, fit) {
-            Ok(report) => {
-                let latency = self.latency(&buffer);
-                let pace = Pace { fps, latency };
-                let drawn = state.draw(&mut buffer, &report, &pace, &style);
-                drawn.map_err(Undrawn::from)
-            }
-            Err(MetaError::Absent) => {
-                let is_remarkable = state.absence.count(false);
-                drop(guard);
-                if is_remarkable {
-                    self.warn_of_absence();
-                }
-                return buffer;
-            }
-            Err(error) => Err(error.into()),
-        };
-        state.absence.count(true);
-        let news = drawn.err().and_then(|why| state.news(&why));
-        drop(guard);
-        if let Some(news) = news {
-            self.warn(&news);
+        let latency = self.latency(&buffer);
+        let drawn = state.draw(&mut buffer, &Pace { fps, latency }, &style, fit);
+        let is_absent = matches!(drawn, Err(Undrawn::Meta(MetaError::Absent)));
+        let is_remarkable = state.absence.count(!is_absent);
+        let why = drawn.err().filter(|_| !is_absent);
+        let warning = why.and_then(|why| state.new_warning(&why));
+        drop(state);
+        if is_remarkable {
+            self.warn_of_absence();
+        }
+        if let Some(warning) = warning {
+            self.warn(&warning);
         }
         buffer
     }
 
-    /// Says why nothing is drawn. No lock is held: who hears it may do anything.
+    /// Posts a warning that nothing is drawn. The caller holds no lock: handlers of the message may use the element.
     fn warn(&self, why: &str) {
         gst::element_imp_warning!(self, gst::StreamError::Format, ("Nothing is drawn: {why}"));
     }
@@ -197,7 +186,7 @@ impl FaceTrackOverlay {
         self.warn(meta::remedy(Some(self.obj().src_pad())));
     }
 
-    /// How long ago a frame was to be shown; `None` for one that is early, as those of files are.
+    /// Time since a frame was due; `None` for a frame that is early, as frames from files usually are.
     fn latency(&self, buffer: &gst::BufferRef) -> Option<Duration> {
         let element = self.obj();
         let segment = element.sink_pad().sticky_event::<gst::event::Segment>(0)?;
@@ -280,40 +269,28 @@ impl BaseTransformImpl for FaceTrackOverlay {
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        *lock(&self.state) = None;
+        *lock(&self.state) = State::default();
         Ok(())
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = gst_video::VideoInfo::from_caps(incaps)
-            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are no caps of raw video"))?;
-        let drawable = frame::drawable(info.format())
-            .ok_or_else(|| gst::loggable_error!(CAT, "{incaps} can't be drawn into"))?;
-        let mut state = lock(&self.state);
-        let old = state.take();
-        let (overlay, counter, told, absence) = old
-            .map(|old| (old.overlay, old.counter, old.told, old.absence))
-            .unwrap_or_default();
-        *state = Some(State {
-            info,
-            drawable,
-            overlay,
-            counter,
-            told,
-            absence,
-        });
+            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are not caps of raw video"))?;
+        let layout = video::layout(info.format())
+            .ok_or_else(|| gst::loggable_error!(CAT, "{incaps} cannot be drawn into"))?;
+        lock(&self.state).format = Some((info, layout));
         Ok(())
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        let mut is_remarkable = false;
-        if let Some(state) = lock(&self.state).as_mut() {
-            match event.view() {
-                gst::EventView::StreamStart(_) => state.absence = Absence::default(),
-                gst::EventView::Eos(_) => is_remarkable = state.absence.end(),
-                _ => (),
+        let is_remarkable = match event.view() {
+            gst::EventView::StreamStart(_) => {
+                lock(&self.state).absence = Absence::default();
+                false
             }
-        }
+            gst::EventView::Eos(_) => lock(&self.state).absence.end(),
+            _ => false,
+        };
         if is_remarkable {
             self.warn_of_absence();
         }
@@ -336,7 +313,7 @@ impl BaseTransformImpl for FaceTrackOverlay {
         is_unlinked || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
-    /// Not in place by the base class, which would make every buffer writable, those too that pass untouched.
+    /// Replaces the base class' in-place transform, which would make every buffer writable, even if nothing is drawn.
     fn generate_output(&self) -> Result<GenerateOutputSuccess, gst::FlowError> {
         Ok(match self.take_queued_buffer() {
             Some(buffer) => GenerateOutputSuccess::Buffer(self.overlay(buffer)),

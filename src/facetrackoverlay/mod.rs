@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `facetrackoverlay`: draws what is known of the faces into the frames.
+//! The element `facetrackoverlay`: draws facetrack's results into the frames.
 
 use gst::glib;
 use gst::prelude::*;
@@ -7,7 +7,6 @@ use gst::prelude::*;
 mod frame;
 mod imp;
 mod pace;
-mod unpacked;
 
 glib::wrapper! {
     /// The element.
@@ -17,7 +16,7 @@ glib::wrapper! {
 /// Adds the element to `plugin`.
 ///
 /// # Errors
-/// When GStreamer refuses it.
+/// If GStreamer refuses the registration.
 pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(
         Some(plugin),

@@ -15,6 +15,7 @@ use facetrack::device::{ConvAlgorithmSearch, DeviceChoice, MAX_VRAM, MIN_FREE_VR
 use facetrack::engine::{
     EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting, insightface,
 };
+use facetrack::schedule::{LateFrames, ScheduleSettings};
 use facetrack::smoothing::OneEuro;
 use facetrack::tracker::{TrackerConfig, TrackerKind};
 
@@ -36,18 +37,6 @@ pub(crate) enum Smoothing {
     OneEuro,
 }
 
-/// Analysis of frames that arrive late.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstFaceTrackLateFrames")]
-pub(crate) enum LateFrames {
-    #[enum_value(name = "hold in live pipelines, analyze in others", nick = "auto")]
-    Auto,
-    #[enum_value(name = "hold the faces of the last analysed frame", nick = "hold")]
-    Hold,
-    #[enum_value(name = "analyse every frame, however late", nick = "analyze")]
-    Analyze,
-}
-
 /// Element messages on the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstFaceTrackPostMessages")]
@@ -64,8 +53,8 @@ pub(crate) enum PostMessages {
 }
 
 word_field!(Smoothing, Smoothing, choice);
-word_field!(LateFrames, LateFrames, choice);
 word_field!(PostMessages, PostMessages, choice);
+facetrack::late_frames_words!(enum_field, "GstFaceTrackLateFrames");
 facetrack::running_mode_words!(enum_field, "GstFaceTrackRunningMode");
 facetrack::pnp_points_words!(enum_field, "GstFaceTrackPnpPoints");
 facetrack::identity_words!(enum_field, "GstFaceTrackIdentity");
@@ -104,7 +93,7 @@ pub(crate) struct FaceTrackSettings {
     pub smoothing: Smoothing,
     pub one_euro: OneEuro,
     pub tracker: TrackerConfig,
-    pub late_frames: LateFrames,
+    pub schedule: ScheduleSettings,
     pub post_messages: PostMessages,
     /// Frames between two lines in the log; 0 for none.
     pub profile_interval: u32,
@@ -148,7 +137,7 @@ impl Defaults for FaceTrackSettings {
             smoothing: Smoothing::Native,
             one_euro: OneEuro::MEDIAPIPE,
             tracker: TrackerConfig::default(),
-            late_frames: LateFrames::Auto,
+            schedule: ScheduleSettings::default(),
             post_messages: PostMessages::None,
             profile_interval: 0,
             request: Request::default(),
@@ -368,13 +357,13 @@ const ROWS: &[Row] = &[
     .of(Setting::Landmarks),
     Row::playing(
         "inference-interval",
-        |s| &mut s.tuning.inference_interval,
+        |s| &mut s.schedule.inference_interval,
         "Interval at which frames are analysed; faces are held in between; 1 = every frame",
     )
     .range(1.0, 1000.0, "frames"),
     Row::playing(
         "max-fps",
-        |s| &mut s.tuning.max_fps,
+        |s| &mut s.schedule.max_fps,
         "Maximum number of frames to analyse per second of stream time; faces are held in between; 0 = no limit",
     )
     .range(0.0, 1000.0, "Hz"),
@@ -385,7 +374,7 @@ const ROWS: &[Row] = &[
     ),
     Row::playing(
         "late-frames",
-        |s| &mut s.late_frames,
+        |s| &mut s.schedule.late_frames,
         "Analysis of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. In a stream that is always late, one frame in four is analysed, or a quarter of the time is used for analysis",
     ),
     Row::new(

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 
 pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
-pub(crate) use self::facetrack::{FaceTrackSettings, LateFrames, PostMessages, Smoothing, Unused};
+pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing, Unused};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
 pub(crate) use self::row::{Description, Reading, Row};
 pub use self::text::{display, expected};

@@ -107,7 +107,7 @@ impl Following {
 
     /// Takes what a list of tags says.
     pub(super) fn read_tags(&mut self, tags: &gst::TagListRef) {
-        self.orientation.follow(tags);
+        self.orientation.update(tags);
         if tags.scope() != gst::TagScope::Stream {
             return;
         }

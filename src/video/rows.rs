@@ -1,47 +1,123 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frames whose rows have to be unpacked before samples can be read.
+//! Frames whose rows are unpacked before samples can be read.
 
 use gst_video::prelude::*;
-use gst_video::{VideoConverter, VideoFrame, VideoFrameRef, VideoInfo};
+use gst_video::{
+    VideoConverter, VideoFormat, VideoFormatInfo, VideoFrame, VideoFrameRef, VideoInfo,
+    VideoPackFlags,
+};
 
-use super::packed::{GROUP, Packed};
-use facetrack::image::{Layout, PixelRows, Plane};
+use facetrack::image::{Layout, PixelRows, Plane, ROW_GROUP};
 
-/// Unpacks rows with the function that GStreamer has for the format.
+/// Number of bytes that GStreamer's unpack functions may read beyond the end of a row, if the row ends between two words.
+const SLACK: usize = 64;
+
+/// A format that GStreamer can unpack row by row.
+#[derive(Debug)]
+pub(super) struct Packed {
+    format: VideoFormatInfo,
+    /// Layout of an unpacked row.
+    unpacked: Layout,
+    planes: Vec<PackedPlane>,
+}
+
+#[derive(Debug)]
+struct PackedPlane {
+    /// Bytes of [`ROW_GROUP`] pixels.
+    group_bytes: usize,
+    /// A row holds 2ⁿ rows of the frame.
+    subsampling: u32,
+}
+
+impl Packed {
+    /// `None` if a plane of `format` has no component.
+    pub fn new(format: VideoFormat, unpacked: Layout) -> Option<Self> {
+        let info = VideoFormatInfo::from_format(format);
+        let group = VideoInfo::builder(format, ROW_GROUP as u32, 2)
+            .build()
+            .ok()?;
+        let planes = (0..info.n_planes()).map(|index| {
+            let component = info.plane().iter().position(|plane| *plane == index)?;
+            Some(PackedPlane {
+                group_bytes: usize::try_from(group.stride()[index as usize]).ok()?,
+                subsampling: info.h_sub()[component],
+            })
+        });
+        Some(Self {
+            planes: planes.collect::<Option<_>>()?,
+            format: info,
+            unpacked,
+        })
+    }
+
+    /// Bytes of a row and number of rows of each plane.
+    pub fn plane_layout(&self, width: usize, height: usize) -> Vec<(usize, usize)> {
+        let planes = self.planes.iter().map(|plane| {
+            let bytes = (width * plane.group_bytes).div_ceil(ROW_GROUP);
+            (bytes, height.div_ceil(1 << plane.subsampling))
+        });
+        planes.collect()
+    }
+}
+
+/// Unpacks rows with GStreamer's function for the format.
 #[derive(Debug)]
 pub(super) struct PackedRows<'a> {
     pub packed: &'a Packed,
-    /// Of an unpacked row.
-    pub layout: &'a Layout,
     pub width: usize,
     pub planes: Vec<Plane<'a>>,
 }
 
 impl PixelRows for PackedRows<'_> {
     fn layout(&self) -> &Layout {
-        self.layout
+        &self.packed.unpacked
     }
 
+    /// GStreamer's function gets copies of the rows, since it reads beyond their end.
     fn unpack(&self, rows: &mut dyn Iterator<Item = usize>, stride: usize, picture: &mut [u8]) {
-        let groups = 0..self.width.div_ceil(GROUP);
-        let mut room = self.packed.room(groups.end);
+        let groups = self.width.div_ceil(ROW_GROUP);
+        let lengths = self
+            .packed
+            .planes
+            .iter()
+            .map(|plane| groups * plane.group_bytes);
+        let mut copies: Vec<_> = lengths.map(|length| vec![0; length + SLACK]).collect();
+        let strides: Vec<_> = copies.iter().map(|copy| copy.len() as i32).collect();
         for y in rows {
-            let planes = self.planes.iter().map(|plane| (plane.data, plane.stride));
-            room.load(self.packed, y, &groups, planes);
+            for (copy, (plane, packed)) in copies
+                .iter_mut()
+                .zip(self.planes.iter().zip(&self.packed.planes))
+            {
+                let row = &plane.data[(y >> packed.subsampling) * plane.stride..];
+                let bytes = (groups * packed.group_bytes)
+                    .min(plane.stride)
+                    .min(row.len());
+                copy[..bytes].copy_from_slice(&row[..bytes]);
+            }
+            let copies: Vec<_> = copies.iter().map(Vec::as_slice).collect();
+            let (flags, width) = (VideoPackFlags::empty(), self.width as i32);
             let row = &mut picture[y * stride..][..stride];
-            room.unpack(self.packed, self.width, row);
+            self.packed
+                .format
+                .unpack(flags, row, &copies, &strides, 0, 0, width);
         }
     }
 }
 
-/// Looks 8-bit indices up in a palette of 32-bit colours.
+/// Number of colors of a palette.
+pub(super) const PALETTE_COLORS: usize = 256;
+
+/// Bytes of a color of a palette.
+pub(super) const COLOR_BYTES: usize = 4;
+
+/// Looks 8-bit indices up in a palette of 32-bit colors.
 #[derive(Debug)]
 pub(super) struct PaletteRows<'a> {
-    /// Of the palette's colours.
+    /// Layout of the palette's colors.
     pub layout: &'a Layout,
     pub width: usize,
     pub indices: Plane<'a>,
-    pub palette: &'a [[u8; 4]],
+    pub palette: &'a [[u8; COLOR_BYTES]],
 }
 
 impl PixelRows for PaletteRows<'_> {
@@ -54,11 +130,8 @@ impl PixelRows for PaletteRows<'_> {
             let indices = &self.indices.data[y * self.indices.stride..][..self.width];
             let (pixels, _) = picture[y * stride..].as_chunks_mut();
             for (pixel, index) in pixels.iter_mut().zip(indices) {
-                *pixel = self
-                    .palette
-                    .get(usize::from(*index))
-                    .copied()
-                    .unwrap_or_default();
+                let color = self.palette.get(usize::from(*index));
+                *pixel = color.copied().unwrap_or_default();
             }
         }
     }
@@ -72,10 +145,10 @@ pub(super) struct TiledRows<'a> {
 }
 
 impl<'a> TiledRows<'a> {
-    /// `layout` describes the format to which rows of `frame` are unpacked.
+    /// `layout` describes the format to which GStreamer unpacks rows of `frame`.
     ///
     /// # Errors
-    /// When GStreamer cannot convert the frame.
+    /// If GStreamer cannot convert the frame.
     pub fn new(
         frame: &VideoFrameRef<&gst::BufferRef>,
         layout: &'a Layout,

@@ -58,7 +58,7 @@ const OF_CLIPS: Limits = Limits {
 };
 
 /// The folder of the recordings, and the engine; nothing, said aloud, where either is not to be had.
-fn setup() -> Option<(PathBuf, Box<dyn Engine>)> {
+fn setup() -> Option<(PathBuf, Engine)> {
     common::init();
     let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
         eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
@@ -78,7 +78,7 @@ fn setup() -> Option<(PathBuf, Box<dyn Engine>)> {
 
 /// What the engine sees in each frame of a clip, or in a picture.
 fn find<'a>(
-    engine: &'a mut dyn Engine,
+    engine: &'a mut Engine,
     media: &Path,
     decoder: &str,
 ) -> impl Iterator<Item = Vec<Observation>> + use<'a> {
@@ -184,7 +184,7 @@ fn faces_in_clips_are_those_that_insightface_finds() {
         for (frame, seen) in recording
             .frames
             .iter()
-            .zip(find(&mut *engine, &media, CLIPS))
+            .zip(find(&mut engine, &media, CLIPS))
         {
             comparison.add(&frame.faces, &seen);
             frames += 1;
@@ -207,7 +207,7 @@ fn faces_in_pictures_are_those_that_insightface_finds() {
     let mut all = Comparison::default();
     for picture in &recording.frames {
         let media = folder.join("media").join(&picture.image);
-        let seen = find(&mut *engine, &media, PICTURES)
+        let seen = find(&mut engine, &media, PICTURES)
             .next()
             .expect("a picture");
         let mut own = Comparison::default();
@@ -223,11 +223,7 @@ fn no_face_is_seen_where_there_is_none() {
     let Some((folder, mut engine)) = setup() else {
         return;
     };
-    let mut frames = find(
-        &mut *engine,
-        &folder.join("media/pyfeat_no_face.mp4"),
-        CLIPS,
-    );
+    let mut frames = find(&mut engine, &folder.join("media/pyfeat_no_face.mp4"), CLIPS);
     let first = frames.next().expect("a frame");
     assert!(first.is_empty() && frames.all(|faces| faces.is_empty()));
 }

@@ -7,6 +7,7 @@ pub mod clip;
 pub mod encoded;
 pub mod ffmpeg;
 pub mod frames;
+pub mod generated;
 pub mod pack;
 pub mod padded;
 pub mod player;

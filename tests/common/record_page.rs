@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The page that describes the record, made from its JSON Schema.
+//! The page that describes the record, generated from its JSON Schema.
 
 use std::fmt::Write as _;
 
@@ -18,26 +18,28 @@ const SECTIONS: [(&str, &str); 9] = [
     ("reducedObject", "Face of a reduced file"),
 ];
 
-/// How descriptions of keys that the pipeline before this one had begin.
+/// The descriptions of keys for programs that read an older format begin with this.
 const OLDER: &str = "For older consumers";
 
 const INTRODUCTION: &str = r#"# The JSON record
 
-<!-- Written by tests/schema.rs from schema/facetrack-2.schema.json: UPDATE_README=1 cargo test --test schema -->
+<!-- Generated from schema/facetrack-2.schema.json: UPDATE_DOCS=1 cargo test --test elements page_describes -->
 
-`trackjsonsink` writes this. With `format=dense` a file is one object with the keys `metadata` and `frames`; with `format=jsonl` the
-first line holds the metadata, each further line a frame, and the last line the metadata again with what was counted. Every frame is
-on a line of its own.
+[`trackjsonsink`](elements/trackjsonsink.md) writes these files. With `format=dense`, a file is one
+object with the keys `metadata` and `frames`. With `format=jsonl`, the first line contains the
+metadata, each further line a frame, and the last line the metadata again with all counts. Every frame
+is on its own line.
 
-Look at `complete` in the metadata before you use a file: it is false if the video was cut off or damaged. A file that is still being
-written, or whose stream broke off, is called `<name>.partial`.
+Check `complete` in the metadata before you use a file: it is false if the video was cut off or damaged.
+A file that is still being written, or whose stream broke off, is named `<name>.partial`.
 
-Positions are in pixels of the analysed frame, with the origin at its top-left corner, x to the right and y down. Times are in
-nanoseconds. New keys may be added to any object; `metadata.schema` changes if anything else does. In the tables, `a.b` is the key
-`b` of the object `a`.
+Positions are in pixels of the analysed frame, with the origin at its top-left corner, x to the right
+and y down. Times are in nanoseconds. New keys may be added to any object; `metadata.schema` changes if
+anything else does. In the tables, `a.b` is the key `b` of the object `a`.
 
-In the schema `facetrack-1`, which `trackjsonload` still reads, `pts` was the buffer's timestamp, holes were filled by timestamps, the
-metadata had `load_time_ms`, and did not have `complete`, `incomplete_reason`, `expected_duration`, `expected_frames`, `decode_errors`,
+`trackjsonload` still reads the older schema `facetrack-1`. In that schema, `pts` was the timestamp of
+the buffer, gaps were filled by timestamps, and the metadata contained `load_time_ms`. It did not contain
+`complete`, `incomplete_reason`, `expected_duration`, `expected_frames`, `decode_errors`,
 `corrupted_frames`, `variable_rate`, `orientation` and `start_time`.
 "#;
 

@@ -14,10 +14,21 @@ use crate::common::python::{self, PYTHON};
 use crate::common::skip_for_want_of;
 use crate::common::tool::{self, Finished, Running, Tool};
 
-/// Names under which launch lines speak of some video.
+/// Names of the sample clip in commands.
 const CLIP_NAMES: [&str; 2] = ["clip.mp4", "video.mp4"];
 
-/// The address of an RTSP camera in launch lines.
+/// Name of a picture with a face in commands, and the file that stands in for it.
+const PICTURE: (&str, &str) = ("picture.jpg", "docs/pictures/overlay.jpg");
+
+/// Elements in commands that need a camera or a screen, and the elements that stand in for them.
+const STAND_INS: [(&str, &str); 4] = [
+    ("v4l2src", "videotestsrc num-buffers=5"),
+    ("pipewiresrc", "videotestsrc num-buffers=5"),
+    ("autovideosink", "fakesink"),
+    ("v4l2sink device=/dev/video42", "fakesink"),
+];
+
+/// The address of an RTSP camera in commands.
 const RTSP_CAMERA: &str = "rtsp://camera.local/live";
 
 /// Seconds after which a command counts as hanging.
@@ -118,7 +129,7 @@ impl Files {
 /// Whether everything that a command decodes or takes from a camera is turned upright.
 pub fn turns_upright(command: &str) -> bool {
     let count = |part: &str| command.matches(part).count();
-    let sources = ["decodebin", "v4l2src", "pipewiresrc"].map(count);
+    let sources = ["decodebin", "jpegdec", "v4l2src", "pipewiresrc"].map(count);
     count("videoconvert ! videoflip video-direction=auto") == sources.iter().sum::<usize>()
 }
 
@@ -149,10 +160,11 @@ pub fn rtsp_camera(clip: &Path) -> Option<(Running, String)> {
 /// they need are missing.
 pub fn run(command: &str) -> Option<Finished> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let command = command
-        .replace("v4l2src", "videotestsrc num-buffers=5")
-        .replace("pipewiresrc", "videotestsrc num-buffers=5")
-        .replace("autovideosink", "fakesink")
+    let command = STAND_INS
+        .iter()
+        .fold(command.to_owned(), |command, (element, stand_in)| {
+            command.replace(element, stand_in)
+        })
         .replace("python3 ", &format!("{PYTHON} "));
     let mut script = format!("set -e; cd '{}'; {command}", folder.path().display());
     let mut cameras = Vec::new();
@@ -164,6 +176,8 @@ pub fn run(command: &str) -> Option<Finished> {
         for name in CLIP_NAMES {
             symlink(&files.clip, folder.path().join(name)).expect("a link to the clip");
         }
+        let (name, picture) = PICTURE;
+        symlink(file(picture), folder.path().join(name)).expect("a link to the picture");
         if command.contains(RTSP_CAMERA) {
             let (camera, address) = rtsp_camera(&files.clip)?;
             script = script.replace(RTSP_CAMERA, &address);
@@ -206,7 +220,8 @@ pub fn crate_example(name: &str) -> Tool {
     Tool::new(&path.to_string_lossy())
 }
 
-/// The portrait that the README's pictures are drawn from, where it has been fetched; says what is missing otherwise.
+/// The portrait that the pictures of the documentation are drawn from, if it has been fetched.
+/// Prints what is missing otherwise.
 pub fn portrait() -> Option<PathBuf> {
     let path = locate::data_dir()?.join("samples/astronaut.png");
     if !path.is_file() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Every launch line of the elements' documentation and of the examples, as a user would type it.
+//! Every launch line in the documentation of the elements, as a user would type it.
 
 use crate::docs;
 
@@ -53,11 +53,6 @@ fn of_trackjsonsink() {
 #[test]
 fn of_trackudpsink() {
     run_all("src/trackudpsink/imp.rs");
-}
-
-#[test]
-fn of_the_examples() {
-    run_all("examples/launch-lines.txt");
 }
 
 #[test]

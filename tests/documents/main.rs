@@ -2,13 +2,17 @@
 //! The documentation, the examples and the installation.
 
 mod annotate;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod docs;
 mod examples;
 mod install;
 mod launch_lines;
+mod links;
+mod pages;
 mod pictures;
 mod plot;
 mod python;
-mod readme;
+mod snippets;
+mod tables;

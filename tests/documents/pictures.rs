@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The README's pictures are what the elements draw today.
+//! The pictures of the documentation are what the elements draw today.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,13 +10,14 @@ use crate::common::init;
 use crate::common::player::open;
 use crate::common::tool::{Finished, Tool};
 use crate::docs::{self, Files, has_matplotlib};
+use crate::pages;
 
 const FOLDER: &str = "docs/pictures";
 
 /// Of all of them, bytes.
 const MOST_BYTES: u64 = 400_000;
 
-/// Widest that fits beside the README's text, px.
+/// Maximum width of a picture on a page, px.
 const MOST_WIDTH: u32 = 800;
 
 /// Levels by which a pixel is another one, and the share of such pixels that other processors, codecs and scalers may make.
@@ -69,14 +70,10 @@ fn committed() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_readme_shows_all_pictures_and_they_are_small() {
-    let readme = docs::text("README.md");
-    let start = format!("{FOLDER}/");
-    let shown: BTreeSet<String> = readme
-        .split(&start)
-        .skip(1)
-        .filter_map(|rest| rest.split(['"', ')', ' ', '\n']).next())
-        .map(str::to_owned)
+fn the_documentation_shows_all_pictures_and_they_are_small() {
+    let shown: BTreeSet<String> = pages::guides()
+        .flat_map(|page| pages::links(&page))
+        .filter_map(|link| Some(link.split_once("pictures/")?.1.to_owned()))
         .collect();
     assert_eq!(shown, committed());
     let path = |name: &String| docs::file(FOLDER).join(name);

@@ -528,74 +528,6 @@ fn what_is_not_drawn_into_stays_as_it_was_in_every_format() {
     }
 }
 
-/// Formats of which GStreamer unpacks pixels, each beside one with the same samples that is drawn into directly.
-const SIBLINGS: [(&str, &str); 16] = [
-    ("v210", "I422_10LE"),
-    ("UYVP", "I422_10LE"),
-    ("Y210", "I422_10LE"),
-    ("NV16_10LE32", "I422_10LE"),
-    ("Y212_LE", "I422_12LE"),
-    ("NV12_10LE32", "I420_10LE"),
-    ("NV12_10LE40", "I420_10LE"),
-    ("Y410", "Y444_10LE"),
-    ("Y412_LE", "Y444_12LE"),
-    ("r210", "GBR_10LE"),
-    ("RGB10A2_LE", "GBR_10LE"),
-    ("BGR10A2_LE", "GBR_10LE"),
-    ("BGR15", "RGB15"),
-    ("BGR16", "RGB16"),
-    ("VYUY", "YUY2"),
-    ("IYU1", "Y41B"),
-];
-
-/// Where pixels share their chroma it is the mean of what is mixed, not what is mixed by the mean of what is covered: weights
-/// are 255ths, so half of one lies between them.
-#[test]
-fn unpacked_pixels_are_mixed_as_direct_ones() {
-    let mut tracked = boxed();
-    tracked.face.origin = Origin::Held;
-    let report = report(vec![tracked]);
-    for (format, sibling) in SIBLINGS {
-        let [drawn, wanted] = [format, sibling].map(|format| {
-            let caps = caps(format, WIDTH, HEIGHT);
-            let frame = with_report(grey_in(&caps), &report);
-            let mut stream = Stream::new("layers=boxes+labels+info line-width=0.03", caps.clone());
-            let info = VideoInfo::from_caps(&caps).expect("video");
-            unpacked(&stream.push(frame), &info)
-        });
-        let depth = format
-            .parse::<VideoFormat>()
-            .map(|format| VideoFormatInfo::from_format(format).depth()[0]);
-        let half = (1 << depth.expect("a format")) / 510;
-        for (y, (drawn, wanted)) in drawn.iter().zip(&wanted).enumerate() {
-            // Without alpha, which comes first.
-            let samples = |row: &[u8]| -> Vec<u16> {
-                match row.len() / WIDTH as usize {
-                    4 => row.iter().copied().map(u16::from).collect(),
-                    _ => row
-                        .as_chunks()
-                        .0
-                        .iter()
-                        .map(|word| u16::from_ne_bytes(*word))
-                        .collect(),
-                }
-            };
-            let (drawn, wanted) = (samples(drawn), samples(wanted));
-            let pixels = drawn.chunks(4).zip(wanted.chunks(4));
-            for (x, (drawn, wanted)) in pixels.enumerate() {
-                let off = drawn[1..]
-                    .iter()
-                    .zip(&wanted[1..])
-                    .map(|(a, b)| a.abs_diff(*b));
-                assert!(
-                    off.max() <= Some(1 + half),
-                    "{format} at {x}, {y}: {drawn:?}, {wanted:?}"
-                );
-            }
-        }
-    }
-}
-
 #[test]
 fn frames_of_every_format_and_size_flow() {
     for format in formats() {
@@ -617,18 +549,7 @@ fn frames_of_every_format_and_size_flow() {
 
 #[test]
 fn strides_and_offsets_of_the_buffer_are_used() {
-    for format in [
-        "NV12",
-        "I420",
-        "YUY2",
-        "RGB",
-        "P010_10LE",
-        "A420",
-        "v210",
-        "NV12_10LE32",
-        "NV16_10LE32",
-        "BGR16",
-    ] {
+    for format in ["NV12", "I420", "YUY2", "RGB", "P010_10LE", "A420"] {
         let caps = caps(format, WIDTH, HEIGHT);
         let info = VideoInfo::from_caps(&caps).expect("video");
         let report = report(vec![boxed()]);
@@ -645,33 +566,6 @@ fn strides_and_offsets_of_the_buffer_are_used() {
 }
 
 /// Buffers that are not what their caps or their own metadata say pass as they are.
-/// The last of 157 columns is in the first 4 bytes of a word of 16 that GStreamer packs as a whole; it makes rows of 512 bytes
-/// of them.
-#[test]
-fn rows_may_end_before_a_word_does() {
-    const ROW: usize = 26 * 16 + 4;
-    let rows = |buffer: &gst::Buffer| -> Vec<u8> {
-        let rows = bytes(buffer);
-        let rows = rows.chunks(512).flat_map(|row| &row[..ROW]);
-        rows.copied().collect()
-    };
-    let (width, height) = (157, HEIGHT);
-    let caps = caps("v210", width, height);
-    let mut report = report_of((width, height), vec![boxed()]);
-    report.faces[0].face.bbox = Rect::new(100.0, 0.0, 57.0, 120.0);
-    let mut stream = Stream::new("layers=boxes line-width=0.03", caps);
-    let plain = gst::Buffer::from_mut_slice(vec![GREY; 512 * height as usize]);
-    let mut short = gst::Buffer::from_mut_slice(rows(&plain));
-    let flags = VideoFrameFlags::empty();
-    let buffer = short.get_mut().expect("ours");
-    let (format, stride) = (VideoFormat::V210, [ROW as i32]);
-    VideoMeta::add_full(buffer, flags, format, width, height, &[0], &stride).expect("a meta");
-    let wanted = rows(&stream.push(with_report(plain, &report)));
-    let drawn = bytes(&stream.push(with_report(short, &report)));
-    assert_eq!(bus::error(&stream.bus), None);
-    assert!(drawn == wanted, "rows have other bytes");
-}
-
 #[test]
 fn frames_that_are_none_pass() {
     let report = report(vec![boxed()]);
@@ -741,13 +635,15 @@ fn frames_of_any_layout_are_asked_for_where_downstream_takes_them() {
 }
 
 #[test]
-fn memory_that_is_no_systems_tiles_and_palettes_are_refused() {
+fn formats_and_memory_that_cannot_be_drawn_into_are_refused() {
     common::init();
     let element = gst::ElementFactory::make("facetrackoverlay")
         .build()
         .expect("it is there");
     let sink = element.static_pad("sink").expect("a sink");
     for caps in [
+        "video/x-raw,format=v210,width=64,height=48",
+        "video/x-raw,format=BGR16,width=64,height=48",
         "video/x-raw,format=RGB8P,width=64,height=48",
         "video/x-raw,format=NV12_4L4,width=64,height=48",
         "video/x-raw(memory:GLMemory),format=RGBA,width=64,height=48",
@@ -758,14 +654,12 @@ fn memory_that_is_no_systems_tiles_and_palettes_are_refused() {
 }
 
 #[test]
-fn other_formats_in_a_stream_are_told_with_the_remedy() {
+fn other_formats_in_a_stream_are_reported_with_the_remedy() {
     let elsewhere = "video/x-raw(memory:GLMemory),format=RGBA,width=64,height=48";
+    let convert = "put videoconvert before";
     for (caps, name, remedy) in [
-        (
-            caps("NV12_4L4", WIDTH, HEIGHT),
-            "NV12_4L4",
-            "put videoconvert before",
-        ),
+        (caps("v210", WIDTH, HEIGHT), "v210", convert),
+        (caps("NV12_4L4", WIDTH, HEIGHT), "NV12_4L4", convert),
         (elsewhere.parse().expect("caps"), "GLMemory", "gldownload"),
     ] {
         let mut stream = Stream::rgb("");

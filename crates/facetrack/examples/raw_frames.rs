@@ -49,7 +49,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let loading = Instant::now();
     let mut engine = load(kind, &config)?;
-    engine.set_thresholds(thresholds);
+    engine.finder.set_thresholds(thresholds);
     eprintln!("loaded in {:.0?}", loading.elapsed());
 
     let mut smoother = kind.smooths_natively(&config).then(new_smoother);
@@ -62,7 +62,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         let time = Duration::from_millis((1000.0 * f64::from(index) / fps).round() as u64);
         let image = ImageView::rgb(width, height, &pixels)?;
-        let faces = track(engine.as_mut(), &mut smoother, &Frame { image, time })?;
+        let faces = track(&mut engine, &mut smoother, &Frame { image, time })?;
         spent.push(start.elapsed());
         let faces: Vec<_> = faces.iter().map(face_json).collect();
         let line = json!({"i": index, "t_ms": time.as_millis() as u64, "faces": faces});
@@ -98,19 +98,21 @@ fn new_smoother() -> LandmarkSmoother {
 
 /// Faces of a frame with everything that the engine measures.
 fn track(
-    engine: &mut dyn Engine,
+    engine: &mut Engine,
     smoother: &mut Option<LandmarkSmoother>,
     frame: &Frame<'_>,
 ) -> Result<Vec<Observation>, Box<dyn Error>> {
-    let mut faces = engine.process(frame)?;
+    let mut faces = engine.finder.find(frame)?;
+    engine.completer.begin_frame(&faces);
     if let Some(smoother) = smoother {
         match faces.first_mut().and_then(|face| face.landmarks.as_mut()) {
             Some(landmarks) => smoother.smooth(landmarks, frame.time),
             None => *smoother = new_smoother(),
         }
     }
+    let frame = frame.outline();
     for (id, face) in (1..).zip(&mut faces) {
-        engine.complete(face, &Context::of(frame, id))?;
+        engine.completer.complete(face, &Context::of(&frame, id))?;
         frame.to_stored(face);
     }
     Ok(faces)

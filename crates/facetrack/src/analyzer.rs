@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! One frame's way: the engine's look at its pixels, identities, smoothing, and what follows from the landmarks.
+//! Analyses frames: finds faces, assigns identities, smooths landmarks and completes the faces.
 //!
-//! Identities and smoothing need frames in order; [`Engine::process`] does not where [`EngineInfo::temporal`] says so.
+//! [`Analyzer::find`] looks at the pixels of a frame. [`Analyzer::complete`] needs the frames in order, but not their
+//! pixels: all that it needs of a frame is in [`Found`]. So further frames may be searched before a frame is completed,
+//! in parallel if the engine's finder keeps nothing from frame to frame. [`Analyzer::analyze`] does both steps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,9 +12,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::blendshape::Blendshapes;
-use super::budget::Budget;
 use super::device::Placement;
-use super::engine::{Context, Engine, EngineError, EngineInfo, Frame, Notice, Thresholds, Wanted};
+use super::engine::{
+    Context, Engine, EngineError, EngineInfo, Frame, FrameOutline, Notice, Thresholds, Wanted,
+};
 use super::geometry::Point;
 use super::motion::{self, Motion};
 use super::observation::{Observation, Origin};
@@ -21,20 +24,16 @@ use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use super::smoothing::{LandmarkSmoother, OneEuro};
 use super::tracker::{Tracker, TrackerConfig};
 
-/// What may change from frame to frame.
+/// Settings that may change from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
-    /// The engine's least scores.
+    /// Minimum scores.
     pub thresholds: Thresholds,
     /// Smoothing of landmarks, per face; `None` for landmarks as measured.
     pub smoothing: Option<OneEuro>,
-    /// Blendshapes are measured in every n-th frame of a face, from its first on.
+    /// Blendshapes are measured in every n-th frame of a face, from its first frame.
     pub blendshape_interval: u32,
-    /// Frames 1, n+1, 2n+1 … are analysed.
-    pub inference_interval: u32,
-    /// Most frames a second of the stream's time that are analysed; 0 for no limit.
-    pub max_fps: f64,
-    /// Faces of frames that are not analysed move on as they did.
+    /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
 }
 
@@ -44,51 +43,53 @@ impl Default for Tuning {
             thresholds: Thresholds::default(),
             smoothing: None,
             blendshape_interval: 1,
-            inference_interval: 1,
-            max_fps: 0.0,
             predict: false,
         }
     }
 }
 
-/// An engine with what makes its faces a story.
+/// Analyses the frames of a stream with an engine.
 pub struct Analyzer {
-    engine: Box<dyn Engine>,
+    engine: Engine,
     tracker: Tracker,
     tuning: Tuning,
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
-    /// What is remembered of each face that the tracker follows.
+    /// Memory of each face that the tracker follows.
     memories: HashMap<u32, Memory>,
-    /// Those of the last frame that was analysed.
-    last_faces: Vec<TrackedFace>,
-    /// Frames since the last one that was analysed; `None` when the next one must be.
-    since_inference: Option<u32>,
-    budget: Budget,
+    /// Faces of the last analysed frame; `None` if the next frame does not follow one.
+    last_faces: Option<Vec<TrackedFace>>,
     left: Vec<u32>,
     notices: Vec<Notice>,
 }
 
-/// What is remembered of a face.
+/// Memory of a face.
 #[derive(Default)]
 struct Memory {
     smoother: Option<LandmarkSmoother>,
     blendshapes: Option<Blendshapes>,
     /// Frames since the blendshapes were measured.
     since_blendshapes: u32,
-    /// `None` until it was measured.
     motion: Option<Motion>,
 }
 
+/// The faces that were found in a frame, with all that is needed to complete them.
+#[derive(Debug, Clone)]
+pub struct Found {
+    frame: FrameOutline,
+    faces: Vec<Observation>,
+    source: Arc<ReportSource>,
+}
+
 impl Analyzer {
-    /// `engine`, with identities by `tracker`; reports name `source`.
+    /// An analyzer with `engine` and a tracker. Reports name `source`.
     pub fn new(
-        mut engine: Box<dyn Engine>,
+        mut engine: Engine,
         tracker: TrackerConfig,
         tuning: Tuning,
         source: ReportSource,
     ) -> Self {
-        engine.set_thresholds(tuning.thresholds);
+        engine.finder.set_thresholds(tuning.thresholds);
         let mut analyzer = Self {
             engine,
             tracker: Tracker::new(tracker),
@@ -96,22 +97,20 @@ impl Analyzer {
             source: Arc::new(source),
             profile: Arc::default(),
             memories: HashMap::new(),
-            last_faces: Vec::new(),
-            since_inference: None,
-            budget: Budget::default(),
+            last_faces: None,
             left: Vec::new(),
             notices: Vec::new(),
         };
-        analyzer.heed_notices();
+        analyzer.collect_notices();
         analyzer
     }
 
-    /// What the engine is and measures.
+    /// The engine's name and measurements.
     pub fn info(&self) -> &EngineInfo {
         self.engine.info()
     }
 
-    /// What makes the reports.
+    /// The source of the reports.
     pub fn source(&self) -> &Arc<ReportSource> {
         &self.source
     }
@@ -121,20 +120,14 @@ impl Analyzer {
         &self.profile
     }
 
-    /// Takes other settings, from the next frame on.
-    pub fn tune(&mut self, tuning: Tuning) {
-        if tuning == self.tuning {
-            return;
-        }
+    /// Applies settings to the next frames.
+    pub fn apply_settings(&mut self, tuning: Tuning) {
         if tuning.smoothing != self.tuning.smoothing {
             self.memories
                 .values_mut()
                 .for_each(|memory| memory.smoother = None);
         }
-        if tuning.max_fps != self.tuning.max_fps {
-            self.budget.reset();
-        }
-        self.engine.set_thresholds(tuning.thresholds);
+        self.engine.finder.set_thresholds(tuning.thresholds);
         self.tuning = tuning;
     }
 
@@ -145,128 +138,66 @@ impl Analyzer {
         }
     }
 
-    /// What the engine learned of the faces that it saw: [`Engine::calibration`].
+    /// The calibration: [`Completer::calibration`](super::engine::Completer::calibration).
     pub fn calibration(&self) -> Option<String> {
-        self.engine.calibration()
+        self.engine.completer.calibration()
     }
 
-    /// Goes on from what [`Analyzer::calibration`] returned earlier: [`Engine::set_calibration`].
+    /// Restores a calibration that [`Analyzer::calibration`] returned.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Those of [`Completer::set_calibration`](super::engine::Completer::set_calibration).
     pub fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
-        self.engine.set_calibration(calibration)
+        self.engine.completer.set_calibration(calibration)
     }
 
-    /// Begins to learn anew: [`Engine::reset_calibration`].
+    /// Discards the calibration.
     pub fn reset_calibration(&mut self) {
-        self.engine.reset_calibration();
+        self.engine.completer.reset_calibration();
     }
 
     /// Analyses the next frame.
     ///
     /// # Errors
-    /// Those of the engine; the faces followed so far are kept.
+    /// Those of the engine. The tracked faces are kept.
     pub fn analyze(&mut self, frame: &Frame<'_>) -> Result<FrameReport, EngineError> {
         let profile = self.profile.clone();
         profile.time(Stage::Total, || {
-            if !self.is_due(frame.time) {
-                return Ok(self.report_unseen(frame));
-            }
-            // After a failure there is nothing to hold: the next frame is analysed.
-            let since_inference = self.since_inference.take();
-            self.last_faces = self.infer(frame)?;
-            self.since_inference = since_inference;
-            let faces = self.last_faces.clone();
-            Ok(self.report(frame, faces, FrameStatus::NoFace))
+            // A failed frame has no faces to hold.
+            self.last_faces = None;
+            let found = self.find(frame)?;
+            self.complete(found)
         })
     }
 
-    /// Lets the next frame pass without a look at its pixels: the faces of the last one are held or predicted.
-    pub fn pass(&mut self, frame: &Frame<'_>) -> FrameReport {
-        let profile = self.profile.clone();
-        profile.time(Stage::Total, || {
-            self.since_inference = self.frames_since_inference();
-            self.report_unseen(frame)
+    /// Finds the faces in a frame.
+    ///
+    /// # Errors
+    /// Those of the engine's finder.
+    pub fn find(&mut self, frame: &Frame<'_>) -> Result<Found, EngineError> {
+        let finder = &mut self.engine.finder;
+        let faces = self.profile.time(Stage::Process, || finder.find(frame));
+        self.collect_notices();
+        Ok(Found {
+            frame: frame.outline(),
+            faces: faces?,
+            source: self.source.clone(),
         })
     }
 
-    /// Whether the next frame follows one that was analysed, so that it has something to hold.
-    pub fn can_hold(&self) -> bool {
-        self.since_inference.is_some()
-    }
-
-    /// Whether the last frame was analysed, not held.
-    pub fn has_looked(&self) -> bool {
-        self.since_inference == Some(0)
-    }
-
-    /// Forgets every frame seen: the next one does not continue them. Identities are not used again.
-    pub fn reset(&mut self) {
-        self.engine.reset();
-        self.tracker.reset();
-        self.forget_ended();
-        self.last_faces.clear();
-        self.since_inference = None;
-        self.budget.reset();
-    }
-
-    /// Begins another stream: as after a reset, and identities start at 1 again.
-    pub fn restart(&mut self) {
-        self.reset();
-        self.tracker.restart();
-        self.left.clear();
-    }
-
-    /// Goes on in the stream of `before`, whose faces leave: their identities are not used again.
-    pub fn succeed(&mut self, before: &mut Self) {
-        before.reset();
-        self.left = before.take_left();
-        self.tracker.continue_after(&before.tracker);
-    }
-
-    /// Faces that left since the last call: unseen for longer than the tracker waits, or cut off by a reset.
-    pub fn take_left(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.left)
-    }
-
-    /// What the engine had to tell since the last call: [`Engine::take_notices`].
-    pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
-    }
-
-    /// Reports say where the engine runs from then on.
-    fn heed_notices(&mut self) {
-        for notice in self.engine.take_notices() {
-            if let Notice::FellBackToCpu { .. } = notice {
-                let source = Arc::make_mut(&mut self.source);
-                source.place(&Placement::Cpu, notice.to_string());
-                // Of two networks for one task, the processor may run the other one.
-                source.models.clone_from(&self.engine.info().models);
-            }
-            self.notices.push(notice);
-        }
-    }
-
-    /// Counts the frame, and tells whether it is to be analysed.
-    fn is_due(&mut self, time: Duration) -> bool {
-        let since = self.frames_since_inference();
-        let due = since.is_none_or(|since| since >= self.tuning.inference_interval)
-            && self.budget.spend(self.tuning.max_fps, time);
-        self.since_inference = if due { Some(0) } else { since };
-        due
-    }
-
-    /// The frame at hand included.
-    fn frames_since_inference(&self) -> Option<u32> {
-        self.since_inference.map(|since| since.saturating_add(1))
-    }
-
-    fn infer(&mut self, frame: &Frame<'_>) -> Result<Vec<TrackedFace>, EngineError> {
+    /// Completes the faces of the next frame: identities, smoothing, and the measurements that derive from landmarks.
+    ///
+    /// # Errors
+    /// Those of the engine's completer.
+    pub fn complete(&mut self, found: Found) -> Result<FrameReport, EngineError> {
+        let Found {
+            frame,
+            faces,
+            source,
+        } = found;
+        self.last_faces = None;
+        self.engine.completer.begin_frame(&faces);
         let profile = self.profile.clone();
-        let faces = profile.time(Stage::Process, || self.engine.process(frame));
-        self.heed_notices();
-        let faces = faces?;
         let ids = profile.time(Stage::Track, || self.tracker.assign(&faces));
         self.forget_ended();
         let mut faces: Vec<_> = std::iter::zip(ids, faces)
@@ -275,14 +206,82 @@ impl Analyzer {
         profile.time(Stage::Smooth, || self.smooth(&mut faces, frame.time));
         profile.time(Stage::Complete, || {
             faces.iter_mut().try_for_each(|TrackedFace { id, face }| {
-                self.complete(face, Context::of(frame, *id))
+                self.complete_face(face, Context::of(&frame, *id))
             })
         })?;
-        self.follow(&faces, frame.time);
-        Ok(faces)
+        self.update_motion(&faces, frame.time);
+        self.last_faces = Some(faces.clone());
+        Ok(report(&frame, faces, FrameStatus::NoFace, source))
     }
 
-    /// A face that was away, even for a frame, starts over, as with MediaPipe (`landmarks_smoothing_calculator.cc`).
+    /// Holds or predicts the faces of the last analysed frame in the next one.
+    pub fn hold(&mut self, frame: &Frame<'_>) -> FrameReport {
+        let profile = self.profile.clone();
+        profile.time(Stage::Total, || {
+            let mut faces = self.last_faces.clone().unwrap_or_default();
+            for TrackedFace { id, face } in &mut faces {
+                face.origin = Origin::Held;
+                if let Some(by) = self.predicted_displacement(*id, frame.time) {
+                    motion::displace(face, by);
+                    face.origin = Origin::Predicted;
+                }
+            }
+            let source = self.source.clone();
+            report(&frame.outline(), faces, FrameStatus::Skipped, source)
+        })
+    }
+
+    /// Whether the next frame follows an analysed one, so that there are faces to hold.
+    pub fn can_hold(&self) -> bool {
+        self.last_faces.is_some()
+    }
+
+    /// Forgets all frames: the next one does not continue them. Identities are not assigned again.
+    pub fn reset(&mut self) {
+        self.engine.reset();
+        self.tracker.reset();
+        self.forget_ended();
+        self.last_faces = None;
+    }
+
+    /// Begins another stream: resets, and assigns identities from 1.
+    pub fn restart(&mut self) {
+        self.reset();
+        self.tracker.restart();
+        self.left.clear();
+    }
+
+    /// Continues the stream of `before`. Its faces leave, and their identities are not assigned again.
+    pub fn take_over_from(&mut self, before: &mut Self) {
+        before.reset();
+        self.left = before.take_left();
+        self.tracker.continue_after(&before.tracker);
+    }
+
+    /// Faces that have left since the last call: unseen for longer than the tracker waits, or ended by a reset.
+    pub fn take_left(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.left)
+    }
+
+    /// Notices of the engine since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Collects the engine's notices, and updates the source of the reports if the engine runs on the CPU now.
+    fn collect_notices(&mut self) {
+        for notice in self.engine.finder.take_notices() {
+            if let Notice::FellBackToCpu { .. } = notice {
+                let source = Arc::make_mut(&mut self.source);
+                source.place(&Placement::Cpu, notice.to_string());
+                // The CPU may run another network for the same task.
+                source.models.clone_from(&self.engine.info().models);
+            }
+            self.notices.push(notice);
+        }
+    }
+
+    /// A face that was not seen for a frame starts over, as in MediaPipe (`landmarks_smoothing_calculator.cc`).
     fn smooth(&mut self, faces: &mut [TrackedFace], time: Duration) {
         let Some(constants) = self.tuning.smoothing else {
             return;
@@ -305,44 +304,31 @@ impl Analyzer {
         }
     }
 
-    fn complete(&mut self, face: &mut Observation, context: Context) -> Result<(), EngineError> {
+    fn complete_face(
+        &mut self,
+        face: &mut Observation,
+        mut context: Context,
+    ) -> Result<(), EngineError> {
         let memory = self.memories.entry(context.id).or_default();
         memory.since_blendshapes += 1;
-        let fresh = memory.since_blendshapes < self.tuning.blendshape_interval;
-        if let Some(blendshapes) = memory.blendshapes.as_ref().filter(|_| fresh) {
-            let wanted = Wanted::AllButBlendshapes;
-            self.engine.complete(face, &Context { wanted, ..context })?;
+        let is_fresh = memory.since_blendshapes < self.tuning.blendshape_interval;
+        if let Some(blendshapes) = memory.blendshapes.as_ref().filter(|_| is_fresh) {
+            context.wanted = Wanted::AllButBlendshapes;
+            self.engine.completer.complete(face, &context)?;
             face.blendshapes = Some(blendshapes.clone());
             return Ok(());
         }
-        self.engine.complete(face, &context)?;
+        self.engine.completer.complete(face, &context)?;
         memory.blendshapes.clone_from(&face.blendshapes);
         memory.since_blendshapes = 0;
         Ok(())
     }
 
-    /// Remembers where faces were measured, for the frames in which they are not.
-    fn follow(&mut self, faces: &[TrackedFace], time: Duration) {
+    fn update_motion(&mut self, faces: &[TrackedFace], time: Duration) {
         for TrackedFace { id, face } in faces {
-            let memory = self.memories.entry(*id).or_default();
-            match &mut memory.motion {
-                Some(motion) => motion.see(face, time),
-                None => memory.motion = Some(Motion::new(face, time)),
-            }
+            let motion = &mut self.memories.entry(*id).or_default().motion;
+            *motion = Some(Motion::measured(motion.as_ref(), face, time));
         }
-    }
-
-    /// Of a frame that is not analysed: the faces of the last one that was, where they were or where they went.
-    fn report_unseen(&self, frame: &Frame<'_>) -> FrameReport {
-        let mut faces = self.last_faces.clone();
-        for TrackedFace { id, face } in &mut faces {
-            face.origin = Origin::Held;
-            if let Some(by) = self.predicted_displacement(*id, frame.time) {
-                motion::displace(face, by);
-                face.origin = Origin::Predicted;
-            }
-        }
-        self.report(frame, faces, FrameStatus::Skipped)
     }
 
     fn predicted_displacement(&self, id: u32, time: Duration) -> Option<Point> {
@@ -353,31 +339,32 @@ impl Analyzer {
     fn forget_ended(&mut self) {
         for id in self.tracker.ended_ids() {
             self.memories.remove(id);
-            self.engine.forget(*id);
+            self.engine.completer.forget(*id);
             self.left.push(*id);
         }
     }
+}
 
-    fn report(
-        &self,
-        frame: &Frame<'_>,
-        mut faces: Vec<TrackedFace>,
-        without_faces: FrameStatus,
-    ) -> FrameReport {
-        let [width, height] = frame.image.stored_size();
-        for TrackedFace { face, .. } in &mut faces {
-            frame.to_stored(face);
-        }
-        FrameReport {
-            width: width as u32,
-            height: height as u32,
-            status: match faces.is_empty() {
-                true => without_faces,
-                false => FrameStatus::Tracked,
-            },
-            faces,
-            source: self.source.clone(),
-        }
+fn report(
+    frame: &FrameOutline,
+    mut faces: Vec<TrackedFace>,
+    without_faces: FrameStatus,
+    source: Arc<ReportSource>,
+) -> FrameReport {
+    let [width, height] = frame.stored_size;
+    for TrackedFace { face, .. } in &mut faces {
+        frame.to_stored(face);
+    }
+    FrameReport {
+        width: width as u32,
+        height: height as u32,
+        status: if faces.is_empty() {
+            without_faces
+        } else {
+            FrameStatus::Tracked
+        },
+        faces,
+        source,
     }
 }
 

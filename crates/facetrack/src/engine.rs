@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The seam between the frame loop and the engines that find faces.
+//! The engines that find and measure faces, and their interface.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,26 +39,87 @@ entry::engines! {
     Scripted = scripted;
 }
 
-/// Finds faces in frames. It assigns no identities and never smooths.
+/// A loaded engine, in two halves. It assigns no identities and never smooths.
+///
+/// The [`Finder`] looks at pixels. The [`Completer`] adds, in the order of the frames, what follows from landmarks:
+/// blendshapes and pose. Identities are assigned and landmarks are smoothed in between. The halves share nothing: all that
+/// the completer needs of a frame is in the faces that were found in it, so the next frames may be searched before it is
+/// completed.
 ///
 /// An engine sees the picture as it is displayed, and its coordinates count those square pixels;
-/// [`Frame::to_stored`] brings a finished face to the pixels of the frame in memory.
-///
-/// A frame takes two steps, so that identity and smoothing come between them: [`Engine::process`] looks at pixels and
-/// yields boxes and landmarks; [`Engine::complete`] adds what follows from a face's (identified, smoothed) landmarks:
-/// blendshapes and pose.
-pub trait Engine: Send {
-    /// What this engine is and measures. Constant over its life.
+/// [`FrameOutline::to_stored`] converts a finished face to pixels of the frame in memory.
+pub struct Engine {
+    /// The half that looks at pixels.
+    pub finder: Box<dyn Finder>,
+    /// The half that works in the order of the frames.
+    pub completer: Box<dyn Completer>,
+}
+
+impl Engine {
+    /// The engine with these halves.
+    pub fn new(finder: impl Finder + 'static, completer: impl Completer + 'static) -> Self {
+        Self {
+            finder: Box::new(finder),
+            completer: Box::new(completer),
+        }
+    }
+
+    /// The engine's name and measurements.
+    pub fn info(&self) -> &EngineInfo {
+        self.finder.info()
+    }
+
+    /// Finds and completes the faces of an independent frame. The first face gets the identity 1.
+    ///
+    /// # Errors
+    /// Those of the two halves.
+    pub fn look(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let mut faces = self.finder.find(frame)?;
+        self.completer.begin_frame(&faces);
+        let frame = frame.outline();
+        for (id, face) in (1..).zip(&mut faces) {
+            self.completer.complete(face, &Context::of(&frame, id))?;
+            frame.to_stored(face);
+        }
+        Ok(faces)
+    }
+
+    /// Forgets all frames: the next one does not continue them. Calibration is kept.
+    pub fn reset(&mut self) {
+        self.finder.reset();
+        self.completer.reset();
+    }
+}
+
+/// Finds faces in frames. It keeps nothing from frame to frame unless [`EngineInfo::temporal`] is set.
+pub trait Finder: Send {
+    /// The engine's name and measurements.
     fn info(&self) -> &EngineInfo;
 
     /// Faces in `frame`, best first; an empty list when there are none.
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError>;
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError>;
 
-    /// Adds to `face`, which the last processed frame showed, what is derived from its landmarks. Nothing follows from a
-    /// box, so an engine that reports no more has nothing to do.
+    /// Forgets all frames: the next one does not continue them.
+    fn reset(&mut self) {}
+
+    /// Sets the thresholds for the next frames. Finders without thresholds ignore them.
+    fn set_thresholds(&mut self, _thresholds: Thresholds) {}
+
+    /// Notices since the last call, such as that the engine runs on another device now.
+    fn take_notices(&mut self) -> Vec<Notice> {
+        Vec::new()
+    }
+}
+
+/// Completes faces in the order of the frames, by identity.
+pub trait Completer: Send {
+    /// Begins the next frame. `faces` are those found in it, before smoothing.
+    fn begin_frame(&mut self, _faces: &[Observation]) {}
+
+    /// Adds to `face`, one of the frame that was begun, the measurements that derive from its landmarks.
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
@@ -66,54 +127,35 @@ pub trait Engine: Send {
         Ok(())
     }
 
-    /// The identity `id` ended: no face will have it again.
+    /// Forgets the identity `id`, which has ended and is not assigned again.
     fn forget(&mut self, _id: u32) {}
 
-    /// Forgets every frame seen: the next one does not continue them. An engine whose frames do not depend on one
-    /// another has nothing to forget.
+    /// Forgets all frames: the next one does not continue them. Calibration is kept.
     fn reset(&mut self) {}
 
-    /// Takes other thresholds, from the next frame on, where the engine has any.
-    fn set_thresholds(&mut self, _thresholds: Thresholds) {}
-
-    /// What happened since the last call that a user has to know, such as that the engine now runs elsewhere.
-    fn take_notices(&mut self) -> Vec<Notice> {
-        Vec::new()
-    }
-
-    /// What the engine learned of the faces that it saw, as JSON for [`Engine::set_calibration`]; `None` for an engine
-    /// that does not learn.
+    /// The calibration, as JSON for [`Completer::set_calibration`]; `None` if the engine has none.
     fn calibration(&self) -> Option<String> {
         None
     }
 
-    /// Goes on from what [`Engine::calibration`] returned earlier.
+    /// Restores a calibration that [`Completer::calibration`] returned.
     ///
     /// # Errors
-    /// [`EngineError::Config`] for something else, or by an engine that does not learn.
+    /// [`EngineError::Config`] if it is damaged, or if the engine has none.
     fn set_calibration(&mut self, _calibration: &str) -> Result<(), EngineError> {
-        Err(EngineError::learns_nothing(self.info().name))
+        Err(EngineError::Config(
+            "the engine has no calibration".to_owned(),
+        ))
     }
 
-    /// Begins to learn anew, where the engine does.
+    /// Discards the calibration.
     fn reset_calibration(&mut self) {}
 }
 
-/// What is in a frame that stands for itself: [`Engine::process`], and [`Engine::complete`] for each of its faces, of
-/// which the first gets the identity 1.
-///
-/// # Errors
-/// Those of the engine.
-pub fn look(engine: &mut dyn Engine, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-    let mut faces = engine.process(frame)?;
-    for (id, face) in (1..).zip(&mut faces) {
-        engine.complete(face, &Context::of(frame, id))?;
-        frame.to_stored(face);
-    }
-    Ok(faces)
-}
+/// Completes nothing: for engines that report boxes only.
+impl Completer for () {}
 
-/// What [`Engine::complete`] has to know of a face.
+/// Context of a face, for [`Completer::complete`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Context {
     /// The face's identity.
@@ -122,28 +164,28 @@ pub struct Context {
     pub frame_size: (usize, usize),
     /// The frame's time since the stream's start.
     pub time: Duration,
-    /// What is asked for.
+    /// The measurements to add.
     pub wanted: Wanted,
 }
 
 impl Context {
-    /// The face `id` of `frame`, of which everything is wanted.
-    pub fn of(frame: &Frame<'_>, id: u32) -> Self {
+    /// The face `id` of `frame`, with everything wanted.
+    pub fn of(frame: &FrameOutline, id: u32) -> Self {
         Self {
             id,
-            frame_size: (frame.image.width(), frame.image.height()),
+            frame_size: frame.size,
             time: frame.time,
             wanted: Wanted::Everything,
         }
     }
 }
 
-/// What [`Engine::complete`] is asked to add.
+/// The measurements that [`Completer::complete`] adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// Everything that the engine derives.
     Everything,
-    /// All but the blendshapes, which the caller carries over from an earlier frame of this face.
+    /// All except the blendshapes, which the caller copies from an earlier frame of this face.
     AllButBlendshapes,
 }
 
@@ -157,29 +199,53 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Brings a face from the displayed picture, which engines see, to stored pixels.
-    pub fn to_stored(&self, face: &mut Observation) {
-        let scale = self.image.column_scale();
-        if scale != 1.0 {
-            face.scale_columns(scale as f32);
+    /// The frame without its pixels.
+    pub fn outline(&self) -> FrameOutline {
+        FrameOutline {
+            size: (self.image.width(), self.image.height()),
+            stored_size: self.image.stored_size(),
+            column_scale: self.image.column_scale(),
+            time: self.time,
         }
     }
 }
 
-/// What an engine is and measures.
+/// A frame without its pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FrameOutline {
+    /// Width and height of the displayed picture, px.
+    pub size: (usize, usize),
+    /// Width and height of the frame in memory, px.
+    pub stored_size: [usize; 2],
+    /// Stored columns per displayed column.
+    pub column_scale: f64,
+    /// See [`Frame::time`].
+    pub time: Duration,
+}
+
+impl FrameOutline {
+    /// Converts a face from the displayed picture, which engines see, to stored pixels.
+    pub fn to_stored(&self, face: &mut Observation) {
+        if self.column_scale != 1.0 {
+            face.scale_columns(self.column_scale as f32);
+        }
+    }
+}
+
+/// Name and measurements of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineInfo {
     /// Its name, as the `engine` property spells it.
     pub name: &'static str,
     /// Dense landmarks it reports.
     pub landmarks: Option<LandmarkScheme>,
-    /// Landmarks that it reports as well: [`Observation::contour`].
+    /// Further landmarks that it reports: [`Observation::contour`].
     pub contour: Option<LandmarkScheme>,
     /// Number of sparse key points it reports.
     pub key_points: usize,
     /// Blendshape channels it reports; empty for none.
     pub blendshapes: Arc<[String]>,
-    /// How it comes by them.
+    /// Source of the blendshapes.
     pub blendshape_source: BlendshapeSource,
     /// Whether it reports a head pose.
     pub pose: bool,
@@ -202,7 +268,7 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
-    /// An engine that reports boxes alone, each frame's for itself.
+    /// An engine that reports only boxes, and keeps nothing from frame to frame.
     pub fn of_boxes(kind: EngineKind) -> Self {
         Self {
             name: kind.name(),
@@ -224,19 +290,19 @@ impl EngineInfo {
     }
 }
 
-/// Something that happened while an engine ran, and that a user has to know.
+/// An event of a running engine that users should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The GPU's memory was full: faces are looked for in frames reduced to `det_size` px.
+    /// GPU memory was exhausted: frames are scaled to `det_size` px for detection.
     DetectionSizeReduced {
         /// Side of the detector's input now, px.
         det_size: usize,
-        /// What the runtime said.
+        /// Error of the runtime.
         reason: String,
     },
-    /// The GPU could not be used any more: the engine goes on with the processor.
+    /// The GPU failed: the engine runs on the CPU now.
     FellBackToCpu {
-        /// What the runtime said.
+        /// Error of the runtime.
         reason: String,
     },
 }
@@ -275,14 +341,6 @@ pub enum EngineError {
     Unknown(#[from] UnknownEngine),
 }
 
-impl EngineError {
-    /// A calibration for an engine that has none.
-    fn learns_nothing(engine: &str) -> Self {
-        let reason = format!("the engine {engine} has no calibration, unset `calibration-file`");
-        Self::Config(reason)
-    }
-}
-
 choices! {
     /// Relation of the frames to one another.
     pub enum RunningMode, words running_mode_words {
@@ -291,14 +349,14 @@ choices! {
     }
 }
 
-/// Minimum scores, each 0…1.
+/// Minimum scores, 0…1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
-    /// For a detection to be a face.
+    /// Score of a detection.
     pub detection: f32,
-    /// For the landmark network to see a face.
+    /// Score of the landmark network.
     pub presence: f32,
-    /// Overlap for a detection to be a face that is already followed.
+    /// Overlap at which a detection is a face that is already tracked.
     pub tracking: f32,
 }
 

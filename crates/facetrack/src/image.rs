@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Borrowed images in the layout that the frame already has.
+//! Borrowed images in the layout of the frame.
 
 mod layout;
 
@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+pub(crate) use self::layout::MAX_SUBSAMPLING;
 pub use self::layout::{ColorModel, Component, Layout, Word};
 
 /// Maximum number of bytes from a sample to the next; raw formats have up to eight.
 pub(crate) const MAX_STEP: usize = 12;
 
-/// How the bytes of an image make pixels. Names are GStreamer's.
+/// Common pixel formats, with GStreamer's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
     /// 3 bytes a pixel.
@@ -44,7 +45,7 @@ pub enum PixelFormat {
     Uyvy,
 }
 
-/// Which weights turn Y′CbCr into R′G′B′.
+/// Weights for the conversion between Y′CbCr and R′G′B′.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorMatrix {
     /// ITU-R BT.601.
@@ -60,7 +61,7 @@ pub enum ColorMatrix {
     Smpte240m,
 }
 
-/// Which codes are black and white.
+/// Codes of black and white.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorRange {
     /// Luma 16…235, chroma 16…240.
@@ -70,16 +71,62 @@ pub enum ColorRange {
     Full,
 }
 
-/// Where chroma samples lie between luma samples.
+impl ColorMatrix {
+    /// Weights of red and blue in luma; ITU-R BT.601-7, BT.709-6, BT.2020-2; the others as in
+    /// `gst_video_color_matrix_get_Kr_Kb`.
+    pub(crate) fn luma_weights(self) -> (f64, f64) {
+        match self {
+            Self::Bt601 => (0.299, 0.114),
+            Self::Bt709 => (0.2126, 0.0722),
+            Self::Bt2020 => (0.2627, 0.0593),
+            Self::Fcc => (0.30, 0.11),
+            Self::Smpte240m => (0.212, 0.087),
+        }
+    }
+
+    /// Weights of Cr in red, of Cb and Cr in green, and of Cb in blue:
+    /// R = Y + 2(1−Kr)·V, B = Y + 2(1−Kb)·U, and G such that Y = Kr·R + Kg·G + Kb·B.
+    pub(crate) fn chroma_weights(self) -> [f64; 4] {
+        let (kr, kb) = self.luma_weights();
+        let kg = 1.0 - kr - kb;
+        [
+            2.0 * (1.0 - kr),
+            -2.0 * (1.0 - kb) * kb / kg,
+            -2.0 * (1.0 - kr) * kr / kg,
+            2.0 * (1.0 - kb),
+        ]
+    }
+}
+
+impl ColorRange {
+    /// The code of black, and the number of codes from black to white, for luma of `depth` bits; ITU-R BT.601-7 and BT.2100-2.
+    pub(crate) fn luma_span(self, depth: u32) -> (f64, f64) {
+        let unit = (f64::from(depth) - 8.0).exp2();
+        match self {
+            Self::Limited => (16.0 * unit, 219.0 * unit),
+            Self::Full => (0.0, f64::from(depth).exp2() - 1.0),
+        }
+    }
+
+    /// The number of codes from the lowest to the highest chroma of `depth` bits; ITU-R BT.601-7 and BT.2100-2.
+    pub(crate) fn chroma_span(self, depth: u32) -> f64 {
+        match self {
+            Self::Limited => 224.0 * (f64::from(depth) - 8.0).exp2(),
+            Self::Full => f64::from(depth).exp2() - 1.0,
+        }
+    }
+}
+
+/// Position of chroma samples between luma samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChromaSite {
-    /// On the left luma column instead of between two columns.
+    /// Chroma samples are on the left luma column instead of between two columns.
     pub horizontally_cosited: bool,
-    /// On the upper luma row instead of between two rows.
+    /// Chroma samples are on the upper luma row instead of between two rows.
     pub vertically_cosited: bool,
 }
 
-/// What an image's numbers mean as colours. Of no consequence to RGB formats, grey has a range alone.
+/// Meaning of an image's codes. Ignored for RGB formats; gray formats use only the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Colorimetry {
     /// Weights.
@@ -99,35 +146,37 @@ pub struct Plane<'a> {
     pub stride: usize,
 }
 
-/// How the pixels of an image are read.
+/// The pixels of an image, by the way in which they are read.
 #[derive(Debug, Clone)]
 pub enum Pixels<'a> {
-    /// In one of the common formats, which are read fastest.
+    /// A common format, which is read fastest.
     Known(PixelFormat),
-    /// In another format whose samples lie at regular distances.
+    /// Another format whose samples are at regular distances.
     Samples(&'a Layout),
-    /// Row by row, by the owner of the frame: the format has no regular distances.
+    /// A format without regular distances: the owner of the frame unpacks its rows.
     Rows(Arc<dyn PixelRows + 'a>),
 }
 
+/// Number of pixels of which unpacked rows are padded to a multiple, since [`PixelRows::unpack`] may write whole words of
+/// several pixels. GStreamer's v210 has the longest groups.
+pub const ROW_GROUP: usize = 48;
+
 /// The rows of a frame that only its owner can read.
 pub trait PixelRows: fmt::Debug + Send + Sync {
-    /// How pixels are laid out once they are unpacked: one plane, no subsampling.
+    /// Layout of unpacked pixels: one plane, no subsampling.
     fn layout(&self) -> &Layout;
 
-    /// Unpacks the rows whose indices are in `rows` into `picture`, whose rows are `stride` bytes
-    /// apart. Row 0 of the frame is row 0 of the picture.
+    /// Unpacks the rows whose indices are in `rows` into `picture`. Row `y` of the frame starts at byte `y`·`stride` of the
+    /// picture, and a row has room for a multiple of [`ROW_GROUP`] pixels.
     fn unpack(&self, rows: &mut dyn Iterator<Item = usize>, stride: usize, picture: &mut [u8]);
 }
 
 /// A frame that the caller owns, read in place.
 ///
-/// Every row of every plane is known to lie inside its slice: [`ImageView::new`] checks it.
+/// All rows of all planes are inside their slices: [`ImageView::new`] checks it.
 ///
-/// An image is seen as it is displayed, in square pixels: [`ImageView::width`],
-/// [`ImageView::height`] and all coordinates count those. Where stored pixels have another shape,
-/// [`ImageView::column_scale`] says how many stored columns a displayed column spans; rows are the
-/// same.
+/// [`ImageView::width`], [`ImageView::height`] and all coordinates count square pixels, as displayed. If stored pixels are not
+/// square, a displayed column spans [`ImageView::column_scale`] stored columns; rows are the same.
 #[derive(Debug, Clone)]
 pub struct ImageView<'a> {
     pixels: Pixels<'a>,
@@ -137,14 +186,13 @@ pub struct ImageView<'a> {
     planes: [Plane<'a>; MAX_PLANES],
 }
 
-/// Planes that hold colours, at most.
+/// Maximum number of planes with colors.
 const MAX_PLANES: usize = 3;
 
-/// Bytes that a plane has at most: its offsets are 32 bits wide. The largest frame of GStreamer's common formats,
-/// 16384×16384 at 4 bytes a pixel, has a quarter of that.
+/// Maximum number of bytes of a plane, whose offsets have 32 bits. 16384×16384 pixels of 4 bytes have a quarter of it.
 const MAX_PLANE_BYTES: usize = u32::MAX as usize;
 
-/// Why bytes do not make an image.
+/// Why an image cannot be created.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ImageError {
     /// A side is zero.
@@ -155,18 +203,18 @@ pub enum ImageError {
         /// Rows.
         height: usize,
     },
-    /// A component of the layout is not what a component can be, or its plane is not there.
+    /// A component of the layout is not supported, or its plane does not exist.
     #[error("component {index} of the format is laid out in a way that cannot be read")]
     Component {
         /// Index of the component.
         index: usize,
     },
-    /// The format has another number of planes.
+    /// The number of planes is wrong.
     #[error("the format has {expected} planes, {actual} given")]
     PlaneCount {
-        /// Planes the format has.
+        /// Number of planes of the format.
         expected: usize,
-        /// Planes given.
+        /// Number of planes given.
         actual: usize,
     },
     /// A plane is shorter than its rows.
@@ -176,7 +224,7 @@ pub enum ImageError {
     PlaneTooSmall {
         /// Index of the plane.
         plane: usize,
-        /// Bytes it holds.
+        /// Bytes of its slice.
         actual: usize,
         /// Bytes from row to row.
         stride: usize,
@@ -185,8 +233,8 @@ pub enum ImageError {
         /// Bytes a row needs.
         row_bytes: usize,
     },
-    /// A plane's rows are spread over too many bytes.
-    #[error("plane {plane} spans {bytes} bytes; {MAX_PLANE_BYTES} are the most")]
+    /// The rows of a plane span too many bytes.
+    #[error("plane {plane} spans {bytes} bytes; the maximum is {MAX_PLANE_BYTES}")]
     PlaneTooLarge {
         /// Index of the plane.
         plane: usize,
@@ -196,7 +244,7 @@ pub enum ImageError {
 }
 
 impl PixelFormat {
-    /// For each plane the bytes of a row and the number of rows of a `width`×`height` image.
+    /// Bytes of a row and number of rows of each plane, for an image of `width`×`height` pixels.
     pub fn plane_layout(self, width: usize, height: usize) -> Vec<(usize, usize)> {
         use PixelFormat::*;
         let (half_width, half_height) = (width.div_ceil(2), height.div_ceil(2));
@@ -219,7 +267,7 @@ impl<'a> ImageView<'a> {
     /// A view of `planes` as an image of `width`×`height` square pixels.
     ///
     /// # Errors
-    /// When a side is zero, or the planes are not those of the format, or too small.
+    /// If a side is zero, or the number or size of the planes does not fit the format.
     pub fn new(
         format: PixelFormat,
         width: usize,
@@ -236,8 +284,7 @@ impl<'a> ImageView<'a> {
     /// describes.
     ///
     /// # Errors
-    /// When a side is zero, the layout has a component that cannot be read, or the planes do not
-    /// fit the layout.
+    /// If a side is zero, the layout has an unsupported component, or the planes do not fit the layout.
     pub fn with_layout(
         layout: &'a Layout,
         width: usize,
@@ -256,7 +303,7 @@ impl<'a> ImageView<'a> {
     /// An image of `width`×`height` square pixels that `rows` unpacks.
     ///
     /// # Errors
-    /// When a side is zero.
+    /// If a side is zero.
     pub fn from_rows(
         rows: Arc<dyn PixelRows + 'a>,
         width: usize,
@@ -266,7 +313,7 @@ impl<'a> ImageView<'a> {
         Self::checked(Pixels::Rows(rows), [width, height], colorimetry, &[], &[])
     }
 
-    /// The same image, of pixels that are `ratio` times as wide as they are high. The displayed
+    /// The same image with pixels that are `ratio` times as wide as high. The displayed
     /// width is rounded to whole pixels, as `videoscale` does.
     pub fn with_pixel_aspect_ratio(self, ratio: f64) -> Self {
         let [stored_width, _] = self.stored_size;
@@ -331,7 +378,7 @@ impl<'a> ImageView<'a> {
     /// A tightly packed RGB image of the full range.
     ///
     /// # Errors
-    /// When `data` is shorter than `width`·`height`·3 bytes or a side is zero.
+    /// If `data` is shorter than `width`·`height`·3 bytes or a side is zero.
     pub fn rgb(width: usize, height: usize, data: &'a [u8]) -> Result<Self, ImageError> {
         let plane = Plane {
             data,
@@ -349,7 +396,7 @@ impl<'a> ImageView<'a> {
         )
     }
 
-    /// How the pixels are read.
+    /// The pixels.
     pub fn pixels(&self) -> &Pixels<'a> {
         &self.pixels
     }
@@ -374,18 +421,13 @@ impl<'a> ImageView<'a> {
         self.stored_size[0] as f64 / self.width as f64
     }
 
-    /// Meaning of the numbers.
+    /// Meaning of the codes.
     pub fn colorimetry(&self) -> Colorimetry {
         self.colorimetry
     }
 
-    /// All planes.
+    /// The planes; empty beyond the number that the format has.
     pub fn planes(&self) -> [Plane<'a>; MAX_PLANES] {
         self.planes
-    }
-
-    /// The planes that the format has.
-    pub fn plane(&self, index: usize) -> Plane<'a> {
-        self.planes[index]
     }
 }

@@ -8,7 +8,6 @@
 
 pub mod analyzer;
 pub mod blendshape;
-pub mod budget;
 pub mod container;
 pub mod device;
 pub mod engine;
@@ -29,6 +28,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod sample;
+pub mod schedule;
 pub mod smoothing;
 pub mod speaking;
 pub mod tracker;

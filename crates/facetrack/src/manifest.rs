@@ -324,13 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_names_every_file_with_its_licence() {
-        let readme = include_str!("../models/README.md");
+    fn the_page_names_every_file_with_its_licence() {
+        let page = include_str!("../../../docs/models.md");
         for file in &manifest().files {
-            let row = readme
+            let row = page
                 .lines()
                 .find(|line| line.contains(&file.name) && line.contains(&file.sha256[..8]));
-            let row = row.unwrap_or_else(|| panic!("{} is not in models/README.md", file.name));
+            let row = row.unwrap_or_else(|| panic!("{} is not in docs/models.md", file.name));
             assert!(row.contains(&file.licence), "{}", file.name);
         }
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A 3-D morphable model of faces, and its fit to 68 landmarks: what `eos::fitting::fit_shape_and_pose` of eos 1.5.0
-//! (patrikhuber/eos, commit ce984207) computes, from the files that eos publishes.
+//! A 3-D morphable model of faces, and its fit to 68 landmarks: `eos::fitting::fit_shape_and_pose` of eos 1.5.0
+//! (patrikhuber/eos, commit ce984207), with the files that eos publishes.
 //!
-//! A shape is the mean face plus principal components, an expression adds non-negative multiples of some deformations, and
-//! the camera is a scaled orthographic one: rotation, scale, and a place in the image. [`Fitter::fit`] finds all of them for
-//! one set of landmarks, without a detector or a network; [`Fitter::follow`] does it for a face in a video.
+//! A shape is the mean face plus principal components. An expression adds non-negative multiples of some deformations. The
+//! camera is scaled orthographic: rotation, scale, and position in the image. [`Fitter::fit`] computes all of them from one set
+//! of landmarks, without a detector or a network; [`Fitter::follow`] does so for a face in a video.
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use gstfacetrack::face::geometry::Point;
-//! use gstfacetrack::face::morphable::{self, FitSettings, Fitter};
+//! use facetrack::geometry::Point;
+//! use facetrack::morphable::{self, FitSettings, Fitter};
 //!
 //! # fn landmarks() -> [Point; 68] { [Point::default(); 68] }
 //! let (model, _files) = morphable::load(None, Some("models/eos".as_ref()))?;
@@ -26,8 +26,6 @@ mod expression;
 mod fit;
 mod fitted;
 mod identity;
-#[cfg(test)]
-mod invented;
 mod landmarks;
 mod load;
 mod mapping;
@@ -38,7 +36,6 @@ mod observed;
 mod pose;
 mod shape;
 mod topology;
-mod turns;
 mod visibility;
 
 pub use contours::ModelContours;
@@ -51,13 +48,13 @@ pub use model::{Expression, ShapeModel};
 pub use pose::Pose;
 pub use topology::{Edge, EdgeTopology};
 
-/// Landmarks that a model is fitted to: iBUG's.
+/// Number of landmarks that a model is fitted to: iBUG's.
 pub const LANDMARKS: usize = 68;
 
-/// Most bytes of a small text file; the largest of eos' has 3 KB.
+/// Maximum number of bytes of a small text file; eos' largest has 3 KB.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Everything that a fit needs to know of faces. All indices in it are within bounds: [`FaceModel::new`] checks them.
+/// A morphable model with its landmarks, contours and edges. All indices are within bounds: [`FaceModel::new`] checks them.
 #[derive(Debug, Clone)]
 pub struct FaceModel {
     shape: ShapeModel,
@@ -69,11 +66,11 @@ pub struct FaceModel {
 }
 
 impl FaceModel {
-    /// The model made of parts that belong together.
+    /// Combines the parts of a model.
     ///
     /// # Errors
-    /// Says which part does not fit the shape model: an expression with another number of vertices, a vertex or triangle
-    /// that is not there, a landmark beyond [`LANDMARKS`], an edge that its triangles do not have.
+    /// A description of the part that does not fit the shape model: an expression with another number of vertices, a vertex or
+    /// triangle that does not exist, a landmark beyond [`LANDMARKS`], an edge that its triangles do not have.
     pub fn new(
         shape: ShapeModel,
         expressions: Vec<Expression>,
@@ -97,7 +94,7 @@ impl FaceModel {
         })
     }
 
-    /// Identity: mean, components and mesh.
+    /// The shape: mean, components and mesh.
     pub fn shape(&self) -> &ShapeModel {
         &self.shape
     }
@@ -107,14 +104,15 @@ impl FaceModel {
         &self.expressions
     }
 
-    /// Which landmark belongs to which vertex.
+    /// The vertices of landmarks.
     pub fn mapping(&self) -> &LandmarkMapping {
         &self.mapping
     }
 
-    /// The vertex of each landmark on a fitted mesh, those of the outline aside, which differ from fit to fit: the mapping's,
-    /// where it has one. The inner corners of the mouth, which eos' mapping leaves out, are the vertices of the upper lip next
-    /// to the corners of the mesh's opening; a landmark that is then left takes the vertex of the nearest one in number.
+    /// The vertex of each landmark on a fitted mesh, except that landmarks of the outline have other vertices in every fit. It is
+    /// the vertex of the mapping, if there is one. The inner corners of the mouth, which eos' mapping does not have, are the
+    /// vertices of the upper lip next to the corners of the mesh's opening. Any other landmark takes the vertex of the landmark
+    /// with the nearest number.
     pub fn landmark_vertices(&self) -> &[usize; LANDMARKS] {
         &self.landmark_vertices
     }

@@ -1,66 +1,76 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where faces are in frames that nobody looks at, if they go on as they moved.
+//! Motion at constant velocity.
+//!
+//! [`Velocity`] is the one model. The tracker smooths it over frames, to predict where boxes overlap. [`Motion`] takes it
+//! from the last two measurements of a face, to predict the faces of frames that are not analysed.
 
 use std::time::Duration;
 
 use super::geometry::Point;
 use super::observation::Observation;
 
-/// A face that goes on as it moved between the last two frames in which it was measured.
+/// A constant velocity, in any unit of time.
+#[derive(Debug, Clone, Copy)]
+pub struct Velocity {
+    /// Displacement during `duration`, px.
+    pub displacement: Point,
+    /// Positive.
+    pub duration: f32,
+}
+
+impl Velocity {
+    /// Displacement during `time`, px.
+    pub fn over(self, time: f32) -> Point {
+        let fraction = time / self.duration;
+        Point::new(
+            self.displacement.x * fraction,
+            self.displacement.y * fraction,
+        )
+    }
+}
+
+/// Motion of a face, from its last two measurements.
 #[derive(Debug, Clone, Copy)]
 pub struct Motion {
     centroid: Point,
     time: Duration,
-    step: Option<Step>,
-}
-
-/// From one measurement to the next.
-#[derive(Debug, Clone, Copy)]
-struct Step {
-    /// The way of the centroid, px.
-    way: Point,
-    /// Positive.
-    duration: Duration,
+    /// Per second; `None` if it was measured once, or twice at the same time.
+    velocity: Option<Velocity>,
 }
 
 impl Motion {
-    /// A face that is measured for the first time.
-    pub fn new(face: &Observation, time: Duration) -> Self {
+    /// The motion of a face that is measured at `time`, and whose motion was `previous` before.
+    pub fn measured(previous: Option<&Self>, face: &Observation, time: Duration) -> Self {
+        let centroid = face.centroid();
         Self {
-            centroid: face.centroid(),
+            centroid,
             time,
-            step: None,
+            velocity: previous.and_then(|previous| previous.velocity_to(centroid, time)),
         }
     }
 
-    /// Takes the next measurement. One that is no later than the last one tells of no motion.
-    pub fn see(&mut self, face: &Observation, time: Duration) {
-        let Self { centroid, .. } = *self;
-        let next = Self::new(face, time);
-        let duration = time.checked_sub(self.time).filter(|it| !it.is_zero());
-        *self = Self {
-            step: duration.map(|duration| Step {
-                way: Point::new(next.centroid.x - centroid.x, next.centroid.y - centroid.y),
-                duration,
-            }),
-            ..next
-        };
+    fn velocity_to(&self, centroid: Point, time: Duration) -> Option<Velocity> {
+        let duration = time.checked_sub(self.time).filter(|it| !it.is_zero())?;
+        Some(Velocity {
+            displacement: Point::new(centroid.x - self.centroid.x, centroid.y - self.centroid.y),
+            duration: duration.as_secs_f32(),
+        })
     }
 
-    /// How far the face has moved at `time` since it was measured, px; `None` where no motion is known.
+    /// Displacement of the face at `time` since the last measurement, px; `None` if the velocity is unknown.
     ///
-    /// It stops after as long as the motion was seen for, so that a face that is not measured any more does not leave on its
-    /// own.
+    /// The face stops after the time between the two measurements, so that a face that is not measured any more does not
+    /// leave the picture.
     pub fn displacement(&self, time: Duration) -> Option<Point> {
-        let Step { way, duration } = self.step?;
-        let since = time.saturating_sub(self.time).min(duration);
-        let share = since.as_secs_f32() / duration.as_secs_f32();
-        let displacement = Point::new(way.x * share, way.y * share);
-        (displacement.x.is_finite() && displacement.y.is_finite()).then_some(displacement)
+        let velocity = self.velocity?;
+        let elapsed = time.saturating_sub(self.time).as_secs_f32();
+        let displacement = velocity.over(elapsed.min(velocity.duration));
+        let is_finite = displacement.x.is_finite() && displacement.y.is_finite();
+        is_finite.then_some(displacement)
     }
 }
 
-/// Moves everything of a face that is a place in the picture. Pose and 3-D models keep their own spaces.
+/// Moves all image coordinates of a face. Pose and 3-D models are in other spaces and stay as they are.
 pub fn displace(face: &mut Observation, by: Point) {
     (face.bbox.x, face.bbox.y) = (face.bbox.x + by.x, face.bbox.y + by.y);
     face.for_each_point(|x, y| (*x, *y) = (*x + by.x, *y + by.y));
@@ -85,15 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn a_face_goes_on_for_as_long_as_its_motion_was_seen() {
-        let mut motion = Motion::new(&face(100.0), ms(0));
+    fn a_face_moves_on_for_as_long_as_its_motion_was_measured() {
+        let mut motion = Motion::measured(None, &face(100.0), ms(0));
         assert_eq!(motion.displacement(ms(40)), None, "nothing is known yet");
-        motion.see(&face(120.0), ms(80));
+        motion = Motion::measured(Some(&motion), &face(120.0), ms(80));
         for (time, x) in [(40, 0.0), (80, 0.0), (120, 10.0), (160, 20.0), (1000, 20.0)] {
             let want = Some(Point::new(x, 0.0));
             assert_eq!(motion.displacement(ms(time)), want, "{time}");
         }
-        motion.see(&face(110.0), ms(120));
+        motion = Motion::measured(Some(&motion), &face(110.0), ms(120));
         assert_eq!(
             motion.displacement(ms(140)),
             Some(Point::new(-5.0, 0.0)),
@@ -102,16 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn no_motion_is_known_without_time_or_place() {
+    fn the_velocity_is_unknown_without_time_or_place() {
         for (x, time) in [(120.0, 40), (120.0, 0), (f32::NAN, 80), (f32::MAX, 80)] {
-            let mut motion = Motion::new(&face(if x == f32::MAX { -x } else { 100.0 }), ms(40));
-            motion.see(&face(x), ms(time));
+            let start = if x == f32::MAX { -x } else { 100.0 };
+            let first = Motion::measured(None, &face(start), ms(40));
+            let motion = Motion::measured(Some(&first), &face(x), ms(time));
             assert_eq!(motion.displacement(ms(200)), None, "{x} {time}");
         }
     }
 
     #[test]
-    fn every_place_moves() {
+    fn all_image_coordinates_move() {
         let at = |x, y| Point::new(x, y);
         let landmark = |x, y| Landmark { x, y, z: 3.0 };
         let pupil = |position| Pupil {

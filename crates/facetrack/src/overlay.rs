@@ -22,7 +22,7 @@ mod text;
 use std::time::Duration;
 
 use self::brush::Brush;
-pub use self::canvas::{Canvas, CanvasError, PlaneMut, Source};
+pub use self::canvas::{Canvas, CanvasError, PlaneMut};
 pub use self::color::Rgb;
 pub use self::layers::Layers;
 use self::mask::Mask;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where a frame's time goes, in constant memory.
+//! Times of the stages of an analysis, in constant memory.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// A part of the work on a frame.
+/// A stage of the work on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Pixels to boxes and landmarks.
+    /// Finding faces.
     Process,
-    /// Identities.
+    /// Assigning identities.
     Track,
-    /// Smoothing.
+    /// Smoothing landmarks.
     Smooth,
-    /// Blendshapes and pose.
+    /// Completing faces: blendshapes and pose.
     Complete,
     /// The whole frame.
     Total,
@@ -43,29 +43,29 @@ impl Stage {
     }
 }
 
-/// Times of every stage; read by others while frames go on.
+/// Times of all stages. Other threads may read them while frames are analysed.
 #[derive(Debug, Default)]
 pub struct Profile {
     stages: Mutex<[Histogram; Stage::ALL.len()]>,
 }
 
-/// One stage in figures.
+/// Statistics of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StageSummary {
     /// The stage.
     pub stage: Stage,
-    /// How often it ran.
+    /// Number of runs.
     pub count: u64,
     /// Mean time, ms.
     pub mean: f64,
-    /// Median time, ms, within [`STEP`]'s precision.
+    /// Median time, ms, with the precision of [`STEP`].
     pub p50: f64,
-    /// Time that 95 of 100 runs stay below, ms, within [`STEP`]'s precision.
+    /// 95th percentile of the times, ms, with the precision of [`STEP`].
     pub p95: f64,
 }
 
 impl Profile {
-    /// Runs `work` and counts its time for `stage`.
+    /// Runs `work` and adds its time to `stage`.
     pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -73,19 +73,19 @@ impl Profile {
         result
     }
 
-    /// Figures of every stage, in the order of the work.
+    /// Statistics of all stages, in the order of the work.
     pub fn summary(&self) -> [StageSummary; Stage::ALL.len()] {
         let stages = lock(&self.stages);
         Stage::ALL.map(|stage| stages[stage as usize].summary(stage))
     }
 
-    /// Frames counted.
+    /// Number of frames.
     pub fn frames(&self) -> u64 {
         lock(&self.stages)[Stage::Total as usize].count
     }
 
-    /// One line for the log: mean times over all frames so far, frames without faces included, and memory of the GPU, MiB,
-    /// where there is any.
+    /// A line for the log: mean times over all frames, including those without faces, and GPU memory, MiB, if a GPU is
+    /// used.
     pub fn line(&self, engine: &str, vram: Option<u64>) -> String {
         let frames = self.frames();
         let stages: Vec<_> = self
@@ -104,7 +104,7 @@ impl Profile {
     }
 }
 
-/// Ratio of a bucket's bounds: what percentiles are precise to.
+/// Ratio of the bounds of a bucket: the precision of percentiles.
 pub const STEP: f64 = 1.05;
 
 /// Lower bound of the first bucket, s.
@@ -113,7 +113,7 @@ const SHORTEST: f64 = 1e-6;
 /// Enough buckets of [`STEP`] for times from 1 µs to 100 s: ln(10⁸) / ln(1.05) = 378.
 const BUCKETS: usize = 378;
 
-/// Times in buckets of even ratio.
+/// Times in logarithmic buckets.
 #[derive(Debug)]
 struct Histogram {
     count: u64,
@@ -150,7 +150,7 @@ impl Histogram {
         }
     }
 
-    /// The middle of the bucket with the time that `part` of all times do not exceed, ms; 0 without times.
+    /// The middle of the bucket of a percentile, ms; 0 without times. `part` is 0…1.
     fn percentile(&self, part: f64) -> f64 {
         let rank = (part * self.count as f64).ceil() as u64;
         let mut below = 0;

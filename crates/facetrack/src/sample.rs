@@ -2,9 +2,9 @@
 //! The one resampler: a rotated rectangle of any [`ImageView`] becomes a network's input.
 //!
 //! ```
-//! use gstfacetrack::face::geometry::{Point, RotatedRect, Size};
-//! use gstfacetrack::face::image::ImageView;
-//! use gstfacetrack::face::sample::{Border, Crop, Layout, Levels, ValueRange};
+//! use facetrack::geometry::{Point, RotatedRect, Size};
+//! use facetrack::image::ImageView;
+//! use facetrack::sample::{Border, Crop, Layout, Levels, ValueRange};
 //!
 //! let pixels = [200u8; 8 * 4 * 3];
 //! let image = ImageView::rgb(8, 4, &pixels).unwrap();

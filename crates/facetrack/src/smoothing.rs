@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Landmarks that hold still when the face does: the One-Euro filter, as MediaPipe runs it.
+//! Smoothing of landmarks with the One-Euro filter, as in MediaPipe.
 //!
-//! Casiez, Roussel, Vogel: "1 € Filter", CHI 2012. MediaPipe's differences, followed here: speeds are measured in face
-//! sizes a second, and values are stored in single precision (`one_euro_filter.cc`, `low_pass_filter.cc`,
+//! Casiez, Roussel, Vogel: "1 € Filter", CHI 2012. As in MediaPipe, speeds are measured in face sizes per second, and values
+//! are stored in single precision (`one_euro_filter.cc`, `low_pass_filter.cc`,
 //! `landmarks_smoothing_calculator_utils.cc`).
 
 use std::f64::consts::TAU;
@@ -15,14 +15,14 @@ use super::observation::{Landmark, Landmarks};
 pub struct OneEuro {
     /// Cut-off frequency at rest, Hz; lower is smoother.
     pub min_cutoff: f64,
-    /// Rise of the cut-off frequency with speed, Hz per face size a second; higher follows faster.
+    /// Increase of the cut-off frequency with speed, Hz per face size per second; higher values follow faster.
     pub beta: f64,
     /// Cut-off frequency of the speed estimate, Hz.
     pub derivative_cutoff: f64,
 }
 
 impl OneEuro {
-    /// What MediaPipe's Face Landmarker uses: `ConfigureLandmarksSmoothingCalculator` in
+    /// Constants of MediaPipe's Face Landmarker: `ConfigureLandmarksSmoothingCalculator` in
     /// `face_landmarks_detector_graph.cc`.
     pub const MEDIAPIPE: Self = Self {
         min_cutoff: 0.05,
@@ -47,7 +47,7 @@ pub struct LandmarkSmoother {
     history: Vec<[Coordinate; 3]>,
 }
 
-/// What the filter remembers of one coordinate.
+/// Memory of one coordinate.
 #[derive(Debug, Clone, Copy)]
 struct Coordinate {
     measured: f32,
@@ -56,7 +56,7 @@ struct Coordinate {
 }
 
 impl LandmarkSmoother {
-    /// A smoother that has seen nothing: the first landmarks pass unchanged.
+    /// A smoother without memory: the first landmarks pass unchanged.
     pub fn new(constants: OneEuro) -> Self {
         Self {
             constants,
@@ -68,8 +68,8 @@ impl LandmarkSmoother {
 
     /// Replaces `landmarks`, measured at `time`, by their smoothed positions.
     ///
-    /// They pass unchanged, and are not remembered, when `time` is not after the last one or the face has no extent;
-    /// another number of landmarks starts over.
+    /// They pass unchanged, and are not stored, if `time` is not after the last one or the face has no extent. If their
+    /// number changes, smoothing starts over.
     pub fn smooth(&mut self, landmarks: &mut Landmarks, time: Duration) {
         let extent = landmarks.extent();
         let face_size = (extent.width + extent.height) / 2.0;
@@ -95,7 +95,7 @@ impl LandmarkSmoother {
         }
     }
 
-    /// The original keeps the nominal rate over an interval that starts or ends at time zero.
+    /// MediaPipe keeps the nominal rate for an interval that starts or ends at time zero.
     fn update_frequency(&mut self, time: Duration) {
         let last = self.last_time.replace(time);
         if let Some(last) = last.filter(|last| !last.is_zero()) {
@@ -114,7 +114,7 @@ impl Coordinate {
     }
 }
 
-/// What all coordinates of a frame have in common.
+/// Parameters that all coordinates of a frame share.
 struct Filter {
     constants: OneEuro,
     frequency: f64,
@@ -135,7 +135,7 @@ impl Filter {
     }
 }
 
-/// The share of a new value at a cut-off and a sample frequency in Hz.
+/// Weight of a new value, for a cut-off frequency and a sample frequency in Hz.
 fn weight(cutoff: f64, frequency: f64) -> f32 {
     let ratio = TAU * cutoff / frequency;
     (ratio / (1.0 + ratio)) as f32

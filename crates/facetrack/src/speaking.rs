@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whether a face speaks, told from its mouth (track-json: Speaking, visual rule).
+//! Detects from the mouth whether a face speaks (track-json: Speaking, visual rule).
 
 use super::blendshape::Blendshapes;
 
@@ -9,13 +9,13 @@ pub const JAW_THRESHOLD: f32 = 0.08;
 /// Visual evidence of a mouth that is just open.
 const OPEN_MOUTH: f64 = 0.7;
 
-/// What the lips' activity adds to the evidence of an open mouth.
+/// Weight of the activity of the lips in the evidence of an open mouth.
 const ACTIVITY_WEIGHT: f64 = 0.2;
 
 /// The rule divides the sum of the two shrugs by three, not two.
 const ACTIVITY_DIVISOR: f64 = 3.0;
 
-/// The share of visual evidence in the confidence; the rest belongs to audio.
+/// Weight of the visual evidence in the confidence; the remainder is for audio.
 const VISUAL_SHARE: f64 = 0.4;
 
 /// The confidence above which a face speaks.
@@ -26,18 +26,18 @@ const SPEAKING_CONFIDENCE: f64 = 0.3;
 pub struct Speaking {
     /// Whether the face speaks.
     pub is_speaking: bool,
-    /// 0…0.4, as audio has no say.
+    /// 0…0.4, because there is no audio.
     pub confidence: f32,
-    /// How the verdict came about.
+    /// Method of the verdict.
     pub method: SpeakingMethod,
-    /// What the mouth told; `None` when `jawOpen` was not measured.
+    /// Evidence of the mouth; `None` if `jawOpen` was not measured.
     pub visual: Option<VisualEvidence>,
 }
 
-/// How a verdict came about.
+/// Method of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SpeakingMethod {
-    /// Nothing told of speech.
+    /// No evidence of speech.
     #[default]
     NoDetection,
     /// The mouth is open.
@@ -54,7 +54,7 @@ impl SpeakingMethod {
     }
 }
 
-/// What the mouth tells.
+/// Evidence of the mouth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VisualEvidence {
     /// `jawOpen`, 0…1.
@@ -66,7 +66,7 @@ pub struct VisualEvidence {
 }
 
 impl Speaking {
-    /// The verdict on a face with these blendshapes; channels other than `jawOpen` count 0 where not measured.
+    /// The verdict on a face with these blendshapes. Channels other than `jawOpen` are 0 if they were not measured.
     pub fn from_blendshapes(blendshapes: Option<&Blendshapes>) -> Self {
         let Some(blendshapes) = blendshapes else {
             return Self::default();

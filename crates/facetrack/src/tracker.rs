@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Gives faces an identity from frame to frame.
+//! Assigns identities to faces.
 
 mod centroid;
 mod iou;
@@ -9,7 +9,7 @@ use super::observation::Observation;
 use crate::words::choices;
 
 choices! {
-    /// How faces of one frame are matched with those of the frames before.
+    /// Method that matches the faces of a frame with tracks.
     pub enum TrackerKind, words tracker_words {
         Centroid = "centroid": "the nearest centre, one face after the other",
         Iou = "iou": "the best overlap with the expected positions, for all faces together: ids are not exchanged when faces cross",
@@ -19,16 +19,16 @@ choices! {
 /// Settings of a [`Tracker`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrackerConfig {
-    /// How faces are matched.
+    /// Matching method.
     pub kind: TrackerKind,
-    /// Farthest that a centroid moves between two sights, px, inclusive. [`TrackerKind::Iou`] measures by box size instead.
+    /// Maximum distance, in pixels, that a centroid may move between two sightings, for [`TrackerKind::Centroid`].
     pub max_distance: f32,
-    /// Frames in a row that a track may go unseen; one more ends it.
+    /// Maximum number of consecutive frames without a sighting; one more ends the track.
     pub max_age: u32,
 }
 
 impl Default for TrackerConfig {
-    /// The figures of the pipeline that reads the record (track-json: Association).
+    /// Those of the pipeline that reads the record (track-json: Association).
     fn default() -> Self {
         Self {
             kind: TrackerKind::default(),
@@ -41,9 +41,9 @@ impl Default for TrackerConfig {
 /// Follows faces through a stream.
 ///
 /// ```
-/// use gstfacetrack::face::geometry::Rect;
-/// use gstfacetrack::face::observation::Observation;
-/// use gstfacetrack::face::tracker::{Tracker, TrackerConfig};
+/// use facetrack::geometry::Rect;
+/// use facetrack::observation::Observation;
+/// use facetrack::tracker::{Tracker, TrackerConfig};
 ///
 /// let mut tracker = Tracker::new(TrackerConfig::default());
 /// let face = |x| Observation::from_bbox(Rect::new(x, 100.0, 40.0, 40.0));
@@ -58,15 +58,15 @@ pub struct Tracker {
     last_id: u32,
 }
 
-/// A face that is followed.
+/// A tracked face.
 #[derive(Debug, Clone)]
 struct Track {
     id: u32,
-    /// Frames since the last sight.
+    /// Frames since it was seen last.
     age: u32,
-    /// Where [`Observation::centroid`] was at the last sight.
+    /// [`Observation::centroid`] when it was seen last.
     centroid: Point,
-    motion: iou::Motion,
+    bbox: iou::MovingBox,
 }
 
 impl Track {
@@ -75,20 +75,19 @@ impl Track {
             id,
             age: 0,
             centroid: face.centroid(),
-            motion: iou::Motion::at(face.bbox),
+            bbox: iou::MovingBox::new(face.bbox),
         }
     }
 
-    /// Takes everything from a new sight of the face.
-    fn see(&mut self, face: &Observation) {
+    fn update(&mut self, face: &Observation) {
         self.centroid = face.centroid();
-        self.motion.see(face.bbox, self.age);
+        self.bbox.update(face.bbox, self.age);
         self.age = 0;
     }
 }
 
 impl Tracker {
-    /// A tracker that has seen nothing.
+    /// A tracker without tracks.
     pub fn new(config: TrackerConfig) -> Self {
         Self {
             config,
@@ -98,7 +97,7 @@ impl Tracker {
         }
     }
 
-    /// The identities of `faces`, all of one frame and in their order. Call it once a frame, also for none.
+    /// The identities of the `faces` of the next frame, in their order.
     pub fn assign(&mut self, faces: &[Observation]) -> Vec<u32> {
         for track in &mut self.tracks {
             track.age += 1;
@@ -112,35 +111,35 @@ impl Tracker {
         let ids = faces
             .iter()
             .zip(matches)
-            .map(|(face, track)| self.see(face, track))
+            .map(|(face, track)| self.update(face, track))
             .collect();
         self.end_unseen();
         ids
     }
 
-    /// Tracks that the last call of [`Tracker::assign`] or [`Tracker::reset`] ended.
+    /// Identities that the last call of [`Tracker::assign`] or [`Tracker::reset`] ended.
     pub fn ended_ids(&self) -> &[u32] {
         &self.ended
     }
 
-    /// Ends every track. Identities go on from the last one.
+    /// Ends all tracks. Identities continue from the last one.
     pub fn reset(&mut self) {
         self.ended = self.tracks.drain(..).map(|track| track.id).collect();
     }
 
-    /// Begins another stream: identities start at 1 again.
+    /// Begins another stream: identities start at 1.
     pub fn restart(&mut self) {
         *self = Self::new(self.config);
     }
 
-    /// Identities go on from the last one of `before`.
+    /// Continues identities from the last one of `before`.
     pub fn continue_after(&mut self, before: &Self) {
         self.last_id = self.last_id.max(before.last_id);
     }
 
-    fn see(&mut self, face: &Observation, track: Option<usize>) -> u32 {
+    fn update(&mut self, face: &Observation, track: Option<usize>) -> u32 {
         if let Some(index) = track {
-            self.tracks[index].see(face);
+            self.tracks[index].update(face);
             return self.tracks[index].id;
         }
         self.last_id += 1;
@@ -150,14 +149,8 @@ impl Tracker {
 
     fn end_unseen(&mut self) {
         let max_age = self.config.max_age;
-        self.ended.clear();
-        self.ended.extend(
-            self.tracks
-                .iter()
-                .filter(|track| track.age > max_age)
-                .map(|track| track.id),
-        );
-        self.tracks.retain(|track| track.age <= max_age);
+        let ended = self.tracks.extract_if(.., |track| track.age > max_age);
+        self.ended = ended.map(|track| track.id).collect();
     }
 }
 
@@ -168,7 +161,7 @@ mod tests {
 
     const SIDE: f32 = 40.0;
 
-    /// Where the faces of a frame are.
+    /// Positions of the faces of a frame.
     type Centers<'a> = &'a [f32];
 
     /// Faces of one size on the line y = 100, by their centroid's x.
@@ -240,7 +233,7 @@ mod tests {
             &[200.0, 100.0],
         ];
         let centroid = ids(TrackerKind::Centroid, &crossing);
-        assert_eq!(centroid[5], [2, 1], "the case no longer tells them apart");
+        assert_eq!(centroid[5], [2, 1], "the case no longer distinguishes them");
         assert_eq!(ids(TrackerKind::Iou, &crossing), vec![vec![1, 2]; 6]);
     }
 
@@ -267,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn ended_tracks_are_told_once_and_never_come_back() {
+    fn ended_tracks_are_listed_once_and_never_come_back() {
         let mut tracker = Tracker::new(TrackerConfig {
             max_age: 0,
             ..TrackerConfig::default()

@@ -41,6 +41,7 @@ fn defaults_are_those_of_the_domain() {
     assert_eq!(plan.setup.config, config);
     assert_eq!(plan.setup.tracker, TrackerConfig::default());
     assert_eq!(plan.live.tuning, Tuning::default());
+    assert_eq!(plan.live.schedule, ScheduleSettings::default());
     assert_eq!(plan.live.post_messages, PostMessages::None);
     assert_eq!(plan.live.profile_interval, 0);
 }
@@ -85,7 +86,7 @@ fn the_environment_reaches_openseeface() {
     assert_eq!(config.detector_model, Some("/detector.onnx".into()));
     assert_eq!(config.landmark_model, Some("-3".into()));
     assert_eq!(plan.live.tuning.thresholds.detection, 0.4);
-    assert_eq!(plan.live.tuning.inference_interval, 2);
+    assert_eq!(plan.live.schedule.inference_interval, 2);
 
     let id = ("STEP5_OPENSEEFACE_MODEL_ID", "1");
     let path = ("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "/lm.onnx");
@@ -157,7 +158,7 @@ fn the_environment_reaches_eos() {
     assert_eq!(config.model, Some("/shapes.bin".into()));
     assert_eq!(config.detector_model, Some("/yunet.onnx".into()));
     assert_eq!(config.landmark_model, Some("/face.task".into()));
-    assert_eq!(plan.live.tuning.inference_interval, 3);
+    assert_eq!(plan.live.schedule.inference_interval, 3);
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn the_environment_reaches_insightface() {
         embedding: false,
     };
     assert_eq!(config.pack, told);
-    assert_eq!(plan.live.tuning.inference_interval, 3);
+    assert_eq!(plan.live.schedule.inference_interval, 3);
     let wanted = Request {
         fallback: false,
         gpu_id: Some(2),

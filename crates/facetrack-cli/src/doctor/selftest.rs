@@ -83,7 +83,7 @@ fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
         .map_err(|error| EngineError::Config(error.to_string()))?;
     let start = Instant::now();
     let time = Duration::ZERO;
-    let faces = engine::look(engine.as_mut(), &Frame { image, time })?;
+    let faces = engine.look(&Frame { image, time })?;
     Ok(Outcome {
         loading,
         frame: start.elapsed(),

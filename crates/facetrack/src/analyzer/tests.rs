@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
-use crate::engine::scripted::Scripted;
-use crate::engine::{EngineConfig, RunningMode};
+use crate::engine::{EngineConfig, RunningMode, scripted};
 use crate::image::ImageView;
 use crate::model::ModelFile;
+use crate::schedule::{Candidate, Decision, Schedule, ScheduleSettings};
 
 const WIDTH: usize = 200;
 const HEIGHT: usize = 100;
 
 struct Bench {
     analyzer: Analyzer,
+    schedule: Schedule,
+    settings: ScheduleSettings,
+    last_decision: Option<Decision>,
     frames: u64,
     pixel_aspect_ratio: f64,
 }
@@ -22,7 +25,7 @@ impl Bench {
             running_mode: RunningMode::Video,
             ..EngineConfig::default()
         };
-        let engine = Scripted::new(&config).expect("a good script");
+        let engine = scripted::load(&config).expect("a good script");
         let source = ReportSource {
             engine: "scripted".to_owned(),
             device: "cpu".to_owned(),
@@ -30,30 +33,50 @@ impl Bench {
             ..ReportSource::default()
         };
         Self {
-            analyzer: Analyzer::new(Box::new(engine), TrackerConfig::default(), tuning, source),
+            analyzer: Analyzer::new(engine, TrackerConfig::default(), tuning, source),
+            schedule: Schedule::default(),
+            settings: ScheduleSettings::default(),
+            last_decision: None,
             frames: 0,
             pixel_aspect_ratio: 1.0,
         }
     }
 
+    fn every(mut self, inference_interval: u32) -> Self {
+        self.settings.inference_interval = inference_interval;
+        self
+    }
+
+    /// Analyses or holds the next frame, as the schedule decides.
     fn next(&mut self) -> Result<FrameReport, EngineError> {
-        self.show(Analyzer::analyze)
-    }
-
-    fn pass(&mut self) -> FrameReport {
-        self.show(Analyzer::pass)
-    }
-
-    fn show<T>(&mut self, how: impl FnOnce(&mut Analyzer, &Frame<'_>) -> T) -> T {
-        let pixels = vec![0; WIDTH * HEIGHT * 3];
+        let frame = self.frame(self.frames + 1);
+        let candidate = Candidate {
+            time: frame.time,
+            arrival: None,
+            can_hold: self.analyzer.can_hold(),
+        };
+        let decision = self.schedule.decide(&self.settings, &candidate);
         self.frames += 1;
-        let frame = Frame {
-            image: ImageView::rgb(WIDTH, HEIGHT, &pixels)
+        self.last_decision = Some(decision);
+        match decision {
+            Decision::Analyze => self.analyzer.analyze(&frame),
+            Decision::Hold => Ok(self.analyzer.hold(&frame)),
+        }
+    }
+
+    fn hold(&mut self) -> FrameReport {
+        self.frames += 1;
+        self.analyzer.hold(&self.frame(self.frames))
+    }
+
+    fn frame(&self, number: u64) -> Frame<'static> {
+        const PIXELS: &[u8] = &[0; WIDTH * HEIGHT * 3];
+        Frame {
+            image: ImageView::rgb(WIDTH, HEIGHT, PIXELS)
                 .expect("a full image")
                 .with_pixel_aspect_ratio(self.pixel_aspect_ratio),
-            time: Duration::from_millis(40 * self.frames),
-        };
-        how(&mut self.analyzer, &frame)
+            time: Duration::from_millis(40 * number),
+        }
     }
 
     fn reports(&mut self, count: usize) -> Vec<FrameReport> {
@@ -108,7 +131,6 @@ fn a_reset_ends_ids_and_the_engines_history() {
 #[test]
 fn faces_are_reported_in_stored_pixels_whatever_their_shape() {
     let tuning = Tuning {
-        inference_interval: 2,
         predict: true,
         ..Tuning::default()
     };
@@ -116,13 +138,14 @@ fn faces_are_reported_in_stored_pixels_whatever_their_shape() {
         let bbox = report.faces[0].face.bbox;
         [bbox.x, bbox.y, bbox.width, bbox.height]
     };
-    let mut square = Bench::new("face dx=0.01", tuning);
-    let mut wide = Bench::new("face dx=0.01", tuning);
+    let mut square = Bench::new("face dx=0.01", tuning).every(2);
+    let mut wide = Bench::new("face dx=0.01", tuning).every(2);
     wide.pixel_aspect_ratio = 4.0 / 3.0;
-    let displayed =
-        |bench: &mut Bench| bench.show(|_, frame| (frame.image.width(), frame.image.stored_size()));
-    assert_eq!(displayed(&mut wide), (267, [WIDTH, HEIGHT]));
-    displayed(&mut square);
+    let outline = wide.frame(1).outline();
+    assert_eq!(
+        (outline.size.0, outline.stored_size),
+        (267, [WIDTH, HEIGHT])
+    );
     for (square, wide) in std::iter::zip(square.reports(8), wide.reports(8)) {
         assert_eq!((wide.width, wide.height), (200, 100));
         assert_eq!(wide.faces[0].face.origin, square.faces[0].face.origin);
@@ -134,11 +157,7 @@ fn faces_are_reported_in_stored_pixels_whatever_their_shape() {
 
 #[test]
 fn frames_between_inferences_are_held() {
-    let tuning = Tuning {
-        inference_interval: 3,
-        ..Tuning::default()
-    };
-    let mut bench = Bench::new("face dx=0.01", tuning);
+    let mut bench = Bench::new("face dx=0.01", Tuning::default()).every(3);
     let reports = bench.reports(7);
     let held: Vec<_> = reports
         .iter()
@@ -152,7 +171,7 @@ fn frames_between_inferences_are_held() {
     let after = bench.next().expect("no failure");
     assert_eq!(after.faces[0].face.origin, Origin::Detected, "analysed");
 
-    let mut bench = Bench::new("", tuning);
+    let mut bench = Bench::new("", Tuning::default()).every(3);
     let statuses: Vec<_> = bench.reports(2).iter().map(|r| r.status).collect();
     assert_eq!(statuses, [FrameStatus::NoFace, FrameStatus::Skipped]);
 }
@@ -160,11 +179,10 @@ fn frames_between_inferences_are_held() {
 #[test]
 fn faces_between_inferences_move_on_where_that_is_wanted() {
     let tuning = Tuning {
-        inference_interval: 3,
         predict: true,
         ..Tuning::default()
     };
-    let mut bench = Bench::new("face dx=0.01", tuning);
+    let mut bench = Bench::new("face dx=0.01", tuning).every(3);
     let reports = bench.reports(9);
     let origins: Vec<_> = reports.iter().map(|r| r.faces[0].face.origin).collect();
     use Origin::{Detected, Held, Predicted, Tracked};
@@ -190,30 +208,26 @@ fn faces_between_inferences_move_on_where_that_is_wanted() {
 }
 
 #[test]
-fn inferences_a_second_are_limited() {
-    let tuning = Tuning {
-        max_fps: 10.0,
-        ..Tuning::default()
-    };
-    let mut bench = Bench::new("face", tuning);
-    let looked: Vec<_> = (0..6)
+fn analyses_per_second_are_limited() {
+    let mut bench = Bench::new("face", Tuning::default());
+    bench.settings.max_fps = 10.0;
+    let decisions: Vec<_> = (0..6)
         .map(|_| {
             bench.next().expect("no failure");
-            bench.analyzer.has_looked()
+            bench.last_decision == Some(Decision::Analyze)
         })
         .collect();
-    assert_eq!(looked, [true, false, false, true, false, true]);
-    bench.analyzer.tune(Tuning::default());
+    assert_eq!(decisions, [true, false, false, true, false, true]);
+    bench.settings.max_fps = 0.0;
     bench.next().expect("no failure");
-    assert!(bench.analyzer.has_looked(), "at once");
+    assert_eq!(bench.last_decision, Some(Decision::Analyze), "at once");
 }
 
 #[test]
-fn a_frame_that_passes_is_held_and_the_next_one_analysed() {
+fn a_frame_may_be_held() {
     let mut bench = Bench::new("face dx=0.01", Tuning::default());
     let seen = bench.next().expect("no failure");
-    let held = bench.pass();
-    assert!(!bench.analyzer.has_looked());
+    let held = bench.hold();
     assert_eq!(held.faces[0].face.origin, Origin::Held);
     assert_eq!(held.faces[0].face.bbox, seen.faces[0].face.bbox);
     assert_eq!(held.faces[0].id, 1);
@@ -221,7 +235,7 @@ fn a_frame_that_passes_is_held_and_the_next_one_analysed() {
     assert_eq!(next.faces[0].face.origin, Origin::Tracked);
 
     let mut bench = Bench::new("face", Tuning::default());
-    let first = bench.pass();
+    let first = bench.hold();
     assert_eq!(first.status, FrameStatus::Skipped);
     assert!(first.faces.is_empty());
     assert_eq!(bench.analyzer.profile().frames(), 1, "it counts");
@@ -283,11 +297,7 @@ fn smoothing_starts_over_when_a_face_was_away() {
 
 #[test]
 fn a_failed_frame_does_not_stop_the_next() {
-    let tuning = Tuning {
-        inference_interval: 2,
-        ..Tuning::default()
-    };
-    let mut bench = Bench::new("face; fail at=2", tuning);
+    let mut bench = Bench::new("face; fail at=2", Tuning::default()).every(2);
     bench.reports(2);
     assert!(bench.next().is_err());
     let report = bench.next().expect("analysed at once");
@@ -343,4 +353,22 @@ fn what_an_engine_tells_while_it_is_loaded_or_fails_is_told() {
     bench = Bench::new("fall-back at=1; fail at=1", Tuning::default());
     assert!(bench.next().is_err());
     assert_eq!(bench.analyzer.take_notices().len(), 1);
+}
+
+#[test]
+fn frames_that_are_found_ahead_are_completed_as_one_by_one() {
+    let script = "face dx=0.01; face from=3 to=5 x=0.8; landmarks; fall-back at=6";
+    let tuning = Tuning {
+        smoothing: Some(OneEuro::MEDIAPIPE),
+        ..Tuning::default()
+    };
+    let want = Bench::new(script, tuning).reports(8);
+    let mut ahead = Bench::new(script, tuning);
+    let frames: Vec<_> = (1..=8).map(|number| ahead.frame(number)).collect();
+    let found: Vec<_> = frames
+        .iter()
+        .map(|frame| ahead.analyzer.find(frame).expect("no failure"))
+        .collect();
+    let complete = |found| ahead.analyzer.complete(found).expect("no failure");
+    assert_eq!(found.into_iter().map(complete).collect::<Vec<_>>(), want);
 }

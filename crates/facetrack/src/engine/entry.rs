@@ -25,7 +25,7 @@ pub enum Setting {
     Cascade,
     /// [`EngineConfig::tracking`].
     Tracking,
-    /// [`Engine::calibration`].
+    /// [`Completer::calibration`](super::Completer::calibration).
     Calibration,
     /// [`EngineConfig::morphable`].
     Morphable,
@@ -72,7 +72,7 @@ pub struct EngineEntry {
     /// What the engine would measure, without loading it: no models are listed.
     pub describe: fn(&EngineConfig) -> Result<EngineInfo, EngineError>,
     /// Reads the models and opens the networks.
-    pub load: fn(&EngineConfig) -> Result<Box<dyn Engine>, EngineError>,
+    pub load: fn(&EngineConfig) -> Result<Engine, EngineError>,
 }
 
 impl EngineEntry {
@@ -80,7 +80,7 @@ impl EngineEntry {
     pub(super) const fn new(
         name: &'static str,
         describe: fn(&EngineConfig) -> Result<EngineInfo, EngineError>,
-        load: fn(&EngineConfig) -> Result<Box<dyn Engine>, EngineError>,
+        load: fn(&EngineConfig) -> Result<Engine, EngineError>,
     ) -> Self {
         Self {
             name,
@@ -200,7 +200,7 @@ impl UnknownEngine {
 /// # Errors
 /// [`EngineError::Model`] if the runtime or a model is missing, damaged or not the expected one;
 /// [`EngineError::Config`] if a setting cannot be used.
-pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Box<dyn Engine>, EngineError> {
+pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineError> {
     (kind.entry().load)(config)
 }
 

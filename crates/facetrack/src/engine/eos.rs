@@ -17,8 +17,8 @@ use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
-    RunningMode, Setting, Thresholds, Wanted,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
+    Finder, Frame, RunningMode, Setting, Thresholds, Wanted,
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
@@ -38,7 +38,7 @@ pub const CHANNELS: [&str; 1] = ["jawOpen"];
 pub const MAX_WIDTH: usize = 1280;
 
 choices! {
-    /// Frames that the shape of a face is fitted to.
+    /// What a face's shape is fitted to.
     pub enum Identity, words identity_words {
         Running = "running": "all frames of the face so far: its shape converges",
         PerFrame = "per-frame": "each frame separately, as eos does",
@@ -63,6 +63,23 @@ impl Default for Settings {
     }
 }
 
+/// The half of the engine that looks at pixels.
+struct Eos {
+    info: EngineInfo,
+    faces: YunetMesh,
+}
+
+/// The half of the engine that fits the model to landmarks.
+struct Fitting {
+    channels: Arc<[String]>,
+    fitter: Fitter,
+    reporter: Reporter,
+    identity: Identity,
+    /// What is known of each face, by identity.
+    pasts: HashMap<u32, Past>,
+    jaw_open_scale: f32,
+}
+
 /// The engine `eos`.
 pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[
@@ -80,24 +97,8 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     thresholds: yunet::THRESHOLDS,
     detect_max_width: MAX_WIDTH,
-    ..EngineEntry::new(
-        "eos",
-        |config| Ok(describe(config)),
-        |config| Ok(Box::new(load(config)?)),
-    )
+    ..EngineEntry::new("eos", |config| Ok(describe(config)), load)
 };
-
-/// The engine.
-pub struct Eos {
-    info: EngineInfo,
-    faces: YunetMesh,
-    fitter: Fitter,
-    reporter: Reporter,
-    identity: Identity,
-    /// What is known of each face, by identity.
-    pasts: HashMap<u32, Past>,
-    jaw_open_scale: f32,
-}
 
 /// What the engine measures; no models are listed.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
@@ -121,35 +122,37 @@ fn identity(config: &EngineConfig) -> Identity {
     }
 }
 
-impl Eos {
-    /// The engine made of a detector, of a network that measures its faces, and of the model that is fitted to them;
-    /// `files` are where they came from, for the record.
-    pub fn new(
-        detector: Detector,
-        landmarks: LandmarkDetector,
-        model: FaceModel,
-        files: Vec<ModelFile>,
-        config: &EngineConfig,
-    ) -> Self {
-        let model = Arc::new(model);
-        Self {
-            info: EngineInfo {
-                models: files,
-                ..describe(config)
-            },
-            faces: YunetMesh::new(detector, landmarks),
-            fitter: Fitter::new(model.clone(), FitSettings::default()),
-            reporter: Reporter::new(model, config.morphable.mesh),
-            identity: identity(config),
-            pasts: HashMap::new(),
-            jaw_open_scale: config.jaw_open_scale,
-        }
-    }
+/// The engine made of a detector, of a network that measures its faces, and of the model that is fitted to them;
+/// `files` are where they came from, for the record.
+pub fn assemble(
+    detector: Detector,
+    landmarks: LandmarkDetector,
+    model: FaceModel,
+    files: Vec<ModelFile>,
+    config: &EngineConfig,
+) -> Engine {
+    let info = EngineInfo {
+        models: files,
+        ..describe(config)
+    };
+    let model = Arc::new(model);
+    let fitting = Fitting {
+        channels: info.blendshapes.clone(),
+        fitter: Fitter::new(model.clone(), FitSettings::default()),
+        reporter: Reporter::new(model, config.morphable.mesh),
+        identity: identity(config),
+        pasts: HashMap::new(),
+        jaw_open_scale: config.jaw_open_scale,
+    };
+    let faces = YunetMesh::new(detector, landmarks);
+    Engine::new(Eos { info, faces }, fitting)
+}
 
+impl Fitting {
     /// `jawOpen`, where `landmarks` tell it.
     fn blendshapes(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
         let open = Jaw::IBUG_68.open(&landmarks.points, self.jaw_open_scale)?;
-        let channels = Blendshapes::new(self.info.blendshapes.clone(), vec![open]);
+        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
         Some(channels.from_source(BlendshapeSource::Derived))
     }
 
@@ -170,13 +173,13 @@ impl Eos {
     }
 }
 
-impl Engine for Eos {
+impl Finder for Eos {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    /// The landmarks are those measured, which [`Engine::complete`] replaces by those of the fitted mesh.
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    /// The landmarks are those measured, which [`Completer::complete`] replaces by those of the fitted mesh.
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let mut faces = self.faces.find(&frame.image)?;
         for face in &mut faces {
             face.landmarks = face.landmarks.as_ref().and_then(ibug::from_mesh);
@@ -184,6 +187,12 @@ impl Engine for Eos {
         Ok(faces)
     }
 
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.faces.set_thresholds(thresholds);
+    }
+}
+
+impl Completer for Fitting {
     /// A face whose fit fails keeps the landmarks measured, where they are numbers, and has no pose.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(measured) = face.landmarks.take() else {
@@ -214,10 +223,6 @@ impl Engine for Eos {
 
     fn reset(&mut self) {
         self.pasts.clear();
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.faces.set_thresholds(thresholds);
     }
 }
 

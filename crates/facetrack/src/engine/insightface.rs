@@ -28,8 +28,8 @@ use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::device::Placement;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
-    Setting, Thresholds, Wanted,
+    Completer, Context, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder,
+    Frame, Setting, Thresholds, Wanted,
 };
 use crate::model::ModelError;
 use crate::nms::Detection;
@@ -67,6 +67,23 @@ pub const EMBEDDING: usize = 512;
 /// The blendshapes that follow from landmarks, in ARKit's spelling.
 pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
+/// The half of the engine that looks at pixels.
+pub struct InsightFace {
+    info: EngineInfo,
+    pack: Box<dyn Pack>,
+    config: EngineConfig,
+    detector: Detector,
+    measures: Measures,
+    thresholds: Thresholds,
+}
+
+/// The half of the engine that derives pose and blendshapes from landmarks.
+pub struct Derived {
+    pose: PoseFinder,
+    channels: Arc<[String]>,
+    jaw_open_scale: f32,
+}
+
 /// The engine `insightface`.
 pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[
@@ -83,23 +100,8 @@ pub static ENTRY: EngineEntry = EngineEntry {
     thresholds: THRESHOLDS,
     nms_threshold: NMS_THRESHOLD,
     detect_max_width: MAX_WIDTH,
-    ..EngineEntry::new(
-        "insightface",
-        |config| Ok(describe(config)),
-        |config| Ok(Box::new(load(config)?)),
-    )
+    ..EngineEntry::new("insightface", |config| Ok(describe(config)), load)
 };
-
-/// The engine.
-pub struct InsightFace {
-    info: EngineInfo,
-    pack: Box<dyn Pack>,
-    config: EngineConfig,
-    detector: Detector,
-    measures: Measures,
-    pose: PoseFinder,
-    thresholds: Thresholds,
-}
 
 /// What the engine measures with a full pack; the loaded engine says what its own has.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
@@ -165,7 +167,6 @@ impl InsightFace {
             config: config.clone(),
             detector: networks.detector,
             measures: networks.measures,
-            pose: PoseFinder::new(),
             thresholds: THRESHOLDS,
         })
     }
@@ -203,26 +204,43 @@ impl InsightFace {
         Ok(faces)
     }
 
+    /// The other half of the engine.
+    pub fn derived(&self) -> Derived {
+        Derived {
+            pose: PoseFinder::new(),
+            channels: self.info.blendshapes.clone(),
+            jaw_open_scale: self.config.jaw_open_scale,
+        }
+    }
+}
+
+impl Derived {
     fn jaw_open(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
         let jaw = match landmarks.scheme {
             LandmarkScheme::Ibug68 => Jaw::IBUG_68,
             _ => Jaw::INSIGHTFACE_106,
         };
-        let open = jaw.open(&landmarks.points, self.config.jaw_open_scale)?;
-        let names = Arc::clone(&self.info.blendshapes);
-        Some(Blendshapes::new(names, vec![open]).from_source(BlendshapeSource::Derived))
+        let open = jaw.open(&landmarks.points, self.jaw_open_scale)?;
+        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
+        Some(channels.from_source(BlendshapeSource::Derived))
     }
 }
 
-impl Engine for InsightFace {
+impl Finder for InsightFace {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         Ok(self.look(frame)?)
     }
 
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+}
+
+impl Completer for Derived {
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
@@ -232,10 +250,6 @@ impl Engine for InsightFace {
             face.blendshapes = self.jaw_open(landmarks);
         }
         Ok(())
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
     }
 }
 

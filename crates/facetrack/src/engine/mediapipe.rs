@@ -3,7 +3,7 @@
 //! a canonical face for the pose.
 //!
 //! The stages are those of `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each. Smoothing and
-//! identities, which come between [`Engine::process`] and [`Engine::complete`], are the caller's.
+//! identities, which come between [`Finder::find`] and [`Completer::complete`], are the caller's.
 
 mod anchors;
 mod blendshapes;
@@ -19,8 +19,8 @@ mod roi;
 use std::mem;
 
 use super::{
-    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
-    RunningMode, Setting, Thresholds,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
+    Finder, Frame, RunningMode, Setting, Thresholds,
 };
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::image::ImageView;
@@ -58,11 +58,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     smooths_natively: |config| {
         config.running_mode == RunningMode::Video && config.max_faces == Some(1)
     },
-    ..EngineEntry::new(
-        "mediapipe",
-        |config| Ok(describe(config)),
-        |config| Ok(Box::new(load(config)?)),
-    )
+    ..EngineEntry::new("mediapipe", |config| Ok(describe(config)), load)
 };
 
 /// What the engine is made of; the networks are those of `face_landmarker.task`, in any runtime.
@@ -75,14 +71,14 @@ pub struct Parts {
     pub files: Vec<ModelFile>,
 }
 
-/// The engine.
+/// The half of the engine that looks at pixels.
 pub struct MediaPipe {
     info: EngineInfo,
     running_mode: RunningMode,
     max_faces: usize,
     thresholds: Thresholds,
     detector: Detector,
-    mesh: FaceMesh,
+    landmarks: LandmarkDetector,
     /// Where the faces of the last frame should be in the next one.
     followed: Vec<Roi>,
 }
@@ -98,18 +94,52 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     }
 }
 
-impl Engine for MediaPipe {
+/// The half of the engine that derives blendshapes and pose.
+struct MeshCompleter(MeshReader);
+
+/// The engine made of `parts`. Each network is run once.
+///
+/// # Errors
+/// [`EngineError::Model`] when a part is not what it should be or does not run.
+pub fn assemble(parts: Parts, config: &EngineConfig) -> Result<Engine, EngineError> {
+    let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
+    let FaceMesh { landmarks, reader } = FaceMesh::new(parts.mesh)?;
+    let finder = MediaPipe {
+        info: reader.described(EngineInfo {
+            models: parts.files,
+            ..describe(config)
+        }),
+        running_mode: config.running_mode,
+        max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
+        thresholds: Thresholds::default(),
+        detector,
+        landmarks,
+        followed: Vec::new(),
+    };
+    Ok(Engine::new(finder, MeshCompleter(reader)))
+}
+
+impl Completer for MeshCompleter {
+    /// Also sets the bounding box to the extent of the landmarks.
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
+        }
+        self.0.complete(face, context)
+    }
+}
+
+impl Finder for MediaPipe {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let rois = self.regions(&frame.image)?;
         let mut faces = Vec::with_capacity(rois.len());
         for roi in rois {
             let min_presence = self.thresholds.presence;
             let face = self
-                .mesh
                 .landmarks
                 .measure(&frame.image, &roi.rect, min_presence)?;
             faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
@@ -125,14 +155,6 @@ impl Engine for MediaPipe {
         Ok(faces)
     }
 
-    /// Also makes the bounding box the extent of the landmarks as they are now.
-    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
-        if let Some(landmarks) = &face.landmarks {
-            face.bbox = landmarks.extent();
-        }
-        Ok(self.mesh.reader.complete(face, context)?)
-    }
-
     fn reset(&mut self) {
         self.followed.clear();
     }
@@ -143,27 +165,6 @@ impl Engine for MediaPipe {
 }
 
 impl MediaPipe {
-    /// The engine made of `parts`. Each network is run once.
-    ///
-    /// # Errors
-    /// [`EngineError::Model`] when a part is not what it should be or does not run.
-    pub fn new(parts: Parts, config: &EngineConfig) -> Result<Self, EngineError> {
-        let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
-        let mesh = FaceMesh::new(parts.mesh)?;
-        Ok(Self {
-            info: mesh.reader.described(EngineInfo {
-                models: parts.files,
-                ..describe(config)
-            }),
-            running_mode: config.running_mode,
-            max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
-            thresholds: Thresholds::default(),
-            detector,
-            mesh,
-            followed: Vec::new(),
-        })
-    }
-
     /// Where to look in this frame: at the faces followed, and, while there are fewer than asked for, at those detected.
     fn regions(&mut self, image: &ImageView<'_>) -> Result<Vec<Roi>, EngineError> {
         let mut rois = mem::take(&mut self.followed);

@@ -2,8 +2,8 @@
 //! OpenSeeFace: 66 landmarks, gaze, head pose and features, as `tracker.py` of emilianavt/OpenSeeFace at commit dee5bb76
 //! computes them with `facetracker.py`'s settings.
 //!
-//! [`Engine::process`] is the half that looks at pixels (`tracking.rs`), [`Engine::complete`] the half that fits a 3-D face
-//! to the landmarks and learns each face's range of expression (`faces.rs`).
+//! The [`Finder`] is in `tracking.rs`. The [`Completer`](super::Completer), which fits a 3-D face to the landmarks and learns each face's
+//! range of expression, is in `faces.rs`.
 
 mod faces;
 mod load;
@@ -13,7 +13,7 @@ mod tracking;
 
 use crate::blendshape::BlendshapeSource;
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
     RunningMode, Setting, Thresholds,
 };
 use crate::model::ModelFile;
@@ -22,7 +22,7 @@ use crate::words::choices;
 use tracking::Tracking;
 
 pub(super) use faces::FACE_POINTS;
-pub use faces::{CalibrationError, Faces};
+pub use faces::Faces;
 pub use load::load;
 pub use networks::{LandmarkContract, Networks, Opened, PEAK_VALUES};
 
@@ -49,7 +49,7 @@ pub const CHANNELS: [&str; 8] = [
 ];
 
 choices! {
-    /// Points of the 3-D face model that are reported in camera space.
+    /// Points of the 3-D model that are reported as the camera sees them.
     pub enum PnpPoints, words pnp_points_words {
         None = "none": "no points",
         Fitted = "fitted": "the points that the pose is solved with",
@@ -85,6 +85,12 @@ impl Default for Settings {
     }
 }
 
+/// The half of the engine that looks at pixels.
+struct OpenSeeFace {
+    info: EngineInfo,
+    tracking: Tracking,
+}
+
 /// The engine `openseeface`.
 pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[
@@ -101,19 +107,8 @@ pub static ENTRY: EngineEntry = EngineEntry {
         Setting::GazeModel,
     ],
     thresholds: THRESHOLDS,
-    ..EngineEntry::new(
-        "openseeface",
-        |config| Ok(describe(config)),
-        |config| Ok(Box::new(load(config)?)),
-    )
+    ..EngineEntry::new("openseeface", |config| Ok(describe(config)), load)
 };
-
-/// The engine.
-pub struct OpenSeeFace {
-    info: EngineInfo,
-    tracking: Tracking,
-    faces: Faces,
-}
 
 /// What the engine measures; no models are listed.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
@@ -133,60 +128,33 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     }
 }
 
-impl OpenSeeFace {
-    /// The engine that runs `networks`, which are in `files`.
-    pub fn new(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Self {
-        Self {
-            info: EngineInfo {
-                models: files,
-                ..describe(config)
-            },
-            faces: Faces::new(config, &networks.contract),
-            tracking: Tracking::new(networks, config),
-        }
-    }
+/// The engine that runs `networks`, which are in `files`.
+pub fn assemble(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Engine {
+    let faces = Faces::new(config, &networks.contract);
+    let finder = OpenSeeFace {
+        info: EngineInfo {
+            models: files,
+            ..describe(config)
+        },
+        tracking: Tracking::new(networks, config),
+    };
+    Engine::new(finder, faces)
 }
 
-impl Engine for OpenSeeFace {
+impl Finder for OpenSeeFace {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        let faces = self.tracking.process(&frame.image)?;
-        self.faces.begin_frame(&faces);
-        Ok(faces)
-    }
-
-    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
-        self.faces.complete(face, context);
-        Ok(())
-    }
-
-    fn forget(&mut self, id: u32) {
-        self.faces.forget(id);
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        Ok(self.tracking.process(&frame.image)?)
     }
 
     fn reset(&mut self) {
         self.tracking.reset();
-        self.faces.reset();
     }
 
     fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.tracking.set_thresholds(thresholds);
-    }
-
-    fn calibration(&self) -> Option<String> {
-        Some(self.faces.calibration())
-    }
-
-    fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
-        self.faces
-            .set_calibration(calibration)
-            .map_err(|reason| EngineError::Config(reason.to_string()))
-    }
-
-    fn reset_calibration(&mut self) {
-        self.faces.reset_calibration();
     }
 }

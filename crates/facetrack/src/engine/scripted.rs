@@ -20,8 +20,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::{
-    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Notice,
-    RunningMode, Setting, Wanted,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
+    Finder, Frame, Notice, RunningMode, Setting,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
@@ -40,7 +40,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ..EngineEntry::new(
         "scripted",
         |config| Ok(Script::of(config)?.info(config.running_mode)),
-        |config| Ok(Box::new(Scripted::new(config)?)),
+        load,
     )
 };
 
@@ -242,43 +242,53 @@ struct Learned {
     frames: u64,
 }
 
-/// The engine.
+/// The half of the engine that follows the script.
 #[derive(Debug)]
-pub struct Scripted {
+struct Scripted {
     script: Script,
     info: EngineInfo,
     max_faces: usize,
-    /// Of the last frame; 0 before the first.
+    /// Number of the last frame; 0 before the first.
     number: u64,
     origin: Origin,
-    learned: Option<Learned>,
     notices: Vec<Notice>,
 }
 
-impl Scripted {
-    /// An engine that follows the script of `config`.
-    ///
-    /// # Errors
-    /// [`EngineError::Config`] when the script can't be read.
-    pub fn new(config: &EngineConfig) -> Result<Self, EngineError> {
-        let script = Script::of(config)?;
-        Ok(Self {
-            info: script.info(config.running_mode),
-            learned: script.learns.then(Learned::default),
-            notices: script.notices(0).collect(),
-            script,
-            max_faces: config.max_faces.unwrap_or(usize::MAX),
-            number: 0,
-            origin: Origin::Detected,
-        })
-    }
+/// The half of the engine that completes faces and counts the frames that showed them.
+#[derive(Debug)]
+struct Counter {
+    /// `None` without the clause `learns`.
+    learned: Option<Learned>,
+}
 
+/// The engine that follows the script of `config`.
+///
+/// # Errors
+/// [`EngineError::Config`] when the script can't be read.
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
+    let script = Script::of(config)?;
+    let counter = Counter {
+        learned: script.learns.then(Learned::default),
+    };
+    let finder = Scripted {
+        info: script.info(config.running_mode),
+        notices: script.notices(0).collect(),
+        script,
+        max_faces: config.max_faces.unwrap_or(usize::MAX),
+        number: 0,
+        origin: Origin::Detected,
+    };
+    Ok(Engine::new(finder, counter))
+}
+
+impl Scripted {
     fn observe(&self, bbox: Rect) -> Observation {
-        let landmarks = (self.script.detail == Detail::Landmarks).then(|| mask(bbox));
+        let is_detailed = self.script.detail == Detail::Landmarks;
         Observation {
             confidence: Some(CONFIDENCE),
             origin: self.origin,
-            landmarks,
+            landmarks: is_detailed.then(|| mask(bbox)),
+            blendshapes: is_detailed.then(|| self.expression()),
             ..Observation::from_bbox(bbox)
         }
     }
@@ -297,12 +307,12 @@ impl Scripted {
     }
 }
 
-impl Engine for Scripted {
+impl Finder for Scripted {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         self.number += 1;
         if !self.script.slow.is_zero() {
             thread::sleep(self.script.slow);
@@ -316,9 +326,6 @@ impl Engine for Scripted {
                 reason: format!("the script says fail at={}", self.number),
             }
             .into());
-        }
-        if let Some(learned) = &mut self.learned {
-            learned.frames += 1;
         }
         // Scripts are written in stored pixels.
         let [width, height] = frame.image.stored_size();
@@ -347,24 +354,28 @@ impl Engine for Scripted {
         Ok(faces)
     }
 
-    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
-        let Some(landmarks) = &face.landmarks else {
-            return Ok(());
-        };
-        face.bbox = landmarks.extent();
-        face.pose = Some(HeadPose { matrix: STRAIGHT });
-        if context.wanted == Wanted::Everything {
-            face.blendshapes = Some(self.expression());
-        }
-        Ok(())
-    }
-
     fn reset(&mut self) {
         self.origin = Origin::Detected;
     }
 
     fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
+    }
+}
+
+impl Completer for Counter {
+    fn begin_frame(&mut self, _faces: &[Observation]) {
+        if let Some(learned) = &mut self.learned {
+            learned.frames += 1;
+        }
+    }
+
+    fn complete(&mut self, face: &mut Observation, _context: &Context) -> Result<(), EngineError> {
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
+            face.pose = Some(HeadPose { matrix: STRAIGHT });
+        }
+        Ok(())
     }
 
     fn calibration(&self) -> Option<String> {
@@ -373,16 +384,17 @@ impl Engine for Scripted {
     }
 
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
-        if self.learned.is_none() {
-            return Err(EngineError::learns_nothing(self.info.name));
-        }
         let learned = serde_json::from_str(calibration);
-        self.learned = Some(learned.map_err(|error| EngineError::Config(error.to_string()))?);
-        Ok(())
+        let learned = learned.map_err(|error| EngineError::Config(error.to_string()))?;
+        if let Some(kept) = &mut self.learned {
+            *kept = learned;
+            return Ok(());
+        }
+        Err(EngineError::Config("the script does not learn".to_owned()))
     }
 
     fn reset_calibration(&mut self) {
-        self.learned = self.script.learns.then(Learned::default);
+        self.learned = self.learned.take().map(|_| Learned::default());
     }
 }
 
@@ -417,18 +429,18 @@ mod tests {
     use crate::image::ImageView;
     use std::time::Duration;
 
-    fn engine(script: &str) -> Scripted {
-        Scripted::new(&EngineConfig {
+    fn engine(script: &str) -> Engine {
+        load(&EngineConfig {
             script: Some(script.to_owned()),
             ..EngineConfig::default()
         })
         .expect("a good script")
     }
 
-    fn see(engine: &mut Scripted) -> Result<Vec<Observation>, EngineError> {
+    fn see(engine: &mut Engine) -> Result<Vec<Observation>, EngineError> {
         let pixels = [0; 100 * 50 * 3];
         let image = ImageView::rgb(100, 50, &pixels).expect("100×50");
-        engine.process(&Frame {
+        engine.finder.find(&Frame {
             image,
             time: Duration::ZERO,
         })
@@ -474,7 +486,7 @@ mod tests {
                 script: Some(script.to_owned()),
                 ..EngineConfig::default()
             };
-            let error = Scripted::new(&config).unwrap_err().to_string();
+            let error = load(&config).err().unwrap().to_string();
             assert!(error.contains(want), "{error}");
         }
     }
@@ -487,9 +499,9 @@ mod tests {
             id: 1,
             frame_size: (100, 50),
             time: Duration::ZERO,
-            wanted: Wanted::Everything,
+            wanted: crate::engine::Wanted::Everything,
         };
-        engine.complete(&mut face, &context).unwrap();
+        engine.completer.complete(&mut face, &context).unwrap();
         let info = engine.info();
         assert_eq!(info.landmarks, face.landmarks.as_ref().map(|l| l.scheme));
         assert_eq!(face.landmarks.unwrap().points.len(), 478);

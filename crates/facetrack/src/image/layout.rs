@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frame formats described by where the samples of each component lie.
+//! Descriptions of frame formats by the positions of their samples.
 
 use super::{MAX_PLANES, MAX_STEP};
 
@@ -15,16 +15,16 @@ pub enum ColorModel {
 }
 
 /// Maximum subsampling, as a power of two: YUV9 has a chroma sample for 4×4 pixels.
-const MAX_SUBSAMPLING: u32 = 2;
+pub(crate) const MAX_SUBSAMPLING: u32 = 2;
 
-/// How the bytes of a sample make a number.
+/// The word that holds a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// One byte.
     Byte,
-    /// Two, the lower one first.
+    /// Two bytes, little-endian.
     Le16,
-    /// Two, the upper one first.
+    /// Two bytes, big-endian.
     Be16,
 }
 
@@ -43,22 +43,22 @@ impl Word {
     }
 }
 
-/// Where a component's samples are.
+/// Positions of the samples of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Component {
     /// Index of the plane.
     pub plane: usize,
     /// Bytes from the start of a row to the first sample.
     pub offset: usize,
-    /// Bytes from a sample to the next.
+    /// Bytes from one sample to the next.
     pub step: usize,
-    /// A sample stands for 2ⁿ columns and 2ⁿ rows.
+    /// Binary logarithms of the columns and rows that share a sample.
     pub subsampling: [u32; 2],
     /// The word that holds a sample.
     pub word: Word,
-    /// Bits of the word below the component's.
+    /// Number of lower bits of the word that do not belong to the component.
     pub shift: u32,
-    /// Bits of the component.
+    /// Number of bits of the component.
     pub depth: u32,
 }
 
@@ -68,7 +68,7 @@ impl Component {
         (1 << self.depth) - 1
     }
 
-    /// Whether all bits of a sample lie in its word, and words do not overlap.
+    /// Whether all bits of a sample are in its word, and words do not overlap.
     pub fn is_sound(&self) -> bool {
         let bits = self.shift.checked_add(self.depth);
         let fits = bits.is_some_and(|bits| bits <= self.word.bits());
@@ -78,14 +78,25 @@ impl Component {
         fits && self.depth > 0 && is_aligned && self.offset < self.step && is_subsampled
     }
 
+    /// The code of sample `index` of a row that starts at the beginning of `row`.
+    #[inline(always)]
+    pub fn code(&self, row: &[u8], index: usize) -> u32 {
+        let bytes = &row[self.offset + index * self.step..];
+        let word = match self.word {
+            Word::Byte => bytes[0].into(),
+            Word::Le16 => u16::from_le_bytes([bytes[0], bytes[1]]),
+            Word::Be16 => u16::from_be_bytes([bytes[0], bytes[1]]),
+        };
+        (u32::from(word) >> self.shift) & self.max_code()
+    }
+
     /// Columns and rows of samples in a frame of `width`×`height` pixels.
     pub fn samples(&self, [width, height]: [usize; 2]) -> [usize; 2] {
         let [across, down] = self.subsampling;
         [width.div_ceil(1 << across), height.div_ceil(1 << down)]
     }
 
-    /// Bytes from the start of a row to the end of the last of `columns` samples; `None` when there
-    /// are too many to count.
+    /// Bytes from the start of a row to the end of the last of `columns` samples; `None` on overflow.
     pub fn row_bytes(&self, columns: usize) -> Option<usize> {
         let last = columns.checked_sub(1)?.checked_mul(self.step)?;
         last.checked_add(self.offset)?
@@ -93,44 +104,45 @@ impl Component {
     }
 }
 
-/// A format: its components and where they are.
+/// A format, described by its components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Their meaning.
+    /// Meaning of the components.
     pub model: ColorModel,
-    /// One to four, in the order of the model.
+    /// One to four components, in the order of the model.
     pub components: Vec<Component>,
 }
 
 impl Layout {
-    /// Checks that the colours can be read. Returns the index of the first component for which that
-    /// is not so.
+    /// Checks that the colors can be read. Returns the index of the first component for which they cannot.
     pub(super) fn check(&self) -> Result<(), usize> {
         let colors = self.colors();
-        let count = match self.model {
-            ColorModel::Gray => 1,
-            ColorModel::Rgb | ColorModel::Yuv => 3,
-        };
-        let is_readable = |index: usize| {
-            let component = colors.get(index)?;
-            // Components that are read at the same positions.
-            let like = match self.model {
-                ColorModel::Yuv if index > 0 => &colors[1],
-                _ => &colors[0],
-            };
-            let is_alike = component.subsampling == like.subsampling;
-            (component.is_sound()
+        let is_readable = |index: usize, component: &Component| {
+            // Chroma is read at positions of its own.
+            let first = usize::from(self.model == ColorModel::Yuv && index > 0);
+            component.is_sound()
                 && component.step <= MAX_STEP
                 && component.plane < MAX_PLANES
-                && is_alike)
-                .then_some(())
+                && component.subsampling == colors[first].subsampling
         };
-        let unreadable = (0..count).find(|index| is_readable(*index).is_none());
-        unreadable.map_or(Ok(()), Err)
+        let mut indexed = colors.iter().enumerate();
+        let unreadable = indexed.find(|(index, component)| !is_readable(*index, component));
+        match unreadable {
+            Some((index, _)) => Err(index),
+            None if colors.len() < self.color_count() => Err(colors.len()),
+            None => Ok(()),
+        }
     }
 
-    /// Bytes of a row and number of rows of each plane that holds colours, in a frame of
-    /// `width`×`height` pixels.
+    /// Number of components without alpha.
+    fn color_count(&self) -> usize {
+        match self.model {
+            ColorModel::Gray => 1,
+            ColorModel::Rgb | ColorModel::Yuv => 3,
+        }
+    }
+
+    /// Bytes of a row and number of rows of each plane with colors, for a frame of `width`×`height` pixels.
     pub fn plane_layout(&self, width: usize, height: usize) -> Vec<(usize, usize)> {
         let mut planes = Vec::new();
         for component in self.colors() {
@@ -145,12 +157,8 @@ impl Layout {
         planes
     }
 
-    /// The components that make up the colour, without alpha.
+    /// The components of the color, without alpha.
     pub fn colors(&self) -> &[Component] {
-        let count = match self.model {
-            ColorModel::Gray => 1,
-            ColorModel::Rgb | ColorModel::Yuv => 3,
-        };
-        &self.components[..count.min(self.components.len())]
+        &self.components[..self.color_count().min(self.components.len())]
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Binary archives of the library cereal, as eos writes its matrices, vectors and strings into them: little-endian, without
-//! names, types or padding.
+//! Binary archives of the library cereal: little-endian, without names, types or padding. eos stores matrices, vectors and
+//! strings in them.
 
-/// What is left to read of an archive. `what` says in messages what is being read. Nothing is copied or allocated here, and
-/// no size is believed that the archive has no bytes for.
+/// Reads an archive from its start. `what` names the value in error messages. Nothing is copied or allocated, and every size
+/// is checked against the remaining bytes.
 pub struct Archive<'a> {
     rest: &'a [u8],
 }
@@ -19,21 +19,24 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Archive<'a> {
-    /// The archive with these bytes.
+    /// An archive with these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
+    /// Ends reading.
+    ///
     /// # Errors
-    /// When there is something after what was read.
+    /// If bytes remain.
     pub fn end(self) -> Result<(), String> {
-        match self.rest.len() {
-            0 => Ok(()),
-            left => Err(format!("{left} bytes follow its end")),
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{} bytes follow its end", self.rest.len()))
         }
     }
 
-    /// A whole number.
+    /// An `int`.
     pub fn i32(&mut self, what: &str) -> Result<i32, String> {
         self.array(what).map(i32::from_le_bytes)
     }
@@ -47,13 +50,13 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The length of a `std::vector`, a `std::string` or a map, whose items have `least` bytes or more.
-    pub fn count(&mut self, least: usize, what: &str) -> Result<usize, String> {
+    /// The length of a `std::vector`, a `std::string` or a map, whose items have at least `item_bytes` bytes.
+    pub fn count(&mut self, item_bytes: usize, what: &str) -> Result<usize, String> {
         let count = u64::from_le_bytes(self.array(what)?);
         usize::try_from(count)
             .ok()
-            .filter(|count| *count <= self.rest.len() / least)
-            .ok_or_else(|| self.lacks(u128::from(count) * least as u128, what))
+            .filter(|count| *count <= self.rest.len() / item_bytes)
+            .ok_or_else(|| self.lacks(u128::from(count) * item_bytes as u128, what))
     }
 
     /// A `std::string`.
@@ -63,7 +66,7 @@ impl<'a> Archive<'a> {
         str::from_utf8(bytes).map_err(|_| format!("{what} is not UTF-8 text"))
     }
 
-    /// A `std::vector` of items of `SIZE` bytes, which is not 0.
+    /// A `std::vector` of items of `SIZE` bytes; `SIZE` is not 0.
     pub fn items<const SIZE: usize>(&mut self, what: &str) -> Result<&'a [[u8; SIZE]], String> {
         let count = self.count(SIZE, what)?;
         Ok(self.bytes(count * SIZE, what)?.as_chunks().0)
@@ -111,22 +114,23 @@ impl Matrix<'_> {
     /// The values, column after column.
     ///
     /// # Errors
-    /// When one is not finite.
+    /// If one is not finite.
     pub fn values(&self, what: &str) -> Result<Vec<f32>, String> {
         let values = self.values.iter().map(|bytes| {
             let value = f32::from_le_bytes(*bytes);
-            match value.is_finite() {
-                true => Ok(value),
-                false => Err(format!("a value of {what} is {value}")),
+            if value.is_finite() {
+                Ok(value)
+            } else {
+                Err(format!("a value of {what} is {value}"))
             }
         });
         values.collect()
     }
 
-    /// The values of a matrix with one column: points, x, y, z of each.
+    /// The points of a matrix with a single column of their x, y and z.
     ///
     /// # Errors
-    /// When it has another form, or a value is not finite.
+    /// If the matrix has another shape, or a value is not finite.
     pub fn points(&self, what: &str) -> Result<Vec<[f32; 3]>, String> {
         let (rows, columns) = (self.rows, self.columns);
         if rows % 3 != 0 || columns != 1 {
@@ -141,7 +145,7 @@ impl Matrix<'_> {
 mod tests {
     use super::*;
 
-    /// What `read` says of an archive of `parts`.
+    /// The error of `read` for an archive of `parts`.
     fn error(parts: &[&[u8]], read: impl Fn(&mut Archive) -> Result<(), String>) -> String {
         read(&mut Archive::new(&parts.concat())).expect_err("it is broken")
     }

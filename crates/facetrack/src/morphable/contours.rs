@@ -5,43 +5,36 @@ use serde::Deserialize;
 
 use super::{MAX_TEXT, ShapeModel};
 
-/// Vertices from the brows down.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Vertices of the outline, from the brows down.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ModelContours {
-    /// On the right side of the face.
+    /// Right side of the face.
+    #[serde(rename = "right_contour")]
     pub right: Vec<usize>,
-    /// On the left side of the face.
+    /// Left side of the face.
+    #[serde(rename = "left_contour")]
     pub left: Vec<usize>,
 }
 
 #[derive(Deserialize)]
 struct Document {
-    model_contour: Sides,
-}
-
-#[derive(Deserialize)]
-struct Sides {
-    right_contour: Vec<usize>,
-    left_contour: Vec<usize>,
+    model_contour: ModelContours,
 }
 
 impl ModelContours {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// A description of the problem if the text is not such a file.
     pub fn from_json(text: &str) -> Result<Self, String> {
         if text.len() > MAX_TEXT {
             return Err(format!("it has more than {MAX_TEXT} bytes"));
         }
         let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        Ok(Self {
-            right: document.model_contour.right_contour,
-            left: document.model_contour.left_contour,
-        })
+        Ok(document.model_contour)
     }
 
-    /// Whether both sides have vertices, and those are vertices of `shape`.
+    /// Checks that both sides have vertices, all of them vertices of `shape`.
     pub(super) fn check(&self, shape: &ShapeModel) -> Result<(), String> {
         let vertices = shape.mean.len();
         for (side, contour) in [("right", &self.right), ("left", &self.left)] {

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which vertices the outline's landmarks belong to: eos' `contour_correspondence.hpp` for the side that faces the camera,
-//! `closest_edge_fitting.hpp` for the other.
+//! Vertices for the landmarks of the outline: eos' `contour_correspondence.hpp` for the side that faces the camera,
+//! `closest_edge_fitting.hpp` for the other side.
 
 use super::mesh::Mesh;
 use super::visibility::{View, Visibility};
 use super::{FaceModel, Pose};
 use crate::geometry::Point;
 
-/// Degrees to either side within which a face shows both of its sides: `frontal_range_threshold` of `select_contour`.
+/// Maximum yaw, degrees, at which both sides of a face are visible: `frontal_range_threshold` of `select_contour`.
 const FRONTAL_YAW: f64 = 7.5;
 
-/// The greatest squared distance of a landmark from the vertex that it is matched with, px², at one pixel per unit of the
-/// model, and proportional to that: `fit_shape_and_pose`'s argument to `find_occluding_edge_correspondences`.
+/// Maximum squared distance between a landmark and its vertex, px², for a scale of 1 px per unit of the model; proportional to
+/// the scale. `fit_shape_and_pose`'s argument to `find_occluding_edge_correspondences`.
 const EDGE_DISTANCE: f64 = 180.0;
 
-/// Finds vertices for the landmarks of the outline. It keeps memory to work in, and what it found last: landmarks, and the
-/// vertices that they were matched with.
+/// Finds vertices for the landmarks of the outline. It keeps its working memory and the last matches.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// Landmarks of the sides that face the camera, each with the nearest vertex of the model's contour.
     facing: Vec<(usize, usize)>,
-    /// Vertices at the edge of what is seen, each with the nearest landmark of the side that is turned away.
+    /// Vertices of the silhouette, each with the nearest landmark of the side that is turned away.
     occluding: Vec<(usize, usize)>,
     view: View,
     fronts: Vec<i8>,
@@ -30,7 +29,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Matches the outline with `mesh` as `pose` shows it.
+    /// Matches the outline with `mesh` as seen in `pose`.
     pub fn find(&mut self, model: &FaceModel, landmarks: &[Point], mesh: &Mesh, pose: &Pose) {
         self.view.show(mesh, pose);
         self.find_facing(model, landmarks, pose.yaw());
@@ -43,14 +42,12 @@ impl Outline {
         self.match_edges(model, landmarks, away, (EDGE_DISTANCE * pose.scale) as f32);
     }
 
-    /// Landmarks and the vertices that they were matched with. A landmark may be there more than once.
+    /// Pairs of landmark and vertex. A landmark may occur more than once.
     pub fn matches(&self) -> impl Iterator<Item = &(usize, usize)> {
         self.facing.iter().chain(&self.occluding)
     }
 
-    /// The vertex of each landmark of the outline, in the landmarks' order: of a side that faces the camera the one that it was
-    /// matched with; of another the nearest one of the edges that this side was matched with, or, without any, the nearest of
-    /// the model's contour.
+    /// The vertex of each landmark of the outline, in the order of the landmarks: see [`Fit::contour`](super::Fit::contour).
     pub fn vertices(&self, model: &FaceModel, landmarks: &[Point]) -> Vec<(usize, usize)> {
         let mut vertices = self.facing.clone();
         let (mapping, contours) = (model.mapping(), model.contours());
@@ -91,15 +88,15 @@ impl Outline {
         }
     }
 
-    /// The one of `candidates` that is seen nearest to `landmark`.
+    /// The candidate that is seen nearest to `landmark`.
     fn nearest(&self, landmark: Point, candidates: &[usize]) -> Option<usize> {
         let distance = |vertex: &usize| squared_distance(landmark, self.view.place(*vertex));
         let candidates = candidates.iter().copied();
         candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// Takes the vertices of edges between triangles that face the camera and others: `occluding_boundary_vertices` without
-    /// its last step.
+    /// Collects the vertices of edges between triangles that face the camera and triangles that do not:
+    /// `occluding_boundary_vertices` without its last step.
     fn find_edges(&mut self, model: &FaceModel) {
         let [x, y, _] = self.view.axes();
         let front = |triangle: &[u32; 3]| {
@@ -128,7 +125,7 @@ impl Outline {
         self.candidates.extend(edges);
     }
 
-    /// `find_occluding_edge_correspondences`, for the vertices found. The original looks at visibility first, of all of them.
+    /// `find_occluding_edge_correspondences` for the candidates. The original tests the visibility of all of them first.
     fn match_edges(
         &mut self,
         model: &FaceModel,

@@ -3,15 +3,15 @@
 
 use nalgebra::{DMatrix, DVector};
 
-/// Least squares problems that are solved at most: `max_iter` of the original's call.
+/// Maximum number of least-squares problems to solve: `max_iter` of the original's call.
 const MAX_ROUNDS: usize = 100;
 
-/// How far the squared error must fall with a coefficient before that is let in, relative to the error's own slope at 0:
-/// beyond the rounding of `f64`.
-const LEAST_SLOPE: f64 = 1e-12;
+/// Minimum slope of the squared error along a coefficient that is freed, relative to the maximum slope at 0: above the rounding
+/// errors of `f64`.
+const MIN_SLOPE: f64 = 1e-12;
 
-/// The x ≥ 0 that minimises ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b: the active-set method of Lawson & Hanson,
-/// "Solving Least Squares Problems", 1974, that the original's `NNLS` is. `None` where there is no finite solution.
+/// The x ≥ 0 that minimizes ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b, by the active-set method of the original's
+/// `NNLS`: Lawson & Hanson, "Solving Least Squares Problems", 1974. `None` without a finite solution.
 pub fn non_negative_least_squares(
     gram: &DMatrix<f64>,
     target: &DVector<f64>,
@@ -20,13 +20,13 @@ pub fn non_negative_least_squares(
         return None;
     }
     let count = target.len();
-    let least_slope = LEAST_SLOPE * target.amax();
+    let min_slope = MIN_SLOPE * target.amax();
     let mut solution = DVector::zeros(count);
     let mut free: Vec<usize> = Vec::with_capacity(count);
     let mut rounds = 0;
     loop {
         let slope = target - gram * &solution;
-        let held = (0..count).filter(|i| !free.contains(i) && slope[*i] > least_slope);
+        let held = (0..count).filter(|i| !free.contains(i) && slope[*i] > min_slope);
         let Some(steepest) = held.max_by(|a, b| slope[*a].total_cmp(&slope[*b])) else {
             break;
         };
@@ -34,7 +34,7 @@ pub fn non_negative_least_squares(
         while rounds < MAX_ROUNDS {
             rounds += 1;
             let Some(wanted) = solve_free(gram, target, &free) else {
-                // Adds nothing to the others.
+                // It depends on the others.
                 free.pop();
                 break;
             };
@@ -54,7 +54,7 @@ pub fn non_negative_least_squares(
     is_finite.then(|| solution.map(|value| value.max(0.0)))
 }
 
-/// The least squares solution with all but the `free` coefficients 0.
+/// The least-squares solution with all coefficients 0 except the `free` ones.
 fn solve_free(gram: &DMatrix<f64>, target: &DVector<f64>, free: &[usize]) -> Option<DVector<f64>> {
     let part = gram.select_rows(free).select_columns(free);
     let solved = part.cholesky()?.solve(&target.select_rows(free));
@@ -65,13 +65,15 @@ fn solve_free(gram: &DMatrix<f64>, target: &DVector<f64>, free: &[usize]) -> Opt
     Some(all)
 }
 
-/// How far a solution may go before a coefficient would be negative.
+/// A step towards another solution.
 struct Step {
+    /// Share of the distance after which a coefficient would be negative.
     length: f64,
+    /// Index of this coefficient.
     blocked: usize,
 }
 
-/// The step from `solution` towards `wanted`; `None` where nothing is in its way.
+/// The longest possible step from `solution` towards `wanted`; `None` if `wanted` can be reached.
 fn feasible_step(solution: &DVector<f64>, wanted: &DVector<f64>, free: &[usize]) -> Option<Step> {
     let negative = free.iter().copied().filter(|i| wanted[*i] < 0.0);
     let steps = negative.map(|i| Step {
@@ -83,7 +85,7 @@ fn feasible_step(solution: &DVector<f64>, wanted: &DVector<f64>, free: &[usize])
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::Noise;
+    use super::super::tests::synthetic::Noise;
     use super::*;
 
     fn solve(columns: usize, matrix: &[f64], wanted: &[f64]) -> Vec<f64> {

@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The whole fit: pose, shape, expression and outline in turns, as eos' `fit_shape_and_pose`.
+//! The fit: pose, shape, expression and outline, each computed from the others in several iterations, as in eos'
+//! `fit_shape_and_pose`.
 
 use std::sync::Arc;
 
+use nalgebra::DMatrix;
+
+use super::correspondence::Outline;
 use super::identity::{Known, Past};
-use super::observed::Observed;
-use super::turns::Turns;
-use super::{FaceModel, Fit, landmarks};
+use super::mesh::{Mesh, Sampler};
+use super::observed::{Observed, Pairs};
+use super::shape::NormalEquations;
+use super::{FaceModel, Fit, Pose, landmarks};
 use crate::geometry::Point;
 use crate::observation::FitFailure;
 
-/// How a model is fitted.
+/// Settings of a fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitSettings {
-    /// Turns, 1 at least: `num_iterations`.
+    /// Iterations; 0 means 1. `num_iterations` in eos.
     pub iterations: usize,
-    /// Components of the shape that are fitted, the first ones; `None` for all: `num_shape_coefficients_to_fit`.
+    /// Number of shape components to fit, from the first on; `None` for all. `num_shape_coefficients_to_fit` in eos.
     pub shape_coefficients: Option<usize>,
-    /// Weight of the mean face: `lambda_identity`.
+    /// Weight of the mean face. `lambda_identity` in eos.
     pub lambda: f32,
 }
 
 impl Default for FitSettings {
-    /// Those of eos-py.
+    /// The defaults of eos-py.
     fn default() -> Self {
         Self {
             iterations: 5,
@@ -32,75 +37,191 @@ impl Default for FitSettings {
     }
 }
 
-/// Fits one model to faces. It keeps memory from face to face, and nothing else.
+/// Fits a model to faces. Only working memory is kept from one face to the next.
 pub struct Fitter {
     model: Arc<FaceModel>,
     iterations: usize,
-    turns: Turns,
+    /// Number of shape components to fit, from the first on.
+    fitted: usize,
+    lambda: f64,
+    sampler: Sampler,
+    mesh: Mesh,
+    outline: Outline,
+    pairs: Pairs,
+    /// Coefficients of all components.
+    shape: Vec<f32>,
+    expression: Vec<f32>,
 }
 
 impl Fitter {
-    /// Fits `model`.
+    /// A fitter of `model`.
     pub fn new(model: Arc<FaceModel>, settings: FitSettings) -> Self {
+        let components = model.shape().components;
+        let fitted = settings.shape_coefficients.unwrap_or(components);
         Self {
             iterations: settings.iterations.max(1),
-            turns: Turns::new(&model, &settings),
+            fitted: fitted.min(components),
+            lambda: f64::from(settings.lambda),
+            sampler: Sampler::new(&model),
+            mesh: Mesh::default(),
+            outline: Outline::default(),
+            pairs: Pairs::default(),
+            shape: Vec::new(),
+            expression: Vec::new(),
             model,
         }
     }
 
-    /// What is fitted.
+    /// The model.
     pub fn model(&self) -> &Arc<FaceModel> {
         &self.model
     }
 
-    /// The face with these [`LANDMARKS`](super::LANDMARKS), px, by itself, as eos does it.
+    /// Fits a single picture of a face, as eos does. `landmarks` are [`LANDMARKS`](super::LANDMARKS) points, px.
     ///
     /// # Errors
-    /// [`FitFailure`] for landmarks that are no face.
+    /// [`FitFailure`] if the landmarks cannot be a face's.
     pub fn fit(&mut self, landmarks: &[Point]) -> Result<Fit, FitFailure> {
         landmarks::check(landmarks, self.model.mapping())?;
         self.fit_unknown(landmarks).map(|(fit, _)| fit)
     }
 
-    /// The next frame of a face in a video: goes on from `past`, and adds to it. A failure leaves `past` as it was. The first
-    /// frame is fitted by itself, as is one whose past is of another model.
+    /// Fits the next frame of a face in a video, starting from `past`, and adds the result to `past`. If the fit fails, `past`
+    /// is unchanged. The first frame, or a frame whose `past` comes from another model, is fitted as a single picture.
     ///
     /// # Errors
-    /// As [`Fitter::fit`].
+    /// See [`Fitter::fit`].
     pub fn follow(&mut self, landmarks: &[Point], past: &mut Past) -> Result<Fit, FitFailure> {
         landmarks::check(landmarks, self.model.mapping())?;
-        if let Some(known) = past.known_to(&self.model, self.turns.fitted()) {
+        if let Some(known) = past.known_to(&self.model, self.fitted) {
             return self.fit_known(landmarks, known);
         }
         let (fit, observed) = self.fit_unknown(landmarks)?;
-        let equations = self.turns.shape_equations(&observed, &fit.pose);
+        let equations = self.shape_equations(&observed, &fit.pose);
         past.0 = Some(Known::first(&fit, equations));
         Ok(fit)
     }
 
     fn fit_unknown(&mut self, landmarks: &[Point]) -> Result<(Fit, Observed), FitFailure> {
-        let Self { model, turns, .. } = self;
-        let pose = turns.start(model, landmarks)?;
-        let (mut pose, mut observed) = turns.turn(model, landmarks, &pose)?;
-        for _ in 1..self.iterations {
-            (pose, observed) = turns.turn(model, landmarks, &pose)?;
+        let shape = vec![0.0; self.model.shape().components];
+        let expression = vec![0.0; self.model.expressions().len()];
+        let mut pose = self.start(landmarks, &shape, &expression)?;
+        let mut observed = self.observed(&pose);
+        self.fit_expression(&observed)?;
+        for _ in 0..self.iterations {
+            (pose, observed) = self.observe(landmarks, &pose)?;
+            self.fit_shape(&observed.shape_equations(&self.expression))?;
+            self.fit_expression(&observed)?;
         }
-        let fit = turns.finish(model, landmarks, pose)?;
-        Ok((fit, observed))
+        Ok((self.finish(landmarks, pose)?, observed))
     }
 
-    /// One turn tells how well the landmarks fit the face so far, a second what they say of its shape.
+    /// The first iteration measures how well the landmarks match the known face, the second one updates its shape.
     fn fit_known(&mut self, landmarks: &[Point], known: &mut Known) -> Result<Fit, FitFailure> {
-        let Self { model, turns, .. } = self;
-        let pose = turns.start_from(model, landmarks, &known.shape, &known.expression)?;
-        let pose = turns.turn_without_shape(model, landmarks, &pose)?;
-        let residual = f64::from(turns.residual(model, landmarks, &pose)) / pose.scale;
-        let before = (known.faded(), known.weight(residual));
-        let (pose, equations) = turns.turn_of_known(model, landmarks, &pose, before)?;
-        let fit = turns.finish(model, landmarks, pose)?;
+        let pose = self.start(landmarks, &known.shape, &known.expression)?;
+        let (pose, observed) = self.observe(landmarks, &pose)?;
+        self.fit_expression(&observed)?;
+        let residual = f64::from(self.residual(landmarks, &pose)) / pose.scale;
+        let (pose, observed) = self.observe(landmarks, &pose)?;
+        let mut equations = known.faded();
+        equations.add(
+            &self.shape_equations(&observed, &pose),
+            known.weight(residual),
+        );
+        self.fit_shape(&equations)?;
+        self.fit_expression(&observed)?;
+        let fit = self.finish(landmarks, pose)?;
         known.add(&fit, equations, residual);
         Ok(fit)
+    }
+
+    /// Starts from a face with these coefficients. Returns the pose that shows its vertices at the landmarks that
+    /// have a vertex of their own.
+    fn start(
+        &mut self,
+        landmarks: &[Point],
+        shape: &[f32],
+        expression: &[f32],
+    ) -> Result<Pose, FitFailure> {
+        self.shape = shape.to_vec();
+        self.expression = expression.to_vec();
+        self.sampler.sample(shape, expression, &mut self.mesh);
+        self.pairs
+            .set(landmarks, self.model.mapping().vertices.iter());
+        self.pose()
+    }
+
+    /// Matches the outline as `pose` shows it, and computes the pose again.
+    fn observe(
+        &mut self,
+        landmarks: &[Point],
+        pose: &Pose,
+    ) -> Result<(Pose, Observed), FitFailure> {
+        self.outline.find(&self.model, landmarks, &self.mesh, pose);
+        let fixed = self.model.mapping().vertices.iter();
+        self.pairs
+            .set(landmarks, fixed.chain(self.outline.matches()));
+        let pose = self.pose()?;
+        Ok((pose, self.observed(&pose)))
+    }
+
+    fn observed(&self, pose: &Pose) -> Observed {
+        Observed::new(&self.model, &self.pairs, pose, self.fitted)
+    }
+
+    fn pose(&self) -> Result<Pose, FitFailure> {
+        let vertices = self.pairs.vertices.iter();
+        let vertices: Vec<_> = vertices.map(|vertex| self.mesh.vertex(*vertex)).collect();
+        Pose::estimate(&self.pairs.points, &vertices)
+    }
+
+    fn fit_shape(&mut self, equations: &NormalEquations) -> Result<(), FitFailure> {
+        let solved = equations.solve(self.lambda);
+        self.shape[..self.fitted].copy_from_slice(&solved.ok_or(FitFailure::Unsolvable)?);
+        Ok(())
+    }
+
+    fn fit_expression(&mut self, observed: &Observed) -> Result<(), FitFailure> {
+        let solved = observed.expression(&self.shape[..self.fitted]);
+        self.expression = solved.ok_or(FitFailure::Unsolvable)?;
+        self.sampler
+            .sample(&self.shape, &self.expression, &mut self.mesh);
+        Ok(())
+    }
+
+    /// Equations of the shape that can be added to the equations of other frames, from landmarks seen in `pose`.
+    fn shape_equations(&self, observed: &Observed, pose: &Pose) -> NormalEquations {
+        let vertices = self.pairs.vertices.iter();
+        let rows = vertices.flat_map(|vertex| pose.derivatives(self.mesh.vertex(*vertex)));
+        let moves = DMatrix::from_row_iterator(2 * self.pairs.vertices.len(), 6, rows.flatten());
+        observed.independent_shape_equations(&self.expression, &moves)
+    }
+
+    /// Mean distance between the landmarks that have a vertex of their own and these vertices, px.
+    fn residual(&self, landmarks: &[Point], pose: &Pose) -> f32 {
+        let fixed = &self.model.mapping().vertices;
+        let distance = |(landmark, vertex): &(usize, usize)| {
+            landmarks[*landmark].distance(pose.project(self.mesh.vertex(*vertex)))
+        };
+        fixed.iter().map(distance).sum::<f32>() / fixed.len().max(1) as f32
+    }
+
+    /// The present face; an error if one of its values is beyond `f32`.
+    fn finish(&self, landmarks: &[Point], pose: Pose) -> Result<Fit, FitFailure> {
+        let vertices = 0..self.model.shape().mean.len();
+        let fit = Fit {
+            pose,
+            shape: self.shape.clone(),
+            expression: self.expression.clone(),
+            residual: self.residual(landmarks, &pose),
+            contour: self.outline.vertices(&self.model, landmarks),
+            vertices: vertices.map(|vertex| self.mesh.vertex(vertex)).collect(),
+        };
+        if fit.is_finite() {
+            Ok(fit)
+        } else {
+            Err(FitFailure::Unsolvable)
+        }
     }
 }
 

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a fit yields.
+//! The result of a fit.
 
 use super::{FaceModel, Pose};
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
 
-/// A fitted face. All figures are finite.
+/// A fitted face. All values are finite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// The camera.
     pub pose: Pose,
-    /// Coefficients of all components, in standard deviations; those that were not fitted are 0.
+    /// Coefficients of all components, in standard deviations; 0 for components that were not fitted.
     pub shape: Vec<f32>,
-    /// Coefficients of the expressions, from 0 on.
+    /// Coefficients of the expressions, not negative.
     pub expression: Vec<f32>,
-    /// Mean distance of the landmarks with a vertex of their own from that vertex, px.
+    /// Mean distance between the landmarks that have a vertex of their own and these vertices, px.
     pub residual: f32,
-    /// The landmarks of the outline, each with its vertex, in the landmarks' order. On a side that faces the camera that is
-    /// the vertex which it was matched with last; on one that is turned away the nearest of those at the edge of what is seen
-    /// that were matched with this side, or, without any, the nearest of the model's contour.
+    /// The landmarks of the outline, each with its vertex, in the order of the landmarks. On a side that faces the camera it is
+    /// the vertex that the landmark was matched with last. On a side that is turned away it is the nearest of the vertices at
+    /// the silhouette that were matched with this side, or, without any, the nearest vertex of the model's contour.
     pub contour: Vec<(usize, usize)>,
     /// Every vertex, in the model's space and unit.
     pub vertices: Vec<[f32; 3]>,
 }
 
 impl Fit {
-    /// The 68 landmarks of the fitted mesh, px: [`LandmarkScheme::Ibug68`]. Those of the outline are the vertices of
+    /// The 68 landmarks of the fitted mesh, px: [`LandmarkScheme::Ibug68`]. Landmarks of the outline are the vertices of
     /// [`Fit::contour`]; the others have vertices of their own.
     pub fn landmarks(&self, model: &FaceModel) -> Landmarks {
         let mut vertices = *model.landmark_vertices();
@@ -39,7 +39,7 @@ impl Fit {
         Landmarks::new(LandmarkScheme::Ibug68, points.into())
     }
 
-    /// A vertex in the image, and how many px farther away it is than the model's origin.
+    /// A vertex in the image, with its depth relative to the model's origin, px.
     fn seen(&self, vertex: usize) -> Landmark {
         let vertex = self.vertices[vertex];
         let place = self.pose.project(vertex);
@@ -50,20 +50,12 @@ impl Fit {
         }
     }
 
-    /// Whether every figure is a number.
+    /// Whether every value is finite.
     pub(super) fn is_finite(&self) -> bool {
-        let pose = &self.pose;
-        let mut camera = pose
-            .rotation
-            .iter()
-            .chain(&pose.origin)
-            .chain([&pose.scale]);
-        let figures = self
-            .shape
-            .iter()
-            .chain(&self.expression)
-            .chain([&self.residual]);
-        let mut figures = figures.chain(self.vertices.as_flattened());
-        camera.all(|figure| figure.is_finite()) && figures.all(|figure| figure.is_finite())
+        let values = self.shape.iter().chain(&self.expression);
+        let mut values = values
+            .chain([&self.residual])
+            .chain(self.vertices.as_flattened());
+        self.pose.is_finite() && values.all(|value| value.is_finite())
     }
 }

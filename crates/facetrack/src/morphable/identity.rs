@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is known of one face from the frames before: its shape, which does not change, and its last expression.
+//! Knowledge of one face from earlier frames: its shape, which does not change, and its last expression.
 //!
-//! Every frame's landmarks are linear equations in the coefficients of the shape; the sum of many frames' equations is what
-//! eos' `fit_shape_to_landmarks_linear_multi` solves for several pictures of one person. The past keeps that sum, of what the
-//! landmarks say of the shape alone, which is where it differs from the original (`Observed::shape_equations_alone`). It forgets
-//! slowly, so that it can recover from what was wrong, and a frame that does not fit the face so far has little weight in it.
+//! The landmarks of every frame yield linear equations in the coefficients of the shape; eos'
+//! `fit_shape_to_landmarks_linear_multi` solves the sum of the equations of several pictures of one person. [`Past`] keeps
+//! this sum. Unlike the original it adds only equations that do not depend on pose and expression
+//! (`Observed::independent_shape_equations`). Old frames fade, so that errors are forgotten, and frames that do not match the
+//! known face get a small weight.
 
 use super::shape::NormalEquations;
 use super::{FaceModel, Fit};
 
-/// Frames that are remembered: the weight of a frame falls to 1/e after as many, and the weights of all add up to hardly
-/// more, however many there were.
+/// Number of frames after which the weight of a frame has fallen to 1/e. The sum of all weights never exceeds it by much.
 const MEMORY: f64 = 150.0;
 
-/// Frames over which the usual residual is a mean.
+/// Number of frames over which the usual residual is averaged.
 const USUAL: f64 = 30.0;
 
-/// Residuals, as multiples of the usual one, up to which a frame counts in full.
+/// Maximum residual, as a multiple of the usual one, of a frame with full weight.
 const TOLERANCE: f64 = 1.5;
 
-/// The least that the usual residual is taken for, in units of the model: no detector's landmarks are nearer to a mesh than
-/// half a millimetre.
-const LEAST_USUAL: f64 = 0.5;
+/// Minimum of the usual residual, in units of the model: no detector's landmarks are nearer to a mesh than half a millimetre.
+const MIN_USUAL: f64 = 0.5;
 
 /// The past of one face in a video, for [`Fitter::follow`](super::Fitter::follow).
 #[derive(Debug, Clone, Default)]
 pub struct Past(pub(super) Option<Known>);
 
 impl Past {
-    /// What is known, where that is of `model` and of as many components.
+    /// The known face, if it was fitted with as many components of a model like `model`.
     pub(super) fn known_to(&mut self, model: &FaceModel, components: usize) -> Option<&mut Known> {
         let shape = [model.shape().components, model.expressions().len()];
         let is_of = |known: &Known| {
@@ -39,23 +38,23 @@ impl Past {
     }
 }
 
-/// What is known of a face.
+/// A known face.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    /// Of all frames.
+    /// Sum over all frames.
     pub equations: NormalEquations,
-    /// Of the last frame.
+    /// Shape in the last frame.
     pub shape: Vec<f32>,
-    /// Of the last frame that was of this face.
+    /// Expression in the last frame with full weight.
     pub expression: Vec<f32>,
     /// The usual residual, in units of the model.
     usual: f64,
-    /// Frames that were added.
+    /// Number of frames that were added.
     frames: f64,
 }
 
 impl Known {
-    /// What the first frame says.
+    /// The face of a first frame.
     pub fn first(fit: &Fit, equations: NormalEquations) -> Self {
         Self {
             equations,
@@ -66,8 +65,7 @@ impl Known {
         }
     }
 
-    /// How much a frame counts whose landmarks are `residual` away from the face so far, in units of the model: the square
-    /// of how often that is in what is tolerated, 1 at most.
+    /// Weight, 0…1, of a frame whose landmarks are `residual` away from the known face, in units of the model.
     pub fn weight(&self, residual: f64) -> f64 {
         let tolerated = self.tolerated();
         if residual <= tolerated {
@@ -78,17 +76,18 @@ impl Known {
     }
 
     fn tolerated(&self) -> f64 {
-        TOLERANCE * self.usual.max(LEAST_USUAL)
+        TOLERANCE * self.usual.max(MIN_USUAL)
     }
 
-    /// What is left of it for the next frame to be added to.
+    /// The equations with the weight that they have in the next frame.
     pub fn faded(&self) -> NormalEquations {
         let mut equations = self.equations.clone();
         equations.fade((-1.0 / MEMORY).exp());
         equations
     }
 
-    /// Adds a frame: `equations` are those of all frames with it, and its landmarks were `residual` away from the face before.
+    /// Adds a frame. `equations` is the sum over all frames including this one; its landmarks were `residual` away from the
+    /// known face.
     pub fn add(&mut self, fit: &Fit, equations: NormalEquations, residual: f64) {
         self.equations = equations;
         self.shape.clone_from(&fit.shape);

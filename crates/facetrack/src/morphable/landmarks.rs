@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which landmarks can be fitted, and the landmarks of a fitted mesh.
+//! Checks of landmarks before a fit, and the landmarks of a fitted mesh.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,12 +8,12 @@ use crate::geometry::Point;
 use crate::observation::FitFailure;
 use crate::sample::FARTHEST;
 
-/// How wide landmarks must be across the direction in which they are longest, relative to that: root mean squares. In no
-/// view of the Surrey Face Model it is less than 0.3; in the faces that eos' results were recorded of it is 0.45 and more.
-const LEAST_BREADTH: f64 = 0.05;
+/// Minimum extent of landmarks across their longest direction, relative to the extent along it; extents are root mean squares.
+/// All views of the Surrey Face Model have at least 0.3, the faces of eos' recorded results at least 0.45.
+const MIN_BREADTH: f64 = 0.05;
 
-/// How wide they must be relative to their coordinates: some roundings of an `f32`.
-const LEAST_RESOLUTION: f64 = 8.0 * f32::EPSILON as f64;
+/// Minimum extent relative to the coordinates: some rounding errors of `f32`.
+const MIN_RESOLUTION: f64 = 8.0 * f32::EPSILON as f64;
 
 /// The inner corners of the mouth, on the image's left and right, which eos' mapping leaves out.
 const MOUTH_CORNERS: [usize; 2] = [60, 64];
@@ -21,12 +21,11 @@ const MOUTH_CORNERS: [usize; 2] = [60, 64];
 /// The rest of the inner lips.
 const INNER_LIPS: [usize; 6] = [61, 62, 63, 65, 66, 67];
 
-/// Whether `landmarks` can be a face's.
+/// Checks that `landmarks`, px, can be a face's.
 ///
 /// # Errors
-/// [`FitFailure::NoLandmarks`] for another number than [`LANDMARKS`]; [`FitFailure::NotFinite`];
-/// [`FitFailure::Degenerate`] where those with a vertex of their own lie on a line or on one point, since the first pose
-/// comes from these.
+/// [`FitFailure::NoLandmarks`] if there are not [`LANDMARKS`]; [`FitFailure::NotFinite`]; [`FitFailure::Degenerate`] if the
+/// landmarks with a vertex of their own, which yield the first pose, lie on a line or in one point.
 pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFailure> {
     if landmarks.len() != LANDMARKS {
         return Err(FitFailure::NoLandmarks);
@@ -41,8 +40,8 @@ pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFa
         .map(|(landmark, _)| landmarks[*landmark]);
     let (length, breadth) = extent(fixed.clone());
     let farthest = fixed.fold(0.0f32, |farthest, p| farthest.max(p.x.abs()).max(p.y.abs()));
-    let least = (LEAST_BREADTH * length).max(LEAST_RESOLUTION * f64::from(farthest));
-    // Written so that one point, where all of them are 0, is refused.
+    let least = (MIN_BREADTH * length).max(MIN_RESOLUTION * f64::from(farthest));
+    // `>` also refuses a single point, for which both are 0.
     if breadth > least {
         Ok(())
     } else {
@@ -50,7 +49,7 @@ pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFa
     }
 }
 
-/// Root mean squares of the distances from the mean, along the line of the points and across it.
+/// Root mean squares of the distances from the mean, along the longest direction of the points and across it.
 fn extent(points: impl Iterator<Item = Point> + Clone) -> (f64, f64) {
     let count = points.clone().count().max(1) as f64;
     let places = points.map(|p| [f64::from(p.x), f64::from(p.y)]);
@@ -65,11 +64,11 @@ fn extent(points: impl Iterator<Item = Point> + Clone) -> (f64, f64) {
     ((middle + apart).sqrt(), across.sqrt())
 }
 
-/// The vertex of each landmark, those of the outline aside, which are matched anew in every fit.
+/// The vertex of each landmark. Landmarks of the outline are included, but every fit matches them again.
 ///
-/// The mapping's, where it has one. The inner corners of the mouth are the vertices of the upper lip next to the corners of
-/// the mesh's opening: in eos' recorded fits they are nearer to the landmarks given, by a fifth, than these corners, which are
-/// the outer ones. A landmark that is then left takes the vertex of the nearest one in number.
+/// It is the vertex of the mapping, if there is one. The inner corners of the mouth take the vertices of the upper lip next to
+/// the corners of the mesh's opening: in eos' recorded fits these are nearer to the landmarks, by a fifth, than the corners
+/// themselves, which are the outer ones. Any other landmark takes the vertex of the landmark with the nearest number.
 pub fn landmark_vertices(shape: &ShapeModel, mapping: &LandmarkMapping) -> [usize; LANDMARKS] {
     let mut known: BTreeMap<usize, usize> = mapping.vertices.iter().copied().collect();
     if let Some(corners) = mouth_corners(shape, &known) {
@@ -85,8 +84,8 @@ pub fn landmark_vertices(shape: &ShapeModel, mapping: &LandmarkMapping) -> [usiz
     })
 }
 
-/// The vertices of the upper lip next to the corners of the opening that the inner lips lie on, that on the image's left
-/// first; `None` where there is no opening.
+/// The vertices of the upper lip next to the corners of the opening between the inner lips, the one on the image's left first;
+/// `None` if the mesh has no opening.
 fn mouth_corners(shape: &ShapeModel, known: &BTreeMap<usize, usize>) -> Option<[usize; 2]> {
     let next = rim(shape);
     let lips = INNER_LIPS.iter().filter_map(|landmark| known.get(landmark));
@@ -98,14 +97,14 @@ fn mouth_corners(shape: &ShapeModel, known: &BTreeMap<usize, usize>) -> Option<[
     let x = |place: &usize| shape.mean[opening[*place]][0];
     let left = (0..length).min_by(|a, b| x(a).total_cmp(&x(b)))?;
     let right = (0..length).max_by(|a, b| x(a).total_cmp(&x(b)))?;
-    // Seen from the front the opening is on the right of its rim: that runs over the upper lip from left to right.
+    // Seen from the front the opening is on the right of its rim, so the rim runs over the upper lip from left to right.
     Some([
         opening[(left + 1) % length],
         opening[(right + length - 1) % length],
     ])
 }
 
-/// For each vertex at an edge of one triangle alone the next one, in the triangle's order.
+/// For each vertex at an edge of only one triangle the next one, in the triangle's order.
 fn rim(shape: &ShapeModel) -> BTreeMap<usize, usize> {
     let sides = shape
         .triangles
@@ -118,11 +117,11 @@ fn rim(shape: &ShapeModel) -> BTreeMap<usize, usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::head;
+    use super::super::tests::synthetic::head;
     use super::*;
 
     #[test]
-    fn the_inner_corners_of_the_mouth_are_on_the_upper_lip_beside_those_of_its_opening() {
+    fn the_inner_corners_of_the_mouth_are_on_the_upper_lip_next_to_the_corners_of_its_opening() {
         let model = head();
         let vertices = model.landmark_vertices();
         for (landmark, vertex) in &model.mapping().vertices {

@@ -8,116 +8,94 @@ use super::{EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours}
 use crate::locate;
 use crate::model::{ModelError, ModelFile, PROPERTY, file};
 
-/// Folder that a collection of models keeps them in.
+/// Folder of the files in a collection of models.
 const FAMILY: &str = "eos";
 
-/// A file of the published model, and what messages call its format.
-struct Part {
-    name: &'static str,
-    format: &'static str,
-}
+const SHAPE: &str = "sfm_shape_3448.bin";
+const SHAPE_FORMAT: &str = "eos model";
+const EXPRESSIONS: &str = "expression_blendshapes_3448.bin";
+const MAPPING: &str = "ibug_to_sfm.txt";
+const CONTOURS: &str = "sfm_model_contours.json";
+const TOPOLOGY: &str = "sfm_3448_edge_topology.json";
 
-const SHAPE: Part = Part {
-    name: "sfm_shape_3448.bin",
-    format: "eos model",
-};
-const EXPRESSIONS: Part = Part {
-    name: "expression_blendshapes_3448.bin",
-    format: "eos blendshapes",
-};
-const MAPPING: Part = Part {
-    name: "ibug_to_sfm.txt",
-    format: "eos landmark mapping",
-};
-const CONTOURS: Part = Part {
-    name: "sfm_model_contours.json",
-    format: "eos model contours",
-};
-const TOPOLOGY: Part = Part {
-    name: "sfm_3448_edge_topology.json",
-    format: "eos edge topology",
-};
-
-/// Loads the shape model at `model`, or in that folder, and the other files beside it; those that are not there, and all
-/// five where `model` is `None`, are looked for as [`locate::model`] does it. A model with expressions of its own needs no
-/// file of them.
+/// Loads a shape model and the files that belong to it. `model` is the file of the shape model or its folder; the other files
+/// are searched next to it. Files that are not found there, or all files if `model` is `None`, are searched with
+/// [`locate::model`]. A model that includes expressions needs no file of expressions.
 ///
 /// # Errors
-/// [`ModelError`] when a file is missing, damaged, not what it should be, or not one of the same model; the message names
-/// it.
+/// [`ModelError`] if a file is missing, damaged, of another format, or does not match the shape model. The message names
+/// the file.
 pub fn load(
     model: Option<&Path>,
     models_dir: Option<&Path>,
 ) -> Result<(FaceModel, Vec<ModelFile>), ModelError> {
-    let mut path = locate::model(SHAPE.name, FAMILY, model, models_dir)?;
+    let mut path = locate::model(SHAPE, FAMILY, model, models_dir)?;
     if path.is_dir() {
-        path = path.join(SHAPE.name);
+        path = path.join(SHAPE);
     }
     let mut files = Files {
-        beside: model.and(path.parent()).map(Path::to_path_buf),
+        folder: model.and(path.parent()).map(Path::to_path_buf),
         models_dir,
         read: Vec::new(),
     };
-    let Contents { shape, expressions } = files.read(path.clone(), &SHAPE, Contents::from_bytes)?;
+    let Contents { shape, expressions } = files.read(&path, SHAPE_FORMAT, Contents::from_bytes)?;
     let expressions = match expressions {
         Some(expressions) => expressions,
-        None => files.find_and_read(&EXPRESSIONS, |bytes| {
+        None => files.find_and_read(EXPRESSIONS, "eos blendshapes", |bytes| {
             let expressions = Expression::all_from_bytes(bytes)?;
-            Expression::check(&expressions, &shape)?;
-            Ok(expressions)
+            Expression::check(&expressions, &shape).map(|()| expressions)
         })?,
     };
-    let mapping = files.find_and_read(&MAPPING, |bytes| {
+    let mapping = files.find_and_read(MAPPING, "eos landmark mapping", |bytes| {
         let mapping = LandmarkMapping::from_toml(text(bytes)?)?;
-        mapping.check(&shape)?;
-        Ok(mapping)
+        mapping.check(&shape).map(|()| mapping)
     })?;
-    let contours = files.find_and_read(&CONTOURS, |bytes| {
+    let contours = files.find_and_read(CONTOURS, "eos model contours", |bytes| {
         let contours = ModelContours::from_json(text(bytes)?)?;
-        contours.check(&shape)?;
-        Ok(contours)
+        contours.check(&shape).map(|()| contours)
     })?;
-    let topology = files.find_and_read(&TOPOLOGY, |bytes| {
+    let topology = files.find_and_read(TOPOLOGY, "eos edge topology", |bytes| {
         let topology = EdgeTopology::from_json(text(bytes)?)?;
-        topology.check(&shape)?;
-        Ok(topology)
+        topology.check(&shape).map(|()| topology)
     })?;
     let model = FaceModel::new(shape, expressions, mapping, contours, topology);
-    let model = model.map_err(|reason| invalid(&path, &SHAPE, reason))?;
+    let model = model.map_err(|reason| invalid(&path, SHAPE_FORMAT, reason))?;
     Ok((model, files.read))
 }
 
-/// The files that were read so far, and where others are.
+/// Reads the files of a model.
 struct Files<'a> {
-    /// Folder of the shape model that was asked for.
-    beside: Option<PathBuf>,
+    /// Folder of the shape model, if the caller named one.
+    folder: Option<PathBuf>,
     models_dir: Option<&'a Path>,
+    /// Files that were read so far.
     read: Vec<ModelFile>,
 }
 
 impl Files<'_> {
     fn find_and_read<T>(
         &mut self,
-        part: &Part,
+        name: &str,
+        format: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Result<T, ModelError> {
-        let beside = self.beside.as_ref().map(|folder| folder.join(part.name));
-        let path = match beside.filter(|path| path.is_file()) {
+        let own = self.folder.as_ref().map(|folder| folder.join(name));
+        let path = match own.filter(|path| path.is_file()) {
             Some(path) => path,
-            None => locate::model(part.name, FAMILY, None, self.models_dir)?,
+            None => locate::model(name, FAMILY, None, self.models_dir)?,
         };
-        self.read(path, part, parse)
+        self.read(&path, format, parse)
     }
 
     fn read<T>(
         &mut self,
-        path: PathBuf,
-        part: &Part,
+        path: &Path,
+        format: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Result<T, ModelError> {
-        let (bytes, file) = file::read(&path, part.format)?;
+        let (bytes, file) = file::read(path, format)?;
         self.read.push(file);
-        parse(&bytes).map_err(|reason| invalid(&path, part, reason))
+        parse(&bytes).map_err(|reason| invalid(path, format, reason))
     }
 }
 
@@ -125,10 +103,10 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
     str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-fn invalid(path: &Path, part: &Part, reason: String) -> ModelError {
+fn invalid(path: &Path, format: &'static str, reason: String) -> ModelError {
     ModelError::Format {
         path: path.to_path_buf(),
-        format: part.format,
+        format,
         reason,
         property: PROPERTY,
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Landmarks and vertices that belong together: eos' `ibug_to_sfm.txt`, in TOML.
+//! The vertex of each landmark: eos' `ibug_to_sfm.txt`, in TOML.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::{LANDMARKS, MAX_TEXT, ShapeModel};
 
-/// The least that a camera is estimated from: `estimate_orthographic_projection_linear` in eos.
+/// Minimum number of points to estimate a camera from: `estimate_orthographic_projection_linear` in eos.
 const MIN_VERTICES: usize = 4;
 
-/// Landmarks are counted from 0 here, from 1 in the file.
+/// The vertex of each landmark. Landmarks are counted from 0 here, from 1 in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandmarkMapping {
     /// Landmark and vertex, in the order of the landmarks.
@@ -21,7 +21,7 @@ pub struct LandmarkMapping {
     pub left_contour: Vec<usize>,
 }
 
-/// What the file holds; whatever else is in it is for others.
+/// The parts of the file that are used.
 #[derive(Deserialize)]
 struct Document {
     landmark_mappings: BTreeMap<String, Id>,
@@ -34,7 +34,7 @@ struct Contours {
     left: Vec<Id>,
 }
 
-/// eos takes both for the same.
+/// An index. eos accepts numbers and strings.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -49,7 +49,7 @@ impl LandmarkMapping {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// A description of the problem if the text is not such a file.
     pub fn from_toml(text: &str) -> Result<Self, String> {
         if text.len() > MAX_TEXT {
             return Err(format!("it has more than {MAX_TEXT} bytes"));
@@ -69,12 +69,12 @@ impl LandmarkMapping {
         })
     }
 
-    /// Whether there are landmarks enough, each once, and vertices of `shape` for them.
+    /// Checks that there are enough landmarks, each once, all with vertices of `shape`.
     pub(super) fn check(&self, shape: &ShapeModel) -> Result<(), String> {
         if self.vertices.len() < MIN_VERTICES {
             let count = self.vertices.len();
             return Err(format!(
-                "{count} landmarks have a vertex; {MIN_VERTICES} are needed at least"
+                "{count} landmarks have a vertex; at least {MIN_VERTICES} are needed"
             ));
         }
         let vertices = shape.mean.len();
@@ -89,7 +89,7 @@ impl LandmarkMapping {
     }
 }
 
-/// Whether all are landmarks, each once.
+/// Checks that all are landmarks, each once.
 fn check_landmarks(landmarks: impl Iterator<Item = usize>) -> Result<(), String> {
     let mut seen = [false; LANDMARKS];
     for landmark in landmarks {
@@ -104,7 +104,7 @@ fn check_landmarks(landmarks: impl Iterator<Item = usize>) -> Result<(), String>
     Ok(())
 }
 
-/// Counted from 0.
+/// The index of a landmark, from 0.
 fn landmark(id: &Id) -> Result<usize, String> {
     let number = id.number().filter(|number| *number <= LANDMARKS);
     let landmark = number.and_then(|number| number.checked_sub(1));

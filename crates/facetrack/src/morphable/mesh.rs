@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Meshes from coefficients: eos' `draw_sample` and `sample_to_mesh`.
 //!
-//! A mesh is one pass over the model in the order in which that lies in memory; the loop is compiled once for each
-//! instruction set and the machine's best is chosen at run time.
+//! A mesh is computed in one pass over the model, in memory order. The loop is compiled for several instruction sets; the best
+//! one is selected at run time.
 
 use fearless_simd::{Level, Simd, dispatch};
 
 use super::FaceModel;
 
-/// Vertices that are worked on together; a few SIMD registers' worth.
+/// Number of vertices that are computed together: some SIMD registers.
 const LANES: usize = 16;
 
 type Lanes = [f32; LANES];
 
-/// The model in blocks of [`LANES`] vertices: x, y and z of each, first of the mean, then of what every component and
-/// every expression adds.
+/// The model in blocks of [`LANES`] vertices. A block has x, y and z of the vertices, first for the mean, then for every
+/// component and every expression.
 pub struct Sampler {
     blocks: Vec<[Lanes; 3]>,
-    /// Mean, components and expressions.
+    /// Number of parts of a block: mean, components and expressions.
     parts: usize,
     components: usize,
     vertices: usize,
 }
 
-/// Where every vertex is, along each axis. As many as fill whole blocks; those beyond the model's are 0.
+/// The positions of all vertices, by axis, in the model's unit. Padded with 0 to whole blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Mesh {
     axes: [Vec<f32>; 3],
 }
 
 impl Mesh {
-    /// Positions along an axis, 0…2.
+    /// Positions along `axis`, 0…2.
     pub fn axis(&self, axis: usize) -> &[f32] {
         &self.axes[axis]
     }
 
-    /// A vertex.
+    /// Position of a vertex.
     pub fn vertex(&self, index: usize) -> [f32; 3] {
         [0, 1, 2].map(|axis| self.axes[axis][index])
     }
@@ -48,7 +48,7 @@ impl Mesh {
 }
 
 impl Sampler {
-    /// Copies the model.
+    /// A sampler of `model`, which it copies.
     pub fn new(model: &FaceModel) -> Self {
         let (shape, expressions) = (model.shape(), model.expressions());
         let vertices = shape.mean.len();
@@ -75,10 +75,10 @@ impl Sampler {
         }
     }
 
-    /// The mesh of a face.
+    /// Computes the mesh of a face.
     pub fn sample(&self, shape: &[f32], expression: &[f32], mesh: &mut Mesh) {
         mesh.resize(self.vertices.next_multiple_of(LANES));
-        // The mean face is most of a fit's beginning, and components are most of the work.
+        // Components take most of the time, and every fit begins with the mean face.
         let shape = if shape.iter().all(|c| *c == 0.0) {
             &[]
         } else {
@@ -119,7 +119,7 @@ fn add(sum: &mut [Lanes; 3], parts: &[[Lanes; 3]], coefficients: &[f32]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::{self, Noise, head};
+    use super::super::tests::synthetic::{self, Noise, head};
     use super::*;
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
             (noise.take(3), Vec::new()),
         ] {
             sampler.sample(&shape, &expression, &mut mesh);
-            let wanted = invented::vertices(&model, &shape, &expression);
+            let wanted = synthetic::vertices(&model, &shape, &expression);
             for (vertex, wanted) in wanted.into_iter().enumerate() {
                 for (got, wanted) in std::iter::zip(mesh.vertex(vertex), wanted) {
                     assert!((got - wanted).abs() < 1e-4, "{vertex}: {got} {wanted}");

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Shapes and expressions, and eos' binary files of them: `MorphableModel.hpp`, `PcaModel.hpp` and `Blendshape.hpp`.
+//! Shapes and expressions, and their binary files in eos' format: `MorphableModel.hpp`, `PcaModel.hpp` and `Blendshape.hpp`.
 
 use super::cereal::{Archive, Matrix};
 
-/// Versions of eos' class `MorphableModel` that there are files of. The published Surrey Face Model has 1, eos 1.5.0 writes
-/// 4.
+/// Supported versions of eos' class `MorphableModel`. The published Surrey Face Model has version 1; eos 1.5.0 writes 4.
 const VERSIONS: std::ops::RangeInclusive<i32> = 1..=4;
 
-/// The first version with expressions in it, with landmark definitions, with triangles of the texture's own.
+/// First versions with expressions, with landmark definitions, and with separate triangles of the texture.
 const WITH_EXPRESSIONS: i32 = 2;
 const WITH_DEFINITIONS: i32 = 3;
 const WITH_TEXTURE_TRIANGLES: i32 = 4;
 
-/// Most principal components: a fit solves equations in that many unknowns. The Surrey Face Model has 63, the largest models
-/// that eos can convert have some hundred.
+/// Maximum number of principal components: a fit solves equations with as many unknowns. The Surrey Face Model has 63, the
+/// largest models that eos can convert have some hundred.
 const MAX_COMPONENTS: usize = 1000;
 
-/// Most expressions, for the same reason. The Surrey Face Model has 6.
+/// Maximum number of expressions, for the same reason. The Surrey Face Model has 6.
 const MAX_EXPRESSIONS: usize = 500;
 
 /// A PCA model of shapes. The unit is the file's: millimetres in the Surrey Face Model.
@@ -26,34 +25,32 @@ pub struct ShapeModel {
     pub mean: Vec<[f32; 3]>,
     /// Number of principal components.
     pub components: usize,
-    /// What one standard deviation of each component moves: 3·vertices rows (x, y, z of the first vertex …) of
-    /// `components` values. The file's orthonormal vectors, each times the root of its eigenvalue: eos'
-    /// `rescale_pca_basis`.
+    /// Displacement by one standard deviation of each component: 3·vertices rows (x, y, z of the first vertex …) of `components`
+    /// values. The orthonormal vectors of the file, times the square root of their eigenvalues: eos' `rescale_pca_basis`.
     pub basis: Vec<f32>,
     /// Corners of each triangle, counter-clockwise from outside.
     pub triangles: Vec<[u32; 3]>,
-    /// Where each vertex is in a texture, 0…1, v downward; empty where the file has none, or has them for corners of
+    /// Position of each vertex in a texture, 0…1, v downward; empty if the file has none, or has them for the corners of
     /// triangles.
     pub texture_coordinates: Vec<[f32; 2]>,
 }
 
 impl ShapeModel {
-    /// Reads eos' file of a morphable model, such as `sfm_shape_3448.bin`. Its colours and the names of its landmarks are
-    /// passed over.
+    /// Reads eos' file of a morphable model, such as `sfm_shape_3448.bin`, without its colours and the names of its landmarks.
     ///
     /// # Errors
-    /// Says what is wrong with the bytes.
+    /// A description of the problem if the bytes are not such a file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         Contents::from_bytes(bytes).map(|contents| contents.shape)
     }
 
-    /// The basis' rows of one coordinate of a vertex: `axis` 0…2.
+    /// The row of the basis for one coordinate of a vertex, `axis` 0…2.
     pub fn basis_row(&self, vertex: usize, axis: usize) -> &[f32] {
         let row = 3 * vertex + axis;
         &self.basis[row * self.components..][..self.components]
     }
 
-    /// Whether all numbers are finite, and all parts of one mesh.
+    /// Checks that all numbers are finite, and that all parts belong to one mesh.
     pub(super) fn check(&self) -> Result<(), String> {
         let (vertices, components) = (self.mean.len(), self.components);
         if vertices == 0 {
@@ -82,19 +79,20 @@ impl ShapeModel {
         }
         let numbers = self.mean.as_flattened().iter().chain(&self.basis);
         let mut numbers = numbers.chain(self.texture_coordinates.as_flattened());
-        match numbers.all(|number| number.is_finite()) {
-            true => Ok(()),
-            false => Err("a number of the shape is not finite".to_owned()),
+        if numbers.all(|number| number.is_finite()) {
+            Ok(())
+        } else {
+            Err("a number of the shape is not finite".to_owned())
         }
     }
 }
 
-/// What an expression at its full strength adds to a face.
+/// A deformation of a face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
-    /// What it is called.
+    /// Name in the file.
     pub name: String,
-    /// How far each vertex moves.
+    /// Displacement of each vertex for a coefficient of 1.
     pub offsets: Vec<[f32; 3]>,
 }
 
@@ -102,7 +100,7 @@ impl Expression {
     /// Reads eos' file of blendshapes, such as `expression_blendshapes_3448.bin`.
     ///
     /// # Errors
-    /// Says what is wrong with the bytes.
+    /// A description of the problem if the bytes are not such a file.
     pub fn all_from_bytes(bytes: &[u8]) -> Result<Vec<Self>, String> {
         let mut archive = Archive::new(bytes);
         let expressions = blendshapes(&mut archive)?;
@@ -110,7 +108,7 @@ impl Expression {
         Ok(expressions)
     }
 
-    /// Whether there are any, and all are those of `shape`.
+    /// Checks the number of expressions, and that all fit `shape`.
     pub(super) fn check(expressions: &[Self], shape: &ShapeModel) -> Result<(), String> {
         check_number(expressions.len())?;
         let vertices = shape.mean.len();
@@ -129,11 +127,11 @@ impl Expression {
     }
 }
 
-/// What a file of a morphable model holds.
+/// Contents of a file of a morphable model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Contents {
     pub shape: ShapeModel,
-    /// `None` where they come in a file of their own.
+    /// `None` if they are in a file of their own.
     pub expressions: Option<Vec<Expression>>,
 }
 
@@ -150,9 +148,10 @@ impl Contents {
         }
         let shape = pca(&mut archive, "the shape")?;
         pca(&mut archive, "the colours")?;
-        let expressions = match version >= WITH_EXPRESSIONS {
-            true => own_expressions(&mut archive)?,
-            false => None,
+        let expressions = if version >= WITH_EXPRESSIONS {
+            own_expressions(&mut archive)?
+        } else {
+            None
         };
         if version >= WITH_DEFINITIONS {
             skip_definitions(&mut archive)?;
@@ -171,7 +170,7 @@ impl Contents {
     }
 }
 
-/// A PCA model as it is stored: `PcaModel::serialize`.
+/// A PCA model as stored: `PcaModel::serialize`.
 struct Pca<'a> {
     mean: Matrix<'a>,
     basis: Matrix<'a>,
@@ -247,25 +246,26 @@ fn texture_coordinates(pairs: &[[u8; 16]]) -> Vec<[f32; 2]> {
         .collect()
 }
 
-/// The least bytes of an item of a map from names to vertices: an empty name and a number.
+/// Minimum number of bytes of an item of a map from names to vertices: an empty name and a number.
 const DEFINITION_SIZE: usize = 8 + 4;
 
-/// The least bytes of a blendshape: an empty name and an empty matrix.
+/// Minimum number of bytes of a blendshape: an empty name and an empty matrix.
 const BLENDSHAPE_SIZE: usize = 8 + 8;
 
-/// Whether so many expressions can be used.
+/// Checks the number of expressions.
 fn check_number(expressions: usize) -> Result<(), String> {
-    match expressions {
-        1..=MAX_EXPRESSIONS => Ok(()),
-        _ => Err(format!(
+    if (1..=MAX_EXPRESSIONS).contains(&expressions) {
+        Ok(())
+    } else {
+        Err(format!(
             "there are {expressions} expressions; 1 to {MAX_EXPRESSIONS} can be used"
-        )),
+        ))
     }
 }
 
 fn blendshapes(archive: &mut Archive) -> Result<Vec<Expression>, String> {
     let count = archive.count(BLENDSHAPE_SIZE, "the list of expressions")?;
-    // Before they are read: empty ones take more memory than bytes of the file.
+    // Checked before reading, since empty expressions take more memory than bytes of the file.
     check_number(count)?;
     let expressions = (0..count).map(|_| {
         let name = archive.string("the name of an expression")?;

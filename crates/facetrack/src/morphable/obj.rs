@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A mesh as a Wavefront OBJ file, which every 3-D program reads.
+//! Meshes as Wavefront OBJ files.
 
 use std::io::{self, Write};
 
 use super::ShapeModel;
 
-/// Writes `vertices`, any unit, y up, with the triangles and texture coordinates of `model`: as eos' `write_obj.hpp`, which
-/// turns the texture's v upward too.
+/// Writes `vertices`, in any unit, y up, with the triangles and texture coordinates of `model`. Like eos' `write_obj.hpp` it
+/// writes the texture's v upward.
 ///
 /// # Errors
-/// Those of `output`; [`io::ErrorKind::InvalidInput`] for another number of vertices than the model has.
+/// Errors of `output`; [`io::ErrorKind::InvalidInput`] if the model has another number of vertices.
 pub fn write(output: &mut dyn Write, vertices: &[[f32; 3]], model: &ShapeModel) -> io::Result<()> {
     let expected = model.mean.len();
     if vertices.len() != expected {
@@ -24,9 +24,10 @@ pub fn write(output: &mut dyn Write, vertices: &[[f32; 3]], model: &ShapeModel) 
     }
     for triangle in &model.triangles {
         let [a, b, c] = triangle.map(|corner| corner + 1);
-        match model.texture_coordinates.is_empty() {
-            true => writeln!(output, "f {a} {b} {c}")?,
-            false => writeln!(output, "f {a}/{a} {b}/{b} {c}/{c}")?,
+        if model.texture_coordinates.is_empty() {
+            writeln!(output, "f {a} {b} {c}")?;
+        } else {
+            writeln!(output, "f {a}/{a} {b}/{b} {c}/{c}")?;
         }
     }
     Ok(())

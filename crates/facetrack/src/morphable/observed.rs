@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What landmarks say of shape and expression under a given camera: both are linear in their coefficients.
+//! Linear equations that landmarks seen by a given camera yield for the coefficients of shape and expression.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -8,17 +8,17 @@ use super::shape::NormalEquations;
 use super::{FaceModel, Pose};
 use crate::geometry::Point;
 
-/// Points of the image and the vertices that they belong to.
+/// Points of the image, each with a vertex.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// px.
+    /// Positions in the image, px.
     pub points: Vec<Point>,
     /// One for each point.
     pub vertices: Vec<usize>,
 }
 
 impl Pairs {
-    /// Replaces what is there.
+    /// Replaces the pairs by `matches` of landmark and vertex.
     pub fn set<'a>(
         &mut self,
         landmarks: &[Point],
@@ -33,18 +33,18 @@ impl Pairs {
     }
 }
 
-/// The observed coordinates: rightward and downward of each point. Matrices have a column for each.
+/// The observed coordinates: x and y of each point. Matrices have a column for each coordinate.
 pub struct Observed {
-    /// How many px a coordinate moves with each coefficient of the shape.
+    /// Derivative of a coordinate by each coefficient of the shape, px.
     shape: DMatrix<f32>,
-    /// The same of the expressions.
+    /// Derivative of a coordinate by each coefficient of the expressions, px.
     expression: DMatrix<f32>,
-    /// How many px the mean face is short of it.
+    /// Observed coordinate minus the coordinate of the mean face, px.
     misses: DVector<f32>,
 }
 
 impl Observed {
-    /// What `pairs` say of the first `components` of the shape, and of the expressions.
+    /// Observes `pairs` for the first `components` of the shape and for all expressions.
     pub fn new(model: &FaceModel, pairs: &Pairs, pose: &Pose, components: usize) -> Self {
         let (shape, expressions) = (model.shape(), model.expressions());
         let coordinates = 2 * pairs.vertices.len();
@@ -73,19 +73,19 @@ impl Observed {
         }
     }
 
-    /// What they say of the shape of a face with this expression: `fit_shape_to_landmarks_linear`.
+    /// Equations of the shape of a face with this expression: `fit_shape_to_landmarks_linear`.
     pub fn shape_equations(&self, expression: &[f32]) -> NormalEquations {
         NormalEquations::of_face(&self.shape, &self.misses_with(&self.expression, expression))
     }
 
-    /// What they say of the shape whatever pose and expression are: [`Observed::shape_equations`] without all that another
-    /// pose, or another strength of the expressions that there are, would explain as well. `moves` has a column for each
+    /// Equations of the shape that do not depend on pose and expression: [`Observed::shape_equations`] without the part that
+    /// another pose, or other coefficients of the present expressions, would explain as well. `moves` has a column for each
     /// parameter of the camera.
     ///
-    /// Equations of many frames can be added then: with pose and expression as they were found for a wrong shape each of them
-    /// would say that it is right. (Golub & Pereyra, "The Differentiation of Pseudo-Inverses and Nonlinear Least Squares
-    /// Problems Whose Variables Separate", 1973.)
-    pub fn shape_equations_alone(
+    /// Only such equations can be added over many frames: pose and expression that were found for a wrong shape would
+    /// confirm that shape. (Golub & Pereyra, "The Differentiation of Pseudo-Inverses and Nonlinear Least Squares Problems
+    /// Whose Variables Separate", 1973.)
+    pub fn independent_shape_equations(
         &self,
         expression: &[f32],
         moves: &DMatrix<f32>,
@@ -107,7 +107,7 @@ impl Observed {
         NormalEquations::of_face(&slopes, &misses)
     }
 
-    /// The expression of a face of this shape: `fit_blendshapes_to_landmarks_nnls`.
+    /// The expression of a face with this shape: `fit_blendshapes_to_landmarks_nnls`.
     pub fn expression(&self, shape: &[f32]) -> Option<Vec<f32>> {
         let misses = self.misses_with(&self.shape, shape);
         let gram = &self.expression * self.expression.transpose();
@@ -116,7 +116,7 @@ impl Observed {
         Some(solved.iter().map(|value| *value as f32).collect())
     }
 
-    /// How many px a face with these coefficients is short of what was observed.
+    /// Observed coordinates minus the coordinates of a face with these coefficients, px.
     fn misses_with(&self, slopes: &DMatrix<f32>, coefficients: &[f32]) -> DVector<f32> {
         let coefficients = DVector::from_column_slice(coefficients);
         let mut misses = self.misses.clone();

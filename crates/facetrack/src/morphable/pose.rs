@@ -23,7 +23,7 @@ impl Pose {
     /// orthographic one next to it.
     ///
     /// # Errors
-    /// [`FitFailure::Unsolvable`] where the pairs do not say.
+    /// [`FitFailure::Unsolvable`] if the pairs do not determine a camera.
     pub fn estimate(points: &[Point], vertices: &[[f32; 3]]) -> Result<Self, FitFailure> {
         let count = points.len().min(vertices.len()).max(1) as f64;
         let pairs = || std::iter::zip(points, vertices).map(|(p, v)| (place(p), vector(v)));
@@ -46,7 +46,7 @@ impl Pose {
         let [right, up] = moments.map(|moment| solver.solve(&moment));
         let scale = (right.norm() + up.norm()) / 2.0;
         let rotation = nearest_rotation(right, up).ok_or(FitFailure::Unsolvable)?;
-        // The affine camera's own translation, as in the original: not that of the mended rows.
+        // As in the original, the translation of the affine camera, before its rows are made orthogonal.
         let origin = [
             mean_place[0] - right.dot(&mean_vertex),
             -(mean_place[1] - up.dot(&mean_vertex)),
@@ -56,12 +56,15 @@ impl Pose {
             origin,
             scale,
         };
-        pose.is_finite()
-            .then_some(pose)
-            .ok_or(FitFailure::Unsolvable)
+        if pose.is_finite() {
+            Ok(pose)
+        } else {
+            Err(FitFailure::Unsolvable)
+        }
     }
 
-    fn is_finite(&self) -> bool {
+    /// Whether every value is finite.
+    pub(super) fn is_finite(&self) -> bool {
         let values = self.rotation.iter().chain(&self.origin);
         values.chain([&self.scale]).all(|value| value.is_finite())
     }
@@ -75,27 +78,27 @@ impl Pose {
         )
     }
 
-    /// How many px a vertex moves rightward and downward in the image with each of its coordinates.
+    /// Derivatives of a vertex' x and y in the image, px, by each of its coordinates.
     pub fn image_from_model(&self) -> [[f32; 3]; 2] {
         [(0, self.scale), (1, -self.scale)].map(|(axis, scale)| {
             [0, 1, 2].map(|column| (scale * self.rotation[(axis, column)]) as f32)
         })
     }
 
-    /// How many px `vertex` moves rightward and downward in the image when the camera's parameters change: the origin's two
-    /// coordinates, the logarithm of the scale, and a turn around each of the image's axes, in radians.
+    /// Derivatives of `vertex`' x and y in the image, px, by the camera's parameters: the two coordinates of the origin, the
+    /// logarithm of the scale, and a rotation around each of the image's axes, in radians.
     pub fn derivatives(&self, vertex: [f32; 3]) -> [[f32; 6]; 2] {
         let seen = self.rotation * vector(&vertex) * self.scale;
         let [x, y, z] = [0, 1, 2].map(|axis| seen[axis] as f32);
         [[1.0, 0.0, x, 0.0, z, -y], [0.0, 1.0, -y, z, 0.0, -x]]
     }
 
-    /// How much farther from the camera than the model's origin `vertex` is, px.
+    /// Depth of `vertex` behind the model's origin, px.
     pub fn depth(&self, vertex: [f32; 3]) -> f32 {
         (-self.scale * (self.rotation * vector(&vertex)).z) as f32
     }
 
-    /// The rotation as a unit quaternion (x, y, z, w) with w from 0 on.
+    /// The rotation as a unit quaternion (x, y, z, w); w is not negative.
     pub fn quaternion(&self) -> [f32; 4] {
         let rotation = Rotation3::from_matrix_unchecked(self.rotation);
         let quaternion = UnitQuaternion::from_rotation_matrix(&rotation).coords;
@@ -103,7 +106,7 @@ impl Pose {
         quaternion.map(|part| (sign * part) as f32).into()
     }
 
-    /// Degrees by which the face is turned to the image's right, as [`HeadPose::euler_degrees`] has it: the first of
+    /// Rotation of the face towards the image's right, degrees, as in [`HeadPose::euler_degrees`]. The first value of
     /// `RenderingParameters::get_yaw_pitch_roll`.
     pub fn yaw(&self) -> f64 {
         self.rotation[(0, 2)]
@@ -111,7 +114,7 @@ impl Pose {
             .to_degrees()
     }
 
-    /// The rotation of a head, at `translation`.
+    /// The pose of a head with this rotation at `translation`.
     pub fn head(&self, translation: [f32; 3]) -> HeadPose {
         let row = |axis: usize| {
             let [x, y, z] = [0, 1, 2].map(|column| self.rotation[(axis, column)] as f32);
@@ -123,7 +126,7 @@ impl Pose {
     }
 }
 
-/// A point of the image with y upward.
+/// A point of the image, y up.
 fn place(point: &Point) -> [f64; 2] {
     [f64::from(point.x), -f64::from(point.y)]
 }
@@ -132,9 +135,9 @@ fn vector(vertex: &[f32; 3]) -> Vector3<f64> {
     Vector3::from(vertex.map(f64::from))
 }
 
-/// The rotation next to the matrix of the rows `right`, `up`, both of length 1, and their cross product, which the original
-/// takes from a singular value decomposition. Both rows are turned by the same angle, away from or towards one another, until
-/// they are at right angles; the third then follows. `None` where they are parallel.
+/// The rotation nearest to the matrix of the normalized rows `right` and `up` and their cross product, which the original takes
+/// from a singular value decomposition. Both rows are rotated by the same angle, away from or towards each other, until they
+/// are orthogonal. `None` if they are parallel.
 fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64>> {
     let (right, up) = (right.try_normalize(0.0)?, up.try_normalize(0.0)?);
     let between = (right + up).try_normalize(f64::EPSILON)?;
@@ -146,7 +149,7 @@ fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::{self, Noise};
+    use super::super::tests::synthetic::{self, Noise};
     use super::*;
 
     fn cloud(count: usize) -> Vec<[f32; 3]> {
@@ -165,7 +168,7 @@ mod tests {
             (-90.0, 5.0, 0.0, 0.1),
             (170.0, 60.0, -120.0, 40.0),
         ] {
-            let camera = invented::pose(yaw, pitch, roll, scale);
+            let camera = synthetic::pose(yaw, pitch, roll, scale);
             let points: Vec<_> = vertices.iter().map(|v| camera.project(*v)).collect();
             let found = Pose::estimate(&points, &vertices).unwrap();
             assert!((found.rotation - camera.rotation).norm() < 1e-4);
@@ -186,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_head_turned_to_the_images_right_shows_its_right_side_farther_away_on_the_left() {
-        let camera = invented::pose(40.0, 0.0, 0.0, 2.0);
+        let camera = synthetic::pose(40.0, 0.0, 0.0, 2.0);
         let (nose, right_ear) = ([0.0, 0.0, 50.0], [-70.0, 0.0, 0.0]);
         assert!(camera.project(nose).x > 320.0 + 60.0);
         assert!(camera.project(right_ear).x < 320.0 - 100.0);

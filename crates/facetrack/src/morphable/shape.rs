@@ -4,24 +4,24 @@
 
 use nalgebra::{DMatrix, DVector};
 
-/// The variance of a landmark, px²: the default that the original takes from the paper.
+/// Variance of a landmark, px²: the original's default, from the paper.
 const LANDMARK_VARIANCE: f32 = 3.0;
 
-/// What landmarks say of a shape: `matrix`·coefficients = `vector`, before any prior. Sums of such equations are the
-/// equations of all the landmarks together: `fit_shape_to_landmarks_linear_multi`.
+/// Normal equations of the shape, without prior: `matrix`·coefficients = `vector`. Equations of several faces can be added:
+/// `fit_shape_to_landmarks_linear_multi`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NormalEquations {
     /// Aᵀ·Ω·A, components × components.
     pub matrix: DMatrix<f64>,
     /// −Aᵀ·Ω·b.
     pub vector: DVector<f64>,
-    /// How many faces' landmarks these are.
+    /// Number of faces in the sum.
     pub faces: f64,
 }
 
 impl NormalEquations {
-    /// The equations of one face: `slopes` has a column for each observed coordinate, how many px it moves with each
-    /// coefficient, and `misses` how many px the face without any coefficient is short of it.
+    /// Equations of one face. `slopes` has a column for each observed coordinate, with its derivatives by the coefficients;
+    /// `misses` has the observed coordinates minus the coordinates of the mean face. Both are in px.
     pub fn of_face(slopes: &DMatrix<f32>, misses: &DVector<f32>) -> Self {
         let weighted = slopes / LANDMARK_VARIANCE;
         Self {
@@ -31,14 +31,14 @@ impl NormalEquations {
         }
     }
 
-    /// Forgets so much of what is known that `part` of it is left.
+    /// Multiplies the equations by `part`.
     pub fn fade(&mut self, part: f64) {
         self.matrix *= part;
         self.vector *= part;
         self.faces *= part;
     }
 
-    /// Adds `weight` times what `others` say.
+    /// Adds `weight` times `others`.
     pub fn add(&mut self, others: &Self, weight: f64) {
         self.matrix
             .zip_apply(&others.matrix, |sum, value| *sum += weight * value);
@@ -46,8 +46,7 @@ impl NormalEquations {
         self.faces += weight * others.faces;
     }
 
-    /// The coefficients with a prior towards the mean face, of weight `lambda` for each face; `None` where there is no
-    /// finite solution.
+    /// The coefficients, with a prior of weight `lambda` per face towards the mean face; `None` if there is no finite solution.
     pub fn solve(&self, lambda: f64) -> Option<Vec<f32>> {
         let mut matrix = self.matrix.clone();
         for i in 0..matrix.nrows() {
@@ -62,7 +61,7 @@ impl NormalEquations {
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::Noise;
+    use super::super::tests::synthetic::Noise;
     use super::*;
 
     fn face(seed: u64) -> NormalEquations {

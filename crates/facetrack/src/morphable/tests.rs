@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
+pub mod synthetic;
+
 use super::*;
 
 /// Two triangles that share an edge.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The edges of a mesh with the triangles at both sides: eos' `sfm_3448_edge_topology.json`.
+//! The edges of a mesh with the triangles on both sides: eos' `sfm_3448_edge_topology.json`.
 
 use serde::Deserialize;
 
 use super::ShapeModel;
 
-/// Everything is counted from 0 here, from 1 in the file.
+/// The edges of a mesh. Indices start at 0 here, and at 1 in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EdgeTopology {
-    /// Edges between two triangles. The file also has those at the rim of the mesh, which a fit has no use for.
+    /// Edges between two triangles. The file also has edges at the rim of the mesh, which a fit does not use.
     pub edges: Vec<Edge>,
 }
 
 /// An edge between two triangles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// The triangles.
+    /// Indices of the triangles.
     pub triangles: [u32; 2],
-    /// Its ends.
+    /// Indices of the vertices at its ends.
     pub vertices: [u32; 2],
 }
 
@@ -43,7 +43,7 @@ impl EdgeTopology {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// A description of the problem if the text is not such a file.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let Lists {
@@ -59,37 +59,31 @@ impl EdgeTopology {
         let edges = triangles.into_iter().zip(vertices);
         let edges = edges.filter_map(|(triangles, vertices)| {
             let triangles = triangles.counted_from_0()?;
-            Some(match vertices.counted_from_0() {
-                Some(vertices) => Ok(Edge {
-                    triangles,
-                    vertices,
-                }),
-                None => Err("an edge has vertex 0; they are counted from 1".to_owned()),
-            })
+            let vertices = vertices
+                .counted_from_0()
+                .ok_or_else(|| "an edge has vertex 0; they are counted from 1".to_owned());
+            Some(vertices.map(|vertices| Edge {
+                triangles,
+                vertices,
+            }))
         });
-        Ok(Self {
-            edges: edges.collect::<Result<_, _>>()?,
-        })
+        let edges = edges.collect::<Result<_, _>>()?;
+        Ok(Self { edges })
     }
 
-    /// Whether there are edges, and those are edges of `shape`.
+    /// Checks that there are edges, all of them edges of `shape`.
     pub(super) fn check(&self, shape: &ShapeModel) -> Result<(), String> {
         if self.edges.is_empty() {
             return Err("it has no edges between triangles".to_owned());
         }
-        match self.edges.iter().find(|edge| !edge.is_of(shape)) {
-            None => Ok(()),
-            Some(Edge {
-                triangles: [a, b],
-                vertices: [from, to],
-            }) => Err(format!(
-                "the shape has no triangles {} and {} with the edge from vertex {} to {}",
-                a + 1,
-                b + 1,
-                from + 1,
-                to + 1
-            )),
-        }
+        let Some(edge) = self.edges.iter().find(|edge| !edge.is_of(shape)) else {
+            return Ok(());
+        };
+        let [a, b] = edge.triangles.map(|triangle| triangle + 1);
+        let [from, to] = edge.vertices.map(|vertex| vertex + 1);
+        Err(format!(
+            "the shape has no triangles {a} and {b} with the edge from vertex {from} to {to}"
+        ))
     }
 }
 
@@ -106,7 +100,7 @@ impl Edge {
 }
 
 impl Pair {
-    /// The same counted from 0; `None` where one is 0, which stands for nothing.
+    /// The same two numbers counted from 0; `None` if one is 0, which the file has for a missing triangle.
     fn counted_from_0(&self) -> Option<[u32; 2]> {
         Some([self.value0.checked_sub(1)?, self.value1.checked_sub(1)?])
     }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which vertices the camera sees: eos' `vertex_visibility.hpp` and `ray_triangle_intersect.hpp`.
+//! Visibility of vertices: eos' `vertex_visibility.hpp` and `ray_triangle_intersect.hpp`.
 //!
-//! The original tries every triangle for every vertex. Here the vertices in question wait in strips of the image's plane, and
-//! each triangle asks those strips alone that it reaches into; what is found is the same.
+//! The original tests every triangle against every vertex. Here the vertices are sorted into strips of the image's plane, and
+//! each triangle is tested against the strips that it overlaps, with the same result.
 
 use super::Pose;
 use super::mesh::Mesh;
 use crate::geometry::Point;
 
-/// Twice the area of a triangle in the image's plane, in squared units of the model, from which on it hides something:
-/// `epsilon` in `ray_triangle_intersect`.
-const LEAST_AREA: f32 = 1e-6;
+/// Minimum of twice the area of a hiding triangle in the image's plane, in squared units of the model: `epsilon` in
+/// `ray_triangle_intersect`.
+const MIN_AREA: f32 = 1e-6;
 
-/// How far in front of a vertex a triangle must be to hide it, in units of the model: `is_vertex_visible`.
-const LEAST_DISTANCE: f32 = 1e-4;
+/// Minimum distance between a vertex and a triangle that hides it, in units of the model: `is_vertex_visible`.
+const MIN_DISTANCE: f32 = 1e-4;
 
-/// Strips that the vertices wait in.
+/// Number of strips.
 const STRIPS: usize = 128;
 
-/// A mesh as a camera sees it.
+/// A mesh seen by a camera.
 #[derive(Debug, Default)]
 pub struct View {
     /// x, y and z of the vertices in the camera's axes, around the model's origin, in its unit.
@@ -28,7 +28,7 @@ pub struct View {
 }
 
 impl View {
-    /// Shows `mesh`.
+    /// Computes the view of `mesh` in `pose`.
     pub fn show(&mut self, mesh: &Mesh, pose: &Pose) {
         let [x, y, z] = [0, 1, 2].map(|axis| mesh.axis(axis));
         for (axis, rotated) in self.axes.iter_mut().enumerate() {
@@ -47,7 +47,7 @@ impl View {
         [x, y, z]
     }
 
-    /// Where a vertex is in the image, px.
+    /// Position of a vertex in the image, px.
     pub fn place(&self, vertex: usize) -> Point {
         let [x, y, _] = &self.axes;
         Point::new(
@@ -61,28 +61,28 @@ impl View {
     }
 }
 
-/// Memory to work in.
+/// Working memory of the test.
 #[derive(Debug, Default)]
 pub struct Visibility {
-    /// Vertices in question.
+    /// The tested vertices, by strip.
     probes: Vec<Probe>,
-    /// Whether they are hidden, in the order in which they were given.
+    /// Whether each vertex is hidden, in the caller's order.
     hidden: Vec<bool>,
-    /// Where each strip's vertices begin in `probes`, and the end of the last.
+    /// Index of each strip's first probe, and the end of the last strip.
     starts: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Probe {
     vertex: usize,
-    /// Which of the vertices given.
+    /// Position in the caller's order.
     place: usize,
     position: [f32; 3],
 }
 
 impl Visibility {
-    /// Whether other triangles hide each of `vertices`. Its own ones do not: they do in the original here and there, by its
-    /// roundings.
+    /// Whether a triangle hides each of `vertices`. Triangles with that corner do not count; in the original some of them do, by
+    /// rounding errors.
     pub fn hidden(
         &mut self,
         view: &View,
@@ -105,7 +105,7 @@ impl Visibility {
         self.line_up(&strips);
         for triangle in triangles {
             let corners = triangle.map(|corner| corner as usize);
-            // Landmarks of one side of the face are in question: most triangles are beside them.
+            // The vertices are on one side of the face, so that this test excludes most triangles.
             let wide = Range::of(corners.map(|corner| x[corner]));
             if !wide.meets(&across) {
                 continue;
@@ -138,7 +138,7 @@ impl Visibility {
     }
 }
 
-/// From the lowest to the highest of some numbers.
+/// A range of numbers, ends included.
 struct Range {
     low: f32,
     high: f32,
@@ -179,19 +179,19 @@ impl Strips {
         }
     }
 
-    /// The strip of a place; beyond the ends it is the first or last.
+    /// The strip of a position, clamped to the first and last.
     fn of(&self, place: f32) -> usize {
         (((place - self.low) * self.per_unit) as usize).min(STRIPS - 1)
     }
 }
 
-/// Whether a triangle lies between `probe` and a camera along z: Möller & Trumbore, "Fast, Minimum Storage Ray/Triangle
+/// Whether a triangle is between `probe` and a camera in z direction: Möller & Trumbore, "Fast, Minimum Storage Ray/Triangle
 /// Intersection", 1997, for a ray along z.
 fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
     let minus = |p: [f32; 3], q: [f32; 3]| [p[0] - q[0], p[1] - q[1], p[2] - q[2]];
     let (ab, ac, from_a) = (minus(b, a), minus(c, a), minus(probe, a));
     let double_area = ac[0] * ab[1] - ac[1] * ab[0];
-    if double_area.abs() < LEAST_AREA {
+    if double_area.abs() < MIN_AREA {
         return false;
     }
     let inverse = 1.0 / double_area;
@@ -201,13 +201,13 @@ fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
         return false;
     }
     let height = u * ab[2] + v * ac[2] - from_a[2];
-    height > LEAST_DISTANCE
+    height > MIN_DISTANCE
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::invented::{Noise, head, pose};
     use super::super::mesh::Sampler;
+    use super::super::tests::synthetic::{Noise, head, pose};
     use super::*;
 
     #[test]

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Coverage mixed into samples.
+//! Mixing of colors into samples.
 
 use std::ops::Range;
 
-use super::mask::{BLOCK, Mask, is_empty};
-use crate::image::{Component, Word};
-
-/// Most columns and rows that a sample of a component stands for, as a power of 2.
-pub(super) const MAX_SUBSAMPLING: u32 = 3;
+use super::mask::{BLOCK, Mask, hull, is_empty};
+use crate::image::{Component, MAX_SUBSAMPLING, Word};
 
 /// `value` / 255 to the nearest, for products of two bytes.
 #[inline(always)]
@@ -16,7 +13,7 @@ fn over_255(value: u16) -> u16 {
     (value + (value >> 8)) >> 8
 }
 
-/// `value` / 255, for products of a word and a byte: a division that the processor's vectors have.
+/// `value` / 255, for products of a word and a byte, without a division, so that it can be vectorized.
 #[inline(always)]
 fn div_255(value: u32) -> u32 {
     let value = value + 1;
@@ -29,55 +26,39 @@ fn mix(sample: u32, code: u32, weight: u32) -> u32 {
     div_255(sample * (255 - weight) + code * weight + 127)
 }
 
-/// As [`mix`], of bytes.
+/// [`mix`] for bytes.
 #[inline(always)]
 fn mix_bytes(sample: u8, code: u8, weight: u16) -> u8 {
     over_255(u16::from(sample) * (255 - weight) + u16::from(code) * weight) as u8
 }
 
-/// The weight of a colour that lies with `weight` 255ths over one of which `alpha` of `most` is to be seen, where colours are
-/// not multiplied with alpha: its share in what is to be seen of both. T. Porter, T. Duff: Compositing Digital Images, 1984,
-/// "over".
+/// The share, in 255ths, of a color of opacity `weight` over a color of opacity `alpha`/`max`, for colors that are not multiplied
+/// by alpha. T. Porter, T. Duff: Compositing Digital Images, 1984, "over".
 #[inline(always)]
-pub(super) fn share(weight: u8, alpha: u32, most: u32) -> u8 {
+pub(super) fn share(weight: u8, alpha: u32, max: u32) -> u8 {
     let weight = u32::from(weight);
-    let seen = weight * most + alpha * (255 - weight);
-    match weight {
-        0 => 0,
-        // At most 255² · 65535, and half of 255 · 65535.
-        _ => ((weight * most * 255 + seen / 2) / seen) as u8,
+    if weight == 0 {
+        return 0;
     }
+    let both = weight * max + alpha * (255 - weight);
+    // At most 255² · 65535, and half of 255 · 65535.
+    ((weight * max * 255 + both / 2) / both) as u8
 }
 
-/// Sample `index` of a component's row.
-#[inline(always)]
-pub(super) fn sample(line: &[u8], component: &Component, index: usize) -> u32 {
-    let bytes = &line[component.offset + index * component.step..];
-    let word = match component.word {
-        Word::Byte => u32::from(bytes[0]),
-        Word::Le16 => u32::from(u16::from_le_bytes([bytes[0], bytes[1]])),
-        Word::Be16 => u32::from(u16::from_be_bytes([bytes[0], bytes[1]])),
-    };
-    (word >> component.shift) & ((1 << component.depth) - 1)
-}
-
-/// How much of a colour is mixed in where `covered` of a pixel is covered, 255ths.
+/// Weight of a color, in 255ths, in a pixel of which `covered` 255ths are covered.
 #[inline(always)]
 pub(super) fn weight(covered: u8, opacity: u8) -> u8 {
     over_255(u16::from(covered) * u16::from(opacity)) as u8
 }
 
-/// The rows of a component in which a mask covers something.
+/// Rows of a component that a mask covers.
 pub(super) fn reduced_rows(mask: &Mask, [_, down]: [u32; 2]) -> Range<usize> {
     let rows = mask.rows();
-    match rows.is_empty() {
-        true => 0..0,
-        false => rows.start >> down..((rows.end - 1) >> down) + 1,
-    }
+    rows.start >> down..rows.end.div_ceil(1 << down)
 }
 
-/// What is covered of the samples of a component's `row`, and which of them is the first: for a component of lower
-/// resolution the mean of the pixels that a sample stands for.
+/// The index of the first covered sample in a component's `row`, and the coverage of the samples from there on. For a subsampled
+/// component it is the mean of the pixels that share a sample.
 #[inline(always)]
 pub(super) fn reduce<'a>(
     mask: &'a Mask,
@@ -90,15 +71,11 @@ pub(super) fn reduce<'a>(
         return (span.start, &mask.row(row)[span]);
     }
     let rows = row << down..((row + 1) << down).min(mask.height());
-    let spans = rows.clone().map(|y| mask.span(y));
-    let span = spans.filter(|span| !span.is_empty()).reduce(|a, b| {
-        let (start, end) = (a.start.min(b.start), a.end.max(b.end));
-        start..end
-    });
-    let Some(span) = span else {
+    let span = rows.clone().fold(0..0, |all, y| hull(&all, &mask.span(y)));
+    if span.is_empty() {
         return (0, &[]);
-    };
-    let samples = span.start >> across..((span.end - 1) >> across) + 1;
+    }
+    let samples = span.start >> across..span.end.div_ceil(1 << across);
     let columns = samples.start << across..(samples.end << across).min(mask.width());
     reduced.clear();
     for start in columns.clone().step_by(BLOCK << across) {
@@ -126,97 +103,71 @@ pub(super) fn reduce<'a>(
 #[inline(always)]
 fn mean(sum: u32, count: u32) -> u8 {
     let sum = sum + count / 2;
-    let mean = match count.is_power_of_two() {
-        true => sum >> count.trailing_zeros(),
-        false => sum / count,
+    let mean = if count.is_power_of_two() {
+        sum >> count.trailing_zeros()
+    } else {
+        sum / count
     };
     mean as u8
 }
 
-/// Most words of a pixel in one plane.
+/// Maximum number of words of a pixel in a plane.
 pub(super) const MAX_LANES: usize = 4;
 
-/// Components of one kind whose samples lie side by side in the pixels of a plane, and a colour's codes for them.
+/// Components with samples side by side in the pixels of a plane, and the codes of a color for them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lanes {
-    pub plane: usize,
-    pub subsampling: [u32; 2],
-    word: Word,
-    shift: u32,
-    depth: u32,
-    /// Words from a pixel to the next.
-    count: usize,
+    /// The components, which differ only in their offset; it is 0 here.
+    pub component: Component,
     codes: [u16; MAX_LANES],
-    /// All bits for a word that holds a component, none for one that stays as it is.
+    /// All bits for a word that holds a component, none for a word that stays unchanged.
     touched: [u16; MAX_LANES],
 }
 
 impl Lanes {
-    /// One component alone.
-    pub fn new(component: &Component, code: u32) -> Self {
-        let bytes = component.word.bytes();
-        let mut lanes = Self {
-            plane: component.plane,
-            subsampling: component.subsampling,
-            word: component.word,
-            shift: component.shift,
-            depth: component.depth,
-            count: component.step / bytes,
-            codes: [0; MAX_LANES],
-            touched: [0; MAX_LANES],
-        };
-        let lane = component.offset / bytes;
-        lanes.codes[lane] = code as u16;
-        lanes.touched[lane] = u16::MAX;
-        lanes
-    }
-
-    /// Components with their codes, those together that can be mixed together.
+    /// Groups components, given with their codes, that can be mixed together.
     pub fn of<'a>(components: impl Iterator<Item = (&'a Component, u32)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (component, code) in components {
-            let new = Self::new(component, code);
-            match all.iter_mut().find(|lanes| lanes.is_beside(&new)) {
-                Some(lanes) => lanes.take(&new),
-                None => all.push(new),
+            let lane = component.offset / component.word.bytes();
+            let component = Component {
+                offset: 0,
+                ..*component
+            };
+            let known = all.iter().position(|lanes| lanes.component == component);
+            let index = known.unwrap_or(all.len());
+            if known.is_none() {
+                all.push(Self {
+                    component,
+                    codes: [0; MAX_LANES],
+                    touched: [0; MAX_LANES],
+                });
             }
+            all[index].codes[lane] = code as u16;
+            all[index].touched[lane] = u16::MAX;
         }
         all
     }
 
-    /// Has what another one has, in words that hold nothing here.
-    fn take(&mut self, other: &Self) {
-        for lane in 0..MAX_LANES {
-            self.codes[lane] |= other.codes[lane];
-            self.touched[lane] |= other.touched[lane];
-        }
-    }
-
-    fn is_beside(&self, other: &Self) -> bool {
-        let place = |lanes: &Self| (lanes.plane, lanes.subsampling, lanes.count);
-        let kind = |lanes: &Self| (lanes.word, lanes.shift, lanes.depth);
-        place(self) == place(other) && kind(self) == kind(other)
-    }
-
-    /// The largest code.
-    #[inline(always)]
-    fn most(&self) -> u16 {
-        ((1u32 << self.depth) - 1) as u16
+    /// Words from a pixel to the next.
+    fn words(&self) -> usize {
+        self.component.step / self.component.word.bytes()
     }
 
     /// Mixes a component's code into its bits of a word.
     #[inline(always)]
     fn mix(&self, word: u16, code: u16, weight: u16) -> u16 {
-        let most = self.most();
-        let sample = (word >> self.shift) & most;
+        let Component { shift, .. } = self.component;
+        let max = self.component.max_code() as u16;
+        let sample = (word >> shift) & max;
         let mixed = mix(sample.into(), code.into(), weight.into()) as u16;
-        word & !(most << self.shift) | mixed << self.shift
+        word & !(max << shift) | mixed << shift
     }
 }
 
-/// Mixes a colour into the pixels of a row from `first` on, at most `opacity` 255ths of it.
+/// Mixes a color into the pixels of a row from `first` on, with at most `opacity` 255ths.
 pub(super) fn row(line: &mut [u8], lanes: &Lanes, covered: (usize, &[u8]), opacity: u8) {
-    match lanes.count {
+    match lanes.words() {
         1 => pixels::<1>(line, lanes, covered, opacity),
         2 => pixels::<2>(line, lanes, covered, opacity),
         3 => pixels::<3>(line, lanes, covered, opacity),
@@ -224,8 +175,8 @@ pub(super) fn row(line: &mut [u8], lanes: &Lanes, covered: (usize, &[u8]), opaci
     }
 }
 
-/// As [`row`], of pixels of `N` words. All words of a block are mixed alike, which makes use of the processor's vectors: a
-/// branch for those that stay as they are would cost more than mixing in nothing.
+/// [`row`] for pixels of `N` words. All words of a block are mixed, so that the loop can be vectorized; words that stay
+/// unchanged have a weight of 0.
 fn pixels<const N: usize>(
     line: &mut [u8],
     lanes: &Lanes,
@@ -247,10 +198,10 @@ fn pixels<const N: usize>(
             .as_flattened()
             .iter()
             .zip(weights[..block.len()].as_flattened());
-        let start = (first + index * BLOCK) * N * lanes.word.bytes();
+        let start = (first + index * BLOCK) * N * lanes.component.word.bytes();
         let samples = &mut line[start..];
-        match lanes.word {
-            Word::Byte if lanes.depth == 8 => {
+        match lanes.component.word {
+            Word::Byte if lanes.component.depth == 8 => {
                 for (sample, (code, weight)) in samples.iter_mut().zip(mixed) {
                     *sample = mix_bytes(*sample, *code as u8, *weight);
                 }
@@ -276,50 +227,6 @@ fn pixels<const N: usize>(
             }
         }
     }
-}
-
-/// Whether these pixels of a row have the colour already, in blocks of at most [`BLOCK`].
-pub(super) fn is_filled(
-    line: &[u8],
-    lanes: &Lanes,
-    blocks: impl Iterator<Item = Range<usize>>,
-) -> bool {
-    match lanes.count {
-        1 => are_filled::<1>(line, lanes, blocks),
-        2 => are_filled::<2>(line, lanes, blocks),
-        3 => are_filled::<3>(line, lanes, blocks),
-        _ => are_filled::<MAX_LANES>(line, lanes, blocks),
-    }
-}
-
-/// As [`is_filled`], of pixels of `N` words.
-fn are_filled<const N: usize>(
-    line: &[u8],
-    lanes: &Lanes,
-    mut blocks: impl Iterator<Item = Range<usize>>,
-) -> bool {
-    let bits = lanes.most() << lanes.shift;
-    let codes = [std::array::from_fn::<_, N, _>(|lane| lanes.codes[lane] << lanes.shift); BLOCK];
-    let touched = [std::array::from_fn::<_, N, _>(|lane| lanes.touched[lane] & bits); BLOCK];
-    blocks.all(|columns| {
-        let codes = codes[..columns.len()].as_flattened();
-        let wanted = codes.iter().zip(touched.as_flattened());
-        let samples = &line[columns.start * N * lanes.word.bytes()..];
-        let (pairs, _) = samples.as_chunks();
-        let differs = |word: u16, (code, bits): (&u16, &u16)| (word ^ code) & bits;
-        let differences = match lanes.word {
-            Word::Byte => std::iter::zip(samples, wanted).fold(0, |all, (byte, wanted)| {
-                all | differs((*byte).into(), wanted)
-            }),
-            Word::Le16 => std::iter::zip(pairs, wanted).fold(0, |all, (pair, wanted)| {
-                all | differs(u16::from_le_bytes(*pair), wanted)
-            }),
-            Word::Be16 => std::iter::zip(pairs, wanted).fold(0, |all, (pair, wanted)| {
-                all | differs(u16::from_be_bytes(*pair), wanted)
-            }),
-        };
-        differences == 0
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A frame that is drawn into, in the format that it has.
+//! A frame to draw into, in its own format.
 
-use std::fmt;
 use std::ops::Range;
 
 use thiserror::Error;
@@ -11,7 +10,7 @@ use super::color::Rgb;
 use super::mask::Mask;
 use crate::image::{Colorimetry, Component, Layout};
 
-/// Components of colour, where there is alpha too; alpha is the next one.
+/// Number of color components in a format with alpha, which is the next component.
 const COLORS: usize = 3;
 
 /// One plane of a frame.
@@ -23,15 +22,9 @@ pub struct PlaneMut<'a> {
     pub stride: usize,
 }
 
-/// What a frame shows, for a canvas whose planes hold only what is drawn into.
-pub trait Source: fmt::Debug {
-    /// Brings the pixels of row `y` in `columns` into the planes, unless they are there already.
-    fn bring(&mut self, y: usize, columns: Range<usize>, planes: &mut [PlaneMut<'_>]);
-}
-
-/// A frame that somebody else owns, to be drawn into.
+/// A borrowed frame to draw into.
 ///
-/// Every row of every component is known to lie inside its plane: [`Canvas::new`] checks it.
+/// All rows of all components are inside their planes: [`Canvas::new`] checks it.
 #[derive(Debug)]
 pub struct Canvas<'a> {
     width: usize,
@@ -39,28 +32,27 @@ pub struct Canvas<'a> {
     colorimetry: Colorimetry,
     layout: &'a Layout,
     planes: Vec<PlaneMut<'a>>,
-    source: Option<&'a mut dyn Source>,
 }
 
-/// Why bytes do not make a frame.
+/// Why a canvas cannot be created.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum CanvasError {
-    /// A component is not what a component can be.
-    #[error("component {0} of the frame's format is laid out in a way that can't be drawn into")]
+    /// A component is not supported.
+    #[error("component {0} of the frame's format has a layout that cannot be drawn into")]
     Layout(usize),
-    /// A plane does not hold its rows.
+    /// A plane is too small for its rows.
     #[error("component {component} does not fit into {bytes} bytes with a stride of {stride}")]
     PlaneTooSmall {
         /// Index of the component.
         component: usize,
         /// Bytes of its plane.
         bytes: usize,
-        /// From row to row.
+        /// Bytes from row to row.
         stride: usize,
     },
 }
 
-/// A colour and how much of it: 0 nothing, 255 nothing else.
+/// A color and its opacity, 0…255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ink {
     pub color: Rgb,
@@ -68,10 +60,10 @@ pub(super) struct Ink {
 }
 
 impl<'a> Canvas<'a> {
-    /// A frame of `width`×`height` pixels in `planes`.
+    /// A canvas over a frame of `width`×`height` pixels in `planes`.
     ///
     /// # Errors
-    /// When the format can't be, or a plane is missing or too small.
+    /// If the layout is not supported, or a plane is missing or too small.
     pub fn new(
         (width, height): (usize, usize),
         layout: &'a Layout,
@@ -99,16 +91,7 @@ impl<'a> Canvas<'a> {
             colorimetry,
             layout,
             planes,
-            source: None,
         })
-    }
-
-    /// One whose planes `source` fills where they are drawn into.
-    pub fn filled_by(self, source: &'a mut dyn Source) -> Self {
-        Self {
-            source: Some(source),
-            ..self
-        }
     }
 
     /// Pixels a row.
@@ -121,13 +104,8 @@ impl<'a> Canvas<'a> {
         self.height
     }
 
-    /// Paints what `mask` covers; `over` is room for a mask.
+    /// Paints the pixels that `mask` covers. `over` is working memory.
     pub(super) fn paint(&mut self, mask: &Mask, over: &mut Mask, ink: Ink) {
-        if let Some(source) = &mut self.source {
-            for y in mask.rows() {
-                source.bring(y, mask.span(y), &mut self.planes);
-            }
-        }
         let count = self.layout.components.len();
         match self.layout.components.get(COLORS) {
             Some(alpha) if !self.is_opaque(mask, alpha) => {
@@ -143,81 +121,67 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Whether all is to be seen of what `mask` covers, and of a little around it.
+    /// Whether all pixels that `mask` covers are opaque; some pixels around them are also checked.
     fn is_opaque(&self, mask: &Mask, alpha: &Component) -> bool {
-        let opaque = Lanes::new(alpha, alpha.max_code());
         let [across, _] = alpha.subsampling;
+        let opaque = alpha.max_code();
         mask.rows().all(|y| {
             let line = self.line(alpha, y);
-            let samples =
-                |pixels: Range<usize>| pixels.start >> across..((pixels.end - 1) >> across) + 1;
-            blend::is_filled(line, &opaque, mask.covered(y).map(samples))
+            let is_opaque = |x: usize| alpha.code(line, x >> across) == opaque;
+            mask.covered(y).all(|mut columns| columns.all(is_opaque))
         })
     }
 
-    /// What a colour's weight is in each pixel where nothing may have been to be seen before.
+    /// Fills `over` with the weights of a color over pixels that may be transparent.
     fn weigh(&self, over: &mut Mask, mask: &Mask, ink: Ink, alpha: &Component) {
-        let most = alpha.max_code();
+        let max = alpha.max_code();
         let [across, _] = alpha.subsampling;
         over.follow(mask, |x, y, covered| {
-            let before = blend::sample(self.line(alpha, y), alpha, x >> across);
-            blend::share(blend::weight(covered, ink.opacity), before, most)
+            let before = alpha.code(self.line(alpha, y), x >> across);
+            blend::share(blend::weight(covered, ink.opacity), before, max)
         });
     }
 
-    /// The bytes from the row of a component on that has pixels of row `y`.
+    /// The bytes of a component from its row with pixels of row `y` on.
     fn line(&self, component: &Component, y: usize) -> &[u8] {
         let [_, down] = component.subsampling;
         let plane = &self.planes[component.plane];
         &plane.data[(y >> down) * plane.stride..]
     }
 
-    /// Mixes a colour into some of the components.
+    /// Mixes a color into the components in `which`.
     fn mix(&mut self, mask: &Mask, ink: Ink, which: Range<usize>) {
-        let codes = self.codes(ink.color);
-        let components = &self.layout.components[which.clone()];
-        let lanes = Lanes::of(components.iter().zip(codes[which].iter().copied()));
+        let components = which.map(|index| {
+            let component = &self.layout.components[index];
+            let (model, depth) = (self.layout.model, component.depth);
+            (
+                component,
+                ink.color.code(model, self.colorimetry, index, depth),
+            )
+        });
+        let mut lanes = Lanes::of(components);
+        lanes.sort_by_key(|lanes| lanes.component.subsampling);
         let mut reduced = Vec::new();
-        let mut subsamplings: Vec<_> = components.iter().map(|c| c.subsampling).collect();
-        subsamplings.sort_unstable();
-        subsamplings.dedup();
-        for subsampling in subsamplings {
+        for lanes in lanes.chunk_by(|a, b| a.component.subsampling == b.component.subsampling) {
+            let subsampling = lanes[0].component.subsampling;
             for row in blend::reduced_rows(mask, subsampling) {
                 let coverage = blend::reduce(mask, row, subsampling, &mut reduced);
-                for lanes in lanes
-                    .iter()
-                    .filter(|lanes| lanes.subsampling == subsampling)
-                {
-                    let plane = &mut self.planes[lanes.plane];
+                for lanes in lanes {
+                    let plane = &mut self.planes[lanes.component.plane];
                     let line = &mut plane.data[row * plane.stride..];
                     blend::row(line, lanes, coverage, ink.opacity);
                 }
             }
         }
     }
-
-    /// What a colour is in each component.
-    fn codes(&self, color: Rgb) -> Vec<u32> {
-        let components = self.layout.components.iter().enumerate();
-        let codes = components.map(|(index, component)| {
-            color.code(self.layout.model, self.colorimetry, index, component.depth)
-        });
-        codes.collect()
-    }
 }
 
-/// Whether samples of a component can be drawn into.
+/// Whether a component can be drawn into.
 fn is_drawable(component: &Component) -> bool {
-    component.is_sound()
-        && component.step <= blend::MAX_LANES * component.word.bytes()
-        && component
-            .subsampling
-            .iter()
-            .all(|n| *n <= blend::MAX_SUBSAMPLING)
+    component.is_sound() && component.step <= blend::MAX_LANES * component.word.bytes()
 }
 
-/// Bytes of a component's plane up to the end of the last sample; `None` when there are too many to
-/// count.
+/// Bytes of a component's plane up to the end of the last sample; `None` on overflow.
 fn plane_bytes(component: &Component, size: [usize; 2], stride: usize) -> Option<usize> {
     let [columns, rows] = component.samples(size);
     let last_row = stride.checked_mul(rows.checked_sub(1)?)?;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Colours, and what they are in the numbers of a frame.
+//! Colors and their codes in frames.
 
 use std::str::FromStr;
 
-use crate::image::{ColorModel, ColorRange, Colorimetry};
-use crate::sample::color::luma_weights;
+use crate::image::{ColorModel, Colorimetry};
 
 /// Red, green and blue, 0…255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,8 +13,8 @@ impl Rgb {
     pub(super) const BLACK: Self = Self([0, 0, 0]);
     pub(super) const WHITE: Self = Self([255, 255, 255]);
 
-    /// Colours that people tell apart whatever colours they see: Okabe and Ito's, without black, the neighbours as different
-    /// as can be (M. Okabe, K. Ito: Color Universal Design, 2008).
+    /// Colors that people with any kind of color vision can distinguish: M. Okabe, K. Ito: Color Universal Design, 2008, without
+    /// black, ordered for maximum contrast between neighbors.
     pub const PALETTE: [Self; 7] = [
         Self::SKY_BLUE,
         Self::ORANGE,
@@ -33,24 +32,25 @@ impl Rgb {
     pub(super) const VERMILLION: Self = Self([0xd5, 0x5e, 0x00]);
     pub(super) const BLUE: Self = Self([0x00, 0x72, 0xb2]);
 
-    /// The colour of a track, which keeps it.
+    /// The color of a track, which depends only on its id.
     pub fn of_track(id: u32) -> Self {
         let index = id.wrapping_sub(1) as usize % Self::PALETTE.len();
         Self::PALETTE[index]
     }
 
-    /// Black or white, whichever is read more easily on this colour.
+    /// Black or white, whichever has more contrast on this color.
     pub(super) fn contrast(self) -> Self {
         let [r, g, b] = self.0.map(u32::from);
         // The luma of BT.601 in thousandths.
-        match 299 * r + 587 * g + 114 * b > 140_000 {
-            true => Self::BLACK,
-            false => Self::WHITE,
+        if 299 * r + 587 * g + 114 * b > 140_000 {
+            Self::BLACK
+        } else {
+            Self::WHITE
         }
     }
 
-    /// What the colour is in a frame's component `index` of `depth` bits: R, G, B, or Y′, Cb, Cr, or grey, then opaque
-    /// alpha. ITU-R BT.601-7, BT.709-6, BT.2020-2 and their ranges.
+    /// The code of the color in component `index` of `depth` bits: R, G, B, or Y′, Cb, Cr, or gray, then opaque alpha. By ITU-R
+    /// BT.601-7, BT.709-6 and BT.2020-2.
     pub(super) fn code(
         self,
         model: ColorModel,
@@ -60,12 +60,12 @@ impl Rgb {
     ) -> u32 {
         let most = f64::from((1u32 << depth) - 1);
         let [r, g, b] = self.0.map(|level| f64::from(level) / 255.0);
-        let (kr, kb) = luma_weights(colorimetry.matrix);
+        let (kr, kb) = colorimetry.matrix.luma_weights();
         let luma = kr * r + (1.0 - kr - kb) * g + kb * b;
         let code = match (model, index) {
             (ColorModel::Rgb, 0..=2) => [r, g, b][index] * most,
             (ColorModel::Yuv | ColorModel::Gray, 0) => {
-                let (black, span) = luma_span(colorimetry.range, depth);
+                let (black, span) = colorimetry.range.luma_span(depth);
                 black + luma * span
             }
             (ColorModel::Yuv, 1 | 2) => {
@@ -74,7 +74,7 @@ impl Rgb {
                     _ => (r - luma) / (2.0 * (1.0 - kr)),
                 };
                 let middle = f64::from(1u32 << (depth - 1));
-                middle + difference * chroma_span(colorimetry.range, depth)
+                middle + difference * colorimetry.range.chroma_span(depth)
             }
             _ => most,
         };
@@ -82,31 +82,10 @@ impl Rgb {
     }
 }
 
-/// The code of black, and those from black to white.
-fn luma_span(range: ColorRange, depth: u32) -> (f64, f64) {
-    match range {
-        ColorRange::Limited => (16.0 * unit(depth), 219.0 * unit(depth)),
-        ColorRange::Full => (0.0, f64::from((1u32 << depth) - 1)),
-    }
-}
-
-/// The codes from the lowest to the highest chroma.
-fn chroma_span(range: ColorRange, depth: u32) -> f64 {
-    match range {
-        ColorRange::Limited => 224.0 * unit(depth),
-        ColorRange::Full => f64::from((1u32 << depth) - 1),
-    }
-}
-
-/// A step of 8 bits.
-fn unit(depth: u32) -> f64 {
-    f64::from(depth as i32 - 8).exp2()
-}
-
 impl FromStr for Rgb {
     type Err = String;
 
-    /// Six hexadecimal digits, with or without a hash before them.
+    /// Parses six hexadecimal digits, with or without a leading `#`.
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.trim();
         let digits = digits.strip_prefix('#').unwrap_or(digits);
@@ -117,7 +96,7 @@ impl FromStr for Rgb {
                 Ok(Self([r, g, b]))
             }
             _ => Err(format!(
-                "{text:?} is no color: it takes six hexadecimal digits, such as #E69F00"
+                "{text:?} is not a color: use six hexadecimal digits, such as #E69F00"
             )),
         }
     }
@@ -126,7 +105,7 @@ impl FromStr for Rgb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::ColorMatrix;
+    use crate::image::{ColorMatrix, ColorRange};
 
     #[test]
     fn colors_are_read_from_hexadecimal_digits() {
@@ -150,7 +129,7 @@ mod tests {
         Rgb::of_track(u32::MAX);
     }
 
-    /// Pure red by the recommendations' own figures.
+    /// Pure red, with the codes of the recommendations.
     #[test]
     fn codes_are_those_of_the_recommendations() {
         let colorimetry = |matrix, range| Colorimetry {

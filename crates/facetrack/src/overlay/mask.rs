@@ -190,10 +190,13 @@ pub(super) fn is_empty(block: &[u8]) -> bool {
     any == 0 && rest.iter().all(|covered| *covered == 0)
 }
 
-/// The smallest range with both.
-fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
+/// The smallest range that contains both.
+pub(super) fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     if a.is_empty() {
         return b.clone();
+    }
+    if b.is_empty() {
+        return a.clone();
     }
     a.start.min(b.start)..a.end.max(b.end)
 }

@@ -2,34 +2,14 @@
 //! From Y′CbCr codes to red, green and blue, with the 8-bit arithmetic of GStreamer's `videoconvert`.
 //!
 //! `videoconvert` multiplies signed codes (code − 128), spread to 16 bits, by coefficients in 256ths and keeps the upper
-//! half of each product (`video_orc_convert_AYUV_ARGB`). With limited range its result lies about two levels below the
-//! exact one, which is why it is followed to the bit here: a network sees the same picture whether or not a
-//! `videoconvert` stands before the element.
+//! half of each product (`video_orc_convert_AYUV_ARGB`). With limited range its result is about two levels below the exact
+//! one. It is reproduced to the bit, so that a network sees the same picture with and without a `videoconvert` before the
+//! element.
 
 use super::grid::Lanes;
-use crate::image::{ColorMatrix, ColorRange, Colorimetry};
+use crate::image::Colorimetry;
 
-/// Weights of red and blue in luma; ITU-R BT.601-7, BT.709-6, BT.2020-2; the others as in
-/// `gst_video_color_matrix_get_Kr_Kb`.
-pub(crate) fn luma_weights(matrix: ColorMatrix) -> (f64, f64) {
-    match matrix {
-        ColorMatrix::Bt601 => (0.299, 0.114),
-        ColorMatrix::Bt709 => (0.2126, 0.0722),
-        ColorMatrix::Bt2020 => (0.2627, 0.0593),
-        ColorMatrix::Fcc => (0.30, 0.11),
-        ColorMatrix::Smpte240m => (0.212, 0.087),
-    }
-}
-
-/// Codes from black to white, and from the lowest to the highest chroma; ITU-R BT.601-7.
-fn spans(range: ColorRange) -> (f64, f64) {
-    match range {
-        ColorRange::Full => (255.0, 255.0),
-        ColorRange::Limited => (219.0, 224.0),
-    }
-}
-
-/// A code as `videoconvert` multiplies it: less 128, both bytes of 16 bits alike.
+/// A code as `videoconvert` multiplies it: minus 128, in both bytes of 16 bits.
 pub type Spread = i16;
 
 /// The spread form of a code.
@@ -49,18 +29,22 @@ pub struct YuvToRgb {
 }
 
 impl YuvToRgb {
-    /// R = Y + 2(1−Kr)·V, B = Y + 2(1−Kb)·U, and G such that Y = Kr·R + Kg·G + Kb·B.
+    /// The coefficients for codes of 8 bits.
     pub fn new(colorimetry: Colorimetry) -> Self {
-        let (kr, kb) = luma_weights(colorimetry.matrix);
-        let kg = 1.0 - kr - kb;
-        let (luma_span, chroma_span) = spans(colorimetry.range);
-        let fixed = |weight: f64, span: f64| (weight * 255.0 / span * 256.0).round_ties_even();
+        let fixed =
+            |weight: f64, span: f64| (weight * 255.0 / span * 256.0).round_ties_even() as i16;
+        let (_, luma_span) = colorimetry.range.luma_span(8);
+        let chroma_span = colorimetry.range.chroma_span(8);
+        let [red_from_v, green_from_u, green_from_v, blue_from_u] = colorimetry
+            .matrix
+            .chroma_weights()
+            .map(|weight| fixed(weight, chroma_span));
         Self {
-            luma: fixed(1.0, luma_span) as i16,
-            red_from_v: fixed(2.0 * (1.0 - kr), chroma_span) as i16,
-            green_from_u: fixed(-2.0 * (1.0 - kb) * kb / kg, chroma_span) as i16,
-            green_from_v: fixed(-2.0 * (1.0 - kr) * kr / kg, chroma_span) as i16,
-            blue_from_u: fixed(2.0 * (1.0 - kb), chroma_span) as i16,
+            luma: fixed(1.0, luma_span),
+            red_from_v,
+            green_from_u,
+            green_from_v,
+            blue_from_u,
         }
     }
 
@@ -80,7 +64,7 @@ impl YuvToRgb {
         }
     }
 
-    /// Writes the level of grey, a whole number of 0…255, to all three channels.
+    /// Writes the level of gray, a whole number of 0…255, to all three channels.
     #[inline(always)]
     pub fn apply_gray(&self, luma: &Lanes<Spread>, [red, green, blue]: &mut [Lanes<f32>; 3]) {
         for i in 0..luma.len() {
@@ -97,7 +81,7 @@ fn upper(a: i16, b: i16) -> i16 {
     ((i32::from(a) * i32::from(b)) >> 16) as i16
 }
 
-/// From less 128 to 0…255.
+/// Maps −128…127 to 0…255.
 #[inline(always)]
 fn level(signed: i16) -> f32 {
     f32::from(signed.clamp(-128, 127) + 128)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A frame's brightness, for detectors that see no colour.
+//! A frame in gray, for detectors that do not use color.
 
 use super::picture::Picture;
 use super::source::GrayLevels;
 use crate::image::PixelFormat::{self, *};
-use crate::image::{ColorModel, ColorRange, Component, ImageView, Layout, Pixels, Plane, Word};
+use crate::image::{ColorModel, Component, ImageView, Layout, Pixels, Plane};
 
 /// Weights of red, green and blue in grey, and digits after their point: `RGB2Gray<uchar>` in OpenCV's
 /// `color_rgb.simd.hpp`.
@@ -13,15 +13,11 @@ const GREEN: u32 = 19235;
 const BLUE: u32 = 3735;
 const DIGITS: u32 = 15;
 
-/// Codes of black and white in luma of limited range: ITU-R BT.601-7.
-const LIMITED_BLACK: i32 = 16;
-const LIMITED_WHITE: i32 = 235;
-
-/// Fills `out` with the frame's stored rows of grey, 0 black and 255 white, one after another.
+/// Fills `out` with the frame's stored rows in gray, 0 black and 255 white.
 ///
-/// Of red, green and blue it is what OpenCV's `COLOR_BGR2GRAY` makes of them; of Y′CbCr and grey it is luma, brought to
-/// the full range and rounded to nearest. The two differ by a level where a conversion to RGB would round or clip, and
-/// more where the frame's matrix has other weights than BT.601.
+/// Red, green and blue are converted like OpenCV's `COLOR_BGR2GRAY`. For Y′CbCr and gray the result is luma, scaled to the full
+/// range and rounded to nearest. The two differ by a level if a conversion to RGB would round or clip, and more if the
+/// frame's matrix has other weights than BT.601.
 pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
     out.clear();
     let [width, height] = image.stored_size();
@@ -50,99 +46,65 @@ fn known_rows(image: &ImageView, format: PixelFormat, out: &mut Vec<u8>) {
     }
 }
 
-/// Grey of an image in the format `layout`.
+/// Gray of an image in the format of `layout`.
 fn sample_rows(image: &ImageView, layout: &Layout, planes: &[Plane<'_>], out: &mut Vec<u8>) {
     let [width, height] = image.stored_size();
     let range = image.colorimetry().range;
     for y in 0..height {
         match (layout.model, layout.colors()) {
             (ColorModel::Rgb, [red, green, blue]) => {
-                let codes = [red, green, blue].map(|c| (c, codes(c, planes, y)));
+                let rows = [red, green, blue].map(|c| (c, row(c, planes, y)));
                 out.extend((0..width).map(|x| {
-                    let [r, g, b] = codes.map(|(c, codes)| {
-                        let (code, max) = (code(c, codes, x), c.max_code());
+                    let [r, g, b] = rows.map(|(c, row)| {
+                        let (code, max) = (c.code(row, x >> c.subsampling[0]), c.max_code());
                         (code * 255 + max / 2) / max
                     });
-                    grey(r, g, b)
+                    gray(r, g, b)
                 }));
             }
             (_, colors) => {
                 let luma = &colors[0];
-                let (levels, codes) = (GrayLevels::new(luma.depth, range), codes(luma, planes, y));
-                out.extend((0..width).map(|x| levels.level(code(luma, codes, x) as f32) as u8));
+                let (levels, row) = (GrayLevels::new(luma.depth, range), row(luma, planes, y));
+                let codes = (0..width).map(|x| luma.code(row, x >> luma.subsampling[0]));
+                out.extend(codes.map(|code| levels.level(code as f32) as u8));
             }
         }
     }
 }
 
-/// The bytes from the first sample of a component in row `y` on.
-fn codes<'a>(component: &Component, planes: &[Plane<'a>], y: usize) -> &'a [u8] {
+/// The bytes from the row of a component with pixels of row `y` on.
+fn row<'a>(component: &Component, planes: &[Plane<'a>], y: usize) -> &'a [u8] {
     let plane = planes[component.plane];
-    let row = (y >> component.subsampling[1]) * plane.stride;
-    plane.data.get(row + component.offset..).unwrap_or_default()
-}
-
-/// The code of a component at column `x` of a row of `samples`.
-fn code(component: &Component, samples: &[u8], x: usize) -> u32 {
-    let at = (x >> component.subsampling[0]) * component.step;
-    let byte = |index: usize| u32::from(samples.get(at + index).copied().unwrap_or(0));
-    let word = match component.word {
-        Word::Byte => byte(0),
-        Word::Le16 => byte(0) | byte(1) << 8,
-        Word::Be16 => byte(1) | byte(0) << 8,
-    };
-    (word >> component.shift) & component.max_code()
+    &plane.data[(y >> component.subsampling[1]) * plane.stride..]
 }
 
 /// `RGB2Gray<uchar>` in OpenCV's `color_rgb.simd.hpp`.
-fn grey(red: u32, green: u32, blue: u32) -> u8 {
+fn gray(red: u32, green: u32, blue: u32) -> u8 {
     ((red * RED + green * GREEN + blue * BLUE + (1 << (DIGITS - 1))) >> DIGITS) as u8
 }
 
-fn rgb_rows<const BYTES: usize>(
-    image: &ImageView,
-    [red, green, blue]: [usize; 3],
-    out: &mut Vec<u8>,
-) {
+fn rgb_rows<const BYTES: usize>(image: &ImageView, offsets: [usize; 3], out: &mut Vec<u8>) {
     for row in rows::<BYTES>(image) {
-        let (pixels, _) = row.as_chunks::<BYTES>();
-        out.extend(pixels.iter().map(|pixel| {
-            let [r, g, b] = [red, green, blue].map(|channel| u32::from(pixel[channel]));
-            grey(r, g, b)
+        out.extend(row.iter().map(|pixel| {
+            let [r, g, b] = offsets.map(|offset| u32::from(pixel[offset]));
+            gray(r, g, b)
         }));
     }
 }
 
 fn luma_rows<const BYTES: usize>(image: &ImageView, offset: usize, out: &mut Vec<u8>) {
-    let levels = levels(image.colorimetry().range);
+    let gray = GrayLevels::new(8, image.colorimetry().range);
+    let levels: [u8; 256] = std::array::from_fn(|code| gray.level(code as f32) as u8);
     for row in rows::<BYTES>(image) {
-        let (pixels, _) = row.as_chunks::<BYTES>();
-        out.extend(
-            pixels
-                .iter()
-                .map(|pixel| levels[usize::from(pixel[offset])]),
-        );
+        out.extend(row.iter().map(|pixel| levels[usize::from(pixel[offset])]));
     }
 }
 
 /// The pixels of each row of the first plane.
-fn rows<'a, const BYTES: usize>(image: &ImageView<'a>) -> impl Iterator<Item = &'a [u8]> {
-    let plane = image.plane(0);
+fn rows<'a, const BYTES: usize>(image: &ImageView<'a>) -> impl Iterator<Item = &'a [[u8; BYTES]]> {
+    let [plane, ..] = image.planes();
     let [width, height] = image.stored_size();
-    let bytes = width * BYTES;
-    (0..height).map(move |row| &plane.data[row * plane.stride..][..bytes])
-}
-
-/// The level of each luma code.
-fn levels(range: ColorRange) -> [u8; 256] {
-    let span = LIMITED_WHITE - LIMITED_BLACK;
-    std::array::from_fn(|code| match range {
-        ColorRange::Full => code as u8,
-        ColorRange::Limited => {
-            let level = ((code as i32 - LIMITED_BLACK) * 255 + span / 2).div_euclid(span);
-            level.clamp(0, 255) as u8
-        }
-    })
+    (0..height).map(move |row| &plane.data[row * plane.stride..].as_chunks().0[..width])
 }
 
 #[cfg(test)]
@@ -150,7 +112,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::image::{Colorimetry, PixelFormat, Plane};
+    use crate::image::{ColorRange, Colorimetry};
 
     /// Red, green, blue, and what OpenCV makes of them.
     #[derive(Deserialize)]

@@ -12,10 +12,10 @@ struct Candidate {
     face: usize,
 }
 
-/// For each face the index of its track.
+/// The index of the track of each face.
 ///
-/// A face is a candidate for its nearest track alone. Candidates are taken from the nearest on; one whose track is
-/// already taken stays without.
+/// A face is a candidate only for its nearest track. Candidates are matched in order of distance; if the track of one is
+/// already taken, it has no track.
 pub(super) fn matches(
     tracks: &[Track],
     faces: &[Observation],
@@ -45,13 +45,13 @@ pub(super) fn matches(
     matches
 }
 
-/// The track nearest to `centroid`; of equals the older.
+/// The track nearest to `centroid`; the older one of two at the same distance.
 fn nearest(tracks: &[Track], face: usize, centroid: Point) -> Option<Candidate> {
     tracks
         .iter()
         .enumerate()
         .map(|(track, known)| Candidate {
-            // `min` takes the other operand for NaN: what has no position is near to nothing.
+            // `min` replaces NaN by infinity: a face without a position is near no track.
             distance: known.centroid.distance(centroid).min(f32::INFINITY),
             track,
             face,

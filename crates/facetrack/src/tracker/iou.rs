@@ -6,71 +6,77 @@ use pathfinding::matrix::Matrix;
 
 use super::Track;
 use crate::geometry::{Point, Rect};
+use crate::motion::Velocity;
 use crate::observation::Observation;
 
-/// What closeness of centres counts beside an overlap of 1. Overlap decides; closeness separates boxes of equal overlap
-/// and keeps fast faces whose boxes no longer meet. Our choice.
+/// Weight of the closeness of centres, relative to the overlap. Overlap decides; closeness separates boxes of equal
+/// overlap and keeps fast faces whose boxes no longer overlap. Our choice.
 const CLOSENESS_WEIGHT: f32 = 0.5;
 
-/// The share of the newest displacement in the velocity: one wrong box turns it by half at most. Our choice.
+/// Weight of the newest displacement in the velocity: one wrong box changes it by half at most. Our choice.
 const VELOCITY_GAIN: f32 = 0.5;
 
-/// Steps of the integer scores that the assignment works on, per unit.
+/// Steps per unit of the integer scores that are assigned.
 const SCORE_STEPS: f32 = 1e6;
 
 /// A box that moves at constant velocity.
 #[derive(Debug, Clone)]
-pub(super) struct Motion {
+pub(super) struct MovingBox {
     bbox: Rect,
-    /// Displacement a frame, px; `None` before the second sight.
-    velocity: Option<Point>,
+    /// Per frame; `None` if it was seen once.
+    velocity: Option<Velocity>,
 }
 
-impl Motion {
-    /// A box that has been seen once.
-    pub(super) fn at(bbox: Rect) -> Self {
+impl MovingBox {
+    /// A box that was seen once.
+    pub(super) fn new(bbox: Rect) -> Self {
         Self {
             bbox,
             velocity: None,
         }
     }
 
-    /// Moves on to where the box is seen `frames` later.
-    pub(super) fn see(&mut self, bbox: Rect, frames: u32) {
+    /// Updates the velocity with the box that was seen `frames` later.
+    pub(super) fn update(&mut self, bbox: Rect, frames: u32) {
         let (from, to) = (self.bbox.center(), bbox.center());
         let frames = frames.max(1) as f32;
         let measured = Point::new((to.x - from.x) / frames, (to.y - from.y) / frames);
-        self.velocity = Some(match self.velocity {
-            None => measured,
-            Some(old) => Point::new(
+        let displacement = self.velocity.map_or(measured, |velocity| {
+            let old = velocity.displacement;
+            Point::new(
                 old.x + VELOCITY_GAIN * (measured.x - old.x),
                 old.y + VELOCITY_GAIN * (measured.y - old.y),
-            ),
+            )
+        });
+        self.velocity = Some(Velocity {
+            displacement,
+            duration: 1.0,
         });
         self.bbox = bbox;
     }
 
-    /// Where the box is expected `frames` after its last sight.
+    /// The predicted box, `frames` after the last one that was seen.
     fn after(&self, frames: u32) -> Rect {
-        let velocity = self.velocity.unwrap_or_default();
+        let displacement = self.velocity.map(|velocity| velocity.over(frames as f32));
+        let by = displacement.unwrap_or_default();
         Rect {
-            x: self.bbox.x + velocity.x * frames as f32,
-            y: self.bbox.y + velocity.y * frames as f32,
+            x: self.bbox.x + by.x,
+            y: self.bbox.y + by.y,
             ..self.bbox
         }
     }
 }
 
-/// For each face the index of its track, such that the scores sum to the most.
+/// The index of the track of each face, with the maximum sum of scores.
 pub(super) fn matches(tracks: &[Track], faces: &[Observation]) -> Vec<Option<usize>> {
     if tracks.is_empty() || faces.is_empty() {
         return vec![None; faces.len()];
     }
     let expected: Vec<Rect> = tracks
         .iter()
-        .map(|track| track.motion.after(track.age))
+        .map(|track| track.bbox.after(track.age))
         .collect();
-    // The algorithm wants at least as many columns as rows: a column of score 0 for each face to stay alone.
+    // The algorithm needs at least as many columns as rows: one column of score 0 per face, for no track.
     let columns = tracks.len() + faces.len();
     let scores = Matrix::from_fn(faces.len(), columns, |(face, track)| {
         expected
@@ -85,8 +91,8 @@ pub(super) fn matches(tracks: &[Track], faces: &[Observation]) -> Vec<Option<usi
         .collect()
 }
 
-/// How well a box fits where a track is expected: overlap 0…1, and closeness 1 at the same centre falling to 0 at a
-/// distance of the boxes' mean side. 0 for a box without a position.
+/// Score of a box for a track with an expected box: the overlap, 0…1, plus the weighted closeness, which falls from 1 at
+/// the same centre to 0 at a distance of the mean side of the boxes. 0 for a box without a position.
 fn score(expected: &Rect, seen: &Rect) -> f32 {
     let side = (expected.width + expected.height + seen.width + seen.height) / 4.0;
     let distance = expected.center().distance(seen.center());

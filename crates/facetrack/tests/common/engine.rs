@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use facetrack::engine::{self, Engine, EngineConfig, EngineError, EngineKind, Frame, load};
+use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, load};
 use facetrack::image::ImageView;
 use facetrack::model::ModelError;
 use facetrack::observation::Observation;
 
 /// The engine; `None`, said aloud, where its models or runtime are not installed.
-pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Box<dyn Engine>> {
+pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Engine> {
     match load(kind, config) {
         Ok(engine) => Some(engine),
         Err(EngineError::Model(
@@ -26,14 +26,14 @@ pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Box<dyn Engine>
 }
 
 /// Faces in an image, with everything that the engine measures.
-pub fn look(engine: &mut dyn Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
+pub fn look(engine: &mut Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
     let time = Duration::from_millis(time_ms);
-    engine::look(engine, &Frame { image, time }).unwrap()
+    engine.look(&Frame { image, time }).unwrap()
 }
 
 /// As [`look`], in tightly packed RGB.
 pub fn look_at_rgb(
-    engine: &mut dyn Engine,
+    engine: &mut Engine,
     (width, height): (usize, usize),
     rgb: &[u8],
     time_ms: u64,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use facetrack::engine::openseeface::{Faces, LandmarkContract};
-use facetrack::engine::{Context, EngineConfig, Wanted};
+use facetrack::engine::{Completer, Context, EngineConfig, Wanted};
 use facetrack::geometry::{Point, Rect};
 use facetrack::observation::{
     Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Pupil,
@@ -153,7 +153,7 @@ fn replay(
                 time: Duration::from_millis(40) * index as u32,
                 wanted: Wanted::Everything,
             };
-            faces.complete(face, &context);
+            faces.complete(face, &context).unwrap();
             check(index, theirs, face);
         }
     }

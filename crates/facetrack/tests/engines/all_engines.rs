@@ -5,23 +5,29 @@ use crate::common::drawn;
 use crate::common::engine as installed;
 use crate::common::image;
 
+use std::time::Duration;
+
 use drawn::{Face, draw};
+use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::blendshape::BlendshapeSource;
-use facetrack::engine::{Engine, EngineConfig, EngineKind};
+use facetrack::engine::{Engine, EngineConfig, EngineKind, Frame};
 use facetrack::image::{ImageView, PixelFormat};
 use facetrack::observation::{Gaze, Observation};
+use facetrack::report::ReportSource;
+use facetrack::smoothing::OneEuro;
+use facetrack::tracker::TrackerConfig;
 use image::{FORMATS, Image};
 use installed::{engine, look, look_at_rgb};
 
 /// Every engine that can be had here.
-fn engines() -> impl Iterator<Item = (EngineKind, Box<dyn Engine>)> {
+fn engines() -> impl Iterator<Item = (EngineKind, Engine)> {
     EngineKind::ALL
         .into_iter()
         .filter_map(|kind| Some((kind, engine(kind, &EngineConfig::default())?)))
 }
 
 /// The engines that look at pixels.
-fn seeing_engines() -> impl Iterator<Item = (EngineKind, Box<dyn Engine>)> {
+fn seeing_engines() -> impl Iterator<Item = (EngineKind, Engine)> {
     engines().filter(|(kind, _)| *kind != EngineKind::Scripted)
 }
 
@@ -37,7 +43,7 @@ fn face_at(x: f64, y: f64, size: f64) -> Face {
 }
 
 /// A walk over frames with and without a face.
-fn walk(engine: &mut dyn Engine) -> Vec<Vec<Observation>> {
+fn walk(engine: &mut Engine) -> Vec<Vec<Observation>> {
     let size = (160, 120);
     (0..6u32)
         .map(|i| {
@@ -49,7 +55,7 @@ fn walk(engine: &mut dyn Engine) -> Vec<Vec<Observation>> {
         .collect()
 }
 
-fn assert_sound(kind: EngineKind, engine: &dyn Engine, face: &Observation) {
+fn assert_sound(kind: EngineKind, engine: &Engine, face: &Observation) {
     let info = engine.info();
     let name = kind.name();
     let bbox = face.bbox;
@@ -161,7 +167,7 @@ fn frames_without_a_face_hold_none() {
             ];
             for (time, picture) in pictures.iter().enumerate() {
                 engine.reset();
-                let faces = look_at_rgb(engine.as_mut(), (width, height), picture, time as u64);
+                let faces = look_at_rgb(&mut engine, (width, height), picture, time as u64);
                 let name = kind.name();
                 assert!(
                     faces.is_empty(),
@@ -199,8 +205,8 @@ fn frames_of_any_size_and_format_are_taken() {
             let noise = noise(width * height * 3);
             for format in FORMATS {
                 let image = Image::from_rgb(format, width, height, &noise);
-                for face in look(engine.as_mut(), image.view(), index as u64 * 40) {
-                    assert_sound(kind, engine.as_ref(), &face);
+                for face in look(&mut engine, image.view(), index as u64 * 40) {
+                    assert_sound(kind, &engine, &face);
                 }
             }
         }
@@ -211,12 +217,12 @@ fn frames_of_any_size_and_format_are_taken() {
 fn a_change_of_size_while_following_a_face_is_survived() {
     for (kind, mut engine) in seeing_engines() {
         let rgb = draw(160, 120, &[face_at(73.0, 60.0, 34.0)]);
-        let there = look_at_rgb(engine.as_mut(), (160, 120), &rgb, 0);
+        let there = look_at_rgb(&mut engine, (160, 120), &rgb, 0);
         assert_eq!(there.len(), 1, "{}", kind.name());
         for (time, size) in [(40, (1, 1)), (80, (16, 4)), (120, (40, 30))] {
             let grey = vec![100; size.0 * size.1 * 3];
-            for face in look_at_rgb(engine.as_mut(), size, &grey, time) {
-                assert_sound(kind, engine.as_ref(), &face);
+            for face in look_at_rgb(&mut engine, size, &grey, time) {
+                assert_sound(kind, &engine, &face);
             }
         }
     }
@@ -228,16 +234,54 @@ fn engines_are_deterministic_and_reset_forgets() {
         let Some(mut second) = engine(kind, &EngineConfig::default()) else {
             continue;
         };
-        let once = walk(first.as_mut());
-        assert_eq!(once, walk(second.as_mut()), "{}", kind.name());
+        let once = walk(&mut first);
+        assert_eq!(once, walk(&mut second), "{}", kind.name());
         for face in once.iter().flatten() {
-            assert_sound(kind, first.as_ref(), face);
+            assert_sound(kind, &first, face);
         }
         // The script counts frames from the load, whatever the stream does.
         if kind != EngineKind::Scripted {
             first.reset();
-            first.reset_calibration();
-            assert_eq!(once, walk(first.as_mut()), "{}", kind.name());
+            first.completer.reset_calibration();
+            assert_eq!(once, walk(&mut first), "{}", kind.name());
+        }
+    }
+}
+
+/// Everything that completion needs of a frame travels with the faces that were found in it.
+#[test]
+fn frames_that_are_found_ahead_are_completed_as_one_by_one() {
+    let pictures: Vec<_> = (0..6u32)
+        .map(|i| draw(160, 120, &[face_at(70.0 + 3.0 * f64::from(i), 60.0, 34.0)]))
+        .collect();
+    let frame = |index: usize| Frame {
+        image: ImageView::rgb(160, 120, &pictures[index]).unwrap(),
+        time: Duration::from_millis(40 * index as u64),
+    };
+    let tuning = Tuning {
+        smoothing: Some(OneEuro::MEDIAPIPE),
+        ..Tuning::default()
+    };
+    for kind in EngineKind::ALL {
+        let analyzer = || {
+            let engine = engine(kind, &EngineConfig::default())?;
+            let tracker = TrackerConfig::default();
+            Some(Analyzer::new(
+                engine,
+                tracker,
+                tuning,
+                ReportSource::default(),
+            ))
+        };
+        let (Some(mut ahead), Some(mut in_turn)) = (analyzer(), analyzer()) else {
+            continue;
+        };
+        let want: Vec<_> = (0..6)
+            .map(|i| in_turn.analyze(&frame(i)).unwrap())
+            .collect();
+        let found: Vec<_> = (0..6).map(|i| ahead.find(&frame(i)).unwrap()).collect();
+        for (found, want) in found.into_iter().zip(want) {
+            assert_eq!(ahead.complete(found).unwrap(), want, "{}", kind.name());
         }
     }
 }
@@ -246,17 +290,28 @@ fn engines_are_deterministic_and_reset_forgets() {
 fn a_calibration_comes_back_and_nothing_else_is_taken_for_one() {
     for (kind, mut engine) in engines() {
         let name = kind.name();
-        walk(engine.as_mut());
-        let Some(calibration) = engine.calibration() else {
-            assert!(engine.set_calibration("{}").is_err(), "{name}");
+        walk(&mut engine);
+        let Some(calibration) = engine.completer.calibration() else {
+            assert!(engine.completer.set_calibration("{}").is_err(), "{name}");
             continue;
         };
-        engine.reset_calibration();
-        engine.set_calibration(&calibration).expect(name);
-        assert_eq!(engine.calibration().as_ref(), Some(&calibration), "{name}");
+        engine.completer.reset_calibration();
+        engine.completer.set_calibration(&calibration).expect(name);
+        assert_eq!(
+            engine.completer.calibration().as_ref(),
+            Some(&calibration),
+            "{name}"
+        );
         for text in ["", "calibration", "null", "{\"faces\":", "[1e999]"] {
-            assert!(engine.set_calibration(text).is_err(), "{name}: {text:?}");
-            assert_eq!(engine.calibration().as_ref(), Some(&calibration), "{name}");
+            assert!(
+                engine.completer.set_calibration(text).is_err(),
+                "{name}: {text:?}"
+            );
+            assert_eq!(
+                engine.completer.calibration().as_ref(),
+                Some(&calibration),
+                "{name}"
+            );
         }
     }
 }
@@ -270,7 +325,7 @@ fn every_format_shows_the_same_face() {
         for format in FORMATS {
             engine.reset();
             let image = Image::from_rgb(format, width, height, &rgb);
-            let faces = look(engine.as_mut(), image.view(), 0);
+            let faces = look(&mut engine, image.view(), 0);
             assert_eq!(faces.len(), 1, "{} {format:?}", kind.name());
             let reference = reference.get_or_insert_with(|| faces[0].clone());
             let iou = faces[0].bbox.iou(&reference.bbox);

@@ -32,18 +32,18 @@ fn picture() -> Vec<u8> {
     draw(SIZE.0, SIZE.1, &[face])
 }
 
-fn engine() -> Option<Box<dyn Engine>> {
+fn engine() -> Option<Engine> {
     installed_engine(KIND, &EngineConfig::default())
 }
 
 /// The face in the picture, before it is fitted.
-fn measured(engine: &mut dyn Engine) -> Observation {
+fn measured(engine: &mut Engine) -> Observation {
     let pixels = picture();
     let frame = Frame {
         image: ImageView::rgb(SIZE.0, SIZE.1, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let mut faces = engine.process(&frame).unwrap();
+    let mut faces = engine.finder.find(&frame).unwrap();
     assert_eq!(faces.len(), 1);
     faces.remove(0)
 }
@@ -62,8 +62,8 @@ fn a_drawn_face_is_fitted() {
     let Some(mut engine) = engine() else {
         return;
     };
-    let measured = measured(engine.as_mut());
-    let face = look_at_rgb(engine.as_mut(), SIZE, &picture(), 40).remove(0);
+    let measured = measured(&mut engine);
+    let face = look_at_rgb(&mut engine, SIZE, &picture(), 40).remove(0);
     assert_eq!(
         (face.bbox, &face.key_points),
         (measured.bbox, &measured.key_points)
@@ -94,7 +94,7 @@ fn landmarks_that_are_no_face_are_told_from_those_that_are() {
     let Some(mut engine) = engine() else {
         return;
     };
-    let face = measured(engine.as_mut());
+    let face = measured(&mut engine);
     let doctored = |change: &dyn Fn(usize, &mut facetrack::observation::Landmark)| {
         let mut face = face.clone();
         let landmarks = face.landmarks.as_mut().expect("landmarks");
@@ -129,7 +129,10 @@ fn landmarks_that_are_no_face_are_told_from_those_that_are() {
         ),
     ] {
         let mut ours = doctored.clone();
-        engine.complete(&mut ours, &context()).expect(name);
+        engine
+            .completer
+            .complete(&mut ours, &context())
+            .expect(name);
         assert_eq!(ours.morphable, Some(Err(failure)), "{name}");
         assert_eq!(ours.pose, None, "{name}");
         let kept = doctored.landmarks.filter(|_| are_kept);
@@ -137,7 +140,7 @@ fn landmarks_that_are_no_face_are_told_from_those_that_are() {
         assert_eq!(ours.bbox, face.bbox, "{name}");
     }
     let mut again = face;
-    engine.complete(&mut again, &context()).unwrap();
+    engine.completer.complete(&mut again, &context()).unwrap();
     assert!(matches!(again.morphable, Some(Ok(_))));
 }
 
@@ -146,12 +149,12 @@ fn a_face_without_presence_is_reported_as_yunet_sees_it() {
     let Some(mut engine) = engine() else {
         return;
     };
-    let present = look_at_rgb(engine.as_mut(), SIZE, &picture(), 0).remove(0);
-    engine.set_thresholds(Thresholds {
+    let present = look_at_rgb(&mut engine, SIZE, &picture(), 0).remove(0);
+    engine.finder.set_thresholds(Thresholds {
         presence: 1.0,
         ..KIND.thresholds()
     });
-    let absent = look_at_rgb(engine.as_mut(), SIZE, &picture(), 40).remove(0);
+    let absent = look_at_rgb(&mut engine, SIZE, &picture(), 40).remove(0);
     let bare = Observation {
         landmarks: None,
         blendshapes: None,

@@ -138,7 +138,7 @@ fn faces(x: &[f64]) -> Vec<u8> {
     draw(640, 240, &faces)
 }
 
-fn find(engine: &mut dyn Engine, x: &[f64]) -> Vec<Observation> {
+fn find(engine: &mut Engine, x: &[f64]) -> Vec<Observation> {
     let mut found = look_at_rgb(engine, (640, 240), &faces(x), 0);
     found.sort_by(|a, b| a.bbox.x.total_cmp(&b.bbox.x));
     assert_eq!(found.len(), x.len());
@@ -182,7 +182,7 @@ fn what_is_allowed_is_measured() {
             info.models.len(),
             networks.iter().filter(|has| **has).count()
         );
-        let face = &find(&mut *engine, &[200.0])[0];
+        let face = &find(&mut engine, &[200.0])[0];
         assert_eq!(face.landmarks.as_ref().map(|l| l.scheme), scheme);
         assert_eq!(face.blendshapes.is_some(), scheme.is_some());
         assert_eq!(face.attributes.is_some(), has(GenderAge));

@@ -68,7 +68,7 @@ fn golden() -> Golden {
     serde_json::from_str(GOLDEN).expect("the goldens")
 }
 
-fn haar(config: &EngineConfig) -> Option<Box<dyn Engine>> {
+fn haar(config: &EngineConfig) -> Option<Engine> {
     engine(EngineKind::OpenCvHaar, config)
 }
 
@@ -80,9 +80,9 @@ fn small_cascade(haar: Search) -> EngineConfig {
     }
 }
 
-fn boxes(engine: &mut dyn Engine, image: ImageView<'_>) -> Vec<[f32; 4]> {
+fn boxes(engine: &mut Engine, image: ImageView<'_>) -> Vec<[f32; 4]> {
     let time = Duration::ZERO;
-    let faces = engine.process(&Frame { image, time }).expect("a frame");
+    let faces = engine.finder.find(&Frame { image, time }).expect("a frame");
     faces
         .into_iter()
         .map(|face| {
@@ -104,7 +104,7 @@ fn drawn_faces_are_found_where_opencv_finds_them() {
                 continue;
             };
             let image = ImageView::rgb(width, height, &pixels).unwrap();
-            let boxes = boxes(engine.as_mut(), image);
+            let boxes = boxes(&mut engine, image);
             let search = found.config().cascade;
             assert_eq!(boxes, found.boxes, "{width}×{height} {search:?}");
         }
@@ -123,7 +123,7 @@ fn the_largest_faces_are_left_where_their_number_is_limited() {
         };
         let mut engine = haar(&config).expect("the small cascade is always there");
         let image = ImageView::rgb(scene.width, scene.height, &pixels).unwrap();
-        boxes(engine.as_mut(), image)
+        boxes(&mut engine, image)
     };
     let all = limited(None);
     assert_eq!(all, found.boxes);
@@ -143,10 +143,7 @@ fn grey_frames_are_searched_as_color_frames_of_the_same_brightness() {
     let gray: Vec<u8> = color.chunks_exact(3).map(|pixel| pixel[1]).collect();
     let rgb: Vec<u8> = gray.iter().flat_map(|level| [*level; 3]).collect();
     let mut engine = haar(&small_cascade(Search::default())).expect("the small cascade");
-    let expected = boxes(
-        engine.as_mut(),
-        ImageView::rgb(width, height, &rgb).unwrap(),
-    );
+    let expected = boxes(&mut engine, ImageView::rgb(width, height, &rgb).unwrap());
     let plane = Plane {
         data: &gray,
         stride: width,
@@ -158,7 +155,7 @@ fn grey_frames_are_searched_as_color_frames_of_the_same_brightness() {
     };
     let image = ImageView::new(PixelFormat::Gray8, width, height, colorimetry, &[plane]).unwrap();
     assert!(!expected.is_empty());
-    assert_eq!(boxes(engine.as_mut(), image), expected);
+    assert_eq!(boxes(&mut engine, image), expected);
 }
 
 #[test]
@@ -199,8 +196,8 @@ fn frames_of_changing_size_are_searched_as_by_a_new_engine() {
         for pixels in [noise, draw(width, height, &[face])] {
             let mut another = haar(&small_cascade(search)).expect("the small cascade");
             let image = || ImageView::rgb(width, height, &pixels).unwrap();
-            let found = boxes(one.as_mut(), image());
-            assert_eq!(found, boxes(another.as_mut(), image()), "{width}×{height}");
+            let found = boxes(&mut one, image());
+            assert_eq!(found, boxes(&mut another, image()), "{width}×{height}");
             for [x, y, w, h] in found {
                 assert!(x >= 0.0 && y >= 0.0 && w > 0.0 && h > 0.0);
                 assert!(x + w <= width as f32 && y + h <= height as f32);
@@ -215,7 +212,7 @@ fn flat_frames_hold_no_face() {
     for level in [0, 128, 255] {
         let pixels = vec![level; 640 * 360 * 3];
         let image = ImageView::rgb(640, 360, &pixels).unwrap();
-        assert!(boxes(engine.as_mut(), image).is_empty(), "{level}");
+        assert!(boxes(&mut engine, image).is_empty(), "{level}");
     }
 }
 
@@ -225,7 +222,7 @@ fn a_frame_too_large_for_the_arithmetic_is_an_error() {
     let pixels = vec![0; 65_536 * 3];
     let image = ImageView::rgb(65_536, 1, &pixels).unwrap();
     let time = Duration::ZERO;
-    let error = engine.process(&Frame { image, time }).unwrap_err();
+    let error = engine.finder.find(&Frame { image, time }).unwrap_err();
     assert!(error.to_string().contains("65536×1"), "{error}");
 }
 

@@ -19,10 +19,10 @@ use yunet::Found;
 
 const KIND: EngineKind = EngineKind::OpenCvYunet;
 
-fn find(engine: &mut dyn Engine, size: (usize, usize), rgb: &[u8]) -> Vec<Observation> {
+fn find(engine: &mut Engine, size: (usize, usize), rgb: &[u8]) -> Vec<Observation> {
     let image = ImageView::rgb(size.0, size.1, rgb).unwrap();
     let time = Duration::ZERO;
-    engine.process(&Frame { image, time }).unwrap()
+    engine.finder.find(&Frame { image, time }).unwrap()
 }
 
 fn with_detection(detection: f32) -> Thresholds {
@@ -155,12 +155,10 @@ fn drawn_faces_are_found_as_opencv_does() {
         let Some(mut engine) = engine(KIND, &scene.config()) else {
             return;
         };
-        engine.set_thresholds(with_detection(scene.threshold));
-        let faces = find(
-            engine.as_mut(),
-            (scene.width, scene.height),
-            &scene.pixels(),
-        );
+        engine
+            .finder
+            .set_thresholds(with_detection(scene.threshold));
+        let faces = find(&mut engine, (scene.width, scene.height), &scene.pixels());
         assert_eq!(faces.len(), scene.found.len(), "{}", scene.name);
         let scale = match scene.max_width {
             0 => 1.0,
@@ -187,11 +185,7 @@ fn key_points_are_those_of_a_face_in_a_mirror() {
         return;
     };
     let scene = &scenes()[0];
-    let faces = find(
-        engine.as_mut(),
-        (scene.width, scene.height),
-        &scene.pixels(),
-    );
+    let faces = find(&mut engine, (scene.width, scene.height), &scene.pixels());
     let [left_eye, right_eye, nose, left_corner, right_corner] = faces[0].key_points[..] else {
         panic!("{:?}", faces[0]);
     };
@@ -208,21 +202,21 @@ fn thresholds_and_the_number_of_faces_are_kept_to() {
     let Some(mut all) = engine(KIND, &crowd.config()) else {
         return;
     };
-    let faces = find(all.as_mut(), size, &pixels);
+    let faces = find(&mut all, size, &pixels);
     assert_eq!(faces.len(), crowd.found.len(), "the default is to find all");
     let score = |face: &Observation| face.confidence.unwrap();
     assert!(faces.is_sorted_by(|a, b| score(a) >= score(b)));
 
     let least = score(&faces[9]);
-    all.set_thresholds(with_detection(least));
-    assert_eq!(find(all.as_mut(), size, &pixels), faces[..10]);
+    all.finder.set_thresholds(with_detection(least));
+    assert_eq!(find(&mut all, size, &pixels), faces[..10]);
 
     let few = EngineConfig {
         max_faces: Some(3),
         ..crowd.config()
     };
     let mut few = engine(KIND, &few).expect("it was there before");
-    assert_eq!(find(few.as_mut(), size, &pixels), faces[..3]);
+    assert_eq!(find(&mut few, size, &pixels), faces[..3]);
 }
 
 #[test]
@@ -233,11 +227,7 @@ fn frames_of_changing_size_are_taken() {
     let scenes = scenes();
     for index in [0, 1, 5, 1, 0] {
         let scene = &scenes[index];
-        let faces = find(
-            engine.as_mut(),
-            (scene.width, scene.height),
-            &scene.pixels(),
-        );
+        let faces = find(&mut engine, (scene.width, scene.height), &scene.pixels());
         assert_eq!(faces.len(), scene.found.len(), "{}", scene.name);
     }
 }

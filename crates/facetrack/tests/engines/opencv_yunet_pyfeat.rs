@@ -121,7 +121,7 @@ fn drawn_faces_are_measured_as_the_originals_do() {
             sum, picture.pixel_sum,
             "the drawing is that of the generator"
         );
-        let faces = look_at_rgb(engine.as_mut(), size, &pixels, 0);
+        let faces = look_at_rgb(&mut engine, size, &pixels, 0);
         assert_eq!(faces.len(), picture.found, "{name}");
         for (face, golden) in faces.iter().zip(goldens.by_ref()) {
             let errors = golden.errors(face);
@@ -144,13 +144,13 @@ fn a_face_without_presence_is_reported_as_yunet_sees_it() {
     };
     let size = (240, 200);
     let rgb = draw(size.0, size.1, &[face_at(120.0, 100.0, 60.0)]);
-    let present = look_at_rgb(engine.as_mut(), size, &rgb, 0).remove(0);
+    let present = look_at_rgb(&mut engine, size, &rgb, 0).remove(0);
     assert!(present.landmarks.is_some() && present.blendshapes.is_some());
-    engine.set_thresholds(Thresholds {
+    engine.finder.set_thresholds(Thresholds {
         presence: 1.0,
         ..KIND.thresholds()
     });
-    let absent = look_at_rgb(engine.as_mut(), size, &rgb, 0).remove(0);
+    let absent = look_at_rgb(&mut engine, size, &rgb, 0).remove(0);
     let bare = Observation {
         landmarks: None,
         blendshapes: None,
@@ -176,7 +176,7 @@ fn as_many_faces_as_asked_for_and_the_best_of_them() {
             ..EngineConfig::default()
         };
         Some(look_at_rgb(
-            installed_engine(KIND, &config)?.as_mut(),
+            &mut installed_engine(KIND, &config)?,
             size,
             &rgb,
             0,

@@ -24,7 +24,7 @@ const MAX_BLENDSHAPE_ERROR: f32 = 0.01;
 const MAX_ROTATION: f32 = 0.5;
 
 /// The folder of the recordings and an engine set up as they were made; `None`, said aloud, where one is missing.
-fn set_up() -> Option<(PathBuf, Box<dyn Engine>)> {
+fn set_up() -> Option<(PathBuf, Engine)> {
     let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
         eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");
         return None;
@@ -37,7 +37,7 @@ fn set_up() -> Option<(PathBuf, Box<dyn Engine>)> {
     Some((folder.into(), engine(EngineKind::MediaPipe, &config)?))
 }
 
-fn faces_in(engine: &mut dyn Engine, picture: &Path) -> Vec<Observation> {
+fn faces_in(engine: &mut Engine, picture: &Path) -> Vec<Observation> {
     let decoder = png::Decoder::new(BufReader::new(File::open(picture).unwrap()));
     let mut reader = decoder.read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
@@ -68,7 +68,7 @@ fn pictures_are_measured_as_mediapipe_does() {
     let mut compared = 0;
     for picture in pictures {
         let name = &picture.image;
-        let faces = faces_in(engine.as_mut(), &folder.join("media").join(name));
+        let faces = faces_in(&mut engine, &folder.join("media").join(name));
         assert_eq!(faces.len(), picture.faces.len(), "{name}");
         for recorded in &picture.faces {
             let face = faces

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The engine from the published files.
 
-use super::{Eos, MAX_WIDTH};
+use super::{MAX_WIDTH, assemble};
 use crate::engine::opencv::yunet::Detector;
 use crate::engine::opencv::yunet_mesh::{DETECTOR_PROPERTY, LANDMARK_PROPERTY};
-use crate::engine::{EngineConfig, EngineError, mediapipe};
+use crate::engine::{Engine, EngineConfig, EngineError, mediapipe};
 use crate::morphable;
 
 /// Loads YuNet's file, MediaPipe's bundle and eos' files, those that `config` names or the published ones.
 ///
 /// # Errors
 /// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
-pub fn load(config: &EngineConfig) -> Result<Eos, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     // What costs least to read comes first, so that what is missing is told soon.
     let (model, model_files) =
         morphable::load(config.model.as_deref(), config.models_dir.as_deref())?;
@@ -27,5 +27,5 @@ pub fn load(config: &EngineConfig) -> Result<Eos, EngineError> {
     let mut files = vec![detector_file];
     files.extend(landmark_files);
     files.extend(model_files);
-    Ok(Eos::new(detector, landmarks, model, files, config))
+    Ok(assemble(detector, landmarks, model, files, config))
 }

@@ -137,12 +137,12 @@ fn face(points: Vec<Landmark>) -> Observation {
     }
 }
 
-fn engine_with(config: &EngineConfig, presence: f32) -> Eos {
+fn engine_with(config: &EngineConfig, presence: f32) -> Engine {
     let network = landmark_network(presence);
-    Eos::new(detector(), network, model(), Vec::new(), config)
+    assemble(detector(), network, model(), Vec::new(), config)
 }
 
-fn engine(eos: Settings) -> Eos {
+fn engine(eos: Settings) -> Engine {
     let config = EngineConfig {
         morphable: eos,
         ..EngineConfig::default()
@@ -160,9 +160,9 @@ fn context(id: u32) -> Context {
 }
 
 /// What `engine` makes of a face with these landmarks.
-fn completed(engine: &mut Eos, points: Vec<Landmark>, id: u32) -> Observation {
+fn completed(engine: &mut Engine, points: Vec<Landmark>, id: u32) -> Observation {
     let mut face = face(points);
-    engine.complete(&mut face, &context(id)).unwrap();
+    engine.completer.complete(&mut face, &context(id)).unwrap();
     face
 }
 
@@ -172,13 +172,13 @@ fn fit(face: &Observation) -> &MorphableFit {
 }
 
 /// What `engine` finds in a grey frame.
-fn processed(engine: &mut Eos) -> Observation {
+fn processed(engine: &mut Engine) -> Observation {
     let pixels = vec![99; SIZE.0 * SIZE.1 * 3];
     let frame = Frame {
         image: ImageView::rgb(SIZE.0, SIZE.1, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let mut faces = engine.process(&frame).unwrap();
+    let mut faces = engine.finder.find(&frame).unwrap();
     assert_eq!(faces.len(), 1);
     faces.remove(0)
 }
@@ -202,7 +202,7 @@ fn a_face_that_the_mesh_does_not_see_stays_one() {
     let found = processed(&mut engine);
     assert_eq!(found.landmarks, None);
     let mut face = found.clone();
-    engine.complete(&mut face, &context(1)).unwrap();
+    engine.completer.complete(&mut face, &context(1)).unwrap();
     let bare = Observation {
         morphable: Some(Err(FitFailure::NoLandmarks)),
         ..found
@@ -415,7 +415,7 @@ fn an_open_jaw_is_that_of_the_landmarks_measured() {
         wanted,
         ..context(1)
     };
-    engine.complete(&mut face, &context).unwrap();
+    engine.completer.complete(&mut face, &context).unwrap();
     assert_eq!(face.blendshapes, None);
     assert!(matches!(face.morphable, Some(Ok(_))));
 }
@@ -431,7 +431,7 @@ fn a_shape_is_that_of_its_identity() {
     let after_others = completed(&mut engine, seen(1.3), 1);
     assert_ne!(first, after_others, "the frames before count");
     assert_eq!(first, completed(&mut engine, seen(1.3), 2), "another face");
-    engine.forget(1);
+    engine.completer.forget(1);
     assert_eq!(first, completed(&mut engine, seen(1.3), 1), "forgotten");
     engine.reset();
     assert_eq!(first, completed(&mut engine, seen(1.3), 2), "reset");

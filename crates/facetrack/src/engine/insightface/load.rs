@@ -7,7 +7,7 @@ use super::pack::{self, Opened, Pack};
 use super::resilient::Resilient;
 use super::{InsightFace, Module, placed, rewrite, scrfd};
 use crate::device::{Need, Placement};
-use crate::engine::{EngineConfig, EngineError};
+use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::locate;
 use crate::model::ModelError;
 use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
@@ -17,15 +17,17 @@ use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOption
 /// # Errors
 /// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the GPU can't be used and
 /// there is no falling back.
-pub fn load(config: &EngineConfig) -> Result<Resilient<InsightFace>, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let need = folder(config)?.need;
-    Resilient::load(&config.placement, need, |placement| {
+    let finder = Resilient::load(&config.placement, need, |placement| {
         let config = EngineConfig {
             placement: placement.clone(),
             ..config.clone()
         };
         InsightFace::new(Box::new(folder(&config)?), &config)
-    })
+    })?;
+    let derived = finder.engine().derived();
+    Ok(Engine::new(finder, derived))
 }
 
 /// The pack that `config` names, or the one that is found.

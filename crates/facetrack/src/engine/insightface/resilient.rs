@@ -8,12 +8,12 @@ use crate::device::{
     self, Claim, Cuda, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
     largest_det_size,
 };
-use crate::engine::{Context, Engine, EngineError, EngineInfo, Frame, Notice, Thresholds};
+use crate::engine::{EngineError, EngineInfo, Finder, Frame, Notice, Thresholds};
 use crate::model::ModelError;
 use crate::observation::Observation;
 
 /// An engine that can run elsewhere.
-pub trait Movable: Engine {
+pub trait Movable: Finder {
     /// Side of the detector's input, px.
     fn det_size(&self) -> usize;
 
@@ -133,9 +133,9 @@ impl<E: Movable> Resilient<E> {
         det_size < before
     }
 
-    /// Side of the detector's input, px.
-    pub fn det_size(&self) -> usize {
-        self.engine.det_size()
+    /// The engine that runs now.
+    pub fn engine(&self) -> &E {
+        &self.engine
     }
 
     /// One run after another, each with less of the GPU, until one does not fail because of it.
@@ -232,21 +232,13 @@ fn is_out_of_memory(error: &EngineError) -> bool {
     matches!(error, EngineError::Model(ModelError::OutOfMemory { .. }))
 }
 
-impl<E: Movable> Engine for Resilient<E> {
+impl<E: Movable> Finder for Resilient<E> {
     fn info(&self) -> &EngineInfo {
         self.engine.info()
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        self.run(|engine| engine.process(frame))
-    }
-
-    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
-        self.engine.complete(face, context)
-    }
-
-    fn forget(&mut self, id: u32) {
-        self.engine.forget(id);
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        self.run(|engine| engine.find(frame))
     }
 
     fn reset(&mut self) {

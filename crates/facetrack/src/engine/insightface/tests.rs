@@ -8,7 +8,6 @@ use ndarray::{ArrayD, IxDyn};
 use super::fake::{Fake, Runs};
 use super::*;
 use crate::device::{Cuda, CudaTuning};
-use crate::engine::look;
 use crate::image::ImageView;
 
 /// A pack that knows where it was opened.
@@ -127,9 +126,11 @@ fn find(engine: &mut InsightFace) -> Observation {
         image: ImageView::rgb(128, 128, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let faces = look(engine, &frame).unwrap();
+    let mut faces = engine.find(&frame).unwrap();
     assert_eq!(faces.len(), 1);
-    faces.into_iter().next().unwrap()
+    let context = Context::of(&frame.outline(), 1);
+    engine.derived().complete(&mut faces[0], &context).unwrap();
+    faces.remove(0)
 }
 
 #[test]
@@ -391,7 +392,7 @@ fn networks_are_opened_anew_elsewhere() {
         image: ImageView::rgb(128, 128, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    engine.process(&frame).unwrap();
+    engine.find(&frame).unwrap();
     assert_eq!(last_run(0), [1, 3, 64, 64]);
     engine.reopen(&Placement::Cpu).unwrap();
     assert_eq!(*pack.opened.lock().unwrap(), [cuda, Placement::Cpu]);
@@ -415,7 +416,7 @@ fn thresholds_are_taken_from_the_next_frame_on() {
         image: ImageView::rgb(128, 128, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    assert!(engine.process(&frame).unwrap().is_empty());
+    assert!(engine.find(&frame).unwrap().is_empty());
 }
 
 #[test]

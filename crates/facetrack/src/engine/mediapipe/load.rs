@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{LandmarkDetector, MediaPipe, MeshParts, Parts};
-use crate::engine::{EngineConfig, EngineError};
+use super::{LandmarkDetector, MeshParts, Parts, assemble};
+use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::locate;
 use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::task::Bundle;
@@ -20,7 +20,7 @@ const FAMILY: &str = "mediapipe";
 ///
 /// # Errors
 /// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
-pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let source = Source::open(config.model.as_deref(), config)?;
     let parts = Parts {
         // The larger networks come first: what the runtime lays aside while it loads one is there for the others.
@@ -32,7 +32,7 @@ pub fn load(config: &EngineConfig) -> Result<MediaPipe, EngineError> {
         )?,
         files: source.bundle.files,
     };
-    MediaPipe::new(parts, config)
+    assemble(parts, config)
 }
 
 /// The parts of the bundle `model`, or of the one found by [`locate::model`], that measure faces; and the files read.

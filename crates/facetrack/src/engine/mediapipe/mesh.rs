@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
 use super::landmarks::LandmarkDetector;
-use crate::engine::{Context, EngineInfo, Wanted};
+use crate::engine::{Completer, Context, EngineError, EngineInfo, Wanted};
 use crate::model::{Model, ModelError, PROPERTY};
 use crate::observation::Observation;
 
@@ -72,16 +72,11 @@ impl MeshReader {
             ..info
         }
     }
+}
 
-    /// Adds to `face` what follows from its landmarks, as `context` asks; a face without landmarks is left alone.
-    ///
-    /// # Errors
-    /// [`ModelError::Run`].
-    pub fn complete(
-        &mut self,
-        face: &mut Observation,
-        context: &Context,
-    ) -> Result<(), ModelError> {
+impl Completer for MeshReader {
+    /// A face without landmarks is left alone.
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
         };

@@ -134,25 +134,25 @@ fn mesh_parts(script: &Shared) -> MeshParts {
     }
 }
 
-fn engine(script: &Shared, running_mode: RunningMode, max_faces: usize) -> MediaPipe {
+fn engine(script: &Shared, running_mode: RunningMode, max_faces: usize) -> Engine {
     let config = EngineConfig {
         running_mode,
         max_faces: Some(max_faces),
         ..EngineConfig::default()
     };
-    let engine = MediaPipe::new(parts(script), &config).unwrap();
+    let engine = assemble(parts(script), &config).unwrap();
     let mut script = script.lock().unwrap();
     (script.detector_runs, script.landmark_runs) = (0, 0);
     engine
 }
 
-fn see(engine: &mut MediaPipe, frame: u64) -> Vec<Observation> {
+fn see(engine: &mut Engine, frame: u64) -> Vec<Observation> {
     let pixels = [0; 200 * 100 * 3];
     let frame = Frame {
         image: ImageView::rgb(200, 100, &pixels).unwrap(),
         time: Duration::from_millis(frame * 40),
     };
-    engine.process(&frame).unwrap()
+    engine.finder.find(&frame).unwrap()
 }
 
 fn runs(script: &Shared) -> (usize, usize) {
@@ -234,7 +234,7 @@ fn thresholds_may_change_between_frames() {
         (stricter(0.96, 0.99), 0),
         (stricter(0.95, 0.994), 0),
     ] {
-        engine.set_thresholds(thresholds);
+        engine.finder.set_thresholds(thresholds);
         assert_eq!(see(&mut engine, 0).len(), faces, "{thresholds:?}");
     }
 }
@@ -303,11 +303,13 @@ fn complete_derives_from_the_landmarks_given() {
     }
     let before = face.bbox;
     engine
+        .completer
         .complete(&mut face, &context(Wanted::AllButBlendshapes))
         .unwrap();
     assert!((face.bbox.x - before.x - 7.0).abs() < 1e-4);
     assert_eq!(face.blendshapes, None);
     engine
+        .completer
         .complete(&mut face, &context(Wanted::Everything))
         .unwrap();
     assert_eq!(
@@ -317,6 +319,7 @@ fn complete_derives_from_the_landmarks_given() {
 
     script.lock().unwrap().blendshape = f32::NAN;
     engine
+        .completer
         .complete(&mut face, &context(Wanted::Everything))
         .unwrap();
     assert_eq!(face.blendshapes, None, "absent, not made up");
@@ -328,6 +331,7 @@ fn faces_that_are_not_this_engines_are_left_alone() {
     let mut engine = engine(&script, RunningMode::Video, 1);
     let mut bare = Observation::from_bbox(Default::default());
     engine
+        .completer
         .complete(&mut bare, &context(Wanted::Everything))
         .unwrap();
     let mut short = Observation {
@@ -338,6 +342,7 @@ fn faces_that_are_not_this_engines_are_left_alone() {
         ..bare
     };
     engine
+        .completer
         .complete(&mut short, &context(Wanted::Everything))
         .unwrap();
     assert_eq!((short.blendshapes, short.pose), (None, None));
@@ -346,7 +351,7 @@ fn faces_that_are_not_this_engines_are_left_alone() {
 #[test]
 fn what_is_measured_is_known_before_the_first_frame() {
     let script = script(&[]);
-    let engine = |parts| MediaPipe::new(parts, &EngineConfig::default()).unwrap();
+    let engine = |parts| assemble(parts, &EngineConfig::default()).unwrap();
     let whole = engine(parts(&script));
     assert_eq!(whole.info().blendshapes.len(), 52);
     assert!(whole.info().pose && whole.info().temporal);
@@ -418,7 +423,7 @@ fn broken_parts_are_refused() {
             "face geometry",
         ),
     ] {
-        let error = MediaPipe::new(broken, &EngineConfig::default()).err();
+        let error = assemble(broken, &EngineConfig::default()).err();
         let error = error.expect(name).to_string();
         assert!(
             error.contains("scripted") && error.contains(told),

@@ -14,7 +14,7 @@ mod scan;
 mod xml;
 
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
 };
 use crate::geometry::Rect;
 use crate::locate;
@@ -43,11 +43,7 @@ const MAX_SIDE: usize = 65_535;
 /// The engine `opencv-haar`.
 pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[Setting::Cascade, Setting::Models, Setting::Model],
-    ..EngineEntry::new(
-        "opencv-haar",
-        |_| Ok(describe()),
-        |config| Ok(Box::new(load(config)?)),
-    )
+    ..EngineEntry::new("opencv-haar", |_| Ok(describe()), load)
 };
 
 /// How faces are looked for: the arguments of OpenCV's `detectMultiScale`. As there, the size nearest to the least one is
@@ -115,7 +111,7 @@ pub fn describe() -> EngineInfo {
 ///
 /// # Errors
 /// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be searched for.
-pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     config.cascade.check()?;
     let path = locate::model(
         CASCADE,
@@ -130,7 +126,7 @@ pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
         format: FORMAT,
         reason,
     })?;
-    Ok(Haar {
+    let haar = Haar {
         info: EngineInfo {
             models: vec![file],
             ..describe()
@@ -139,16 +135,17 @@ pub fn load(config: &EngineConfig) -> Result<Haar, EngineError> {
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
         resizer: Resizer::default(),
-    })
+    };
+    Ok(Engine::new(haar, ()))
 }
 
-impl Engine for Haar {
+impl Finder for Haar {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
     /// In OpenCV's order, from small to large; where `max_faces` leaves some out, the largest, largest first.
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let size = [frame.image.width(), frame.image.height()];
         if size.iter().any(|side| *side > MAX_SIDE) {
             let [width, height] = size;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use ndarray::{ArrayD, IxDyn};
 
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
+    EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
     Thresholds,
 };
 use crate::image::ImageView;
@@ -209,11 +209,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     thresholds: THRESHOLDS,
     detect_max_width: MAX_WIDTH,
-    ..EngineEntry::new(
-        "opencv-yunet",
-        |_| Ok(describe()),
-        |config| Ok(Box::new(load(config)?)),
-    )
+    ..EngineEntry::new("opencv-yunet", |_| Ok(describe()), load)
 };
 
 /// What the engine measures; no models are listed.
@@ -238,12 +234,12 @@ impl Yunet {
     }
 }
 
-impl Engine for Yunet {
+impl Finder for Yunet {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let min_score = self.thresholds.detection;
         let faces = self.detector.detect(&frame.image, min_score)?;
         Ok(faces.into_iter().map(observation).collect())

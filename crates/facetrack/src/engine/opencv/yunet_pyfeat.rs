@@ -5,11 +5,11 @@
 //! it stays one, without landmarks, blendshapes and pose.
 
 use crate::blendshape::MEDIAPIPE_CHANNELS;
-use crate::engine::mediapipe::{FaceMesh, MeshParts, MeshReader};
+use crate::engine::mediapipe::{FaceMesh, MeshParts};
 use crate::engine::{
-    Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame,
-    Setting, Thresholds, mediapipe,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, mediapipe,
 };
+use crate::engine::{Finder, Frame, Setting, Thresholds};
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
 
@@ -17,11 +17,10 @@ use super::yunet::{self, Detector};
 use super::yunet_mesh::DETECTOR_PROPERTY;
 use super::yunet_mesh::{LANDMARK_PROPERTY, YunetMesh};
 
-/// The engine.
-pub struct YunetPyfeat {
+/// The half of the engine that looks at pixels.
+struct YunetPyfeat {
     info: EngineInfo,
     faces: YunetMesh,
-    reader: MeshReader,
 }
 
 /// The engine `opencv-yunet-pyfeat`.
@@ -37,11 +36,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     thresholds: yunet::THRESHOLDS,
     detect_max_width: yunet::MAX_WIDTH,
-    ..EngineEntry::new(
-        "opencv-yunet-pyfeat",
-        |_| Ok(describe()),
-        |config| Ok(Box::new(load(config)?)),
-    )
+    ..EngineEntry::new("opencv-yunet-pyfeat", |_| Ok(describe()), load)
 };
 
 /// What the engine measures; no models are listed.
@@ -59,50 +54,44 @@ pub fn describe() -> EngineInfo {
 ///
 /// # Errors
 /// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
-pub fn load(config: &EngineConfig) -> Result<YunetPyfeat, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
         .map_err(|error| error.of(DETECTOR_PROPERTY))?;
     let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
         .map_err(|error| error.of(LANDMARK_PROPERTY))?;
     files.insert(0, detector_file);
-    YunetPyfeat::new(detector, mesh, files)
+    assemble(detector, mesh, files)
 }
 
-impl YunetPyfeat {
-    /// The engine made of a detector and of the parts that measure its faces; `files` are where they came from, for the
-    /// record. Each network of `mesh` is run once.
-    ///
-    /// # Errors
-    /// [`EngineError::Model`] when a part is not what it should be or does not run.
-    pub fn new(
-        detector: Detector,
-        mesh: MeshParts,
-        files: Vec<ModelFile>,
-    ) -> Result<Self, EngineError> {
-        let FaceMesh { landmarks, reader } =
-            FaceMesh::new(mesh).map_err(|error| error.of(LANDMARK_PROPERTY))?;
-        Ok(Self {
-            info: reader.described(EngineInfo {
-                models: files,
-                ..describe()
-            }),
-            faces: YunetMesh::new(detector, landmarks),
-            reader,
-        })
-    }
+/// The engine made of a detector and of the parts that measure its faces; `files` are where they came from, for the
+/// record. Each network of `mesh` is run once.
+///
+/// # Errors
+/// [`EngineError::Model`] when a part is not what it should be or does not run.
+pub fn assemble(
+    detector: Detector,
+    mesh: MeshParts,
+    files: Vec<ModelFile>,
+) -> Result<Engine, EngineError> {
+    let FaceMesh { landmarks, reader } =
+        FaceMesh::new(mesh).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+    let finder = YunetPyfeat {
+        info: reader.described(EngineInfo {
+            models: files,
+            ..describe()
+        }),
+        faces: YunetMesh::new(detector, landmarks),
+    };
+    Ok(Engine::new(finder, reader))
 }
 
-impl Engine for YunetPyfeat {
+impl Finder for YunetPyfeat {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         Ok(self.faces.find(&frame.image)?)
-    }
-
-    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
-        Ok(self.reader.complete(face, context)?)
     }
 
     fn set_thresholds(&mut self, thresholds: Thresholds) {

@@ -25,11 +25,10 @@ mod slots;
 use nalgebra::Vector2;
 
 use super::{LandmarkContract, MAX_FACES, PnpPoints};
-use crate::engine::{Context, EngineConfig, RunningMode, Wanted};
+use crate::engine::{Completer, Context, EngineConfig, EngineError, RunningMode, Wanted};
 use crate::geometry::Point;
 use crate::observation::{ModelFit, Observation};
 use blendshapes::Deriver;
-pub use calibration::CalibrationError;
 use expression::{Detail, Expression, Lesson};
 use fit::{Fit, Places, Points};
 pub use model::POINTS as FACE_POINTS;
@@ -83,32 +82,6 @@ impl Faces {
         }
     }
 
-    /// Another frame, which shows `faces`.
-    pub fn begin_frame(&mut self, faces: &[Observation]) {
-        let places: Vec<_> = faces.iter().map(place).collect();
-        self.slots.begin_frame(&places);
-        if self.running_mode == RunningMode::Image {
-            for slot in self.slots.iter_mut() {
-                slot.search = Search::in_picture();
-            }
-        }
-    }
-
-    /// Adds to `face`, which has landmarks, everything that follows from them, and makes its box the extent of the
-    /// landmarks as they are now.
-    pub fn complete(&mut self, face: &mut Observation, context: &Context) {
-        let Some(places) = places(face) else {
-            return;
-        };
-        if let Some(landmarks) = &face.landmarks {
-            face.bbox = landmarks.extent();
-        }
-        face.fit = Some(self.fit(face, &places, context));
-        if context.wanted == Wanted::Everything {
-            face.blendshapes = self.deriver.derive(face);
-        }
-    }
-
     /// Fits the model, and adds to `face` what the fit tells.
     fn fit(&mut self, face: &mut Observation, places: &Places, context: &Context) -> ModelFit {
         let camera = Camera::new(context.frame_size);
@@ -133,36 +106,59 @@ impl Faces {
         }
         report(&fit, &points, self.projected)
     }
+}
 
-    /// The identity `id` ended.
-    pub fn forget(&mut self, id: u32) {
+impl Completer for Faces {
+    fn begin_frame(&mut self, faces: &[Observation]) {
+        let places: Vec<_> = faces.iter().map(place).collect();
+        self.slots.begin_frame(&places);
+        if self.running_mode == RunningMode::Image {
+            for slot in self.slots.iter_mut() {
+                slot.search = Search::in_picture();
+            }
+        }
+    }
+
+    /// Also sets the bounding box to the extent of the landmarks.
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+        let Some(places) = places(face) else {
+            return Ok(());
+        };
+        if let Some(landmarks) = &face.landmarks {
+            face.bbox = landmarks.extent();
+        }
+        face.fit = Some(self.fit(face, &places, context));
+        if context.wanted == Wanted::Everything {
+            face.blendshapes = self.deriver.derive(face);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, id: u32) {
         self.slots.forget(id);
     }
 
-    /// The next frame does not continue those before; what was learned stays.
-    pub fn reset(&mut self) {
+    fn reset(&mut self) {
         for slot in self.slots.iter_mut() {
             slot.lose_sight();
             slot.expression.stop_the_clock();
         }
     }
 
-    /// What was learned, as JSON.
-    pub fn calibration(&self) -> String {
-        calibration::write(self.slots.iter().map(|slot| &slot.expression))
+    fn calibration(&self) -> Option<String> {
+        let expressions = self.slots.iter().map(|slot| &slot.expression);
+        Some(calibration::write(expressions))
     }
 
-    /// Goes on from what [`Faces::calibration`] returned: its first faces, as many as are kept.
-    ///
-    /// # Errors
-    /// What is wrong with it; nothing changes then.
-    pub fn set_calibration(&mut self, calibration: &str) -> Result<(), CalibrationError> {
-        self.slots = Slots::new(self.max_faces, calibration::read(calibration)?);
+    /// Takes the first faces of the calibration, as many as are kept.
+    fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
+        let learned = calibration::read(calibration)
+            .map_err(|reason| EngineError::Config(reason.to_string()))?;
+        self.slots = Slots::new(self.max_faces, learned);
         Ok(())
     }
 
-    /// Begins to learn anew.
-    pub fn reset_calibration(&mut self) {
+    fn reset_calibration(&mut self) {
         for slot in self.slots.iter_mut() {
             slot.expression = Expression::default();
         }

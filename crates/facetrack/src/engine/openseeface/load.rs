@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Networks, Opened};
-use super::{OpenSeeFace, rewrite};
-use crate::engine::{EngineConfig, EngineError};
+use super::{assemble, rewrite};
+use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::locate;
 use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
@@ -37,7 +37,7 @@ const LANDMARKS: [(i32, &str); 8] = [
 ///
 /// # Errors
 /// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
-pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
     let mut opener = Opener {
         runtime,
@@ -72,7 +72,7 @@ pub fn load(config: &EngineConfig) -> Result<OpenSeeFace, EngineError> {
     let files = [Some(detector.1), Some(landmarks.1), gaze_file];
     let networks = Networks::new(detector.0, landmarks.0, gaze)?;
     let files = files.into_iter().flatten().collect();
-    Ok(OpenSeeFace::new(networks, files, config))
+    Ok(assemble(networks, files, config))
 }
 
 /// The landmark network that the property says, the path or the number of one, or the best that is there.

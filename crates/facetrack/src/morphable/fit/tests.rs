@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 use super::super::LANDMARKS;
-use super::super::invented::{Noise, head, landmarks, pose};
+use super::super::tests::synthetic::{Noise, head, landmarks, pose};
 use super::*;
 
 fn fitter() -> Fitter {

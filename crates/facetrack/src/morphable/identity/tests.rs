@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 use std::sync::Arc;
 
-use super::super::invented::{Noise, head, landmarks, pose};
+use super::super::tests::synthetic::{Noise, head, landmarks, pose};
 use super::super::{FitSettings, Fitter};
 use super::*;
 use crate::geometry::Point;

@@ -22,6 +22,11 @@ fn filled(size: (usize, usize), rects: &[Rect]) -> Mask {
     mask
 }
 
+/// The lanes of a single component.
+fn lanes_of(component: &Component, code: u32) -> Lanes {
+    Lanes::of(std::iter::once((component, code))).remove(0)
+}
+
 #[test]
 fn the_ends_of_a_mixture_are_exact() {
     for sample in [0, 1, 16, 254, 255, 1023, 65535] {
@@ -73,7 +78,7 @@ fn opacity_is_the_most_that_coverage_can_be() {
     };
     let coverage: Vec<_> = (0..=255).collect();
     let mut line = [0; 256];
-    row(&mut line, &Lanes::new(&component, 255), (0, &coverage), 110);
+    row(&mut line, &lanes_of(&component, 255), (0, &coverage), 110);
     assert_eq!([line[0], line[255]], [0, 110]);
     assert!(line.is_sorted());
 }
@@ -90,7 +95,7 @@ fn only_the_components_own_bits_change() {
     ] {
         let mut line = before;
         let component = component(word, shift, depth);
-        row(&mut line, &Lanes::new(&component, code), (0, &[255]), 255);
+        row(&mut line, &lanes_of(&component, code), (0, &[255]), 255);
         assert_eq!(line, after, "{word:?} {shift} {depth}");
     }
 }
@@ -104,7 +109,7 @@ fn samples_start_where_the_component_says() {
         ..component(Word::Byte, 0, 8)
     };
     let coverage: Vec<u8> = (0..17).map(|i| if i == 16 { 255 } else { 0 }).collect();
-    row(&mut line, &Lanes::new(&component, 9), (2, &coverage), 255);
+    row(&mut line, &lanes_of(&component, 9), (2, &coverage), 255);
     let changed: Vec<_> = (0..80).filter(|i| line[*i] != 0).collect();
     assert_eq!((changed, line[73]), (vec![1 + (2 + 16) * 4], 9));
 }
@@ -123,7 +128,10 @@ fn components_side_by_side_are_mixed_together() {
     };
     let components = [(&red, 1), (&luma, 4), (&green, 2), (&blue, 3)];
     let lanes = Lanes::of(components.into_iter());
-    assert_eq!(lanes.iter().map(|l| l.plane).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(
+        lanes.iter().map(|l| l.component.plane).collect::<Vec<_>>(),
+        [0, 1]
+    );
     // The last pixel ends with its last component.
     let mut line = [9; 11];
     row(&mut line, &lanes[0], (1, &[255, 255]), 255);
@@ -131,7 +139,7 @@ fn components_side_by_side_are_mixed_together() {
 }
 
 #[test]
-fn samples_of_one_code_are_told_from_others() {
+fn codes_are_read_from_their_own_bits() {
     for (word, shift, depth) in [
         (Word::Byte, 0, 8),
         (Word::Byte, 2, 4),
@@ -144,27 +152,21 @@ fn samples_of_one_code_are_told_from_others() {
             step: 3 * bytes,
             ..component(word, shift, depth)
         };
-        let lanes = Lanes::new(&component, component.max_code());
-        // Four pixels, of which the last ends with its component.
+        let codes = [0, component.max_code(), 5, 10];
+        // Four pixels. The last one ends with its component.
         let mut line = vec![0; 11 * bytes];
-        for pixel in 1..4 {
+        for (pixel, code) in codes.into_iter().enumerate() {
+            let lanes = lanes_of(&component, code);
             row(&mut line, &lanes, (pixel, &[255]), 255);
         }
-        let is_filled = |columns| is_filled(&line, &lanes, std::iter::once(columns));
-        assert!(
-            is_filled(1..4) && is_filled(2..3),
-            "{word:?} {shift} {depth}"
-        );
-        assert!(
-            !is_filled(0..1) && !is_filled(0..4),
-            "{word:?} {shift} {depth}"
-        );
+        let read = [0, 1, 2, 3].map(|pixel| component.code(&line, pixel));
+        assert_eq!(read, codes, "{word:?} {shift} {depth}");
     }
 }
 
 #[test]
 fn a_sample_of_several_pixels_is_covered_as_they_are_in_the_mean() {
-    // 5×3 pixels: the last column and the last row stand alone.
+    // 5×3 pixels: the last column and the last row have no neighbor in their cell.
     let mask = filled(
         (5, 3),
         &[Rect::new(1.0, 0.0, 2.0, 1.0), Rect::new(4.0, 2.0, 1.0, 1.0)],

@@ -18,7 +18,7 @@ impl<'a> Gray<'a> {
     pub fn new(image: &ImageView<'a>) -> Self {
         Self {
             size: image.stored_size(),
-            rows: Rows::new(image.plane(0), image.height()),
+            rows: Rows::new(image.planes()[0], image.height()),
             to_rgb: YuvToRgb::new(image.colorimetry()),
         }
     }

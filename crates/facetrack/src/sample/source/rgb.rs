@@ -6,7 +6,7 @@ use super::{Raster, Rows, Source, blend, byte};
 use crate::image::{ImageView, PixelFormat};
 use crate::sample::grid::{LANES, Lanes};
 
-/// RGB in pixels of `BYTES` bytes. The codes are shown as they are, as `videoconvert` does whatever their range.
+/// RGB in pixels of `BYTES` bytes. Like `videoconvert` it ignores the range of the codes.
 pub struct PackedRgb<'a, const BYTES: usize> {
     size: [usize; 2],
     rows: Rows<'a>,
@@ -24,7 +24,7 @@ impl<'a, const BYTES: usize> PackedRgb<'a, BYTES> {
         };
         Self {
             size: image.stored_size(),
-            rows: Rows::new(image.plane(0), image.height()),
+            rows: Rows::new(image.planes()[0], image.height()),
             shifts,
         }
     }

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frames of any format whose samples lie at regular distances, of 5 to 16 bits.
+//! Frames in any format whose samples are at regular distances, with 5 to 16 bits.
 //!
-//! Colours are computed in floating point and rounded once, to the 256 levels that networks were
-//! trained on. The common 8-bit formats have readers of their own, which are faster and follow
-//! `videoconvert` to the bit.
+//! Colors are computed in floating point and rounded once, to the 256 levels that networks were trained on. The common 8-bit
+//! formats have readers of their own, which are faster and reproduce `videoconvert` to the bit.
 
 use super::{Neighbours, Raster, Rows, Source, blend};
 use crate::image::{
     ChromaSite, ColorModel, ColorRange, Colorimetry, Component, ImageView, Layout, MAX_STEP, Plane,
     Word,
 };
-use crate::sample::color::luma_weights;
 use crate::sample::grid::{LANES, Lanes, STEP_BITS, STEPS};
 use crate::sample::level::round;
 
 /// A frame in the format that a [`Layout`] describes. `FIRST` bytes hold the words of the first
 /// component's sample and its right neighbour, `OTHERS` bytes the words of the other components.
 pub struct Samples<'a, const FIRST: usize, const OTHERS: usize> {
-    /// Red, green and blue, or Y′, Cb and Cr; grey is repeated.
+    /// Red, green and blue, or Y′, Cb and Cr; gray is repeated.
     channels: [Channel<'a>; 3],
     to_rgb: ToRgb,
 }
@@ -31,8 +29,8 @@ pub fn spans(layout: &Layout) -> [usize; 2] {
     [first, second.max(third)]
 }
 
-/// Where the word that holds a component's sample is read. Components whose samples lie in the same
-/// four bytes are read together.
+/// Position of the word that is read for a component's sample. Components whose samples are in the same four bytes are read
+/// together.
 #[derive(Clone, Copy)]
 struct Located {
     /// Bytes before the first word.
@@ -41,16 +39,16 @@ struct Located {
     bytes: usize,
     /// Bytes from a word to the next.
     step: usize,
-    /// Bit of the word at which the sample begins.
+    /// Lowest bit of the sample in the word.
     bit: u32,
-    /// Whether it is the word of the component before.
+    /// Whether the previous component has the same word.
     is_shared: bool,
 }
 
-/// Most bytes of a word.
+/// Maximum number of bytes of a word.
 const WORD: usize = 4;
 
-/// Where the three components of `layout` are read; grey is repeated.
+/// Positions of the three components of `layout`; gray is repeated.
 fn located(layout: &Layout) -> [Located; 3] {
     let colors = layout.colors();
     let components = [0, 1, 2].map(|index: usize| &colors[index.min(colors.len() - 1)]);
@@ -81,7 +79,7 @@ fn located(layout: &Layout) -> [Located; 3] {
 }
 
 impl<'a, const FIRST: usize, const OTHERS: usize> Samples<'a, FIRST, OTHERS> {
-    /// `planes` hold an image of the stored size of `image` in the format `layout`.
+    /// `planes` hold an image with the stored size of `image`, in the format of `layout`.
     pub fn new(layout: &Layout, image: &ImageView<'_>, planes: &[Plane<'a>]) -> Self {
         let colors = layout.colors();
         let located = located(layout);
@@ -131,8 +129,8 @@ impl<const FIRST: usize, const OTHERS: usize> Source for Samples<'_, FIRST, OTHE
     }
 }
 
-/// The words that hold the samples at positions, in the upper and in the lower row. Where a sample
-/// and its right neighbour fit into one word, only `left` is used.
+/// The words that hold the samples at positions, in the upper and in the lower row. If a sample and its right neighbour fit
+/// into one word, only `left` is used.
 struct Words {
     left: [Lanes<u32>; 2],
     right: [Lanes<u32>; 2],
@@ -153,7 +151,7 @@ struct Channel<'a> {
     /// Columns and rows of samples.
     size: [usize; 2],
     subsampling: [u32; 2],
-    /// Whether samples lie on the first of the columns, and rows, that share them.
+    /// Whether a sample is on the first of the columns, and rows, that share it.
     cosited: [bool; 2],
     /// Bytes from a sample to the next.
     step: u32,
@@ -248,7 +246,7 @@ fn word<const SPAN: usize>(bytes: &[u8; SPAN], at: usize) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
-/// Exchanges the bytes of each big-endian sample of two bytes.
+/// Swaps the bytes of each sample of two bytes.
 #[inline(always)]
 fn swap(words: &mut [Lanes<u32>; 2]) {
     for word in words.as_flattened_mut() {
@@ -261,10 +259,11 @@ impl Neighbours {
     #[inline(always)]
     fn shared(positions: &Lanes<i32>, n: u32, cosited: bool, count: usize) -> Self {
         let bits = STEP_BITS + n;
-        // Without cositing a sample lies in the middle of its pixels.
-        let middle = match cosited {
-            true => 0,
-            false => STEPS / 2 * ((1 << n) - 1),
+        // Without cositing a sample is in the middle of its pixels.
+        let middle = if cosited {
+            0
+        } else {
+            STEPS / 2 * ((1 << n) - 1)
         };
         let last = (count as i32 - 1) << bits;
         let last_first = count.saturating_sub(2) as i32;
@@ -285,7 +284,7 @@ impl Neighbours {
 
 /// From codes to levels of red, green and blue, 0…255.
 enum ToRgb {
-    /// Levels of a code; as `videoconvert` does, whatever the range.
+    /// Levels per code; like `videoconvert`, independent of the range.
     Rgb([f32; 3]),
     Yuv(Matrix),
     Gray(Gray),
@@ -322,13 +321,9 @@ pub struct Gray {
 }
 
 impl Gray {
-    /// For codes of `depth` bits; ITU-R BT.601-7 and BT.2100-2.
+    /// For codes of `depth` bits.
     pub fn new(depth: u32, range: ColorRange) -> Self {
-        let unit = (f64::from(depth) - 8.0).exp2();
-        let (black, span) = match range {
-            ColorRange::Limited => (16.0 * unit, 219.0 * unit),
-            ColorRange::Full => (0.0, f64::from(depth).exp2() - 1.0),
-        };
+        let (black, span) = range.luma_span(depth);
         Self {
             black: black as f32,
             scale: (255.0 / span) as f32,
@@ -364,22 +359,20 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// R = Y + 2(1−Kr)·V, B = Y + 2(1−Kb)·U, and G such that Y = Kr·R + Kg·G + Kb·B.
+    /// For chroma codes of `depth` bits.
     fn new(luma: Gray, depth: u32, colorimetry: Colorimetry) -> Self {
-        let (kr, kb) = luma_weights(colorimetry.matrix);
-        let kg = 1.0 - kr - kb;
-        let span = match colorimetry.range {
-            ColorRange::Limited => 224.0 * (f64::from(depth) - 8.0).exp2(),
-            ColorRange::Full => f64::from(depth).exp2() - 1.0,
-        };
-        let levels = |weight: f64| (weight * 255.0 / span) as f32;
+        let span = colorimetry.range.chroma_span(depth);
+        let [red_from_v, green_from_u, green_from_v, blue_from_u] = colorimetry
+            .matrix
+            .chroma_weights()
+            .map(|weight| (weight * 255.0 / span) as f32);
         Self {
             luma,
             middle: (f64::from(depth) - 1.0).exp2() as f32,
-            red_from_v: levels(2.0 * (1.0 - kr)),
-            green_from_u: levels(-2.0 * (1.0 - kb) * kb / kg),
-            green_from_v: levels(-2.0 * (1.0 - kr) * kr / kg),
-            blue_from_u: levels(2.0 * (1.0 - kb)),
+            red_from_v,
+            green_from_u,
+            green_from_v,
+            blue_from_u,
         }
     }
 

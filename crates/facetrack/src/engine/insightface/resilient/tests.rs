@@ -67,12 +67,12 @@ impl Fake {
     }
 }
 
-impl Engine for Fake {
+impl Finder for Fake {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
 
-    fn process(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         self.note("frame");
         self.next().result()
     }
@@ -178,7 +178,7 @@ const NEED: Need = Need {
 fn look(engine: &mut Resilient<Fake>) -> Result<Vec<Observation>, EngineError> {
     let pixels = [0; 3];
     let image = ImageView::rgb(1, 1, &pixels).unwrap();
-    engine.process(&Frame {
+    engine.find(&Frame {
         image,
         time: Duration::ZERO,
     })
@@ -295,7 +295,7 @@ fn a_detector_of_one_size_ends_on_the_processor_and_is_said_to_be_no_smaller() {
 
     world.cuda.free_memory = 1024 * MIB;
     let mut engine = world.load().unwrap();
-    assert_eq!(engine.det_size(), 640);
+    assert_eq!(engine.engine().det_size(), 640);
     assert_eq!(engine.take_notices(), []);
 }
 
@@ -370,7 +370,7 @@ fn too_little_memory_lowers_the_size_before_it_gives_up() {
     let mut world = World::new(811, &[]);
     world.cuda.free_memory = 1024 * MIB;
     let mut engine = world.load().unwrap();
-    assert_eq!(engine.det_size(), 512);
+    assert_eq!(engine.engine().det_size(), 512);
     let notices = engine.take_notices();
     let [Notice::DetectionSizeReduced { det_size, reason }] = notices.as_slice() else {
         panic!("{notices:?}");

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::{Detector, Yunet, rewrite};
-use crate::engine::{EngineConfig, EngineError};
+use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::locate;
 use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
@@ -19,9 +19,9 @@ const FAMILY: &str = "yunet";
 ///
 /// # Errors
 /// When the runtime or the model is missing, damaged or another one.
-pub fn load(config: &EngineConfig) -> Result<Yunet, EngineError> {
+pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let (detector, file) = Detector::load(config.model.as_deref(), config)?;
-    Ok(Yunet::new(detector, file))
+    Ok(Engine::new(Yunet::new(detector, file), ()))
 }
 
 impl Detector {

@@ -68,7 +68,7 @@ fn context(id: u32) -> Context {
 fn see(faces: &mut Faces, face: &Observation) -> Observation {
     let mut face = face.clone();
     faces.begin_frame(std::slice::from_ref(&face));
-    faces.complete(&mut face, &context(1));
+    faces.complete(&mut face, &context(1)).unwrap();
     face
 }
 
@@ -114,13 +114,11 @@ fn blendshapes_are_left_out_when_they_are_not_wanted() {
     let mut seen = face();
     faces.begin_frame(std::slice::from_ref(&seen));
     let wanted = Wanted::AllButBlendshapes;
-    faces.complete(
-        &mut seen,
-        &Context {
-            wanted,
-            ..context(1)
-        },
-    );
+    let context = Context {
+        wanted,
+        ..context(1)
+    };
+    faces.complete(&mut seen, &context).unwrap();
     assert_eq!(seen.blendshapes, None);
     assert!(seen.features.is_some());
 }
@@ -268,13 +266,11 @@ fn a_picture_that_stands_alone_needs_no_frame_before_it() {
             let mut seen = observation(&frame.places());
             pictures.begin_frame(std::slice::from_ref(&seen));
             let frame_size = sequence.size();
-            pictures.complete(
-                &mut seen,
-                &Context {
-                    frame_size,
-                    ..context(1)
-                },
-            );
+            let context = Context {
+                frame_size,
+                ..context(1)
+            };
+            pictures.complete(&mut seen, &context).unwrap();
             let error = seen.fit.unwrap().error;
             assert!(error < 10.0, "{}: {error}", sequence.name);
             assert!(seen.pose.is_some(), "{}", sequence.name);
@@ -312,7 +308,7 @@ fn what_was_learned_outlives_the_face() {
     other.forget(1);
     let mut seen = face();
     other.begin_frame(std::slice::from_ref(&seen));
-    other.complete(&mut seen, &context(2));
+    other.complete(&mut seen, &context(2)).unwrap();
     assert_eq!(seen.features, Some(want));
 }
 
@@ -321,7 +317,9 @@ fn a_calibration_goes_on_where_it_was_saved() {
     let mut before = learned();
     before.reset();
     let mut after = faces(&EngineConfig::default());
-    after.set_calibration(&before.calibration()).unwrap();
+    after
+        .set_calibration(&before.calibration().unwrap())
+        .unwrap();
     for face in [face(), grimace(&face()), face()] {
         let want = see(&mut before, &face).features;
         assert_eq!(see(&mut after, &face).features, want);
@@ -349,7 +347,7 @@ fn a_calibration_of_more_faces_fills_the_slots_that_there_are() {
         max_faces: Some(3),
         ..EngineConfig::default()
     };
-    let calibration = faces(&many).calibration();
+    let calibration = faces(&many).calibration().unwrap();
     let mut one = faces(&EngineConfig::default());
     let want = one.calibration();
     one.set_calibration(&calibration).unwrap();

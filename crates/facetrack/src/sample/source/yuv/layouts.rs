@@ -22,8 +22,8 @@ impl<'a> Yuv<SemiPlanar<'a>> {
     pub fn semi_planar(image: &ImageView<'a>, format: PixelFormat) -> Self {
         let height = image.height();
         let planes = SemiPlanar {
-            luma: Rows::new(image.plane(0), height),
-            chroma: Rows::new(image.plane(1), height.div_ceil(2)),
+            luma: Rows::new(image.planes()[0], height),
+            chroma: Rows::new(image.planes()[1], height.div_ceil(2)),
             shifts: match format {
                 PixelFormat::Nv21 => [8, 0],
                 _ => [0, 8],
@@ -70,12 +70,12 @@ pub struct Planar<'a> {
 impl<'a> Yuv<Planar<'a>> {
     pub fn planar(image: &ImageView<'a>, format: PixelFormat) -> Self {
         let height = image.height();
-        let [second, third] = [1, 2].map(|i| Rows::new(image.plane(i), height.div_ceil(2)));
+        let [second, third] = [1, 2].map(|i| Rows::new(image.planes()[i], height.div_ceil(2)));
         let (cb, cr) = match format {
             PixelFormat::Yv12 => (third, second),
             _ => (second, third),
         };
-        let luma = Rows::new(image.plane(0), height);
+        let luma = Rows::new(image.planes()[0], height);
         Self::new(image, format, Planar { luma, cb, cr })
     }
 }
@@ -111,7 +111,7 @@ pub struct Packed<'a> {
 impl<'a> Yuv<Packed<'a>> {
     pub fn packed(image: &ImageView<'a>, format: PixelFormat) -> Self {
         let planes = Packed {
-            rows: Rows::new(image.plane(0), image.height()),
+            rows: Rows::new(image.planes()[0], image.height()),
             luma_shift: match format {
                 PixelFormat::Uyvy => 8,
                 _ => 0,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A head for tests that have no files: half an ellipsoid with a nose and a mouth that can open.
+//! A synthetic head for tests without model files: half an ellipsoid with a nose and a mouth that can open.
 
 use nalgebra::{Matrix3, Rotation3};
 
-use super::{
+use crate::geometry::Point;
+use crate::morphable::{
     Edge, EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours, Pose, ShapeModel,
 };
-use crate::geometry::Point;
 
 /// Rows and columns of vertices.
 const ROWS: usize = 40;
@@ -18,10 +18,10 @@ const MOUTH: (std::ops::Range<usize>, usize) = (18..26, 12);
 /// Columns of the outline.
 const SIDES: [usize; 2] = [5, COLUMNS - 6];
 
-/// The longitude of the outer columns, degrees: the head goes on a little behind the ears.
+/// The longitude of the outer columns, degrees: the head ends a little behind the ears.
 const SIDE: f32 = 110.0;
 
-/// Even noise: Knuth's 64-bit linear congruential generator.
+/// Uniform noise: Knuth's 64-bit linear congruential generator.
 pub struct Noise(pub u64);
 
 impl Noise {
@@ -34,7 +34,7 @@ impl Noise {
         (self.0 >> 40) as f32 / (1u64 << 23) as f32 - 1.0
     }
 
-    /// As many.
+    /// `count` numbers of −1…1.
     pub fn take(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.next()).collect()
     }
@@ -76,7 +76,7 @@ fn place(vertex: usize) -> [f32; 3] {
     ]
 }
 
-/// Where the landmarks are from the front, in iBUG's order; those of the outline aside.
+/// Positions of the landmarks seen from the front, in iBUG's order, without the outline.
 fn seen_from_the_front() -> Vec<(usize, [f32; 2])> {
     let ring = |center: [f32; 2], [a, b]: [f32; 2], first: usize, count: usize| {
         (0..count).map(move |i| {

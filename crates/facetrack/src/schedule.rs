@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Decides which frames are analysed. The faces of the other frames are held or predicted.
+//!
+//! Times are arguments: running times and the stream time of frames, and the time that an analysis took. An
+//! application asks for a [`Decision`] on each frame, in order, and reports what an analysis cost.
+//!
+//! | follows an analysed frame | late | `inference-interval` reached | `max-fps` allows | decision |
+//! |---|---|---|---|---|
+//! | no | any | any | any | analyse |
+//! | yes | yes | any | any | hold |
+//! | yes | no | no | any | hold |
+//! | yes | no | yes | no | hold |
+//! | yes | no | yes | yes | analyse |
+//!
+//! Frames that are held count for `inference-interval` but not for `max-fps`. [`lateness`] defines when a frame is late.
+
+mod latency;
+pub mod lateness;
+
+use std::time::Duration;
+
+use crate::words::choices;
+use latency::Latency;
+use lateness::Lateness;
+
+/// Frame period if neither caps nor buffers specify one: 25 frames per second.
+pub const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
+
+/// A frame may come this fraction of an interval before it is due, because timestamps are rounded and cameras jitter. Our
+/// choice.
+const JITTER: u32 = 8;
+
+choices! {
+    /// Handling of frames that come late.
+    pub enum LateFrames, words late_frames_words {
+        Auto = "auto": "hold in live pipelines, analyze in others",
+        Hold = "hold": "hold the faces of the last analysed frame",
+        Analyze = "analyze": "analyse every frame, however late",
+    }
+}
+
+/// Settings of a [`Schedule`]. They may change from frame to frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScheduleSettings {
+    /// Handling of late frames.
+    pub late_frames: LateFrames,
+    /// Frames 1, n+1, 2n+1 … are analysed.
+    pub inference_interval: u32,
+    /// Maximum number of frames that are analysed per second of stream time; 0 for no limit.
+    pub max_fps: f64,
+}
+
+impl Default for ScheduleSettings {
+    fn default() -> Self {
+        Self {
+            late_frames: LateFrames::default(),
+            inference_interval: 1,
+            max_fps: 0.0,
+        }
+    }
+}
+
+/// Latency of the elements upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Upstream {
+    /// Whether the source is live.
+    pub live: bool,
+    /// Minimum latency.
+    pub latency: Duration,
+}
+
+/// The arrival of a frame, in running time.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The time at which it arrives.
+    pub now: Duration,
+    /// The frame's own time.
+    pub time: Duration,
+    /// Period of the frames; `None` if unknown.
+    pub period: Option<Duration>,
+}
+
+impl Arrival {
+    fn delay(self) -> Duration {
+        self.now.saturating_sub(self.time)
+    }
+
+    fn duration(self) -> Duration {
+        self.period.unwrap_or(NOMINAL_PERIOD)
+    }
+}
+
+/// A frame to decide on.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    /// Its time since the start of the stream; increases from frame to frame.
+    pub time: Duration,
+    /// `None` for a frame without a timestamp, which is never late.
+    pub arrival: Option<Arrival>,
+    /// Whether it follows an analysed frame, so that there are faces to hold.
+    pub can_hold: bool,
+}
+
+/// The decision on a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Analyse the frame.
+    Analyze,
+    /// Hold or predict the faces of the last analysed frame.
+    Hold,
+}
+
+/// The schedule of a stream.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    /// `None` until it was queried.
+    upstream: Option<Upstream>,
+    /// Whether upstream has to be queried again.
+    is_invalid: bool,
+    /// Whether late frames are held.
+    holds: bool,
+    lateness: Lateness,
+    latency: Latency,
+    /// Frames since the last analysed one.
+    since_analysis: u32,
+    rate: RateLimit,
+}
+
+impl Schedule {
+    /// Whether upstream has to be queried for its latency now. The last answer is valid until the next one.
+    pub fn take_invalid(&mut self) -> bool {
+        std::mem::take(&mut self.is_invalid) || self.upstream.is_none()
+    }
+
+    /// Sets the answer to a latency query.
+    pub fn set_upstream(&mut self, upstream: Upstream) {
+        self.upstream = Some(upstream);
+    }
+
+    /// The latency of upstream may have changed.
+    pub fn invalidate_latency(&mut self) {
+        self.is_invalid = true;
+    }
+
+    /// Begins a discontinuous part of the stream. The cost of an analysis is kept.
+    pub fn reset(&mut self) {
+        self.lateness = Lateness::default();
+    }
+
+    /// Forgets the cost of an analysis, because another engine takes over. The latency is kept until its first frame.
+    pub fn forget_cost(&mut self) {
+        self.latency.forget_cost();
+    }
+
+    /// Whether late frames are held.
+    pub fn holds_late_frames(&self) -> bool {
+        self.holds
+    }
+
+    /// A sink reports that the frame of this running time came `lateness` ns after its deadline, or before it if negative.
+    pub fn on_qos(&mut self, time: Duration, lateness: i64) {
+        self.lateness.on_qos(time, lateness);
+    }
+
+    /// Decides on the next frame.
+    pub fn decide(&mut self, settings: &ScheduleSettings, frame: &Candidate) -> Decision {
+        let is_late = frame
+            .arrival
+            .is_some_and(|arrival| self.is_late(settings.late_frames, arrival));
+        self.since_analysis = self.since_analysis.saturating_add(1);
+        if !frame.can_hold {
+            self.rate = RateLimit::default();
+        } else if is_late || self.since_analysis < settings.inference_interval {
+            return Decision::Hold;
+        }
+        if !self.rate.allows(settings.max_fps, frame.time) {
+            return Decision::Hold;
+        }
+        self.since_analysis = 0;
+        Decision::Analyze
+    }
+
+    /// The frame of `arrival` was analysed, which took `cost`.
+    pub fn on_analyzed(&mut self, arrival: Option<Arrival>, cost: Duration) {
+        self.lateness
+            .on_analyzed(arrival.map(|arrival| arrival.time));
+        let period = arrival.and_then(|arrival| arrival.period);
+        self.latency.update(cost, period);
+    }
+
+    /// Whether the latency has changed since the last call. The latency of a pipeline that is not live never changes.
+    pub fn take_latency_change(&mut self) -> bool {
+        self.is_live() && self.latency.take_change()
+    }
+
+    /// Latency that the analysis adds.
+    pub fn latency(&self) -> Duration {
+        self.latency.reported()
+    }
+
+    fn is_late(&mut self, late_frames: LateFrames, arrival: Arrival) -> bool {
+        self.holds = match late_frames {
+            LateFrames::Auto => self.is_live(),
+            LateFrames::Hold => true,
+            LateFrames::Analyze => false,
+        };
+        let cost = self.latency.cost();
+        let upstream = self.upstream.map_or(Duration::ZERO, |up| up.latency);
+        self.lateness.observe(arrival, cost);
+        self.holds && self.lateness.is_late(arrival, upstream, cost)
+    }
+
+    fn is_live(&self) -> bool {
+        self.upstream.is_some_and(|upstream| upstream.live)
+    }
+}
+
+/// Limits the number of analyses per second of stream time.
+#[derive(Debug, Default)]
+struct RateLimit {
+    max_fps: f64,
+    /// Time of the next analysis.
+    next: Option<Duration>,
+}
+
+impl RateLimit {
+    /// Whether a frame at `time` may be analysed at `max_fps` analyses per second, 0 for no limit. If so, it is counted.
+    ///
+    /// A rate that does not divide the frame rate is kept on average: 10 per second of 25 frames are every second and
+    /// third frame in turn. Unused analyses are not saved for later.
+    fn allows(&mut self, max_fps: f64, time: Duration) -> bool {
+        if self.max_fps != max_fps {
+            (self.max_fps, self.next) = (max_fps, None);
+        }
+        let Some(interval) = interval(max_fps) else {
+            return true;
+        };
+        let due = self.next.unwrap_or(time);
+        if time.saturating_add(interval / JITTER) < due {
+            return false;
+        }
+        let is_in_time = time < due.saturating_add(interval);
+        let from = if is_in_time { due } else { time };
+        self.next = Some(from.saturating_add(interval));
+        true
+    }
+}
+
+/// Interval between analyses; `None` without a limit.
+fn interval(max_fps: f64) -> Option<Duration> {
+    let is_limited = max_fps.is_finite() && max_fps > 0.0;
+    is_limited.then(|| Duration::try_from_secs_f64(max_fps.recip()).unwrap_or(Duration::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The commands on every page, as a user would type them.
+
+use std::collections::BTreeSet;
+
+use crate::docs;
+use crate::pages;
+
+/// Commands that other tests run, as a part of a longer one.
+const RUN_ELSEWHERE: [(&str, &str); 1] =
+    [("cargo test -p facetrack", "`make test` tests the workspace")];
+
+/// The first lines of blocks that no test can run, and the reason.
+const NOT_RUN: [(&str, &str); 7] = [
+    (
+        "sudo apt-get install v4l2loopback-dkms",
+        "changes the kernel",
+    ),
+    (
+        "gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! videoconvert ! objectdetectionoverlay ! videoconvert ! autovideosink",
+        "needs GStreamer 1.24; `tests/elements/analytics.rs` has it",
+    ),
+    (
+        "cargo build --release --features analytics",
+        "needs GStreamer 1.24",
+    ),
+    ("python3 -m venv ~/facetrack-gpu", "fetches gigabytes"),
+    (
+        "export FACETRACK_ONNXRUNTIME=$(ls ~/facetrack-gpu/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.1.*)",
+        "needs a GPU",
+    ),
+    (
+        "FACETRACK_MODELS_DIR=<folder> facetrack fetch",
+        "has a placeholder",
+    ),
+    (
+        "mkdir -p ~/.insightface/models/buffalo_l && unzip buffalo_l.zip -d ~/.insightface/models/buffalo_l",
+        "needs an archive that no test downloads",
+    ),
+];
+
+macro_rules! pages_with_commands {
+    ($($name:ident: $page:literal,)*) => {
+        /// The pages with commands.
+        const PAGES: &[&str] = &[$($page),*];
+
+        $(
+            #[test]
+            fn $name() {
+                for block in pages::blocks_in($page, "sh") {
+                    check_block($page, &block);
+                }
+            }
+        )*
+    };
+}
+
+pages_with_commands! {
+    of_the_readme: "README.md",
+    of_contributing: "CONTRIBUTING.md",
+    of_getting_started: "docs/get-started.md",
+    of_installing: "docs/installing.md",
+    of_the_cookbook: "docs/cookbook.md",
+    of_live_pipelines: "docs/live.md",
+    of_applications: "docs/applications.md",
+    of_gpu: "docs/gpu.md",
+    of_troubleshooting: "docs/troubleshooting.md",
+    of_facetrack: "docs/elements/facetrack.md",
+    of_facetrackoverlay: "docs/elements/facetrackoverlay.md",
+    of_trackjsonsink: "docs/elements/trackjsonsink.md",
+    of_trackjsonload: "docs/elements/trackjsonload.md",
+    of_trackudpsink: "docs/elements/trackudpsink.md",
+    of_mediapipe: "docs/engines/mediapipe.md",
+    of_opencv_yunet: "docs/engines/opencv-yunet.md",
+    of_opencv_yunet_pyfeat: "docs/engines/opencv-yunet-pyfeat.md",
+    of_opencv_haar: "docs/engines/opencv-haar.md",
+    of_openseeface: "docs/engines/openseeface.md",
+    of_eos: "docs/engines/eos.md",
+    of_insightface: "docs/engines/insightface.md",
+    of_scripted: "docs/engines/scripted.md",
+}
+
+#[test]
+fn every_page_with_commands_is_tested() {
+    let mut pages: BTreeSet<String> = pages::guides().collect();
+    pages.retain(|page| !pages::blocks_in(page, "sh").is_empty());
+    assert_eq!(pages, PAGES.iter().map(|page| (*page).to_owned()).collect());
+}
+
+#[test]
+fn blocks_that_are_not_run_have_a_reason() {
+    let known: BTreeSet<String> = NOT_RUN.iter().map(|(line, _)| (*line).to_owned()).collect();
+    let blocks = pages::guides().flat_map(|page| pages::blocks_in(&page, "text"));
+    let first = |block: String| block.lines().next().unwrap_or_default().to_owned();
+    assert_eq!(blocks.map(first).collect::<BTreeSet<_>>(), known);
+}
+
+#[test]
+fn blocks_are_in_known_languages() {
+    for page in pages::guides().filter(|page| page != "ARCHITECTURE.md") {
+        for block in pages::blocks(&page) {
+            let known = ["sh", "text", "rust", "python", "c", "toml"];
+            assert!(
+                known.contains(&block.language.as_str()),
+                "{page}: {}",
+                block.text
+            );
+        }
+    }
+}
+
+/// Runs a block. In a block with an example program, commands use the files of earlier commands.
+fn check_block(page: &str, block: &str) {
+    let commands = block
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    let (ours, mut commands): (Vec<_>, Vec<_>) =
+        commands.partition(|line| line.contains("cargo run --release "));
+    ours.into_iter().for_each(check_crate_example);
+    if !block.contains(" examples/") {
+        for command in commands {
+            check(page, command);
+        }
+        return;
+    }
+    if !docs::has_matplotlib() {
+        commands.retain(|line| !line.contains("plot_blendshapes.py"));
+    }
+    if let Some(finished) = docs::run(&commands.join("\n")) {
+        assert!(finished.success, "{page}: {block}\n{}", finished.text);
+    }
+}
+
+/// Programs of the workspace are run by `tests/documents/examples.rs`, which has them built already.
+fn check_crate_example(command: &str) {
+    let name = command.split("--example ").nth(1).expect("a name");
+    let name = name.split(' ').next().unwrap_or_default();
+    let tests = docs::text("tests/documents/examples.rs");
+    assert!(tests.contains(&format!("(\"{name}\")")), "{command}");
+}
+
+fn check(page: &str, command: &str) {
+    if RUN_ELSEWHERE.iter().any(|(known, _)| command == *known) {
+        return;
+    }
+    let mut words = command.split([' ', '"']).filter(|word| !word.contains('='));
+    match words.next().unwrap_or_default() {
+        "make" => has_target(command.trim_start_matches("make ")),
+        "eval" => has_target("env"),
+        "cargo" => assert!(
+            docs::text("Makefile").contains(command),
+            "{page}: `make` does not run `{command}`"
+        ),
+        "meson" | "ninja" => assert!(docs::file("meson.build").is_file()),
+        "gst-launch-1.0" => launch(page, command),
+        "gst-inspect-1.0" => {
+            if let Some(finished) = docs::run(command) {
+                assert!(finished.success, "{page}: {command}\n{}", finished.text);
+            }
+        }
+        other => panic!("{page}: no test checks commands like `{other}`: {command}"),
+    }
+}
+
+fn launch(page: &str, command: &str) {
+    assert!(docs::turns_upright(command), "{page}: {command}");
+    if let Some(finished) = docs::run(command) {
+        let text = &finished.text;
+        assert!(
+            docs::came_to_its_end(&finished),
+            "{page}: {command}\n{text}"
+        );
+        assert_eq!(docs::errors(text).next(), None, "{page}: {command}\n{text}");
+        assert!(!text.is_empty(), "{page}: {command} shows nothing");
+    }
+}
+
+fn has_target(target: &str) {
+    let makefile = docs::text("Makefile");
+    assert!(
+        makefile.contains(&format!("\n{target}: ")),
+        "the Makefile has no target `{target}`"
+    );
+}
