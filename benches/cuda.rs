@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine `insightface` on a GPU against itself on the processor, and what each latency option does, for
-//! `benches/cuda.sh`.
+//! The engine `insightface` on a GPU against itself on the CPU, and the effect of each latency option, for
+//! `benches/cuda.sh`, which says how to make the frames.
 //!
-//! `cargo bench --bench cuda -- cuda|cpu PACK CLIP [ONNXRUNTIME [CUDA_LIB_PATH]]` shows the clip's frames at 1080p to the
-//! engine, once on the processor and then once for each option. It fails where there is no GPU, where an option fails, and
-//! where what is seen differs by more than the bar. `cpu` takes the processor in the GPU's place, which
-//! tries everything but the GPU.
+//! It shows raw frames to the engine, once on the CPU and then once for each option. It fails if there is no GPU, if an
+//! option fails, and if the results differ by more than the bar. With `cpu` it runs on the CPU in place of the GPU, which
+//! tests everything but the GPU.
 
-mod common;
 #[path = "cuda/parity.rs"]
-mod parity;
+pub mod parity;
 
 use std::env;
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -21,32 +21,40 @@ use facetrack::device::{
     ConvAlgorithmSearch, CudaTuning, DeviceChoice, LibrarySearch, MachineProbe, Placement, Request,
     negotiate, nvidia_driver,
 };
-use facetrack::engine::{self, Engine, EngineConfig, EngineKind, Frame, insightface};
-use facetrack::image::ImageView;
+use facetrack::engine::{self, EngineConfig, EngineKind, Frame, insightface};
+use facetrack::image::{Colorimetry, ImageView, PixelFormat, Plane};
+use facetrack::locate::SearchPaths;
 use facetrack::observation::Observation;
 use parity::Parity;
 
-/// Size of the frames, px, and how many of them the clip gives.
-const SIZE: (usize, usize) = (1920, 1080);
+/// Maximum number of frames that are read.
 const FRAMES: usize = 60;
+
+/// Frames per second, for the time of each frame.
+const RATE: u32 = 30;
+
+const USAGE: &str =
+    "usage: cuda cuda|cpu PACK FRAMES rgb|nv12 WIDTH HEIGHT [ONNXRUNTIME [CUDA_LIB_PATH]]";
 
 /// The arguments.
 struct Arguments {
     device: DeviceChoice,
-    clip: PathBuf,
+    frames: PathBuf,
+    format: PixelFormat,
+    size: [usize; 2],
     request: Request,
     config: EngineConfig,
 }
 
-/// An option against what is usual.
+/// An option to compare with the defaults.
 struct Row {
     name: &'static str,
     tuning: CudaTuning,
-    /// Half precision is not held to the bar, which is about floats of 32 bits.
+    /// Half precision need not meet the bar, which is for floats of 32 bits.
     is_exact: bool,
 }
 
-/// What a row came to.
+/// Results of a row.
 struct Figures {
     load: Duration,
     first: Duration,
@@ -60,7 +68,13 @@ struct Figures {
 type Faces = Vec<Vec<Observation>>;
 
 fn main() -> ExitCode {
-    match run() {
+    // Cargo adds an argument of its own.
+    let arguments: Vec<String> = env::args().skip(1).filter(|it| it != "--bench").collect();
+    if arguments.is_empty() {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("{reason}");
@@ -69,22 +83,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Box<dyn Error>> {
-    let Some(arguments) = arguments()? else {
-        println!(
-            "usage: cargo bench --bench cuda -- cuda|cpu PACK CLIP [ONNXRUNTIME [CUDA_LIB_PATH]]"
-        );
-        return Ok(());
-    };
-    gst::init()?;
-    // What is missing is told before minutes of work on the processor.
+/// Prints the table.
+///
+/// # Errors
+/// The options that failed or missed the bar, or why there is no table.
+pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let arguments = read_arguments(arguments)?;
+    // Before minutes of work on the CPU.
     placement(&arguments, CudaTuning::default())?;
-    println!("{}", title(&arguments));
-    let frames = frames(&arguments.clip)?;
-    let (expected, _) = look(&arguments.config, &frames)?;
+    println!("{}", arguments.title());
+    let frames = arguments.read_frames()?;
+    let (expected, _) = look(&arguments, Placement::Cpu, &frames)?;
     let faces: usize = expected.iter().map(Vec::len).sum();
     if faces == 0 {
-        return Err("the clip shows no face".into());
+        return Err("the frames show no face".into());
     }
     println!("{} frames with {faces} faces\n", frames.len());
     println!("{}", Figures::HEADER);
@@ -93,7 +105,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         let placement = match placement(&arguments, row.tuning) {
             Ok(placement) => placement,
             Err(reason) => {
-                println!("| {} | not to be had here: {reason} |", row.name);
+                println!("| {} | not available here: {reason} |", row.name);
                 continue;
             }
         };
@@ -109,38 +121,45 @@ fn run() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(format!("\nmissed:\n{}", failures.join("\n")).into()),
+    if failures.is_empty() {
+        return Ok(());
     }
+    Err(format!("\nmissed:\n{}", failures.join("\n")).into())
 }
 
-fn arguments() -> Result<Option<Arguments>, Box<dyn Error>> {
-    // Cargo adds an argument of its own.
-    let arguments: Vec<String> = env::args().skip(1).filter(|it| it != "--bench").collect();
-    let [device, pack, clip, rest @ ..] = &arguments[..] else {
-        return Ok(None);
+fn read_arguments(arguments: &[String]) -> Result<Arguments, Box<dyn Error>> {
+    let [device, pack, frames, format, width, height, rest @ ..] = arguments else {
+        return Err(USAGE.into());
     };
     let device = match device.as_str() {
         "cuda" => DeviceChoice::Cuda,
         "cpu" => DeviceChoice::Cpu,
         other => return Err(format!("unknown device {other}").into()),
     };
-    let folder = rest.get(1).map(PathBuf::from);
-    let onnxruntime = rest.first().map(PathBuf::from);
-    Ok(Some(Arguments {
+    let format = match format.as_str() {
+        "rgb" => PixelFormat::Rgb,
+        "nv12" => PixelFormat::Nv12,
+        other => return Err(format!("unknown format {other}").into()),
+    };
+    let mut paths = SearchPaths::from_vars(env::var_os);
+    paths.runtime = rest.first().map(PathBuf::from).or(paths.runtime);
+    let libraries = rest.get(1).map(PathBuf::from);
+    Ok(Arguments {
         device,
-        clip: clip.into(),
+        frames: frames.into(),
+        format,
+        size: [width.parse()?, height.parse()?],
         request: Request {
             device: Some(DeviceChoice::Cuda),
             fallback: false,
-            libraries: LibrarySearch::of(folder, &|name| env::var(name).ok()),
-            onnxruntime: onnxruntime.clone(),
+            libraries: LibrarySearch::of(libraries, &|name| env::var(name).ok()),
+            runtime: paths.runtime_candidates(),
+            visible_devices: env::var("CUDA_VISIBLE_DEVICES").ok(),
             ..Request::default()
         },
         config: EngineConfig {
             model: Some(pack.into()),
-            onnxruntime,
+            paths,
             nms_threshold: insightface::NMS_THRESHOLD,
             pack: insightface::Settings {
                 embedding: true,
@@ -148,10 +167,10 @@ fn arguments() -> Result<Option<Arguments>, Box<dyn Error>> {
             },
             ..EngineConfig::default()
         },
-    }))
+    })
 }
 
-/// Each option by itself, but for half precision, which TensorRT has as well. TensorRT comes last, since its libraries stay
+/// Each option by itself, except half precision, which TensorRT has as well. TensorRT comes last, since its libraries stay
 /// in memory.
 fn rows() -> Vec<Row> {
     let with = |name, is_exact, change: fn(&mut CudaTuning)| {
@@ -164,7 +183,7 @@ fn rows() -> Vec<Row> {
         }
     };
     vec![
-        with("as it is by default", true, |_| {}),
+        with("defaults", true, |_| {}),
         with("warm-up-runs=0", true, |it| it.warm_up_runs = 0),
         with("cudnn-conv-algo-search=heuristic", true, |it| {
             it.conv_algorithm_search = ConvAlgorithmSearch::Heuristic;
@@ -185,7 +204,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Where the engine runs with `tuning`: on a GPU that passed, or on the processor where that was asked for.
+/// Where the engine runs with `tuning`: on a GPU that passed the checks, or on the CPU if that was requested.
 fn placement(arguments: &Arguments, tuning: CudaTuning) -> Result<Placement, Box<dyn Error>> {
     if arguments.device == DeviceChoice::Cpu {
         return Ok(Placement::Cpu);
@@ -198,42 +217,80 @@ fn placement(arguments: &Arguments, tuning: CudaTuning) -> Result<Placement, Box
     Ok(negotiate(EngineKind::InsightFace, &request, probe)?.placement)
 }
 
-fn title(arguments: &Arguments) -> String {
-    let device = match (arguments.device, nvidia_driver()) {
-        (DeviceChoice::Cuda, Ok(driver)) => {
-            let names: Vec<&str> = driver.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
-            let names = names.join(", ");
-            format!(
-                "{names}, driver {} for CUDA {}",
-                driver.version, driver.cuda
-            )
-        }
-        _ => "the processor in a GPU's place".to_owned(),
-    };
-    format!("insightface, {}×{}, {device}", SIZE.0, SIZE.1)
-}
+impl Arguments {
+    fn title(&self) -> String {
+        let visible = self.request.visible_devices.as_deref();
+        let device = match (self.device, nvidia_driver(visible)) {
+            (DeviceChoice::Cuda, Ok(driver)) => {
+                let names: Vec<&str> = driver.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
+                format!(
+                    "{}, driver {} for CUDA {}",
+                    names.join(", "),
+                    driver.version,
+                    driver.cuda
+                )
+            }
+            _ => "the CPU in place of a GPU".to_owned(),
+        };
+        let [width, height] = self.size;
+        format!("insightface, {width}×{height}, {device}")
+    }
 
-fn frames(clip: &Path) -> Result<Vec<gst::Sample>, Box<dyn Error>> {
-    let (width, height) = SIZE;
-    common::frames(
-        clip,
-        &format!("format=RGB,width={width},height={height}"),
-        FRAMES,
-    )
+    /// The bytes of each frame.
+    fn read_frames(&self) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+        let [width, height] = self.size;
+        let planes = self.format.plane_layout(width, height);
+        let length = planes.iter().map(|(stride, rows)| stride * rows).sum();
+        let name = self.frames.display();
+        let mut file = File::open(&self.frames).map_err(|error| format!("{name}: {error}"))?;
+        let mut frames = Vec::new();
+        while frames.len() < FRAMES {
+            let mut frame = vec![0; length];
+            match file.read_exact(&mut frame) {
+                Ok(()) => frames.push(frame),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(format!("{name}: {error}").into()),
+            }
+        }
+        if frames.is_empty() {
+            return Err(format!("{name}: not one frame of {length} bytes").into());
+        }
+        Ok(frames)
+    }
+
+    fn image<'a>(&self, mut pixels: &'a [u8]) -> Result<ImageView<'a>, Box<dyn Error>> {
+        let [width, height] = self.size;
+        let mut planes = Vec::new();
+        for (stride, rows) in self.format.plane_layout(width, height) {
+            let (data, rest) = pixels.split_at(stride * rows);
+            planes.push(Plane { data, stride });
+            pixels = rest;
+        }
+        let colorimetry = Colorimetry::default();
+        Ok(ImageView::new(
+            self.format,
+            width,
+            height,
+            colorimetry,
+            &planes,
+        )?)
+    }
+
+    /// Free memory of all GPUs, bytes.
+    fn free_memory(&self) -> Option<u64> {
+        let driver = nvidia_driver(self.request.visible_devices.as_deref()).ok()?;
+        Some(driver.gpus.iter().map(|gpu| gpu.free_memory).sum())
+    }
 }
 
 fn measure(
     arguments: &Arguments,
     placement: Placement,
-    frames: &[gst::Sample],
+    frames: &[Vec<u8>],
     expected: &Faces,
 ) -> Result<Figures, Box<dyn Error>> {
-    let free = free_memory();
-    let config = EngineConfig {
-        placement,
-        ..arguments.config.clone()
-    };
-    let (found, mut figures) = look(&config, frames)?;
+    let free = arguments.free_memory();
+    let (found, mut figures) = look(arguments, placement, frames)?;
     figures.memory = free.zip(figures.memory).map(|(before, after)| {
         let taken = before.saturating_sub(after);
         taken >> 20
@@ -242,27 +299,33 @@ fn measure(
     Ok(figures)
 }
 
-/// Free memory of all GPUs, bytes.
-fn free_memory() -> Option<u64> {
-    let driver = nvidia_driver().ok()?;
-    Some(driver.gpus.iter().map(|gpu| gpu.free_memory).sum())
-}
-
-/// What the engine sees in `frames`, and how long that takes.
-fn look(config: &EngineConfig, frames: &[gst::Sample]) -> Result<(Faces, Figures), Box<dyn Error>> {
+/// The faces that the engine finds in `frames`, and how long that takes.
+fn look(
+    arguments: &Arguments,
+    placement: Placement,
+    frames: &[Vec<u8>],
+) -> Result<(Faces, Figures), Box<dyn Error>> {
+    let config = EngineConfig {
+        placement,
+        ..arguments.config.clone()
+    };
     let start = Instant::now();
-    let mut engine = engine::load(EngineKind::InsightFace, config)?;
+    let mut engine = engine::load(EngineKind::InsightFace, &config)?;
     let load = start.elapsed();
     let mut times = Vec::new();
     let mut faces = Faces::new();
-    for sample in frames {
+    for (index, pixels) in (0..).zip(frames) {
         let start = Instant::now();
-        faces.push(look_at(&mut engine, sample)?);
+        let frame = Frame {
+            image: arguments.image(pixels)?,
+            time: Duration::from_secs(1) * index / RATE,
+        };
+        faces.push(engine.look(&frame)?);
         times.push(start.elapsed());
     }
-    let memory = free_memory();
+    let memory = arguments.free_memory();
     if let Some(notice) = engine.finder.take_notices().first() {
-        return Err(format!("it did not run as it was told to: {notice:?}").into());
+        return Err(format!("it did not run as requested: {notice:?}").into());
     }
     let first = times[0];
     times.sort_unstable();
@@ -275,16 +338,6 @@ fn look(config: &EngineConfig, frames: &[gst::Sample]) -> Result<(Faces, Figures
         parity: Parity::default(),
     };
     Ok((faces, figures))
-}
-
-fn look_at(engine: &mut Engine, sample: &gst::Sample) -> Result<Vec<Observation>, Box<dyn Error>> {
-    let buffer = sample.buffer().ok_or("no frame")?;
-    let pixels = buffer.map_readable()?;
-    let frame = Frame {
-        image: ImageView::rgb(SIZE.0, SIZE.1, &pixels)?,
-        time: Duration::from_nanos(buffer.pts().ok_or("no time")?.nseconds()),
-    };
-    Ok(engine.look(&frame)?)
 }
 
 impl Figures {

@@ -1,16 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
 #
-# The engine `insightface` on an NVIDIA GPU: parity with the processor, frames per second at 1080p, memory, and what each
-# latency option does, in a table.
+# The engine `insightface` on an NVIDIA GPU, in a table: parity with the CPU, frames per second, memory, and the effect of
+# each latency option. It needs no GStreamer: the driver, ONNX Runtime with CUDA, a model pack and raw frames are enough.
 #
-# usage: benches/cuda.sh PACK CLIP ONNXRUNTIME [CUDA_LIB_PATH]
+# usage: benches/cuda.sh PACK FRAMES FORMAT WIDTH HEIGHT ONNXRUNTIME [CUDA_LIB_PATH]
 #
-# PACK is a folder with a model pack, CLIP a video with faces, ONNXRUNTIME the libonnxruntime.so of onnxruntime-gpu, and
-# CUDA_LIB_PATH a folder with CUDA's libraries where they are not found by themselves, such as a Python environment.
+# PACK is a folder with a model pack. FRAMES is a file of raw frames with faces, of which the first 60 are used; FORMAT is
+# `rgb` or `nv12`, and WIDTH and HEIGHT are their size. One of these commands makes such a file from a clip, on any machine:
 #
-# It fails where there is no GPU, where an option fails, and where landmarks differ by more than 0.1 px or embeddings by
-# a cosine below 0.9999. An option that the machine has no libraries for is told as such.
+#   ffmpeg -i clip.mp4 -frames:v 60 -vf scale=1920:1080 -f rawvideo -pix_fmt rgb24 frames.rgb
+#   gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoscale \
+#       ! video/x-raw,format=RGB,width=1920,height=1080 ! identity eos-after=61 ! filesink location=frames.rgb
+#
+# ONNXRUNTIME is the libonnxruntime.so of onnxruntime-gpu, and CUDA_LIB_PATH a folder with CUDA's libraries if they are not
+# found by default, such as a Python environment.
+#
+# Where there is no cargo, set CUDA_BENCH to a program that was built elsewhere: the file that
+# `cargo bench -p facetrack --bench cuda --no-run` names.
+#
+# It fails if there is no GPU, if an option fails, and if landmarks differ by more than 0.1 px or embeddings by a cosine
+# below 0.9999. Options whose libraries are missing on the machine are reported as such.
 set -eu
 
 fail() {
@@ -18,17 +28,22 @@ fail() {
 	exit 1
 }
 
-[ $# -ge 3 ] || fail "usage: $0 PACK CLIP ONNXRUNTIME [CUDA_LIB_PATH]"
+[ $# -ge 6 ] || fail "usage: $0 PACK FRAMES FORMAT WIDTH HEIGHT ONNXRUNTIME [CUDA_LIB_PATH]"
 [ -d "$1" ] || fail "no folder with a model pack: $1"
-[ -f "$2" ] || fail "no clip: $2"
-[ -f "$3" ] || fail "no ONNX Runtime: $3"
-command -v nvidia-smi >/dev/null || fail "there is no NVIDIA GPU here: nvidia-smi is missing, which comes with the driver"
-nvidia-smi -L || fail "there is no NVIDIA GPU here: nvidia-smi finds none"
+[ -f "$2" ] || fail "no frames: $2"
+[ -f "$6" ] || fail "no ONNX Runtime: $6"
+command -v nvidia-smi >/dev/null || fail "no NVIDIA GPU: nvidia-smi, which comes with the driver, is missing"
+nvidia-smi -L || fail "no NVIDIA GPU: nvidia-smi finds none"
 
 pack=$(realpath "$1")
-clip=$(realpath "$2")
-runtime=$(realpath "$3")
-[ $# -lt 4 ] || set -- "$1" "$2" "$3" "$(realpath "$4")"
-shift 3
+frames=$(realpath "$2")
+format=$3 width=$4 height=$5
+runtime=$(realpath "$6")
+shift 6
+[ $# -eq 0 ] || set -- "$(realpath "$1")"
+set -- cuda "$pack" "$frames" "$format" "$width" "$height" "$runtime" "$@"
+if [ -n "${CUDA_BENCH:-}" ]; then
+	exec "$CUDA_BENCH" "$@"
+fi
 cd "$(dirname "$0")/.."
-exec cargo bench --locked --bench cuda -- cuda "$pack" "$clip" "$runtime" "$@"
+exec cargo bench --locked -p facetrack --bench cuda -- "$@"

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use facetrack::engine::{self, EngineConfig, EngineKind, Frame};
 use facetrack::geometry::Point;
 use facetrack::image::ImageView;
+use facetrack::locate::SearchPaths;
 use facetrack::morphable::{self, FitSettings, Fitter, Past};
 
 type Faces = Vec<Vec<[f32; 2]>>;
@@ -40,7 +41,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The landmarks in every frame of the sample clip that has one face.
 fn measured() -> Result<Faces, Box<dyn Error>> {
     gst::init()?;
-    let mut engine = engine::load(EngineKind::Eos, &EngineConfig::default())?;
+    let mut engine = engine::load(
+        EngineKind::Eos,
+        &EngineConfig {
+            paths: SearchPaths::from_vars(env::var_os),
+            ..EngineConfig::default()
+        },
+    )?;
     let mut faces = Faces::new();
     let clip = sample::clip()?;
     for frame in common::frames(&clip, "format=RGB,width=640,height=360", usize::MAX)? {
@@ -69,7 +76,7 @@ fn time(
         .iter()
         .map(|face| face.iter().map(|[x, y]| Point::new(*x, *y)).collect())
         .collect();
-    let (model, _) = morphable::load(None, None)?;
+    let (model, _) = morphable::load(None, &SearchPaths::from_vars(env::var_os))?;
     let mut fitter = Fitter::new(Arc::new(model), FitSettings::default());
     let mut past = Past::default();
     let start = Instant::now();

@@ -11,8 +11,8 @@ mod sample;
 use std::error::Error;
 use std::time::Instant;
 
-use facetrack::locate;
-use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::locate::SearchPaths;
+use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, tflite};
 use ndarray::ArrayD;
@@ -48,9 +48,10 @@ struct Networks(Vec<(OnnxModel, Vec<ArrayD<f32>>)>);
 
 impl Networks {
     fn load() -> Result<Self, Box<dyn Error>> {
-        let path = locate::model("face_landmarker.task", "mediapipe", None, None)?;
+        let paths = SearchPaths::from_vars(std::env::var_os);
+        let path = paths.model("face_landmarker.task", "mediapipe", None)?;
         let bundle = Bundle::open(&path)?;
-        let runtime = OnnxRuntime::load(&locate::runtime(None))?;
+        let runtime = OnnxRuntime::load(&paths.runtime_candidates())?;
         let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
             let part = Bundle::part_path(&path, name);
             let onnx = tflite::load(&part, bytes)?;

@@ -11,6 +11,7 @@ use std::error::Error;
 use std::fs;
 use std::process::ExitCode;
 
+use facetrack::locate::SearchPaths;
 use facetrack::morphable::{self, obj};
 use facetrack::observation::{Landmark, MorphableFit};
 use gst::prelude::*;
@@ -45,7 +46,7 @@ fn run(video: &str, output: &str, frame: usize) -> Result<(), Box<dyn Error>> {
         .iter()
         .map(|vertex| millimetres(vertex, &fit))
         .collect();
-    let (model, _) = morphable::load(None, None)?;
+    let (model, _) = morphable::load(None, &SearchPaths::from_vars(env::var_os))?;
     let mut text = Vec::new();
     obj::write(&mut text, &vertices, model.shape())?;
     fs::write(output, text)?;

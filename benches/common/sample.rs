@@ -4,11 +4,14 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use facetrack::{locate, manifest};
+use facetrack::locate::SearchPaths;
+use facetrack::manifest;
 
 /// The sample clip.
 pub fn clip() -> Result<PathBuf, Box<dyn Error>> {
     let clip = manifest::known("single_face.mp4").ok_or("no sample clip")?;
-    let folder = locate::data_dir().ok_or("no home")?;
+    let folder = SearchPaths::from_vars(std::env::var_os)
+        .data_dir
+        .ok_or("no home")?;
     Ok(folder.join(clip.kind.folder()).join(&clip.name))
 }

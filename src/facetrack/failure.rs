@@ -7,7 +7,7 @@ use super::calibration::CalibrationError;
 use facetrack::engine::EngineError;
 use facetrack::model::ModelError;
 
-/// Runs `work`, and tells of a panic in words.
+/// Runs `work`, and turns a panic into an error text.
 pub(super) fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let words = payload
@@ -18,25 +18,31 @@ pub(super) fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// The one place where the domain's errors become GStreamer's.
+/// Translates the domain's errors to GStreamer's, and adds what the user can do.
 pub(super) fn error_message(error: &EngineError) -> gst::ErrorMessage {
+    let message = facetrack_remedies::message(error);
     match error {
-        EngineError::Unknown(_) | EngineError::Config(_) => {
-            gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
+        EngineError::Unknown(_) | EngineError::Config { .. } => {
+            gst::error_msg!(gst::LibraryError::Settings, ("{message}"))
         }
-        EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{error}")),
-        EngineError::Device(_)
-        | EngineError::Model(
-            ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. },
-        ) => {
-            gst::error_msg!(gst::ResourceError::NotFound, ("{error}"))
-        }
-        EngineError::Model(
-            ModelError::Run { .. } | ModelError::Gpu { .. } | ModelError::OutOfMemory { .. },
-        ) => {
-            gst::error_msg!(gst::LibraryError::Failed, ("{error}"))
-        }
-        EngineError::Model(_) => gst::error_msg!(gst::ResourceError::Read, ("{error}")),
+        EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{message}")),
+        EngineError::Device(_) => gst::error_msg!(gst::ResourceError::NotFound, ("{message}")),
+        EngineError::Model(source) | EngineError::Part { source, .. } => match source {
+            ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. } => {
+                gst::error_msg!(gst::ResourceError::NotFound, ("{message}"))
+            }
+            ModelError::Run { .. }
+            | ModelError::InputSize { .. }
+            | ModelError::Gpu { .. }
+            | ModelError::OutOfMemory { .. } => {
+                gst::error_msg!(gst::LibraryError::Failed, ("{message}"))
+            }
+            ModelError::Read { .. }
+            | ModelError::Hash { .. }
+            | ModelError::Format { .. }
+            | ModelError::Tensors { .. }
+            | ModelError::Pack { .. } => gst::error_msg!(gst::ResourceError::Read, ("{message}")),
+        },
     }
 }
 

@@ -314,8 +314,10 @@ impl FaceTrack {
                 Severity::Warning => gst::warning!(CAT, imp = self, "{line}"),
             }
         }
-        if let Some(warning) = &decision.warning {
-            gst::element_imp_warning!(self, gst::ResourceError::NotFound, ("{warning}"));
+        if let Some(unmet) = &decision.unmet {
+            let remedy = facetrack_remedies::for_unmet(unmet);
+            let reason = decision.reason.trim_end_matches('.');
+            gst::element_imp_warning!(self, gst::ResourceError::NotFound, ("{reason}. {remedy}"));
         }
     }
 

@@ -12,6 +12,7 @@ use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Reque
 use facetrack::engine::{
     self, EngineConfig, EngineError, EngineInfo, EngineKind, Setting, insightface,
 };
+use facetrack::locate::SearchPaths;
 use facetrack::report::ReportSource;
 use facetrack::schedule::ScheduleSettings;
 use facetrack::tracker::TrackerConfig;
@@ -72,7 +73,7 @@ impl Plan {
             live: Live::of(kind, &config, &settings),
             setup: Setup {
                 kind,
-                request: request(&settings, &options.settings, env),
+                request: request(&settings, &config, &options.settings, env),
                 config,
                 tracker: settings.tracker,
                 calibration_file: settings.calibration_file,
@@ -149,13 +150,25 @@ fn config(settings: &FaceTrackSettings) -> Result<EngineConfig, EngineError> {
     config.detect_max_width = Some(settings.detect_max_width as usize);
     let modules = settings.allowed_modules.as_deref().unwrap_or_default();
     config.pack.allowed_modules = insightface::modules(modules)
-        .map_err(|reason| EngineError::Config(format!("`allowed-modules`: {reason}")))?;
+        .map_err(|reason| EngineError::config("allowed_modules", reason))?;
+    config.paths = search_paths(config.paths);
     Ok(config)
+}
+
+/// The paths of the properties and of the process environment.
+fn search_paths(set: SearchPaths) -> SearchPaths {
+    let found = SearchPaths::from_vars(std::env::var_os);
+    SearchPaths {
+        models_dir: set.models_dir,
+        runtime: set.runtime.or(found.runtime),
+        ..found
+    }
 }
 
 /// `explicit` has the settings without the environment.
 fn request(
     settings: &FaceTrackSettings,
+    config: &EngineConfig,
     explicit: &FaceTrackSettings,
     env: &Environment,
 ) -> Request {
@@ -171,7 +184,8 @@ fn request(
         max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
         min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,
         libraries: LibrarySearch::of(explicit.cuda_lib_path.clone(), &lookup),
-        onnxruntime: settings.config.onnxruntime.clone(),
+        runtime: config.paths.runtime_candidates(),
+        visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
         ..settings.request.clone()
     }
 }

@@ -410,13 +410,13 @@ const ROWS: &[Row] = &[
     .of(Setting::GazeModel),
     Row::new(
         "models-dir",
-        |s| &mut s.config.models_dir,
+        |s| &mut s.config.paths.models_dir,
         "Folder to search for models; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; insightface: also INSIGHTFACE_HOME/models and ~/.insightface/models",
     )
     .of(Setting::Models),
     Row::new(
         "onnxruntime",
-        |s| &mut s.config.onnxruntime,
+        |s| &mut s.config.paths.runtime,
         "Path of libonnxruntime.so; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader",
     )
     .of(Setting::Networks),

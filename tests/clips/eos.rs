@@ -367,7 +367,8 @@ fn a_mesh_holds_the_landmarks() {
     let Some(folder) = folder(KIND) else {
         return;
     };
-    let (model, _) = morphable::load(None, None).expect("the engine has it");
+    let (model, _) = morphable::load(None, &crate::common::engine::installed_paths())
+        .expect("the engine has it");
     let player = Player::new(
         &clip(&folder, "pyfeat_single_face"),
         &format!("{RUNNING} mesh=true"),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use facetrack::locate;
+use super::engine::installed_paths;
 
 /// The sample clip; `None`, reported, where it was not fetched or `ffmpeg` is missing.
 pub fn sample() -> Option<PathBuf> {
@@ -12,7 +12,9 @@ pub fn sample() -> Option<PathBuf> {
         super::skip_for_want_of("ffmpeg", "ffmpeg");
         return None;
     }
-    let clip = locate::data_dir().map(|data| data.join("samples/single_face.mp4"));
+    let clip = installed_paths()
+        .data_dir
+        .map(|data| data.join("samples/single_face.mp4"));
     let clip = clip.filter(|clip| clip.is_file());
     if clip.is_none() {
         eprintln!("SKIPPED: the sample clip is missing. Run `make setup`");

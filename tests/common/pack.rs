@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use facetrack::locate;
+use super::engine::installed_paths;
 use gst::prelude::*;
 
 use super::clip::Clip;
@@ -28,8 +28,8 @@ impl Installed {
     }
 
     fn look() -> Result<Self, String> {
-        let pack = locate::pack(Some(Path::new("insightface")), None);
-        let runtime = locate::runtime(None);
+        let pack = installed_paths().pack(Some(Path::new("insightface")));
+        let runtime = installed_paths().runtime_candidates();
         Ok(Self {
             pack: pack.map_err(|error| error.to_string())?,
             runtime: runtime

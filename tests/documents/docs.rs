@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use facetrack::locate;
+use crate::common::engine::installed_paths;
 use facetrack::manifest::{self, FileKind};
 
 use crate::common::python::{self, PYTHON};
@@ -56,7 +56,7 @@ impl Files {
     }
 
     fn look() -> Result<Self, String> {
-        let data = locate::data_dir().ok_or("no home")?;
+        let data = installed_paths().data_dir.ok_or("no home")?;
         let clip = data.join("samples/single_face.mp4");
         if !clip.is_file() {
             return Err(format!("{} is missing", clip.display()));
@@ -64,20 +64,21 @@ impl Files {
         let (mut models, mut without) = (Vec::new(), Vec::new());
         let known = manifest::manifest().usable();
         for file in known.filter(|file| file.kind == FileKind::Model && !file.is_pack) {
-            match locate::model(&file.name, &file.family, None, None) {
+            match installed_paths().model(&file.name, &file.family, None) {
                 Ok(path) => models.push(path),
                 Err(_) if !file.is_packaged() => without.push(file.family.clone()),
                 Err(error) => return Err(error.to_string()),
             }
         }
-        let runtime = locate::runtime(None)
+        let runtime = installed_paths()
+            .runtime_candidates()
             .into_iter()
             .find(|path| path.is_file())
             .ok_or("no ONNX Runtime")?;
         Ok(Self {
             clip,
             models,
-            pack: locate::pack(None, None).ok(),
+            pack: installed_paths().pack(None).ok(),
             runtime,
             without,
         })
@@ -223,7 +224,7 @@ pub fn crate_example(name: &str) -> Tool {
 /// The portrait that the pictures of the documentation are drawn from, if it has been fetched.
 /// Prints what is missing otherwise.
 pub fn portrait() -> Option<PathBuf> {
-    let path = locate::data_dir()?.join("samples/astronaut.png");
+    let path = installed_paths().data_dir?.join("samples/astronaut.png");
     if !path.is_file() {
         eprintln!(
             "SKIPPED: {} is missing. Run `facetrack fetch pictures`",

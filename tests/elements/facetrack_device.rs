@@ -20,7 +20,7 @@ const CPU_ONLY: &str = "CPU-only mode (GPU disabled or not supported for this en
 
 /// What the engine reads, on a machine without an NVIDIA driver; `None`, said aloud, elsewhere.
 fn without_driver() -> Option<Installed> {
-    if nvidia_driver().is_ok() {
+    if nvidia_driver(None).is_ok() {
         eprintln!("SKIPPED: this machine has an NVIDIA driver");
         return None;
     }
@@ -145,7 +145,7 @@ fn row_5_without_falling_back_it_does_not_start() {
         assert!(error.matches(gst::ResourceError::NotFound), "{error}");
         let told = error.message();
         assert!(told.starts_with(UNAVAILABLE), "{told}");
-        let remedy = ", or set gpu-fallback=true to run on the processor";
+        let remedy = ", or set gpu-fallback=true to run on the CPU";
         assert!(told.ends_with(remedy), "{told}");
     }
     let Finished { success, text } = installed
@@ -167,7 +167,7 @@ fn row_6_the_processor_is_not_asked_for_by_name() {
         assert!(error.matches(gst::ResourceError::NotFound), "{error}");
         assert_eq!(
             error.message(),
-            "InsightFace is GPU-only (device=cpu was set). Set device=auto gpu-fallback=true to let it run on the processor where there is no GPU"
+            "InsightFace is GPU-only (the CPU was requested). Set device=auto gpu-fallback=true to run on the CPU where there is no GPU"
         );
     }
 }

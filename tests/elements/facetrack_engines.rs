@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::common::bus::refusal;
 use crate::common::clip::{Clip, FRAMES};
+use crate::common::engine::installed_paths;
 use crate::common::tool::Tool;
-use facetrack::locate;
 use gst::prelude::*;
 
 /// A published model of an engine.
@@ -97,7 +97,8 @@ const MODELS: [Model; 11] = [
 impl Model {
     /// Its path on this machine.
     fn find(&self) -> Option<PathBuf> {
-        locate::model(self.file, self.family, None, None)
+        installed_paths()
+            .model(self.file, self.family, None)
             .inspect_err(|error| eprintln!("SKIPPED: {error}"))
             .ok()
     }

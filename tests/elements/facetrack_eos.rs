@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::common::clip::{Clip, FRAMES};
+use crate::common::engine::installed_paths;
 use crate::common::tool::{Finished, Tool};
-use facetrack::locate;
 use facetrack::observation::{LandmarkScheme, MorphableFit, Observation};
 use facetrack::report::FrameReport;
 use gst::prelude::*;
@@ -59,9 +59,11 @@ impl Installed {
 
     fn look() -> Result<Self, String> {
         let find = |(file, family): (&str, &str)| {
-            locate::model(file, family, None, None).map_err(|error| error.to_string())
+            installed_paths()
+                .model(file, family, None)
+                .map_err(|error| error.to_string())
         };
-        let runtime = locate::runtime(None);
+        let runtime = installed_paths().runtime_candidates();
         Ok(Self {
             files: FILES
                 .into_iter()

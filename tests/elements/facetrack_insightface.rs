@@ -108,7 +108,7 @@ fn settings_that_can_not_be_are_refused_with_what_can() {
     for (settings, parts) in [
         (
             &[("det-size", "650")][..],
-            &["det-size 650", "multiple of 32"][..],
+            &["`det-size`: 650", "multiple of 32"][..],
         ),
         (
             &[("allowed-modules", "detection,landmarks")],
@@ -120,7 +120,7 @@ fn settings_that_can_not_be_are_refused_with_what_can() {
         ),
         (
             &[("embedding", "true"), ("allowed-modules", "detection")],
-            &["recognition", "`allowed-modules`", "`embedding`"],
+            &["recognition", "allowed modules", "`embedding`"],
         ),
     ] {
         let element = element(&[("model", pack.as_str())]);

@@ -729,13 +729,17 @@ fn landmarks_found(pipeline: &gst::Element, width: usize, bright: u8) -> usize {
 /// The sample clip through MediaPipe's networks, where they are.
 #[test]
 fn a_real_face_is_drawn_over() {
-    use facetrack::{locate, manifest};
+    use common::engine::installed_paths;
+    use facetrack::manifest;
 
     common::init();
     let clip = manifest::known("single_face.mp4").expect("the clip is known");
-    let clip = locate::data_dir().map(|folder| folder.join(clip.kind.folder()).join(&clip.name));
-    let model = locate::model("face_landmarker.task", "mediapipe", None, None);
-    let runtime = locate::runtime(None)
+    let clip = installed_paths()
+        .data_dir
+        .map(|folder| folder.join(clip.kind.folder()).join(&clip.name));
+    let model = installed_paths().model("face_landmarker.task", "mediapipe", None);
+    let runtime = installed_paths()
+        .runtime_candidates()
         .into_iter()
         .find(|path| path.is_file());
     let Some(clip) = clip.filter(|clip| clip.is_file() && model.is_ok() && runtime.is_some())

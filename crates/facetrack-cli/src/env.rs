@@ -1,65 +1,54 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack env`: what a shell must export.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use facetrack::locate;
-use facetrack::manifest::{self, FileKind, KnownFile};
+use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
+use facetrack::manifest::FileKind;
 
 use crate::{places, store};
 
-/// Shell lines that export where plugin, models, runtime and this program lie, for those that are there. What the
+/// Shell lines that export the places of plugin, models, runtime and this program, as far as they exist. What the
 /// caller's environment says of models and runtime is kept.
 pub fn exports() -> String {
-    let mut out = String::new();
+    let mut lines = Vec::new();
     if let Some(folder) = places::built_plugin() {
         let folder = quoted(&folder);
-        let _ = writeln!(
-            out,
-            "export GST_PLUGIN_PATH={folder}${{GST_PLUGIN_PATH:+:\"$GST_PLUGIN_PATH\"}}"
-        );
+        lines.push(format!(
+            "GST_PLUGIN_PATH={folder}${{GST_PLUGIN_PATH:+:\"$GST_PLUGIN_PATH\"}}"
+        ));
     }
-    if let Some(folder) = models() {
-        let _ = writeln!(
-            out,
-            "export {}={}",
-            locate::MODELS_DIR_VARIABLE,
-            quoted(&folder)
-        );
-    }
-    if let Some(library) = runtime() {
-        let _ = writeln!(
-            out,
-            "export {}={}",
-            locate::RUNTIME_VARIABLE,
-            quoted(&library)
-        );
+    for (variable, path) in [
+        (MODELS_DIR_VARIABLE, models()),
+        (RUNTIME_VARIABLE, runtime()),
+    ] {
+        if let Some(path) = path.and_then(|path| path.canonicalize().ok()) {
+            lines.push(format!("{variable}={}", quoted(&path)));
+        }
     }
     if let Some(folder) = places::program_off_path() {
         // Last, so that nothing there is taken for another program.
-        let _ = writeln!(out, "export PATH=\"$PATH\":{}", quoted(&folder));
+        lines.push(format!("PATH=\"$PATH\":{}", quoted(&folder)));
     }
-    out
+    lines
+        .iter()
+        .map(|line| format!("export {line}\n"))
+        .collect()
 }
 
 fn models() -> Option<PathBuf> {
-    places::folder(locate::MODELS_DIR_VARIABLE)
-        .or_else(|| Some(locate::data_dir()?.join(FileKind::Model.folder())))
-        .and_then(|folder| folder.canonicalize().ok())
+    let fetched = || Some(places::data_dir()?.join(FileKind::Model.folder()));
+    places::folder(MODELS_DIR_VARIABLE).or_else(fetched)
 }
 
 fn runtime() -> Option<PathBuf> {
-    let fetched = || Some(store::place(&locate::data_dir()?, runtime_file()?));
-    places::folder(locate::RUNTIME_VARIABLE)
-        .or_else(fetched)
-        .and_then(|library| library.canonicalize().ok())
-}
-
-fn runtime_file() -> Option<&'static KnownFile> {
-    manifest::manifest()
-        .usable()
-        .find(|file| file.kind == FileKind::Runtime)
+    let fetched = || {
+        Some(store::place(
+            &places::data_dir()?,
+            places::file(FileKind::Runtime)?,
+        ))
+    };
+    places::folder(RUNTIME_VARIABLE).or_else(fetched)
 }
 
 /// A path as one word of a POSIX shell.

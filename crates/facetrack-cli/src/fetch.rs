@@ -2,45 +2,21 @@
 //! `facetrack fetch`: brings the files of the manifest to this machine.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::path::{Path, PathBuf, absolute};
 use std::{fmt, fs};
 
-use facetrack::locate;
+use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::{self, FileKind, KnownFile, Manifest, Source};
-use thiserror::Error;
+use facetrack_remedies::fetch_command;
 
 use crate::store::{self, State, Store, StoreError};
 use crate::{output, packs, places, size, source, terms};
 
-/// Why a file is not in place.
-#[derive(Debug, Error)]
-pub enum FetchError {
-    /// The manifest has no such file.
-    #[error("{name} is not in the manifest, which has: {known}")]
-    Unknown {
-        /// Name asked for.
-        name: String,
-        /// Names to choose from.
-        known: String,
-    },
-    /// That is not a manifest.
-    #[error("manifest {path}: {reason}", path = path.display())]
-    Manifest {
-        /// File.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// No folder for the project's data.
-    #[error("there is no place for the files: set HOME or XDG_DATA_HOME")]
-    NoPlace,
-    /// The data folder can't be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Some files are not to be had.
-    #[error("{0} of the files could not be fetched")]
-    Unavailable(usize),
-}
+type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
+
+/// There is no folder for the project's data.
+const NO_PLACE: &str = "there is no place for the files: set HOME or XDG_DATA_HOME";
 
 /// Fetches the files called `names`, which may be names of families, or all that this machine's processor can use and
 /// that do not have to be asked for, into the folder `to`, or else into the user's.
@@ -48,98 +24,89 @@ pub enum FetchError {
 /// # Errors
 /// When one of them can't be had; the others are fetched all the same. Those that no package has may be missing, unless
 /// they were asked for.
-pub fn run(manifest: &Manifest, names: &[&String], to: Option<&Path>) -> Result<(), FetchError> {
+pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<()> {
     let mut files = chosen(manifest, names)?;
     let root = match to {
         Some(folder) => absolute(folder).map_err(StoreError::at(folder))?,
-        None => locate::data_dir().ok_or(FetchError::NoPlace)?,
+        None => places::data_dir().ok_or(NO_PLACE)?,
     };
     let store = Store::open(&root)?;
     output::print_line(format_args!("Files under {}:", root.display()))?;
     let aside = packs::set_aside(&store, manifest, &mut files)?;
-    let mut missing = Vec::new();
+    let (mut present, mut missing) = (Vec::new(), Vec::new());
     for (index, file) in files.iter().enumerate() {
         let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
-        if !ensure(&store, file, &aside, &step)? {
+        if ensure(&store, file, &aside, &step)? {
+            present.push(*file);
+        } else {
             missing.push(*file);
         }
-    }
-    let there = files
-        .iter()
-        .copied()
-        .filter(|file| !missing.iter().any(|missing| missing.name == file.name));
-    if let Some(terms) = terms::not_for_commerce(there) {
-        output::print_line(terms)?;
-    }
-    if names.is_empty()
-        && let Some(unasked) = unasked(&store, manifest, &files)
-    {
-        output::print_line(unasked)?;
     }
     let (needed, spared): (Vec<_>, Vec<_>) = missing
         .into_iter()
         .partition(|file| is_needed(manifest, file, names));
-    if !spared.is_empty() {
-        output::print_line(without(&spared))?;
+    let notes = [
+        terms::not_for_commerce(present),
+        unasked(&store, manifest, names, &files),
+        without(&spared),
+        variables(&root),
+    ];
+    for note in notes.into_iter().flatten() {
+        output::print_line(note)?;
     }
-    if let Some(variables) = variables(&root, manifest) {
-        output::print_line(variables)?;
+    if !needed.is_empty() {
+        let missing = needed.len();
+        return Err(format!("{missing} of the files could not be fetched").into());
     }
-    match needed.len() {
-        0 => Ok(()),
-        missing => Err(FetchError::Unavailable(missing)),
-    }
+    Ok(())
 }
 
 /// Whether it is a failure that `file` is not to be had. Of everything, and of a family, what no package has may be
 /// missing, unless a package has nothing of the family.
-fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[&String]) -> bool {
-    let is_asked_for = |name: &str| names.iter().any(|asked| *asked == name);
+fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[String]) -> bool {
+    let is_asked_for = |name: &String| names.contains(name);
     let is_kept_by_maker = || !manifest.family(&file.family).any(KnownFile::is_packaged);
     file.is_packaged()
         || is_asked_for(&file.name)
         || (is_asked_for(&file.family) && is_kept_by_maker())
 }
 
-/// Names the files that were left out because of their licence; `None` if there are none.
-fn unasked(store: &Store, manifest: &Manifest, files: &[&KnownFile]) -> Option<String> {
+/// Names the files that were left out because of their licence; `None` if there are none, or if files were named.
+fn unasked(
+    store: &Store,
+    manifest: &Manifest,
+    names: &[String],
+    files: &[&KnownFile],
+) -> Option<String> {
     let left_out = |file: &&KnownFile| {
         file.on_request
             && file.non_commercial
             && !files.iter().any(|fetched| fetched.family == file.family)
             && !store.place(file).exists()
     };
-    let lines: Vec<_> = manifest
-        .usable()
-        .filter(left_out)
-        .map(|file| format!("\n  - {} ({}): {}", file.name, file.licence, file.command()))
-        .collect();
-    (!lines.is_empty()).then(|| {
-        format!(
-            "Left out, since not everybody may use them, until they are asked for:{}",
-            lines.concat()
-        )
-    })
+    let line =
+        |file: &KnownFile| format!("{} ({}): {}", file.name, file.licence, fetch_command(file));
+    let files = manifest.usable().filter(left_out).map(line);
+    let files = files.filter(|_| names.is_empty());
+    listed(
+        "Left out, since their licence restricts their use, until they are requested:",
+        files,
+    )
 }
 
 /// Names the variables that let elements find the files under `root`; `None` if elements search it anyway.
-fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
-    let is_searched = locate::data_dir().into_iter().any(|folder| folder == root)
-        || locate::system_data_dirs()
-            .iter()
-            .any(|folder| folder == root);
-    if is_searched {
+fn variables(root: &Path) -> Option<String> {
+    if places::search_paths()
+        .data_dirs()
+        .any(|folder| folder == root)
+    {
         return None;
     }
-    let models = root.join(FileKind::Model.folder());
-    let mut lines = vec![(locate::MODELS_DIR_VARIABLE, models)];
-    let runtime = manifest
-        .usable()
-        .find(|file| file.kind == FileKind::Runtime)
-        .map(|file| (locate::RUNTIME_VARIABLE, store::place(root, file)));
-    lines.extend(runtime);
+    let models = (MODELS_DIR_VARIABLE, root.join(FileKind::Model.folder()));
+    let runtime =
+        places::file(FileKind::Runtime).map(|file| (RUNTIME_VARIABLE, store::place(root, file)));
+    let lines = [Some(models), runtime].into_iter().flatten();
     let lines = lines
-        .iter()
         .filter(|(_, path)| path.exists())
         .map(|(variable, path)| format!("\n  {variable}={}", path.display()));
     Some(format!(
@@ -149,28 +116,34 @@ fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
     ))
 }
 
-/// What it means that `files` are not there, which no package has.
-fn without(files: &[&KnownFile]) -> String {
-    let lost: Vec<_> = files
+/// Says which functions are missing without `files`, which are in no package; `None` if there are none.
+fn without(files: &[&KnownFile]) -> Option<String> {
+    let lost = files
         .iter()
-        .map(|file| format!("\n  - {}: {}", file.name, file.purpose))
-        .collect();
-    format!(
-        "Not there, since no package has them and no server gave them:{}\nEverything else works without them.",
-        lost.concat()
-    )
+        .map(|file| format!("{}: {}", file.name, file.purpose));
+    let lost = listed(
+        "Missing, since no package contains them and no server provided them:",
+        lost,
+    )?;
+    Some(format!("{lost}\nEverything else works without them."))
+}
+
+/// A list under `title`; `None` if it is empty.
+fn listed(title: &str, lines: impl Iterator<Item = String>) -> Option<String> {
+    let lines: String = lines.map(|line| format!("\n  - {line}")).collect();
+    (!lines.is_empty()).then(|| format!("{title}{lines}"))
 }
 
 /// Where the file `name` is, in the user's folder or in one for all users; where it would be fetched to if it is in none.
 ///
 /// # Errors
 /// When the manifest does not have it.
-pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf, FetchError> {
+pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
     let file = known(manifest, name)?;
     if let Some(path) = places::fetched(file) {
         return Ok(path);
     }
-    let root = locate::data_dir().ok_or(FetchError::NoPlace)?;
+    let root = places::data_dir().ok_or(NO_PLACE)?;
     Ok(store::place(&root, file))
 }
 
@@ -178,42 +151,38 @@ pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf, FetchError> {
 ///
 /// # Errors
 /// When the file is not a manifest.
-pub fn manifest(file: Option<&PathBuf>) -> Result<Cow<'static, Manifest>, FetchError> {
+pub fn manifest(file: Option<&Path>) -> Result<Cow<'static, Manifest>> {
     let Some(path) = file else {
         return Ok(Cow::Borrowed(manifest::manifest()));
     };
-    let refused = |reason: String| FetchError::Manifest {
-        path: path.clone(),
-        reason,
-    };
-    let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-    serde_json::from_str(&text)
-        .map(Cow::Owned)
-        .map_err(|error| refused(error.to_string()))
+    let read = || -> Result<_> { Ok(serde_json::from_str(&fs::read_to_string(path)?)?) };
+    let own = read().map_err(|error| format!("manifest {}: {error}", path.display()))?;
+    Ok(Cow::Owned(own))
 }
 
-fn chosen<'a>(manifest: &'a Manifest, names: &[&String]) -> Result<Vec<&'a KnownFile>, FetchError> {
+fn chosen<'a>(manifest: &'a Manifest, names: &[String]) -> Result<Vec<&'a KnownFile>> {
     if names.is_empty() {
         return Ok(manifest.usable().filter(|file| !file.on_request).collect());
     }
     let mut files = Vec::new();
     for name in names {
         let family: Vec<_> = manifest.family(name).collect();
-        match family.is_empty() {
-            true => files.push(known(manifest, name)?),
-            false => files.extend(family),
+        if family.is_empty() {
+            files.push(known(manifest, name)?);
         }
+        files.extend(family);
     }
     Ok(files)
 }
 
-fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile, FetchError> {
+fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {
     manifest.known(name).ok_or_else(|| {
         let known: Vec<_> = manifest.usable().map(|file| file.name.as_str()).collect();
-        FetchError::Unknown {
-            name: name.to_owned(),
-            known: known.join(", "),
-        }
+        format!(
+            "{name} is not in the manifest, which has: {}",
+            known.join(", ")
+        )
+        .into()
     })
 }
 
@@ -305,7 +274,7 @@ impl fmt::Display for Origin<'_> {
 }
 
 fn origins<'a>(file: &'a KnownFile, aside: &[PathBuf]) -> Vec<Origin<'a>> {
-    let collection = places::folder(locate::MODELS_DIR_VARIABLE);
+    let collection = places::folder(MODELS_DIR_VARIABLE);
     let own = aside.iter().chain(&collection);
     own.filter_map(|folder| places::in_folder(folder, file))
         .map(Origin::Collection)
@@ -327,6 +296,6 @@ fn unavailable(file: &KnownFile, path: &Path, tried: &[String]) -> String {
         To provide it by hand: get it where there is a network ({size}, sha256 {sha256}) and save it as {path}, \
         or put it into a folder and run again with {variable}=<that folder>.",
         path = path.display(),
-        variable = locate::MODELS_DIR_VARIABLE,
+        variable = MODELS_DIR_VARIABLE,
     )
 }

@@ -18,15 +18,60 @@ mod source;
 mod store;
 mod terms;
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Parser, Subcommand};
 use facetrack::manifest;
 
+/// Fetches and checks what the facetrack plugin needs
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Fetch models, ONNX Runtime and the sample clip; files already in place are only checked
+    Fetch {
+        /// File names or families of models/manifest.json, such as insightface; by default every file that need not be
+        /// requested by name
+        file: Vec<String>,
+        /// Manifest to use instead of the built-in one
+        #[arg(long)]
+        manifest: Option<PathBuf>,
+        /// Folder to fetch into instead of the user's, such as /usr/local/share/facetrack for all users
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
+    /// Say what is installed and what is missing; status 0 if the engine mediapipe can run
+    Doctor,
+    /// Print the exports with which gst-launch-1.0 finds plugin, models and runtime, and a shell finds this command
+    Env,
+    /// Print the path of a fetched file
+    Path {
+        /// File name of models/manifest.json
+        file: String,
+    },
+    /// Sum up a tracking file that trackjsonsink wrote
+    Report {
+        /// Dense JSON file
+        track: PathBuf,
+        /// Duration of the run, to report its speed
+        #[arg(long)]
+        seconds: Option<f64>,
+        /// Channel to draw over time
+        #[arg(long, default_value = "jawOpen")]
+        blendshape: String,
+    },
+}
+
 fn main() -> ExitCode {
-    match run(&command().get_matches()) {
+    match run(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {
             output::complain(format_args!("facetrack: {error}"));
@@ -35,109 +80,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn command() -> Command {
-    Command::new("facetrack")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Fetches and checks what the facetrack plugin needs")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(
-            Command::new("fetch")
-                .about("Fetch models, ONNX Runtime and the sample clip; what is in place is only checked")
-                .arg(
-                    Arg::new("file")
-                        .help("File names or families of models/manifest.json, such as insightface; without, all that do not have to be asked for")
-                        .num_args(0..),
-                )
-                .arg(
-                    Arg::new("manifest")
-                        .long("manifest")
-                        .help("Manifest to use instead of the built-in one")
-                        .value_parser(value_parser!(PathBuf)),
-                )
-                .arg(
-                    Arg::new("to")
-                        .long("to")
-                        .value_name("DIR")
-                        .help("Folder to fetch into instead of the user's, such as /usr/local/share/facetrack for all users")
-                        .value_parser(value_parser!(PathBuf)),
-                ),
-        )
-        .subcommand(
-            Command::new("doctor").about(
-                "Say what is installed and what is missing; status 0 when the engine mediapipe can run",
-            ),
-        )
-        .subcommand(
-            Command::new("env")
-                .about("Print the exports that let gst-launch-1.0 in any shell find plugin, models and runtime, and the shell this tool"),
-        )
-        .subcommand(
-            Command::new("path")
-                .about("Print where a fetched file lies")
-                .arg(Arg::new("file").help("File name of models/manifest.json").required(true)),
-        )
-        .subcommand(
-            Command::new("report")
-                .about("Sum up a tracking file that trackjsonsink wrote")
-                .arg(
-                    Arg::new("track")
-                        .help("Dense JSON file")
-                        .required(true)
-                        .value_parser(value_parser!(PathBuf)),
-                )
-                .arg(
-                    Arg::new("seconds")
-                        .long("seconds")
-                        .help("How long the run took, for its speed")
-                        .value_parser(value_parser!(f64)),
-                )
-                .arg(
-                    Arg::new("blendshape")
-                        .long("blendshape")
-                        .help("Which channel to draw over time")
-                        .default_value("jawOpen"),
-                ),
-        )
-}
-
-fn run(matches: &ArgMatches) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    match matches.subcommand() {
-        Some(("fetch", arguments)) => {
-            let names: Vec<&String> = arguments.get_many("file").unwrap_or_default().collect();
-            let manifest = fetch::manifest(arguments.get_one("manifest"))?;
-            let to = arguments.get_one("to").map(PathBuf::as_path);
-            fetch::run(&manifest, &names, to)?;
-            Ok(ExitCode::SUCCESS)
+fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+    match command {
+        Command::Fetch { file, manifest, to } => {
+            let manifest = fetch::manifest(manifest.as_deref())?;
+            fetch::run(&manifest, &file, to.as_deref())?;
         }
-        Some(("doctor", _)) => Ok(doctor::run()?),
-        Some(("env", _)) => {
-            output::print(env::exports())?;
-            Ok(ExitCode::SUCCESS)
+        Command::Doctor => return Ok(doctor::run()?),
+        Command::Env => output::print(env::exports())?,
+        Command::Path { file } => {
+            output::print_line(fetch::path(manifest::manifest(), &file)?.display())?;
         }
-        Some(("path", arguments)) => {
-            let path = fetch::path(manifest::manifest(), text(arguments, "file"))?;
-            output::print_line(path.display())?;
-            Ok(ExitCode::SUCCESS)
+        Command::Report {
+            track,
+            seconds,
+            blendshape,
+        } => {
+            let elapsed = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            output::print(report::of_file(&track, &blendshape, elapsed)?)?;
         }
-        Some(("report", arguments)) => {
-            let track: &PathBuf = arguments.get_one("track").expect("clap requires it");
-            let elapsed = arguments
-                .get_one("seconds")
-                .and_then(|&seconds| Duration::try_from_secs_f64(seconds).ok());
-            output::print(report::of_file(
-                track,
-                text(arguments, "blendshape"),
-                elapsed,
-            )?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        _ => unreachable!("clap requires one of the subcommands above"),
     }
-}
-
-fn text<'a>(arguments: &'a ArgMatches, name: &str) -> &'a str {
-    arguments
-        .get_one::<String>(name)
-        .expect("clap requires it or has a default")
+    Ok(ExitCode::SUCCESS)
 }

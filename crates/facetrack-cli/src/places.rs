@@ -5,10 +5,26 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facetrack::locate;
-use facetrack::manifest::KnownFile;
+use facetrack::locate::SearchPaths;
+use facetrack::manifest::{self, FileKind, KnownFile};
 
 use crate::store;
+
+/// Where an element looks for models and ONNX Runtime in this environment.
+pub fn search_paths() -> SearchPaths {
+    SearchPaths::from_vars(env::var_os)
+}
+
+/// This project's folder of the user.
+pub fn data_dir() -> Option<PathBuf> {
+    search_paths().data_dir
+}
+
+/// The only file of a kind.
+pub fn file(kind: FileKind) -> Option<&'static KnownFile> {
+    let mut files = manifest::manifest().usable();
+    files.find(|file| file.kind == kind)
+}
 
 /// A folder from the environment; `None` when unset or empty.
 pub fn folder(variable: &str) -> Option<PathBuf> {
@@ -29,10 +45,9 @@ pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
 
 /// `file` where it was fetched to: in the user's folder or in one for all users.
 pub fn fetched(file: &KnownFile) -> Option<PathBuf> {
-    let folders = locate::data_dir().into_iter();
-    folders
-        .chain(locate::system_data_dirs())
-        .map(|root| store::place(&root, file))
+    search_paths()
+        .data_dirs()
+        .map(|root| store::place(root, file))
         .find(|path| path.is_file())
 }
 

@@ -2,15 +2,13 @@
 //! `facetrack report`: what a tracking file holds, on one screen.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::Write;
-use std::fs::File;
-use std::io::BufReader;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
 
 use serde::Deserialize;
-use thiserror::Error;
 
 use crate::{plot, size};
 
@@ -39,27 +37,6 @@ struct Face {
     blendshapes: Option<BTreeMap<String, f32>>,
 }
 
-/// Why there is nothing to report.
-#[derive(Debug, Error)]
-pub enum ReportError {
-    /// The file can't be read.
-    #[error("{path}: {source}")]
-    Read {
-        /// File.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file is not a dense tracking file.
-    #[error("{path} is not a tracking file in trackjsonsink's dense format: {source}")]
-    Format {
-        /// File.
-        path: String,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-}
-
 /// Sums up the tracking file at `path`, and draws `blendshape` over time; `elapsed` is what the run took.
 ///
 /// # Errors
@@ -68,30 +45,19 @@ pub fn of_file(
     path: &Path,
     blendshape: &str,
     elapsed: Option<Duration>,
-) -> Result<String, ReportError> {
-    let shown = path.display().to_string();
-    let refused = |source| ReportError::Read {
-        path: shown.clone(),
-        source,
-    };
-    let file = File::open(path).map_err(refused)?;
-    let bytes = file.metadata().map_err(refused)?.len();
-    let track: Track =
-        serde_json::from_reader(BufReader::new(file)).map_err(|source| ReportError::Format {
-            path: shown.clone(),
-            source,
-        })?;
-    let whole = fs::canonicalize(path).map_err(refused)?;
-    let mut out = summary(&track, elapsed);
-    let _ = writeln!(
-        out,
-        "  file     {} ({})",
-        whole.display(),
-        size::human(bytes)
-    );
-    out.push('\n');
-    out.push_str(&picture(&track, blendshape));
-    Ok(out)
+) -> Result<String, Box<dyn Error>> {
+    let shown = path.display();
+    let text = fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
+    let track: Track = serde_json::from_slice(&text).map_err(|error| {
+        format!("{shown} is not a tracking file in trackjsonsink's dense format: {error}")
+    })?;
+    Ok(format!(
+        "{}  file     {} ({})\n\n{}",
+        summary(&track, elapsed),
+        fs::canonicalize(path)?.display(),
+        size::human(text.len() as u64),
+        picture(&track, blendshape)
+    ))
 }
 
 fn summary(track: &Track, elapsed: Option<Duration>) -> String {
@@ -187,7 +153,7 @@ mod tests {
 {"frame":3,"tracked_objects":[{"id":"obj_1","blendshapes":{"jawOpen":0.25}}]}
 ]}"#;
 
-    fn report(track: &str, elapsed: Option<Duration>) -> Result<String, ReportError> {
+    fn report(track: &str, elapsed: Option<Duration>) -> Result<String, Box<dyn Error>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("track.json");
         fs::write(&path, track).unwrap();

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use facetrack::locate;
+use facetrack::locate::SearchPaths;
 use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 
@@ -849,7 +849,9 @@ fn files_for_all_users_are_fetched_into_a_folder_that_is_searched() {
 /// As a package of a distribution or `ldconfig` makes it known.
 #[test]
 fn the_doctor_finds_a_runtime_that_the_loader_knows() {
-    let mut candidates = locate::runtime(None).into_iter();
+    let mut candidates = SearchPaths::from_vars(std::env::var_os)
+        .runtime_candidates()
+        .into_iter();
     let Some(library) = candidates.find(|path| path.is_file()) else {
         eprintln!("SKIPPED: no ONNX Runtime. Run `facetrack fetch`");
         return;

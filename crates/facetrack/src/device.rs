@@ -4,6 +4,7 @@
 //! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor, whatever properties and
 //! environment say, and nothing is probed for it.
 
+use crate::engine::EngineError;
 use crate::words::choices;
 
 mod gate;
@@ -17,16 +18,14 @@ mod request;
 mod validation;
 
 pub use gate::Gate;
-pub use libraries::{
-    CudaLibraries, Library, LibrarySearch, Loader, Needs, PROPERTY as LIBRARIES_PROPERTY,
-};
+pub use libraries::{CudaLibraries, Library, LibrarySearch, Loader, Needs};
 pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
 pub use permit::{Claim, Permit, claim, turn};
 pub use probe::MachineProbe;
 pub use request::{MAX_VRAM, MIN_FREE_VRAM, Request};
-pub use validation::{Check, Fault, Outcome, Probe, Unfit, examine, insufficient};
+pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};
 
 choices! {
     /// The device that was asked for.
@@ -71,15 +70,15 @@ pub struct CudaTuning {
 
 impl CudaTuning {
     /// # Errors
-    /// What of it can't be had together, and the remedy.
-    pub fn check(&self) -> Result<(), String> {
-        match (self.tensorrt, self.deterministic) {
-            (true, true) => Err(
-                "TensorRT chooses its operators by measuring them, so that it is not deterministic: unset `tensorrt` or `deterministic`"
-                    .to_owned(),
-            ),
-            _ => Ok(()),
+    /// Options that exclude each other.
+    pub fn check(&self) -> Result<(), EngineError> {
+        if self.tensorrt && self.deterministic {
+            return Err(EngineError::config(
+                "deterministic",
+                "TensorRT chooses its operators by measuring them, so it is not deterministic",
+            ));
         }
+        Ok(())
     }
 }
 
@@ -112,8 +111,10 @@ pub enum Placement {
 /// A GPU that passed validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuda {
-    /// CUDA index.
+    /// CUDA index among the visible devices.
     pub index: u32,
+    /// The visible devices, as in [`Request::visible_devices`].
+    pub visible_devices: Option<String>,
     /// Most memory that the runtime may take, bytes.
     pub max_vram: u64,
     /// Free memory when it was validated, bytes.
@@ -152,8 +153,17 @@ pub struct Decision {
     pub reason: String,
     /// Lines for the log, in their order.
     pub log: Vec<(Severity, String)>,
-    /// What a user has to know: the GPU was wanted and is not used. For a message on the bus.
-    pub warning: Option<String>,
+    /// Why the GPU that was requested is not used.
+    pub unmet: Option<Unmet>,
+}
+
+/// Why a GPU that was requested is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmet {
+    /// The engine runs only on the CPU.
+    CpuOnlyEngine,
+    /// No GPU can be used.
+    Fault(Fault),
 }
 
 /// How loudly a line is logged.

@@ -143,9 +143,7 @@ pub trait Completer: Send {
     /// # Errors
     /// [`EngineError::Config`] if it is damaged, or if the engine has none.
     fn set_calibration(&mut self, _calibration: &str) -> Result<(), EngineError> {
-        Err(EngineError::Config(
-            "the engine has no calibration".to_owned(),
-        ))
+        Err(EngineError::config("calibration", "the engine has none"))
     }
 
     /// Discards the calibration.
@@ -327,9 +325,22 @@ pub enum EngineError {
     /// A model is missing, broken or failed.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// One of the models of an engine with several is missing, broken or failed.
+    #[error("{source}")]
+    Part {
+        /// Which of them.
+        role: ModelRole,
+        /// What is wrong with it.
+        source: ModelError,
+    },
     /// A setting has a value that the engine can't use.
-    #[error("{0}")]
-    Config(String),
+    #[error("{setting}: {reason}")]
+    Config {
+        /// Name of the setting in the engine's configuration.
+        setting: &'static str,
+        /// What is wrong with its value.
+        reason: String,
+    },
     /// A frame that can't be read.
     #[error("unreadable frame: {0}")]
     Frame(String),
@@ -339,6 +350,34 @@ pub enum EngineError {
     /// No engine has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownEngine),
+}
+
+/// Which of the models of an engine with several is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelRole {
+    /// The model that finds faces.
+    Detector,
+    /// The model that finds landmarks.
+    Landmarks,
+    /// The model that finds where the eyes look.
+    Gaze,
+}
+
+impl ModelError {
+    /// The error of an engine's model that has this role.
+    pub(crate) fn of(self, role: ModelRole) -> EngineError {
+        EngineError::Part { role, source: self }
+    }
+}
+
+impl EngineError {
+    /// The value of `setting` can't be used.
+    pub fn config(setting: &'static str, reason: impl Into<String>) -> Self {
+        Self::Config {
+            setting,
+            reason: reason.into(),
+        }
+    }
 }
 
 choices! {

@@ -9,9 +9,6 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The command that fetches every file that does not have to be asked for.
-pub const FETCH: &str = "facetrack fetch";
-
 /// Every file that the project can fetch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -189,17 +186,10 @@ impl KnownFile {
 
     /// Where it belongs in a folder of such files.
     pub fn place(&self) -> PathBuf {
-        match self.is_pack {
-            true => [&self.family, &self.name].iter().collect(),
-            false => (&self.name).into(),
-        }
-    }
-
-    /// The command that fetches it.
-    pub fn command(&self) -> String {
-        match self.on_request {
-            true => format!("{FETCH} {}", self.family),
-            false => FETCH.to_owned(),
+        if self.is_pack {
+            [&self.family, &self.name].iter().collect()
+        } else {
+            (&self.name).into()
         }
     }
 
@@ -283,9 +273,6 @@ mod tests {
             PathBuf::from("insightface/genderage.onnx")
         );
         assert_eq!(place("ibug_to_sfm.txt"), PathBuf::from("ibug_to_sfm.txt"));
-        let command = |name| known(name).unwrap().command();
-        assert_eq!(command("genderage.onnx"), "facetrack fetch insightface");
-        assert_eq!(command("ibug_to_sfm.txt"), FETCH);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
-use facetrack::locate;
+use facetrack::locate::SearchPaths;
 use gst::prelude::*;
 
 use crate::pipelines::{element, launch};
@@ -53,7 +53,9 @@ impl Source {
         if let Some(camera) = first_camera() {
             return Ok(Self::Camera(camera));
         }
-        let clip = locate::data_dir().map(|folder| folder.join("samples/single_face.mp4"));
+        let clip = SearchPaths::from_vars(std::env::var_os)
+            .data_dir
+            .map(|folder| folder.join("samples/single_face.mp4"));
         let clip = clip.filter(|clip| clip.is_file()).ok_or(
             "there is no camera, and no sample clip: name a video, or fetch the clip with `make setup`",
         )?;

@@ -82,7 +82,7 @@ fn the_environment_reaches_openseeface() {
     assert_eq!(plan.setup.kind, EngineKind::OpenSeeFace);
     assert_eq!(config.max_faces, Some(3));
     assert_eq!(config.jaw_open_scale, 2.5);
-    assert_eq!(config.models_dir, Some("/models".into()));
+    assert_eq!(config.paths.models_dir, Some("/models".into()));
     assert_eq!(config.detector_model, Some("/detector.onnx".into()));
     assert_eq!(config.landmark_model, Some("-3".into()));
     assert_eq!(plan.live.tuning.thresholds.detection, 0.4);
@@ -154,7 +154,7 @@ fn the_environment_reaches_eos() {
     assert_eq!(config.max_faces, Some(2));
     assert_eq!(config.detect_max_width, Some(800));
     assert_eq!(config.jaw_open_scale, 1.5);
-    assert_eq!(config.models_dir, Some("/models".into()));
+    assert_eq!(config.paths.models_dir, Some("/models".into()));
     assert_eq!(config.model, Some("/shapes.bin".into()));
     assert_eq!(config.detector_model, Some("/yunet.onnx".into()));
     assert_eq!(config.landmark_model, Some("/face.task".into()));

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use facetrack::locate;
 use facetrack::manifest::{self, FileKind, KnownFile};
-use facetrack::model::onnx::OnnxRuntime;
+use facetrack::model::runtime::OnnxRuntime;
+use facetrack_remedies::{FETCH, GET_A_PACK, fetch_command};
 
 use super::finding::{Finding, Section};
 use crate::store::{self, State};
-use crate::{size, terms};
+use crate::{places, size, terms};
 
 /// The library that an element would load.
 pub fn runtime() -> Section {
@@ -17,7 +17,7 @@ pub fn runtime() -> Section {
 }
 
 fn library() -> Finding {
-    let candidates = locate::runtime(None);
+    let candidates = places::search_paths().runtime_candidates();
     let Some(library) = candidates.iter().find(|candidate| candidate.is_file()) else {
         return loaded(&candidates);
     };
@@ -43,7 +43,7 @@ fn loaded(candidates: &[PathBuf]) -> Finding {
             runtime.path().display(),
             runtime.folder().unwrap_or_default().display()
         )),
-        Err(error) => Finding::bad(error.to_string(), manifest::FETCH),
+        Err(error) => Finding::bad(error.to_string(), FETCH),
     }
 }
 
@@ -60,12 +60,12 @@ pub fn models() -> Section {
 }
 
 fn model(file: &KnownFile) -> Finding {
-    match locate::model(&file.name, &file.family, None, None) {
+    match places::search_paths().model(&file.name, &file.family, None) {
         Ok(path) => checked(&path, file),
         Err(_) if file.on_request => Finding::note(format!(
             "{} is not there: it is fetched only where it is asked for ({}), licence {}",
             file.name,
-            file.command(),
+            fetch_command(file),
             file.licence
         )),
         Err(error) => Finding::bad(error.to_string(), fetch(file)),
@@ -74,9 +74,9 @@ fn model(file: &KnownFile) -> Finding {
 
 /// The folder that the engine insightface would read.
 fn pack() -> Finding {
-    match locate::pack(None, None) {
+    match places::search_paths().pack(None) {
         Ok(folder) => Finding::good(format!("pack of insightface: {}", folder.display())),
-        Err(error) => Finding::note(error.to_string()),
+        Err(error) => Finding::note(format!("{error}. {GET_A_PACK}")),
     }
 }
 
@@ -103,8 +103,9 @@ fn checked(path: &Path, file: &KnownFile) -> Finding {
 }
 
 fn fetch(file: &KnownFile) -> String {
-    match file.on_request {
-        true => file.command(),
-        false => format!("{} {}", manifest::FETCH, file.name),
+    if file.on_request {
+        fetch_command(file)
+    } else {
+        format!("{FETCH} {}", file.name)
     }
 }

@@ -5,7 +5,10 @@ use std::env;
 
 use facetrack::device::{Check, Gate, LibrarySearch, MachineProbe, Outcome, Request, examine};
 
+use facetrack_remedies::for_fault;
+
 use super::finding::{Finding, Section};
+use crate::places;
 
 /// What would be found by the engine that may use a GPU, with the environment as it is.
 pub fn checks() -> Section {
@@ -14,6 +17,8 @@ pub fn checks() -> Section {
         gate: Gate::of(&lookup),
         gpu_id: lookup(Gate::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
         libraries: LibrarySearch::of(None, &lookup),
+        runtime: places::search_paths().runtime_candidates(),
+        visible_devices: lookup("CUDA_VISIBLE_DEVICES"),
         ..Request::default()
     };
     let examined = examine(&request, &mut MachineProbe::default());
@@ -52,9 +57,7 @@ fn finding(number: usize, check: Check, outcome: &Outcome) -> Finding {
     let title = format!("{number}/{} {}", Check::ALL.len(), check.title());
     match outcome {
         Outcome::Passed(found) => Finding::good(format!("{title}: {found}")),
-        Outcome::Failed(fault) => {
-            Finding::bad(format!("{title}: {}", fault.reason), fault.remedy.clone())
-        }
+        Outcome::Failed(fault) => Finding::bad(format!("{title}: {fault}"), for_fault(fault)),
         Outcome::Skipped(other) => {
             Finding::note(format!("{title}: not checked without {}", other.title()))
         }
@@ -74,12 +77,12 @@ mod tests {
     #[test]
     fn each_check_has_a_line_and_a_remedy_where_it_failed() {
         let mut examined = Check::ALL.map(passed).to_vec();
-        examined[4].1 = Outcome::Failed(Fault::new("no provider", "Install one"));
+        examined[4].1 = Outcome::Failed(Fault::NoCudaProvider("/a.so".to_owned()));
         examined[5].1 = Outcome::Skipped(Check::Provider);
         let told = section(&examined, &Gate::Open).to_string();
         for line in [
             "  ✓ 1/7 NVIDIA device: there\n",
-            "  ✗ 5/7 ONNX Runtime with the CUDA provider: no provider\n      → Install one\n",
+            "  ✗ 5/7 ONNX Runtime with the CUDA provider: this ONNX Runtime has no CUDA provider: /a.so\n      → Install one for NVIDIA GPUs",
             "  · 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider\n",
             "  · nothing is amiss without a GPU",
         ] {

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
 use facetrack::image::ImageView;
-use facetrack::manifest::{self, FileKind, KnownFile};
+use facetrack::manifest::{self, FileKind};
 use facetrack::model::ModelError;
+use facetrack_remedies::{FETCH, fetch_command};
 
 use super::finding::Finding;
 use crate::{places, program};
@@ -64,23 +65,28 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
     );
     if !kind.entry().is_synthetic && faces != picture.faces {
         let told = format!("{told} instead of {}", picture.faces);
-        return Finding::bad(told, manifest::FETCH);
+        return Finding::bad(told, FETCH);
     }
     Finding::good(told)
 }
 
 fn remedy(kind: EngineKind) -> String {
     let mut models = manifest::manifest().family(kind.name());
-    let first = models.next();
-    first.map_or_else(|| manifest::FETCH.to_owned(), KnownFile::command)
+    models
+        .next()
+        .map_or_else(|| FETCH.to_owned(), fetch_command)
 }
 
 fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
     let start = Instant::now();
-    let mut engine = engine::load(kind, &EngineConfig::default())?;
+    let config = EngineConfig {
+        paths: places::search_paths(),
+        ..EngineConfig::default()
+    };
+    let mut engine = engine::load(kind, &config)?;
     let loading = start.elapsed();
     let image = ImageView::rgb(WIDTH, HEIGHT, &picture.rgb)
-        .map_err(|error| EngineError::Config(error.to_string()))?;
+        .map_err(|error| EngineError::Frame(error.to_string()))?;
     let start = Instant::now();
     let time = Duration::ZERO;
     let faces = engine.look(&Frame { image, time })?;
@@ -93,10 +99,7 @@ fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
 
 /// The first frame of the sample clip, where it can be decoded.
 fn sample() -> Option<Picture> {
-    let file = manifest::manifest()
-        .usable()
-        .find(|file| file.kind == FileKind::Sample)?;
-    let clip = places::fetched(file)?;
+    let clip = places::fetched(places::file(FileKind::Sample)?)?;
     let folder = tempfile::tempdir().ok()?;
     let raw = folder.path().join("frame.rgb");
     let mut decode = Command::new("gst-launch-1.0");

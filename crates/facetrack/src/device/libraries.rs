@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 use super::validation::Fault;
 pub use needs::{Library, Needs};
 
-/// The property that names a folder of [`LibrarySearch::folders`].
-pub const PROPERTY: &str = "cuda-lib-path";
-
 /// A folder with the libraries, or several by colons.
 const LIB_PATH: &str = "STEP5_CUDA_LIB_PATH";
 
@@ -170,7 +167,7 @@ impl CudaLibraries {
     /// the usual folders. A library that is broken is passed by where there is another.
     ///
     /// # Errors
-    /// What is missing, and what is broken, with the remedy.
+    /// What is missing, and what is broken.
     pub fn load(
         needs: Needs,
         search: &LibrarySearch,
@@ -292,28 +289,12 @@ fn fault(failures: &[(Library, Failure)]) -> Fault {
     }
     let reason = told.join("; ");
     if failures.iter().all(|(_, failure)| failure.wants_driver()) {
-        return Fault::new(reason, "Install NVIDIA's driver, which brings libcuda.so.1");
+        return Fault::NoDriverLibrary(reason);
     }
-    let mut packages: Vec<String> = failures
-        .iter()
-        .map(|(library, _)| quoted(&library.package))
-        .collect();
+    let packages = failures.iter().map(|(library, _)| library.package.clone());
+    let mut packages: Vec<String> = packages.collect();
     packages.dedup();
-    Fault::new(
-        reason,
-        format!(
-            "Install them, such as by `pip install {}` into a Python environment, and set {PROPERTY} to its folder",
-            packages.join(" ")
-        ),
-    )
-}
-
-/// A package for a shell, to which a star is something else.
-fn quoted(package: &str) -> String {
-    match package.contains('*') {
-        true => format!("'{package}'"),
-        false => package.to_owned(),
-    }
+    Fault::Libraries { reason, packages }
 }
 
 #[cfg(test)]

@@ -119,6 +119,7 @@ mod tests {
     fn cuda(free: u64, max_vram: u64) -> Cuda {
         Cuda {
             index: 0,
+            visible_devices: None,
             max_vram,
             free_memory: free,
             fallback: true,

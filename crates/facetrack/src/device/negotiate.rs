@@ -4,30 +4,21 @@
 use thiserror::Error;
 
 use super::validation::{Gib, Validated, validate};
-use super::{Decision, DeviceChoice, Gate, Placement, Probe, Request, Severity, Unfit};
+use super::{Decision, DeviceChoice, Fault, Gate, Placement, Probe, Request, Severity, Unmet};
 use crate::engine::{EngineKind, Setting};
 
-/// Why an engine may not run at all. The message names the remedy.
+/// Why an engine may not run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// InsightFace was told to run on the processor without being allowed to fall back on it: row 6 and 7 of the table.
-    #[error(
-        "InsightFace is GPU-only ({because}). Set device=auto gpu-fallback=true to let it run on the processor where there is no GPU"
-    )]
+    #[error("InsightFace is GPU-only ({because})")]
     GpuOnly {
-        /// What asked for the processor, such as `device=cpu` or a variable with its value.
+        /// What requested the CPU, such as a variable with its value.
         because: String,
     },
-    /// The GPU is not to be had, and there is no falling back: row 5.
-    #[error(
-        "GPU requested but unavailable: {reason}. {remedy}, or set gpu-fallback=true to run on the processor"
-    )]
-    Unavailable {
-        /// What the validation said.
-        reason: String,
-        /// What mends it.
-        remedy: String,
-    },
+    /// No GPU can be used, and falling back is not allowed: row 5.
+    #[error("GPU requested but unavailable: {0}")]
+    Unavailable(Fault),
 }
 
 /// Decides where `engine` runs. `probe` is asked only where the GPU is permitted and wanted.
@@ -54,7 +45,7 @@ fn without_gpu(engine: EngineKind, device: Option<DeviceChoice>) -> Decision {
             placement: Placement::Cpu,
             reason: line.clone(),
             log: vec![(Severity::Info, line)],
-            warning: None,
+            unmet: None,
         };
     }
     let line = format!(
@@ -64,9 +55,7 @@ fn without_gpu(engine: EngineKind, device: Option<DeviceChoice>) -> Decision {
     Decision {
         placement: Placement::Cpu,
         reason: line.clone(),
-        warning: Some(format!(
-            "{line} Set device=auto, or engine=insightface for a GPU"
-        )),
+        unmet: Some(Unmet::CpuOnlyEngine),
         log: vec![(Severity::Warning, line)],
     }
 }
@@ -78,24 +67,21 @@ fn with_gpu(request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusa
     }
     match validate(request, probe) {
         Ok(validated) => Ok(on_cuda(validated)),
-        Err(unfit) if request.fallback => Ok(fallen_back(&unfit)),
-        Err(Unfit { fault, .. }) => Err(Refusal::Unavailable {
-            reason: fault.reason,
-            remedy: fault.remedy,
-        }),
+        Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
+        Err(unfit) => Err(Refusal::Unavailable(unfit)),
     }
 }
 
 /// What keeps the engine from the only device that it runs on: rows 6 and 7.
 fn objection(request: &Request) -> Option<String> {
     match (request.device, &request.gate) {
-        (Some(DeviceChoice::Cpu), _) => Some("device=cpu was set".to_owned()),
+        (Some(DeviceChoice::Cpu), _) => Some("the CPU was requested".to_owned()),
         (Some(DeviceChoice::Auto | DeviceChoice::Cuda), _) | (None, Gate::Open) => None,
         (None, Gate::Closed { variable, value }) if value.is_empty() => Some(format!(
-            "the environment does not set {variable}, which keeps device=auto from the GPU"
+            "the environment does not set {variable}, which enables the GPU"
         )),
         (None, Gate::Closed { variable, value }) => Some(format!(
-            "the environment sets {variable}={value}, which keeps device=auto from the GPU"
+            "the environment sets {variable}={value}, which disables the GPU"
         )),
     }
 }
@@ -121,17 +107,17 @@ fn on_cuda(Validated { cuda, driver }: Validated) -> Decision {
                 "GPU mode ENABLED for insightface".to_owned(),
             ),
         ],
-        warning: None,
+        unmet: None,
     }
 }
 
 /// Row 4.
-fn fallen_back(unfit: &Unfit) -> Decision {
-    let line = format!("GPU requested but unavailable: {}", unfit.fault.reason);
+fn fallen_back(fault: Fault) -> Decision {
+    let line = format!("GPU requested but unavailable: {fault}");
     Decision {
         placement: Placement::Cpu,
         reason: line.clone(),
-        warning: Some(format!("{line}. {}", unfit.fault.remedy)),
+        unmet: Some(Unmet::Fault(fault)),
         log: vec![
             (Severity::Warning, line),
             (Severity::Info, "Auto-fallback to CPU enabled".to_owned()),

@@ -8,10 +8,6 @@ use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_
 
 use super::Placement;
 
-/// Names the devices that CUDA shows a process, and in which order; NVIDIA's CUDA Programming Guide, "CUDA Environment
-/// Variables".
-const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
-
 /// An NVIDIA driver and its devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriverInfo {
@@ -38,22 +34,22 @@ pub struct Gpu {
     pub free_memory: u64,
 }
 
-/// Asks the driver.
+/// Asks the driver. `visible` lists the devices that CUDA shows this process, as in [`Request::visible_devices`](super::Request::visible_devices).
 ///
 /// # Errors
 /// Why there is nothing to ask, in words: no driver, or one that does not answer.
-pub fn nvidia_driver() -> Result<DriverInfo, String> {
-    ask().map_err(|error| match error {
+pub fn nvidia_driver(visible: Option<&str>) -> Result<DriverInfo, String> {
+    ask(visible).map_err(|error| match error {
         NvmlError::LibloadingError(cause) => format!("no NVIDIA driver: {cause}"),
         other => format!("the NVIDIA driver does not answer: {other}"),
     })
 }
 
-fn ask() -> Result<DriverInfo, NvmlError> {
+fn ask(visible: Option<&str>) -> Result<DriverInfo, NvmlError> {
     let nvml = Nvml::init()?;
     let cuda = nvml.sys_cuda_driver_version()?;
     let devices = nvml.device_count()?;
-    let gpus = match gpus(&nvml, devices) {
+    let gpus = match gpus(&nvml, devices, visible) {
         // Functions that came with later drivers: the version is the reason to give.
         Err(NvmlError::FailedToLoadSymbol(_)) => Vec::new(),
         answer => answer?,
@@ -70,13 +66,16 @@ fn ask() -> Result<DriverInfo, NvmlError> {
     })
 }
 
-fn gpus(nvml: &Nvml, count: u32) -> Result<Vec<Gpu>, NvmlError> {
-    let usable = usable(nvml, count)?;
-    usable.iter().map(gpu).collect()
+fn gpus(nvml: &Nvml, count: u32, visible: Option<&str>) -> Result<Vec<Gpu>, NvmlError> {
+    usable(nvml, count, visible)?.iter().map(gpu).collect()
 }
 
 /// The devices that this process may use, by CUDA index.
-fn usable(nvml: &Nvml, count: u32) -> Result<Vec<Device<'_>>, NvmlError> {
+fn usable<'a>(
+    nvml: &'a Nvml,
+    count: u32,
+    shown: Option<&str>,
+) -> Result<Vec<Device<'a>>, NvmlError> {
     let devices = (0..count)
         .map(|index| nvml.device_by_index(index))
         .collect::<Result<Vec<_>, _>>()?;
@@ -84,9 +83,8 @@ fn usable(nvml: &Nvml, count: u32) -> Result<Vec<Device<'_>>, NvmlError> {
         .iter()
         .map(Device::uuid)
         .collect::<Result<Vec<_>, _>>()?;
-    let variable = std::env::var(VISIBLE_DEVICES).ok();
-    let shown = visible(&uuids, variable.as_deref()).into_iter();
-    shown
+    visible(&uuids, shown)
+        .into_iter()
         .map(|index| nvml.device_by_index(index as u32))
         .collect()
 }
@@ -105,7 +103,8 @@ impl OwnMemory {
             return None;
         };
         let nvml = Nvml::init().ok()?;
-        let uuid = usable(&nvml, nvml.device_count().ok()?)
+        let shown = cuda.visible_devices.as_deref();
+        let uuid = usable(&nvml, nvml.device_count().ok()?, shown)
             .ok()?
             .get(cuda.index as usize)?
             .uuid()
@@ -146,9 +145,10 @@ fn gpu(device: &Device<'_>) -> Result<Gpu, NvmlError> {
 }
 
 /// Which of the devices with these UUIDs CUDA shows a process, in the order in which it counts them: all, or what
-/// `variable` lists by index or by the beginning of a UUID, up to the first entry that means none.
-fn visible(uuids: &[String], variable: Option<&str>) -> Vec<usize> {
-    let Some(list) = variable else {
+/// `list` has by index or by the beginning of a UUID, up to the first entry that means none (NVIDIA's CUDA Programming
+/// Guide, "CUDA Environment Variables").
+fn visible(uuids: &[String], list: Option<&str>) -> Vec<usize> {
+    let Some(list) = list else {
         return (0..uuids.len()).collect();
     };
     list.split(',')
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_driver_gives_a_reason() {
-        match nvidia_driver() {
+        match nvidia_driver(None) {
             Ok(driver) => assert!(!driver.version.is_empty()),
             Err(reason) => assert!(reason.contains("NVIDIA driver"), "{reason}"),
         }

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Asks the machine: NVML for the driver, ONNX Runtime for the rest.
 
-use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver};
+use std::path::{Path, PathBuf};
+
+use super::{Cuda, CudaLibraries, DriverInfo, Fault, Needs, Probe, Request, nvidia_driver, permit};
+use crate::model::ModelError;
+use crate::model::runtime::cuda::trial;
+use crate::model::runtime::{LibraryLoader, OnnxRuntime};
+
+/// The provider's library, which ONNX Runtime opens beside its own.
+const CUDA: &str = "libonnxruntime_providers_cuda.so";
+
+/// The library of the TensorRT provider, which is needed only with TensorRT.
+const TENSORRT: &str = "libonnxruntime_providers_tensorrt.so";
+
+/// What the provider's library is linked with, and what lies beside it as well.
+const SHARED: &str = "libonnxruntime_providers_shared.so";
 
 /// This machine.
 #[derive(Debug, Default)]
@@ -11,108 +25,38 @@ pub struct MachineProbe {
 }
 
 impl Probe for MachineProbe {
-    fn driver(&mut self) -> Result<DriverInfo, String> {
-        let driver = nvidia_driver()?;
+    fn driver(&mut self, request: &Request) -> Result<DriverInfo, String> {
+        let driver = nvidia_driver(request.visible_devices.as_deref())?;
         self.cuda = Some(driver.cuda.clone());
         Ok(driver)
     }
 
     fn provider(&mut self, request: &Request) -> Result<String, Fault> {
-        runtime::provider(request)
-    }
-
-    fn libraries(&mut self, request: &Request) -> Result<String, Fault> {
-        runtime::libraries(request, self.cuda.as_deref())
-    }
-
-    fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault> {
-        runtime::session(cuda, request)
-    }
-}
-
-mod runtime {
-    use std::path::{Path, PathBuf};
-
-    use super::super::{CudaLibraries, Needs, permit};
-    use super::*;
-    use crate::locate;
-    use crate::model::ModelError;
-    use crate::model::cuda::trial;
-    use crate::model::onnx::{LibraryLoader, OnnxRuntime};
-
-    /// The provider's library, which ONNX Runtime opens beside its own.
-    const PROVIDER: &str = "libonnxruntime_providers_cuda.so";
-
-    /// The library of the TensorRT provider, which is wanted where the tuning says so.
-    const TENSORRT: &str = "libonnxruntime_providers_tensorrt.so";
-
-    /// What the provider's library is linked with, and what lies beside it as well.
-    const SHARED: &str = "libonnxruntime_providers_shared.so";
-
-    const INSTALL: &str = "Install one for NVIDIA GPUs, such as by `pip install onnxruntime-gpu` into a Python environment, and set onnxruntime to the libonnxruntime.so in its onnxruntime/capi";
-
-    const SESSION: &str = "See that the driver is new enough for the CUDA of ONNX Runtime, and that nvidia-smi lists the GPU";
-
-    fn load(request: &Request) -> Result<OnnxRuntime, Fault> {
-        let candidates = locate::runtime(request.onnxruntime.as_deref());
-        OnnxRuntime::load(&candidates).map_err(unloaded)
-    }
-
-    /// Its own remedy brings a runtime for processors.
-    fn unloaded(error: ModelError) -> Fault {
-        let reason = match error {
-            ModelError::Runtime { tried, reason } => {
-                format!("ONNX Runtime could not be loaded ({tried}): {reason}")
-            }
-            other => other.to_string(),
-        };
-        Fault::new(reason, INSTALL)
-    }
-
-    pub fn provider(request: &Request) -> Result<String, Fault> {
         let runtime = load(request)?;
         let path = runtime.path().display().to_string();
         if !runtime.has_cuda() {
-            let reason = format!("this ONNX Runtime has no CUDA provider: {path}");
-            return Err(Fault::new(reason, INSTALL));
+            return Err(Fault::NoCudaProvider(path));
         }
-        let mut told = format!("{path}, {}", provider_file(&runtime, PROVIDER)?.display());
+        let mut found = format!("{path}, {}", provider_file(&runtime, CUDA)?.display());
         if request.tuning.tensorrt {
             if !runtime.has_tensorrt() {
-                let reason = format!("this ONNX Runtime has no TensorRT provider: {path}");
-                return Err(Fault::new(reason, format!("{INSTALL}, or unset tensorrt")));
+                return Err(Fault::NoTensorRtProvider(path));
             }
             let tensorrt = provider_file(&runtime, TENSORRT)?;
-            told.push_str(&format!(", {}", tensorrt.display()));
+            found.push_str(&format!(", {}", tensorrt.display()));
         }
-        Ok(told)
+        Ok(found)
     }
 
-    /// The library `provider`.
-    fn provider_file(runtime: &OnnxRuntime, provider: &str) -> Result<PathBuf, Fault> {
-        let folder = runtime.folder().unwrap_or_default();
-        for file in [SHARED, provider] {
-            if !folder.join(file).exists() {
-                let path = runtime.path().display();
-                return Err(Fault::new(
-                    format!("{file} is not beside this ONNX Runtime: {path}"),
-                    "Put the files of its package that begin with libonnxruntime_providers beside it, or set onnxruntime to the file in the package",
-                ));
-            }
-        }
-        Ok(folder.join(provider))
-    }
-
-    pub fn libraries(request: &Request, driver: Option<&str>) -> Result<String, Fault> {
+    fn libraries(&mut self, request: &Request) -> Result<String, Fault> {
         let runtime = load(request)?;
-        let unreadable = |reason| Fault::new(reason, INSTALL);
-        let provider = provider_file(&runtime, PROVIDER)?;
-        let mut needs = Needs::of_provider(&provider).map_err(unreadable)?;
+        let cuda = provider_file(&runtime, CUDA)?;
+        let mut needs = Needs::of_provider(&cuda).map_err(Fault::Runtime)?;
         if request.tuning.tensorrt {
             let tensorrt = provider_file(&runtime, TENSORRT)?;
-            needs = needs.with_tensorrt(&tensorrt).map_err(unreadable)?;
+            needs = needs.with_tensorrt(&tensorrt).map_err(Fault::Runtime)?;
         }
-        if let Some(driver) = driver {
+        if let Some(driver) = &self.cuda {
             needs.check_driver(driver)?;
         }
         let root = Path::new("/");
@@ -120,60 +64,42 @@ mod runtime {
         Ok(format!("CUDA {}: {}", needs.cuda, found.summary()))
     }
 
-    pub fn session(cuda: &Cuda, request: &Request) -> Result<(), Fault> {
+    fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault> {
         let runtime = load(request)?;
         let _permit = permit::turn();
-        trial::run(&runtime, cuda).map_err(|error| failed(cuda, error))
+        trial::run(&runtime, cuda).map_err(|error| session_fault(cuda, error))
     }
+}
 
-    fn failed(cuda: &Cuda, error: ModelError) -> Fault {
-        let (reason, remedy) = match error {
-            ModelError::OutOfMemory { reason, .. } => (
-                reason,
-                "End other programs that use the GPU, or raise gpu-max-vram",
-            ),
-            ModelError::Gpu { reason, .. } => (reason, SESSION),
-            other => (other.to_string(), SESSION),
-        };
-        let index = cuda.index;
-        Fault::new(format!("no session runs on cuda:{index}: {reason}"), remedy)
+fn load(request: &Request) -> Result<OnnxRuntime, Fault> {
+    OnnxRuntime::load(&request.runtime).map_err(|error| Fault::Runtime(error.to_string()))
+}
+
+/// The path of the library `provider`.
+fn provider_file(runtime: &OnnxRuntime, provider: &'static str) -> Result<PathBuf, Fault> {
+    let folder = runtime.folder().unwrap_or_default();
+    let missing = [SHARED, provider]
+        .into_iter()
+        .find(|file| !folder.join(file).exists());
+    match missing {
+        None => Ok(folder.join(provider)),
+        Some(file) => Err(Fault::NoProviderFile {
+            file,
+            runtime: runtime.path().display().to_string(),
+        }),
     }
+}
 
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-        use crate::device::CudaTuning;
-        use crate::model::cuda::failure;
-
-        #[test]
-        fn a_session_that_fails_is_mended_by_what_it_lacks() {
-            let cuda = Cuda {
-                index: 2,
-                max_vram: 1,
-                free_memory: 0,
-                fallback: true,
-                tuning: CudaTuning::default(),
-            };
-            for (reason, remedy) in [
-                ("CUDA failure 2: out of memory", "gpu-max-vram"),
-                ("CUDA failure 35: insufficient driver", "driver"),
-            ] {
-                let fault = failed(&cuda, failure("trial".to_owned(), reason.to_owned()));
-                assert_eq!(fault.reason, format!("no session runs on cuda:2: {reason}"));
-                assert!(fault.remedy.contains(remedy), "{fault:?}");
-            }
-        }
-
-        #[test]
-        fn a_runtime_that_does_not_load_has_one_remedy() {
-            let fault = unloaded(ModelError::Runtime {
-                tried: "tried a.so".to_owned(),
-                reason: "broken".to_owned(),
-            });
-            let told = "ONNX Runtime could not be loaded (tried a.so): broken";
-            assert_eq!(fault.reason, told);
-            assert_eq!(fault.remedy, INSTALL);
-        }
+fn session_fault(cuda: &Cuda, error: ModelError) -> Fault {
+    let is_out_of_memory = matches!(error, ModelError::OutOfMemory { .. });
+    let reason = match error {
+        ModelError::OutOfMemory { reason, .. } | ModelError::Gpu { reason, .. } => reason,
+        other => other.to_string(),
+    };
+    Fault::Session {
+        index: cuda.index,
+        reason,
+        is_out_of_memory,
     }
 }
 
@@ -182,13 +108,58 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::device::{CudaLibraries, LibrarySearch, Needs};
-    use crate::locate;
-    use crate::model::onnx::{LibraryLoader, OnnxRuntime};
+    use crate::device::{CudaTuning, LibrarySearch};
+    use crate::locate::tests::installed;
+    use crate::model::runtime::cuda::failure;
+
+    #[test]
+    fn a_session_that_fails_says_whether_memory_was_full() {
+        let cuda = Cuda {
+            index: 2,
+            visible_devices: None,
+            max_vram: 1,
+            free_memory: 0,
+            fallback: true,
+            tuning: CudaTuning::default(),
+        };
+        for (reason, is_memory) in [
+            ("CUDA failure 2: out of memory", true),
+            ("CUDA failure 35: insufficient driver", false),
+        ] {
+            let fault = session_fault(&cuda, failure("trial".to_owned(), reason.to_owned()));
+            let told = format!("no session runs on cuda:2: {reason}");
+            assert_eq!(fault.to_string(), told);
+            let is_out_of_memory = matches!(
+                fault,
+                Fault::Session {
+                    is_out_of_memory: true,
+                    ..
+                }
+            );
+            assert_eq!(is_out_of_memory, is_memory);
+        }
+    }
+
+    #[test]
+    fn a_runtime_that_does_not_load_is_a_fault() {
+        let request = Request {
+            runtime: vec!["/nowhere/a.so".into()],
+            ..Request::default()
+        };
+        let Err(fault) = MachineProbe::default().provider(&request) else {
+            eprintln!("SKIPPED: a runtime was loaded before and has CUDA");
+            return;
+        };
+        let is_told = fault.to_string().contains("/nowhere/a.so");
+        assert!(
+            is_told || matches!(fault, Fault::NoCudaProvider(_)),
+            "{fault:?}"
+        );
+    }
 
     #[test]
     fn a_runtime_without_cuda_says_so() {
-        let Ok(runtime) = OnnxRuntime::load(&locate::runtime(None)) else {
+        let Ok(runtime) = OnnxRuntime::load(&installed().runtime_candidates()) else {
             eprintln!("SKIPPED: no ONNX Runtime on this machine");
             return;
         };
@@ -196,18 +167,16 @@ mod tests {
             eprintln!("SKIPPED: this ONNX Runtime has the CUDA provider");
             return;
         }
+        let request = Request {
+            runtime: vec![runtime.path().to_owned()],
+            ..Request::default()
+        };
         let mut machine = MachineProbe::default();
-        let fault = machine.provider(&Request::default()).unwrap_err();
+        let fault = machine.provider(&request).unwrap_err();
         let path = runtime.path().display().to_string();
-        for part in ["this ONNX Runtime has no CUDA provider: ", &path] {
-            assert!(fault.reason.contains(part), "{fault:?}");
-        }
-        assert!(fault.remedy.contains("onnxruntime-gpu"), "{fault:?}");
-        let fault = machine.libraries(&Request::default()).unwrap_err();
-        assert!(
-            fault.reason.contains("is not beside this ONNX Runtime"),
-            "{fault:?}"
-        );
+        assert_eq!(fault, Fault::NoCudaProvider(path));
+        let fault = machine.libraries(&request).unwrap_err();
+        assert!(matches!(fault, Fault::NoProviderFile { .. }), "{fault:?}");
     }
 
     #[test]
@@ -230,7 +199,7 @@ mod tests {
         let garbage = folder.path().join("libcublas.so.99");
         let told = format!("{} does not load: ", garbage.display());
         for part in [told.as_str(), "invalid ELF header"] {
-            assert!(fault.reason.contains(part), "{part} not in {fault:?}");
+            assert!(fault.to_string().contains(part), "{part} not in {fault:?}");
         }
     }
 }

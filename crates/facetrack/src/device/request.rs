@@ -28,8 +28,11 @@ pub struct Request {
     pub min_free_vram: u64,
     /// Where CUDA's libraries are looked for.
     pub libraries: LibrarySearch,
-    /// ONNX Runtime's library; `None` to look for it.
-    pub onnxruntime: Option<PathBuf>,
+    /// Candidates for ONNX Runtime's library; see
+    /// [`SearchPaths::runtime_candidates`](crate::locate::SearchPaths::runtime_candidates).
+    pub runtime: Vec<PathBuf>,
+    /// Devices that CUDA shows the process, as `$CUDA_VISIBLE_DEVICES` lists them; `None` for all.
+    pub visible_devices: Option<String>,
     /// How networks run on the GPU.
     pub tuning: CudaTuning,
 }
@@ -45,7 +48,8 @@ impl Default for Request {
             max_vram: MAX_VRAM,
             min_free_vram: MIN_FREE_VRAM,
             libraries: LibrarySearch::default(),
-            onnxruntime: None,
+            runtime: Vec::new(),
+            visible_devices: None,
             tuning: CudaTuning::default(),
         }
     }

@@ -3,9 +3,14 @@
 
 mod checks;
 
-use super::{Cuda, DriverInfo, Request};
+use thiserror::Error;
+
+use super::{Cuda, DriverInfo, Gpu, Request};
 pub use checks::{Gib, insufficient};
-use checks::{chosen, compute_capability, device, driver_version, free_memory, placement};
+use checks::{
+    MIN_COMPUTE_CAPABILITY, MIN_DRIVER, chosen, compute_capability, device, driver_version,
+    free_memory, placement,
+};
 
 /// What can be asked of a machine, in the order in which it is asked. Tests answer by script.
 pub trait Probe {
@@ -13,44 +18,114 @@ pub trait Probe {
     ///
     /// # Errors
     /// Why there is nothing to ask.
-    fn driver(&mut self) -> Result<DriverInfo, String>;
+    fn driver(&mut self, request: &Request) -> Result<DriverInfo, String>;
 
     /// Whether ONNX Runtime has the CUDA provider; what it is, for a person to read.
     ///
     /// # Errors
-    /// What is missing, and what mends it.
+    /// What is missing.
     fn provider(&mut self, request: &Request) -> Result<String, Fault>;
 
     /// Finds the libraries that the provider needs, and loads them; what was found, for a person to read.
     ///
     /// # Errors
-    /// What is missing or broken, and what mends it.
+    /// What is missing or broken.
     fn libraries(&mut self, request: &Request) -> Result<String, Fault>;
 
     /// Opens a session on the GPU and runs it.
     ///
     /// # Errors
-    /// What the runtime said, and what mends it.
+    /// What the runtime said.
     fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault>;
 }
 
-/// Something that does not work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// What, in words.
-    pub reason: String,
-    /// What mends it: a sentence without its full stop.
-    pub remedy: String,
-}
-
-impl Fault {
-    /// `reason`, and `remedy` against it.
-    pub fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-            remedy: remedy.into(),
-        }
-    }
+/// Why no network runs on the GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// There is no NVIDIA driver, or it does not answer.
+    #[error("{0}")]
+    NoDriver(String),
+    /// The driver of this version sees no device.
+    #[error("the NVIDIA driver {0} sees no device")]
+    NoDevice(String),
+    /// The driver of this version is too old.
+    #[error("the NVIDIA driver {0} is older than {MIN_DRIVER}")]
+    OldDriver(String),
+    /// There are this many devices, and CUDA may use none of them.
+    #[error("{0} devices, and CUDA may use none of them")]
+    HiddenDevices(u32),
+    /// The requested device does not exist.
+    #[error("there is no GPU {id}, the last one is {last}")]
+    NoSuchGpu {
+        /// CUDA index that was requested.
+        id: u32,
+        /// Highest CUDA index.
+        last: usize,
+    },
+    /// The device is too old.
+    #[error(
+        "compute capability {}.{} of {} is below {}.{}",
+        .0.compute_capability.0, .0.compute_capability.1, .0.name,
+        MIN_COMPUTE_CAPABILITY.0, MIN_COMPUTE_CAPABILITY.1
+    )]
+    OldGpu(Gpu),
+    /// The device has less free memory than required.
+    #[error("{}", insufficient(*free, *required))]
+    FreeMemory {
+        /// Free memory, bytes.
+        free: u64,
+        /// Required memory, bytes.
+        required: u64,
+    },
+    /// ONNX Runtime does not load, or its CUDA provider can't be read.
+    #[error("{0}")]
+    Runtime(String),
+    /// The ONNX Runtime at this path was built without CUDA.
+    #[error("this ONNX Runtime has no CUDA provider: {0}")]
+    NoCudaProvider(String),
+    /// The ONNX Runtime at this path was built without TensorRT.
+    #[error("this ONNX Runtime has no TensorRT provider: {0}")]
+    NoTensorRtProvider(String),
+    /// A library of ONNX Runtime is not in its folder.
+    #[error("{file} is not beside this ONNX Runtime: {runtime}")]
+    NoProviderFile {
+        /// Name of the missing file.
+        file: &'static str,
+        /// Path of ONNX Runtime.
+        runtime: String,
+    },
+    /// The driver is too old for this ONNX Runtime.
+    #[error("this ONNX Runtime was built for CUDA {needed}, the driver runs CUDA {driver}")]
+    OldDriverForRuntime {
+        /// Major version of CUDA that ONNX Runtime needs.
+        needed: u32,
+        /// CUDA version of the driver.
+        driver: String,
+    },
+    /// CUDA's libraries do not load without the library of the driver.
+    #[error("{0}")]
+    NoDriverLibrary(String),
+    /// Some of CUDA's libraries are missing or broken.
+    #[error("{reason}")]
+    Libraries {
+        /// Each library, and what is wrong with it.
+        reason: String,
+        /// Python packages that contain them.
+        packages: Vec<String>,
+    },
+    /// A session does not open or run.
+    #[error("no session runs on cuda:{index}: {reason}")]
+    Session {
+        /// CUDA index.
+        index: u32,
+        /// What the runtime said.
+        reason: String,
+        /// Whether it ran out of memory.
+        is_out_of_memory: bool,
+    },
+    /// The networks of an engine need more memory than is free, or than the engine may use.
+    #[error("{0}")]
+    NetworkMemory(String),
 }
 
 /// What is checked, in this order.
@@ -98,15 +173,6 @@ impl Check {
     }
 }
 
-/// Why a GPU can't be used: the first check that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfit {
-    /// Which.
-    pub check: Check,
-    /// What it found.
-    pub fault: Fault,
-}
-
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -126,18 +192,17 @@ pub(super) struct Validated {
     pub driver: DriverInfo,
 }
 
-/// Asks `probe` what `request` needs, up to the first check that fails.
-pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Validated, Unfit> {
-    let at = |check| move |fault| Unfit { check, fault };
-    let driver = device(probe).map_err(at(Check::Device))?;
-    driver_version(&driver).map_err(at(Check::Driver))?;
-    let (index, gpu) = chosen(request, &driver).map_err(at(Check::Device))?;
-    compute_capability(gpu).map_err(at(Check::ComputeCapability))?;
-    free_memory(request, gpu).map_err(at(Check::FreeMemory))?;
+/// Makes the checks up to the first that fails.
+pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Validated, Fault> {
+    let driver = device(request, probe)?;
+    driver_version(&driver)?;
+    let (index, gpu) = chosen(request, &driver)?;
+    compute_capability(gpu)?;
+    free_memory(request, gpu)?;
     let cuda = placement(request, index, gpu);
-    probe.provider(request).map_err(at(Check::Provider))?;
-    probe.libraries(request).map_err(at(Check::Libraries))?;
-    probe.session(&cuda, request).map_err(at(Check::Session))?;
+    probe.provider(request)?;
+    probe.libraries(request)?;
+    probe.session(&cuda, request)?;
     Ok(Validated { cuda, driver })
 }
 
@@ -171,7 +236,7 @@ fn examine_device(
     request: &Request,
     probe: &mut dyn Probe,
 ) -> (Vec<(Check, Outcome)>, Option<Cuda>) {
-    let driver = match device(probe) {
+    let driver = match device(request, probe) {
         Ok(driver) => driver,
         Err(fault) => return (after(Check::Device, fault), None),
     };

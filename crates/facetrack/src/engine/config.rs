@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::{EngineKind, RunningMode, eos, insightface, opencv, openseeface};
 use crate::device::Placement;
+use crate::locate::SearchPaths;
 
 /// Settings that an engine is loaded with. Those of one engine are defined in its folder.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,10 +18,8 @@ pub struct EngineConfig {
     pub landmark_model: Option<PathBuf>,
     /// Model file of the gaze, for engines with several models; `None` as with `model`.
     pub gaze_model: Option<PathBuf>,
-    /// Folder to look in first.
-    pub models_dir: Option<PathBuf>,
-    /// Library of ONNX Runtime; `None` to look for it.
-    pub onnxruntime: Option<PathBuf>,
+    /// Places to search for models and ONNX Runtime.
+    pub paths: SearchPaths,
     /// Relation of the frames to one another.
     pub running_mode: RunningMode,
     /// Maximum number of faces; `None` for the default of the engine.
@@ -55,8 +54,7 @@ impl Default for EngineConfig {
             detector_model: None,
             landmark_model: None,
             gaze_model: None,
-            models_dir: None,
-            onnxruntime: None,
+            paths: SearchPaths::default(),
             running_mode: RunningMode::default(),
             max_faces: None,
             threads: 1,

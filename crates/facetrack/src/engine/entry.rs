@@ -35,9 +35,9 @@ pub enum Setting {
     JawOpen,
     /// Smoothing of landmarks, and the interval of blendshapes.
     Landmarks,
-    /// [`EngineConfig::threads`] and [`EngineConfig::onnxruntime`].
+    /// [`EngineConfig::threads`] and ONNX Runtime.
     Networks,
-    /// [`EngineConfig::models_dir`].
+    /// The folder of models.
     Models,
     /// [`EngineConfig::model`].
     Model,

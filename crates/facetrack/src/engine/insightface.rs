@@ -148,7 +148,7 @@ impl InsightFace {
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
         config.pack.check()?;
         if let Placement::Cuda(cuda) = &config.placement {
-            cuda.tuning.check().map_err(EngineError::Config)?;
+            cuda.tuning.check()?;
         }
         let networks = Networks::open(&*pack, config, &config.placement)?;
         let measures = &networks.measures;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! An engine that sees what it is told to: for tests, documentation and applications that want faces without a network.
+//! An engine that reports faces from a script: for tests, documentation and applications that need faces without a
+//! network.
 //!
 //! A script is a list of clauses separated by semicolons, each a verb and `key=value` pairs; lengths are fractions of
 //! the frame, frames count from 1 at the load of the engine:
@@ -9,10 +10,12 @@
 //!   frames `from` to `to`;
 //! - `landmarks`: faces carry landmarks, blendshapes and a pose;
 //! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
-//! - `slow ms=N`: looking at a frame takes so long, as a network does;
-//! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics;
-//! - `reduce at=N`, `fall-back at=N`: in frame N, or while it is loaded with N=0, the engine tells what one tells that has
-//!   too little memory of a GPU, or can't use it any more.
+//! - `slow ms=N`: looking at a frame takes N milliseconds, as a network would.
+//!
+//! With the feature `test-faults`, which released builds do not have, more clauses make the engine fail.
+
+#[cfg(feature = "test-faults")]
+mod faults;
 
 use std::f32::consts::TAU;
 use std::str::FromStr;
@@ -21,11 +24,10 @@ use std::time::Duration;
 
 use super::{
     Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Finder, Frame, Notice, RunningMode, Setting,
+    Finder, Frame, RunningMode, Setting,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
-use crate::model::ModelError;
 use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
 
 /// The engine `scripted`.
@@ -50,8 +52,8 @@ const DEFAULT_SCRIPT: &str = "face x=0.3 dx=0.005";
 /// The score of every face.
 const CONFIDENCE: f32 = 0.9;
 
-/// The detector's input that memory is said to be enough for, px.
-const REDUCED: usize = 320;
+/// Clauses of builds with the feature `test-faults`.
+const FAULTS: [&str; 4] = ["fail", "panic", "reduce", "fall-back"];
 
 /// Frames in which `jawOpen` goes from 0 to 1 and back.
 const JAW_PERIOD: u64 = 50;
@@ -63,10 +65,8 @@ pub struct Script {
     detail: Detail,
     learns: bool,
     slow: Duration,
-    fail_at: Option<u64>,
-    panic_at: Option<u64>,
-    reduce_at: Option<u64>,
-    fall_back_at: Option<u64>,
+    #[cfg(feature = "test-faults")]
+    faults: faults::Faults,
 }
 
 /// What faces carry.
@@ -122,11 +122,11 @@ impl Script {
     /// The script of `config`, or the default one.
     ///
     /// # Errors
-    /// [`EngineError::Config`] when it can't be read.
+    /// [`EngineError::Config`] for an invalid script.
     pub fn of(config: &EngineConfig) -> Result<Self, EngineError> {
         let text = config.script.as_deref().unwrap_or(DEFAULT_SCRIPT);
         text.parse()
-            .map_err(|reason: String| EngineError::Config(format!("`script` {text:?}: {reason}")))
+            .map_err(|reason: String| EngineError::config("script", format!("{text:?}: {reason}")))
     }
 
     /// What an engine with this script measures.
@@ -159,29 +159,19 @@ impl Script {
             "landmarks" => self.detail = Detail::Landmarks,
             "learns" => self.learns = true,
             "slow" => self.slow = Duration::from_millis(read_only("ms", verb, &pairs)?),
-            "fail" => self.fail_at = Some(read_at(verb, &pairs)?),
-            "panic" => self.panic_at = Some(read_at(verb, &pairs)?),
-            "reduce" => self.reduce_at = Some(read_at(verb, &pairs)?),
-            "fall-back" => self.fall_back_at = Some(read_at(verb, &pairs)?),
+            #[cfg(feature = "test-faults")]
+            _ if FAULTS.contains(&verb) => self.faults.read(verb, &pairs)?,
+            #[cfg(not(feature = "test-faults"))]
+            _ if FAULTS.contains(&verb) => {
+                return Err(format!("{verb:?} needs a build with test-faults"));
+            }
             _ => {
                 return Err(format!(
-                    "unknown clause {verb:?}, there are: face, landmarks, learns, slow, fail, panic, reduce, fall-back"
+                    "unknown clause {verb:?}, there are: face, landmarks, learns, slow"
                 ));
             }
         }
         Ok(())
-    }
-
-    /// What is told in frame `number`.
-    fn notices(&self, number: u64) -> impl Iterator<Item = Notice> + use<> {
-        let reduced = (self.reduce_at == Some(number)).then(|| Notice::DetectionSizeReduced {
-            det_size: REDUCED,
-            reason: format!("the script says reduce at={number}"),
-        });
-        let fell_back = (self.fall_back_at == Some(number)).then(|| Notice::FellBackToCpu {
-            reason: format!("the script says fall-back at={number}"),
-        });
-        reduced.into_iter().chain(fell_back)
     }
 }
 
@@ -218,10 +208,6 @@ fn read_face(pairs: &[(&str, &str)]) -> Result<ScriptedFace, String> {
     Ok(face)
 }
 
-fn read_at(verb: &str, pairs: &[(&str, &str)]) -> Result<u64, String> {
-    read_only("at", verb, pairs)
-}
-
 /// The value of the only key that `verb` takes.
 fn read_only(key: &str, verb: &str, pairs: &[(&str, &str)]) -> Result<u64, String> {
     match pairs {
@@ -251,7 +237,8 @@ struct Scripted {
     /// Number of the last frame; 0 before the first.
     number: u64,
     origin: Origin,
-    notices: Vec<Notice>,
+    #[cfg(feature = "test-faults")]
+    notices: Vec<super::Notice>,
 }
 
 /// The half of the engine that completes faces and counts the frames that showed them.
@@ -272,7 +259,8 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     };
     let finder = Scripted {
         info: script.info(config.running_mode),
-        notices: script.notices(0).collect(),
+        #[cfg(feature = "test-faults")]
+        notices: script.faults.notices(0).collect(),
         script,
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         number: 0,
@@ -317,15 +305,11 @@ impl Finder for Scripted {
         if !self.script.slow.is_zero() {
             thread::sleep(self.script.slow);
         }
-        let at = Some(self.number);
-        self.notices.extend(self.script.notices(self.number));
-        assert!(self.script.panic_at != at, "the script says panic");
-        if self.script.fail_at == at {
-            return Err(ModelError::Run {
-                model: "scripted".to_owned(),
-                reason: format!("the script says fail at={}", self.number),
-            }
-            .into());
+        #[cfg(feature = "test-faults")]
+        {
+            let faults = &self.script.faults;
+            self.notices.extend(faults.notices(self.number));
+            faults.check(self.number)?;
         }
         // Scripts are written in stored pixels.
         let [width, height] = frame.image.stored_size();
@@ -358,7 +342,8 @@ impl Finder for Scripted {
         self.origin = Origin::Detected;
     }
 
-    fn take_notices(&mut self) -> Vec<Notice> {
+    #[cfg(feature = "test-faults")]
+    fn take_notices(&mut self) -> Vec<super::Notice> {
         std::mem::take(&mut self.notices)
     }
 }
@@ -385,12 +370,16 @@ impl Completer for Counter {
 
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
         let learned = serde_json::from_str(calibration);
-        let learned = learned.map_err(|error| EngineError::Config(error.to_string()))?;
+        let learned =
+            learned.map_err(|error| EngineError::config("calibration", error.to_string()))?;
         if let Some(kept) = &mut self.learned {
             *kept = learned;
             return Ok(());
         }
-        Err(EngineError::Config("the script does not learn".to_owned()))
+        Err(EngineError::config(
+            "calibration",
+            "the script does not learn",
+        ))
     }
 
     fn reset_calibration(&mut self) {

@@ -4,63 +4,67 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf, is_separator};
 
-use super::{Surroundings, listed};
+use super::{SearchPaths, listed};
 use crate::model::ModelError;
 
-/// The variable with the folder in which InsightFace itself keeps its own, `models/` among them.
-pub const INSIGHTFACE_HOME_VARIABLE: &str = "INSIGHTFACE_HOME";
+/// Folder of a collection of models that holds packs, and networks outside of packs.
+const PACK_FAMILY: &str = "insightface";
 
-/// The packs that InsightFace publishes: its default, then the others, better ones first.
-const PACKS: [&str; 5] = [
+/// Names of packs that are looked for: the packs that InsightFace publishes, its default first, then the better ones
+/// first; and the family.
+const PACKS: [&str; 6] = [
     "buffalo_l",
     "antelopev2",
     "buffalo_m",
     "buffalo_s",
     "buffalo_sc",
+    PACK_FAMILY,
 ];
 
-/// The folder of a collection of models that holds packs, and networks outside of packs.
-const PACK_FAMILY: &str = "insightface";
-
-impl Surroundings {
-    /// As [`super::pack`].
-    pub(super) fn pack(
-        &self,
-        explicit: Option<&Path>,
-        models_dir: Option<&Path>,
-    ) -> Result<PathBuf, ModelError> {
-        let folders = self.pack_folders(models_dir);
-        let (names, found) = match explicit {
-            Some(path) if !is_name(path) => return existing(path),
-            Some(name) => (name.display().to_string(), pack_in(&folders, name)),
-            None => (
-                [&PACKS[..], &[PACK_FAMILY]].concat().join(", "),
-                [&PACKS[..], &[PACK_FAMILY]]
-                    .concat()
-                    .iter()
-                    .find_map(|name| pack_in(&folders, name.as_ref())),
-            ),
+impl SearchPaths {
+    /// The folder of a pack of InsightFace's networks.
+    ///
+    /// `explicit` is the folder, or the name of a pack: a word without a slash. A pack is looked for in `models_dir`,
+    /// `models/` of `insightface_home`, `collection`, the user's data folder, `~/.insightface/models` and the system's
+    /// data folders; in each flat, then in the folder `insightface`. Without a name the first published pack that is
+    /// there is taken, then a folder `insightface` with networks in it.
+    ///
+    /// # Errors
+    /// [`ModelError::NoPack`], with the folders looked in.
+    pub fn pack(&self, explicit: Option<&Path>) -> Result<PathBuf, ModelError> {
+        let names = match explicit {
+            Some(path) if is_name(path) => vec![path],
+            Some(path) if path.is_dir() => return Ok(path.to_owned()),
+            Some(path) => {
+                return Err(ModelError::NoPack {
+                    names: path.display().to_string(),
+                    looked: "no other place".to_owned(),
+                });
+            }
+            None => PACKS.map(Path::new).to_vec(),
         };
-        found.ok_or_else(|| ModelError::NoPack {
-            names,
+        let folders = self.pack_folders();
+        let mut found = names.iter().filter_map(|name| pack_in(&folders, name));
+        found.next().ok_or_else(|| ModelError::NoPack {
+            names: listed(&names),
             looked: listed(&folders),
         })
     }
 
     /// Where packs lie.
-    fn pack_folders(&self, models_dir: Option<&Path>) -> Vec<PathBuf> {
+    fn pack_folders(&self) -> Vec<PathBuf> {
         let own_home = self.home.as_ref().map(|home| home.join(".insightface"));
-        let in_models = |home: PathBuf| home.join("models");
+        let in_models = |home: &PathBuf| home.join("models");
         [
-            models_dir.map(Path::to_path_buf),
-            self.insightface_home.clone().map(in_models),
             self.models_dir.clone(),
-            self.data_dir().map(in_models),
-            own_home.map(in_models),
+            self.insightface_home.as_ref().map(in_models),
+            self.collection.clone(),
+            self.data_dir.as_ref().map(in_models),
+            own_home.as_ref().map(in_models),
         ]
         .into_iter()
         .flatten()
-        .chain(self.system_data_dirs().map(in_models))
+        .chain(self.system_data_dirs.iter().map(in_models))
         .collect()
     }
 }
@@ -69,17 +73,6 @@ impl Surroundings {
 fn is_name(model: &Path) -> bool {
     let has_separator = model.to_string_lossy().contains(is_separator);
     !has_separator && matches!(model.components().next(), Some(Component::Normal(_)))
-}
-
-/// The folder that a property names, if it is there.
-fn existing(path: &Path) -> Result<PathBuf, ModelError> {
-    match path.is_dir() {
-        true => Ok(path.to_owned()),
-        false => Err(ModelError::NoPack {
-            names: path.display().to_string(),
-            looked: "no other place".to_owned(),
-        }),
-    }
 }
 
 /// The pack `name` in the first of `folders` that has one. An archive may have unpacked into a folder of its own name.
@@ -100,28 +93,29 @@ fn has_networks(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::touch;
+    use super::super::tests::{paths, touch};
     use super::*;
 
     #[test]
     fn packs_are_searched_in_order_and_the_originals_default_first() {
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
-        let around = Surroundings {
-            models_dir: Some(at("variable")),
-            data_home: Some(at("data")),
-            home: Some(at("home")),
-            insightface_home: Some(at("original")),
-            ..Default::default()
+        let around = SearchPaths {
+            models_dir: Some(at("first")),
+            ..paths(&[
+                ("FACETRACK_MODELS_DIR", &at("variable")),
+                ("XDG_DATA_HOME", &at("data")),
+                ("HOME", &at("home")),
+                ("INSIGHTFACE_HOME", &at("original")),
+            ])
         };
-        let property = at("property");
-        let find = |name: Option<&str>| around.pack(name.map(Path::new), Some(&property)).ok();
+        let find = |name: Option<&str>| around.pack(name.map(Path::new)).ok();
         let named = || find(Some("buffalo_s"));
         assert_eq!((find(None), named()), (None, None));
         // Each file put in place takes precedence over those before it; the second column says for whom.
         for (place, is_named) in [
             ("variable/insightface/det.onnx", false),
-            ("property/insightface/det.onnx", false),
+            ("first/insightface/det.onnx", false),
             ("home/.insightface/models/buffalo_s/det.onnx", true),
             ("data/facetrack/models/insightface/buffalo_s/det.onnx", true),
             ("data/facetrack/models/buffalo_s/det.onnx", true),
@@ -130,8 +124,8 @@ mod tests {
             ("variable/buffalo_s/buffalo_s/det.onnx", true),
             ("variable/buffalo_s/det.onnx", true),
             ("original/models/buffalo_s/det.onnx", true),
-            ("property/insightface/buffalo_s/det.onnx", true),
-            ("property/buffalo_s/det.onnx", true),
+            ("first/insightface/buffalo_s/det.onnx", true),
+            ("first/buffalo_s/det.onnx", true),
             (
                 "home/.insightface/models/antelopev2/antelopev2/det.onnx",
                 false,
@@ -148,29 +142,23 @@ mod tests {
     #[test]
     fn a_path_to_a_pack_ends_the_search() {
         let root = tempfile::tempdir().unwrap();
-        let around = Surroundings {
-            data_dirs: vec!["/nowhere/share".into()],
-            ..Default::default()
-        };
+        let around = paths(&[("XDG_DATA_DIRS", "/nowhere/share".as_ref())]);
         let folder = root.path().join("own");
-        let find = |path: &Path| around.pack(Some(path), None);
+        let find = |path: &Path| around.pack(Some(path));
         let error = find(&folder).unwrap_err().to_string();
-        assert!(
-            error.contains("own") && error.contains("`model`"),
-            "{error}"
-        );
+        assert!(error.contains("own"), "{error}");
         let file = touch(folder.join("det.onnx"));
         assert_eq!(find(&folder).unwrap(), folder);
         assert!(find(&file).is_err(), "a file is no pack");
         // What is no word is a path, though it be of one part.
         for path in [".", "..", "buffalo_l/"] {
-            let around = Surroundings {
-                models_dir: Some(root.path().join("own/models")),
-                ..Default::default()
+            let around = SearchPaths {
+                collection: Some(root.path().join("own/models")),
+                ..SearchPaths::default()
             };
             touch(root.path().join("own/models/det.onnx"));
             touch(root.path().join("own/models/buffalo_l/det.onnx"));
-            let found = around.pack(Some(Path::new(path)), None).ok();
+            let found = around.pack(Some(Path::new(path))).ok();
             let there = Path::new(path).is_dir().then(|| PathBuf::from(path));
             assert_eq!(found, there);
         }
@@ -182,27 +170,22 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_pack_says_how_to_come_by_one() {
-        let around = Surroundings {
+    fn a_missing_pack_is_an_error_with_every_name_and_folder() {
+        let around = SearchPaths {
             home: Some("/nowhere/home".into()),
-            ..Default::default()
+            ..SearchPaths::default()
         };
-        for explicit in [None, Some("buffalo_l"), Some("/nowhere/pack")] {
-            let error = around.pack(explicit.map(Path::new), None).unwrap_err();
+        for (explicit, names) in [
+            (
+                None,
+                "buffalo_l, antelopev2, buffalo_m, buffalo_s, buffalo_sc, insightface",
+            ),
+            (Some("buffalo_l"), "buffalo_l"),
+            (Some("/nowhere/pack"), "/nowhere/pack"),
+        ] {
+            let error = around.pack(explicit.map(Path::new)).unwrap_err();
             assert!(matches!(error, ModelError::NoPack { .. }), "{error}");
-            let error = error.to_string();
-            for part in [
-                explicit.unwrap_or(
-                    "buffalo_l, antelopev2, buffalo_m, buffalo_s, buffalo_sc, insightface",
-                ),
-                "`facetrack fetch insightface`",
-                "~/.insightface/models",
-                "non-commercial",
-                "`model`",
-            ] {
-                assert!(error.contains(part), "{part} is not in: {error}");
-            }
-            assert!(!error.contains("`facetrack fetch`"), "{error}");
+            assert!(error.to_string().contains(names), "{error}");
         }
     }
 }

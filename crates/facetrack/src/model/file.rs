@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{ModelError, ModelFile, PROPERTY};
+use super::{ModelError, ModelFile, format_error};
 use crate::manifest;
 
-/// Most bytes of a model file, or of a part of one: MediaPipe's bundle has 3.7 MB.
+/// Maximum size of a model file, or of a part of one, in bytes: MediaPipe's bundle has 3.7 MB.
 pub const MAX_SIZE: u64 = 64 << 20;
 
 /// Reads the model at `path`, which is to be of `format`.
 ///
 /// # Errors
-/// [`ModelError::Missing`] or [`ModelError::Read`] when it can't be read, [`ModelError::Hash`] for a file with a name of
-/// the manifest and other bytes, [`ModelError::Format`] for one of more than [`MAX_SIZE`] bytes.
+/// [`ModelError::Missing`] or [`ModelError::Read`] when it can't be read, [`ModelError::Hash`] for
+/// a file with a name of the manifest and other bytes, [`ModelError::Format`] for one of more than
+/// [`MAX_SIZE`] bytes.
 pub fn read(path: &Path, format: &'static str) -> Result<(Vec<u8>, ModelFile), ModelError> {
     read_up_to(MAX_SIZE, path, format)
 }
@@ -46,15 +47,13 @@ pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>,
         io::ErrorKind::NotFound => ModelError::Missing {
             path: path.to_path_buf(),
             looked: path.parent().unwrap_or(path).display().to_string(),
-            property: PROPERTY,
         },
         _ => ModelError::Read {
-            property: PROPERTY,
             path: path.to_path_buf(),
             source,
         },
     };
-    // Before it is opened, since opening a pipe waits for who writes to it.
+    // Checked before opening, since opening a pipe waits for a writer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(failed(io::Error::other("it is not a regular file")));
     }
@@ -64,12 +63,8 @@ pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>,
         .read_to_end(&mut content)
         .map_err(failed)?;
     if content.len() as u64 > most {
-        return Err(ModelError::Format {
-            property: PROPERTY,
-            path: path.to_path_buf(),
-            format,
-            reason: format!("it is larger than {most} bytes"),
-        });
+        let reason = format!("it is larger than {most} bytes");
+        return Err(format_error(path, format, reason));
     }
     Ok(content)
 }
@@ -95,7 +90,6 @@ fn check_hash(path: &Path, file: &ModelFile) -> Result<(), ModelError> {
         return Ok(());
     };
     Err(ModelError::Hash {
-        property: PROPERTY,
         path: path.to_owned(),
         expected: known.sha256.clone(),
         actual: file.sha256.clone(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 
 use super::file::{self, MAX_SIZE};
-use super::{ModelError, ModelFile, PROPERTY};
+use super::{ModelError, ModelFile, format_error};
 
 /// Names of the parts, in a bundle as in a folder.
 const FACE_DETECTOR: &str = "face_detector.tflite";
@@ -15,7 +15,7 @@ const FACE_LANDMARKS_DETECTOR: &str = "face_landmarks_detector.tflite";
 const FACE_BLENDSHAPES: &str = "face_blendshapes.tflite";
 const GEOMETRY_METADATA: &str = "geometry_pipeline_metadata_landmarks.binarypb";
 
-/// What messages call a bundle.
+/// Name of the format in messages.
 const FORMAT: &str = "MediaPipe task";
 
 /// The parts of a `face_landmarker.task`, as bytes.
@@ -27,8 +27,8 @@ pub struct Bundle {
     pub face_landmarks_detector: Vec<u8>,
     /// Measures blendshapes from landmarks: a `.tflite` file.
     pub face_blendshapes: Vec<u8>,
-    /// The canonical face for the pose, as MediaPipe's `GeometryPipelineMetadata` message. Loose networks may come
-    /// without.
+    /// The canonical face for the pose, as MediaPipe's `GeometryPipelineMetadata` message. Loose
+    /// networks may come without.
     pub geometry_metadata: Option<Vec<u8>>,
     /// The files read: the bundle, or the parts of a folder.
     pub files: Vec<ModelFile>,
@@ -38,9 +38,9 @@ impl Bundle {
     /// Reads a bundle, or a folder with its unpacked parts.
     ///
     /// # Errors
-    /// [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when the system refuses to
-    /// read, [`ModelError::Hash`] for a file with a name of the manifest and other bytes, [`ModelError::Format`] for
-    /// what is not a bundle.
+    /// [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when the
+    /// system refuses to read, [`ModelError::Hash`] for a file with a name of the manifest and
+    /// other bytes, [`ModelError::Format`] if it is not a bundle.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         if path.is_dir() {
             return Self::from_folder(path);
@@ -52,27 +52,18 @@ impl Bundle {
     /// Reads a bundle from its bytes; `path` is for messages.
     ///
     /// # Errors
-    /// [`ModelError::Format`] for what is not a bundle.
+    /// [`ModelError::Format`] if they are not a bundle.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
-        let format = |reason: String| ModelError::Format {
-            property: PROPERTY,
-            path: path.to_path_buf(),
-            format: FORMAT,
-            reason,
-        };
-        let mut archive =
-            ZipArchive::new(Cursor::new(bytes)).map_err(|error| format(error.to_string()))?;
-        let mut part = |name: &str| unpack(&mut archive, name).map_err(format);
-        Ok(Self {
-            face_detector: part(FACE_DETECTOR)?,
-            face_landmarks_detector: part(FACE_LANDMARKS_DETECTOR)?,
-            face_blendshapes: part(FACE_BLENDSHAPES)?,
-            geometry_metadata: Some(part(GEOMETRY_METADATA)?),
+        let format = |reason| format_error(path, FORMAT, reason);
+        let archive = ZipArchive::new(Cursor::new(bytes));
+        let mut archive = archive.map_err(|error| format(error.to_string()))?;
+        Self::from_parts(|name| unpack(&mut archive, name).map_err(format)).map(|bundle| Self {
             files: vec![ModelFile::of(path, bytes)],
+            ..bundle
         })
     }
 
-    /// Where the part `name` of the bundle, or of the folder, at `path` lies, for messages.
+    /// Path of the part `name` of the bundle, or of the folder, at `path`, for messages.
     #[must_use]
     pub fn part_path(path: &Path, name: &str) -> PathBuf {
         if path.is_dir() {
@@ -83,13 +74,18 @@ impl Bundle {
 
     fn from_folder(folder: &Path) -> Result<Self, ModelError> {
         let mut files = Vec::new();
-        let mut part = |name: &str| -> Result<Vec<u8>, ModelError> {
-            let path = folder.join(name);
-            let (bytes, file) = file::read(&path, FORMAT)?;
+        let bundle = Self::from_parts(|name| {
+            let (bytes, file) = file::read(&folder.join(name), FORMAT)?;
             files.push(file);
             Ok(bytes)
-        };
-        let bundle = Self {
+        })?;
+        Ok(Self { files, ..bundle })
+    }
+
+    fn from_parts(
+        mut part: impl FnMut(&str) -> Result<Vec<u8>, ModelError>,
+    ) -> Result<Self, ModelError> {
+        Ok(Self {
             face_detector: part(FACE_DETECTOR)?,
             face_landmarks_detector: part(FACE_LANDMARKS_DETECTOR)?,
             face_blendshapes: part(FACE_BLENDSHAPES)?,
@@ -99,8 +95,7 @@ impl Bundle {
                 Err(error) => return Err(error),
             },
             files: Vec::new(),
-        };
-        Ok(Self { files, ..bundle })
+        })
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::model::Contents;
 use super::{EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours};
-use crate::locate;
-use crate::model::{ModelError, ModelFile, PROPERTY, file};
+use crate::locate::SearchPaths;
+use crate::model::{ModelError, ModelFile, file};
 
 /// Folder of the files in a collection of models.
 const FAMILY: &str = "eos";
@@ -20,22 +20,22 @@ const TOPOLOGY: &str = "sfm_3448_edge_topology.json";
 
 /// Loads a shape model and the files that belong to it. `model` is the file of the shape model or its folder; the other files
 /// are searched next to it. Files that are not found there, or all files if `model` is `None`, are searched with
-/// [`locate::model`]. A model that includes expressions needs no file of expressions.
+/// [`SearchPaths::model`]. A model that includes expressions needs no file of expressions.
 ///
 /// # Errors
 /// [`ModelError`] if a file is missing, damaged, of another format, or does not match the shape model. The message names
 /// the file.
 pub fn load(
     model: Option<&Path>,
-    models_dir: Option<&Path>,
+    paths: &SearchPaths,
 ) -> Result<(FaceModel, Vec<ModelFile>), ModelError> {
-    let mut path = locate::model(SHAPE, FAMILY, model, models_dir)?;
+    let mut path = paths.model(SHAPE, FAMILY, model)?;
     if path.is_dir() {
         path = path.join(SHAPE);
     }
     let mut files = Files {
         folder: model.and(path.parent()).map(Path::to_path_buf),
-        models_dir,
+        paths,
         read: Vec::new(),
     };
     let Contents { shape, expressions } = files.read(&path, SHAPE_FORMAT, Contents::from_bytes)?;
@@ -67,7 +67,7 @@ pub fn load(
 struct Files<'a> {
     /// Folder of the shape model, if the caller named one.
     folder: Option<PathBuf>,
-    models_dir: Option<&'a Path>,
+    paths: &'a SearchPaths,
     /// Files that were read so far.
     read: Vec<ModelFile>,
 }
@@ -82,7 +82,7 @@ impl Files<'_> {
         let own = self.folder.as_ref().map(|folder| folder.join(name));
         let path = match own.filter(|path| path.is_file()) {
             Some(path) => path,
-            None => locate::model(name, FAMILY, None, self.models_dir)?,
+            None => self.paths.model(name, FAMILY, None)?,
         };
         self.read(&path, format, parse)
     }
@@ -108,6 +108,5 @@ fn invalid(path: &Path, format: &'static str, reason: String) -> ModelError {
         path: path.to_path_buf(),
         format,
         reason,
-        property: PROPERTY,
     }
 }

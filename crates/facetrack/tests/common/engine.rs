@@ -4,25 +4,45 @@
 
 use std::time::Duration;
 
-use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, load};
+use facetrack::engine::{self, Engine, EngineConfig, EngineError, EngineKind, Frame};
 use facetrack::image::ImageView;
+use facetrack::locate::SearchPaths;
 use facetrack::model::ModelError;
 use facetrack::observation::Observation;
+
+/// Where models and ONNX Runtime are installed.
+pub fn installed_paths() -> SearchPaths {
+    SearchPaths::from_vars(std::env::var_os)
+}
+
+/// Loads the engine with installed models.
+pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineError> {
+    let config = EngineConfig {
+        paths: installed_paths(),
+        ..config.clone()
+    };
+    engine::load(kind, &config)
+}
 
 /// The engine; `None`, said aloud, where its models or runtime are not installed.
 pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Engine> {
     match load(kind, config) {
         Ok(engine) => Some(engine),
-        Err(EngineError::Model(
-            reason @ (ModelError::Missing { .. }
-            | ModelError::NoPack { .. }
-            | ModelError::Runtime { .. }),
-        )) => {
+        Err(EngineError::Model(reason) | EngineError::Part { source: reason, .. })
+            if is_not_installed(&reason) =>
+        {
             eprintln!("SKIPPED: {}: {reason}", kind.name());
             None
         }
         Err(reason) => panic!("{}: {reason}", kind.name()),
     }
+}
+
+fn is_not_installed(error: &ModelError) -> bool {
+    matches!(
+        error,
+        ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. }
+    )
 }
 
 /// Faces in an image, with everything that the engine measures.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The published files of eos, where they are: what a fit takes from them, and how they are found.
 
+use crate::common::engine::installed_paths;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facetrack::locate;
 use facetrack::model::ModelError;
 use facetrack::morphable::{self, FaceModel};
 
@@ -23,7 +24,7 @@ const FILES: [&str; 5] = [
 fn files() -> Option<[PathBuf; 5]> {
     let found: Result<Vec<PathBuf>, ModelError> = FILES
         .iter()
-        .map(|name| locate::model(name, "eos", None, None))
+        .map(|name| installed_paths().model(name, "eos", None))
         .collect();
     let found = found.inspect_err(|error| eprintln!("SKIPPED: {error}"));
     Some(found.ok()?.try_into().expect("as many as were asked for"))
@@ -45,7 +46,7 @@ fn the_published_model_is_what_its_makers_say() {
     if files().is_none() {
         return;
     }
-    let (model, files) = morphable::load(None, None).unwrap();
+    let (model, files) = morphable::load(None, &installed_paths()).unwrap();
     assert_is_published(&model);
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, FILES);
@@ -75,7 +76,7 @@ fn the_face_looks_along_z_and_its_triangles_outward() {
     if files().is_none() {
         return;
     }
-    let (model, _) = morphable::load(None, None).unwrap();
+    let (model, _) = morphable::load(None, &installed_paths()).unwrap();
     let mean = &model.shape().mean;
     let [right_eye, left_eye, tip, chin] = [36, 45, 30, 8].map(|landmark| {
         let mut pairs = model.mapping().vertices.iter();
@@ -101,21 +102,25 @@ fn a_path_names_the_file_or_its_folder_and_the_rest_is_looked_for() {
     let folder = folder.path();
     let own = folder.join("own.bin");
     copy(&files[0], folder, "own.bin");
-    let (model, read) = morphable::load(Some(&own), None).unwrap();
+    let (model, read) = morphable::load(Some(&own), &installed_paths()).unwrap();
     assert_is_published(&model);
     assert_eq!(read[0].name, "own.bin");
 
-    let error = morphable::load(Some(folder), None).unwrap_err().to_string();
+    let error = morphable::load(Some(folder), &installed_paths())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains(SHAPE), "{error}");
     copy(&files[0], folder, SHAPE);
-    assert_is_published(&morphable::load(Some(folder), None).unwrap().0);
+    assert_is_published(&morphable::load(Some(folder), &installed_paths()).unwrap().0);
 
     // Those beside the shape come first.
     for name in &FILES[1..] {
         let damaged = folder.join(name);
         fs::write(&damaged, "other").unwrap();
         for model in [folder, &own] {
-            let error = morphable::load(Some(model), None).unwrap_err().to_string();
+            let error = morphable::load(Some(model), &installed_paths())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(&damaged.display().to_string()), "{error}");
         }
         fs::remove_file(damaged).unwrap();
@@ -125,14 +130,14 @@ fn a_path_names_the_file_or_its_folder_and_the_rest_is_looked_for() {
 #[test]
 fn what_is_missing_or_no_model_is_named() {
     let nowhere = Path::new("/nowhere/shape.bin");
-    let error = morphable::load(Some(nowhere), None).unwrap_err();
+    let error = morphable::load(Some(nowhere), &installed_paths()).unwrap_err();
     assert!(matches!(error, ModelError::Missing { .. }), "{error}");
     assert!(error.to_string().contains("/nowhere/shape.bin"), "{error}");
 
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other.bin");
     fs::write(&other, b"\x01\0\0\0 no model").unwrap();
-    let error = morphable::load(Some(&other), None).unwrap_err();
+    let error = morphable::load(Some(&other), &installed_paths()).unwrap_err();
     assert!(matches!(error, ModelError::Format { .. }), "{error}");
     for part in ["other.bin", "eos model", "the mean of the shape"] {
         assert!(error.to_string().contains(part), "{error}");

@@ -7,6 +7,7 @@
 //! 0.0001 px away with another fit: rotations change by 0.14° on average and 1.4° at most in the longest clip, coefficients of
 //! the shape by 0.43 at most. What is asserted lies between that and the bars.
 
+use crate::common::engine::installed_paths;
 use crate::common::eos;
 use crate::common::recording;
 
@@ -37,7 +38,7 @@ fn setup() -> Option<(PathBuf, Fitter)> {
         eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR names no recordings");
         return None;
     };
-    match morphable::load(None, None) {
+    match morphable::load(None, &installed_paths()) {
         Ok((model, _)) => {
             let fitter = Fitter::new(Arc::new(model), FitSettings::default());
             Some((folder.into(), fitter))

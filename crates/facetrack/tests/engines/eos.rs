@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use drawn::{Face, draw};
 use facetrack::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds, Wanted, load,
+    Context, Engine, EngineConfig, EngineError, EngineKind, Frame, ModelRole, Thresholds, Wanted,
 };
 use facetrack::image::ImageView;
 use facetrack::model::ModelError;
 use facetrack::observation::{FitFailure, LandmarkScheme, Observation};
-use installed::{engine as installed_engine, look_at_rgb};
+use installed::{engine as installed_engine, load, look_at_rgb};
 
 const KIND: EngineKind = EngineKind::Eos;
 
@@ -196,32 +196,39 @@ fn refusal(config: &EngineConfig) -> Option<EngineError> {
 }
 
 #[test]
-fn files_that_can_not_be_used_are_named_with_their_property() {
+fn files_that_can_not_be_used_are_named_with_their_role() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("other.bin");
     std::fs::write(&text, "no model").unwrap();
     let text = text.as_path();
     let nowhere = Path::new("/nowhere/a.bin");
     type Setting = fn(&mut EngineConfig) -> &mut Option<std::path::PathBuf>;
-    let settings: [(Setting, &str); 3] = [
-        (|config| &mut config.model, "`model`"),
-        (|config| &mut config.detector_model, "`detector-model`"),
-        (|config| &mut config.landmark_model, "`landmark-model`"),
+    let settings: [(Setting, Option<ModelRole>); 3] = [
+        (|config| &mut config.model, None),
+        (
+            |config| &mut config.detector_model,
+            Some(ModelRole::Detector),
+        ),
+        (
+            |config| &mut config.landmark_model,
+            Some(ModelRole::Landmarks),
+        ),
     ];
-    for (setting, property) in settings {
+    for (setting, expected) in settings {
         for (path, name) in [(nowhere, "/nowhere/a.bin"), (text, "other.bin")] {
             let mut config = EngineConfig::default();
             *setting(&mut config) = Some(path.to_owned());
             let Some(error) = refusal(&config) else {
                 return;
             };
-            assert!(
-                matches!(error, EngineError::Model(ref e) if !matches!(e, ModelError::Run { .. }))
-            );
-            let message = error.to_string();
-            for word in [name, property] {
-                assert!(message.contains(word), "{word} is not in: {message}");
-            }
+            let (role, source) = match error {
+                EngineError::Model(source) => (None, source),
+                EngineError::Part { role, source } => (Some(role), source),
+                other => panic!("{other}"),
+            };
+            assert_eq!(role, expected);
+            assert!(!matches!(source, ModelError::Run { .. }), "{source}");
+            assert!(source.to_string().contains(name), "{source}");
         }
     }
 }

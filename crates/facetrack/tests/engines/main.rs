@@ -4,7 +4,7 @@
 mod all_engines;
 #[path = "../common/mod.rs"]
 mod common;
-mod cuda_parity;
+mod cuda_bench;
 mod eos;
 mod insightface;
 mod mediapipe;

@@ -2,12 +2,13 @@
 //! MediaPipe's three networks, lowered and run by ONNX Runtime, against what LiteRT computed
 //! (`golden/make_networks.py`); and what becomes of damaged files.
 
+use crate::common::engine::installed_paths;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facetrack::locate;
-use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, tflite};
 use ndarray::{ArrayD, ArrayView, IxDyn};
@@ -278,7 +279,7 @@ struct Fixture {
 
 impl Fixture {
     fn load() -> Option<Self> {
-        let path = locate::model("face_landmarker.task", "mediapipe", None, None);
+        let path = installed_paths().model("face_landmarker.task", "mediapipe", None);
         let path = path
             .inspect_err(|error| eprintln!("SKIPPED: {error}"))
             .ok()?;
@@ -303,7 +304,7 @@ impl Fixture {
 }
 
 fn runtime() -> Option<OnnxRuntime> {
-    let runtime = OnnxRuntime::load(&locate::runtime(None));
+    let runtime = OnnxRuntime::load(&installed_paths().runtime_candidates());
     runtime
         .inspect_err(|error| eprintln!("SKIPPED: {error}"))
         .ok()

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use drawn::{Face, draw};
 use facetrack::engine::opencv::haar::Search;
-use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, load};
+use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame};
 use facetrack::image::{Colorimetry, ImageView, PixelFormat, Plane};
 use facetrack::model::ModelError;
-use installed::engine;
+use installed::{engine, load};
 use serde::Deserialize;
 
 const GOLDEN: &str = include_str!("../../../../tests/golden/haar.json");
@@ -235,39 +235,41 @@ fn refusal(config: &EngineConfig) -> EngineError {
 #[test]
 fn settings_that_nothing_can_be_searched_with_are_errors_at_load() {
     let search = Search::default();
-    for (haar, property) in [
+    for (haar, setting) in [
         (
             Search {
                 scale_factor: 1.0,
                 ..search
             },
-            "`scale-factor`",
+            "scale_factor",
         ),
         (
             Search {
                 scale_factor: f64::NAN,
                 ..search
             },
-            "`scale-factor`",
+            "scale_factor",
         ),
         (
             Search {
                 scale_factor: f64::INFINITY,
                 ..search
             },
-            "`scale-factor`",
+            "scale_factor",
         ),
         (
             Search {
                 max_size: Some(29),
                 ..search
             },
-            "`max-size`",
+            "max_size",
         ),
     ] {
         let error = refusal(&small_cascade(haar));
-        assert!(matches!(error, EngineError::Config(_)), "{error}");
-        assert!(error.to_string().contains(property), "{error}");
+        assert!(
+            matches!(error, EngineError::Config { setting: own, .. } if own == setting),
+            "{error}"
+        );
     }
 }
 
@@ -307,7 +309,7 @@ fn cascades_that_can_not_be_used_are_errors_at_load() {
             "{error}"
         );
         let text = error.to_string();
-        for part in [name, reason, "facetrack fetch"] {
+        for part in [name, reason] {
             assert!(text.contains(part), "{text}");
         }
     }

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use drawn::{Face, draw};
-use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds, load};
+use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds};
 use facetrack::image::ImageView;
 use facetrack::model::ModelError;
 use facetrack::observation::Observation;
-use installed::engine;
+use installed::{engine, installed_paths, load};
 use serde::Deserialize;
 use yunet::Found;
 
@@ -52,7 +52,7 @@ fn of_model(path: &Path) -> EngineConfig {
 
 fn published() -> Option<Vec<u8>> {
     let file = "face_detection_yunet_2023mar.onnx";
-    match facetrack::locate::model(file, "yunet", None, None) {
+    match installed_paths().model(file, "yunet", None) {
         Ok(path) => Some(std::fs::read(path).unwrap()),
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");

@@ -3,15 +3,15 @@
 //! small ones like them (`golden/make_small_openseeface.py`); what becomes of damaged files and of other ones.
 
 use crate::common::drawn;
+use crate::common::engine::{installed_paths, load};
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use drawn::{Face, draw};
 use facetrack::engine::openseeface::{PEAK_VALUES, rewrite};
-use facetrack::engine::{EngineConfig, EngineError, EngineKind, load, openseeface};
-use facetrack::locate;
-use facetrack::model::onnx::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::engine::{EngineConfig, EngineError, EngineKind, ModelRole, openseeface};
+use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::{Model, ModelError};
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};
 use serde::Deserialize;
@@ -85,7 +85,8 @@ fn recorded_floats(path: &Path) -> Vec<f32> {
 
 /// The published file of a network; `None`, said aloud, where it is not installed.
 fn published(file: &str) -> Option<(PathBuf, Vec<u8>)> {
-    let path = locate::model(file, "openseeface", None, None)
+    let path = installed_paths()
+        .model(file, "openseeface", None)
         .inspect_err(|error| eprintln!("SKIPPED: {error}"))
         .ok()?;
     let bytes = fs::read(&path).unwrap();
@@ -93,7 +94,7 @@ fn published(file: &str) -> Option<(PathBuf, Vec<u8>)> {
 }
 
 fn runtime() -> Option<OnnxRuntime> {
-    OnnxRuntime::load(&locate::runtime(None))
+    OnnxRuntime::load(&installed_paths().runtime_candidates())
         .inspect_err(|error| eprintln!("SKIPPED: {error}"))
         .ok()
 }
@@ -254,34 +255,35 @@ fn networks_are_not_taken_for_one_another() {
     let file = |index: usize| published(NETWORKS[index].0).map(|(path, _)| path);
     let configs = [
         (
-            "detector-model",
+            ModelRole::Detector,
             EngineConfig {
                 detector_model: file(2),
                 ..Default::default()
             },
         ),
         (
-            "landmark-model",
+            ModelRole::Landmarks,
             EngineConfig {
                 landmark_model: file(0),
                 ..Default::default()
             },
         ),
         (
-            "gaze-model",
+            ModelRole::Gaze,
             EngineConfig {
                 gaze_model: file(1),
                 ..Default::default()
             },
         ),
     ];
-    for (property, config) in configs {
-        let error = load(EngineKind::OpenSeeFace, &config).err().unwrap();
-        assert!(
-            matches!(error, EngineError::Model(ModelError::Tensors { .. })),
-            "{error}"
-        );
-        assert!(error.to_string().contains(property), "{error}");
+    for (expected, config) in configs {
+        match load(EngineKind::OpenSeeFace, &config).err().unwrap() {
+            EngineError::Part {
+                role,
+                source: ModelError::Tensors { .. },
+            } => assert_eq!(role, expected),
+            other => panic!("{expected:?}: {other}"),
+        }
     }
 }
 

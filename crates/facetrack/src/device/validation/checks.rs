@@ -8,22 +8,15 @@ use super::{Fault, Probe};
 use crate::device::{Cuda, DriverInfo, Gpu, Request};
 
 /// Major version of the oldest driver that will do: the table in the documentation; the first one for CUDA 12.
-const MIN_DRIVER: u32 = 525;
+pub const MIN_DRIVER: u32 = 525;
 
 /// Oldest compute capability that will do, Turing's: the table in the documentation.
-const MIN_COMPUTE_CAPABILITY: (u32, u32) = (7, 5);
+pub const MIN_COMPUTE_CAPABILITY: (u32, u32) = (7, 5);
 
-pub fn device(probe: &mut dyn Probe) -> Result<DriverInfo, Fault> {
-    let remedy =
-        "Install NVIDIA's driver, version 525 or newer, and see that nvidia-smi lists the GPU";
-    let driver = probe
-        .driver()
-        .map_err(|reason| Fault::new(reason, remedy))?;
+pub fn device(request: &Request, probe: &mut dyn Probe) -> Result<DriverInfo, Fault> {
+    let driver = probe.driver(request).map_err(Fault::NoDriver)?;
     if driver.devices == 0 {
-        return Err(Fault::new(
-            format!("the NVIDIA driver {} sees no device", driver.version),
-            remedy,
-        ));
+        return Err(Fault::NoDevice(driver.version));
     }
     Ok(driver)
 }
@@ -33,22 +26,14 @@ pub fn driver_version(driver: &DriverInfo) -> Result<String, Fault> {
     let major = version.split('.').next().unwrap_or_default();
     match major.parse::<u32>() {
         Ok(major) if major >= MIN_DRIVER => Ok(format!("{version}, for CUDA {}", driver.cuda)),
-        _ => Err(Fault::new(
-            format!("the NVIDIA driver {version} is older than {MIN_DRIVER}"),
-            format!("Install NVIDIA's driver, version {MIN_DRIVER} or newer"),
-        )),
+        _ => Err(Fault::OldDriver(version.clone())),
     }
 }
 
 /// The GPU that was asked for, or the one with the most free memory of those that are new enough.
 pub fn chosen<'a>(request: &Request, driver: &'a DriverInfo) -> Result<(u32, &'a Gpu), Fault> {
     let gpus = &driver.gpus;
-    let none = || {
-        Fault::new(
-            format!("{} devices, of which CUDA may use none", driver.devices),
-            "Unset CUDA_VISIBLE_DEVICES, or let it list a device",
-        )
-    };
+    let none = || Fault::HiddenDevices(driver.devices);
     let Some(id) = request.gpu_id else {
         let best = (0..).zip(gpus).max_by_key(|(index, gpu)| {
             let is_new = gpu.compute_capability >= MIN_COMPUTE_CAPABILITY;
@@ -58,36 +43,22 @@ pub fn chosen<'a>(request: &Request, driver: &'a DriverInfo) -> Result<(u32, &'a
     };
     let last = gpus.len().checked_sub(1).ok_or_else(none)?;
     let gpu = usize::try_from(id).ok().and_then(|id| gpus.get(id));
-    gpu.map(|gpu| (id, gpu)).ok_or_else(|| {
-        Fault::new(
-            format!("there is no GPU {id}, the last one is {last}"),
-            "Set gpu-id to one that is there, or to -1",
-        )
-    })
+    gpu.map(|gpu| (id, gpu))
+        .ok_or(Fault::NoSuchGpu { id, last })
 }
 
 pub fn compute_capability(gpu: &Gpu) -> Result<String, Fault> {
-    let (major, minor) = gpu.compute_capability;
     if gpu.compute_capability < MIN_COMPUTE_CAPABILITY {
-        let (least_major, least_minor) = MIN_COMPUTE_CAPABILITY;
-        return Err(Fault::new(
-            format!(
-                "compute capability {major}.{minor} of {} is below {least_major}.{least_minor}",
-                gpu.name
-            ),
-            "Use a GPU of the Turing generation or newer",
-        ));
+        return Err(Fault::OldGpu(gpu.clone()));
     }
+    let (major, minor) = gpu.compute_capability;
     Ok(format!("{major}.{minor}"))
 }
 
 pub fn free_memory(request: &Request, gpu: &Gpu) -> Result<String, Fault> {
     let (free, required) = (gpu.free_memory, request.min_free_vram);
     if free < required {
-        return Err(Fault::new(
-            insufficient(free, required),
-            "End other programs that use the GPU, or lower gpu-min-free-vram",
-        ));
+        return Err(Fault::FreeMemory { free, required });
     }
     Ok(format!("{} GiB free of {} GiB", Gib(free), Gib(gpu.memory)))
 }
@@ -104,6 +75,7 @@ pub fn insufficient(free: u64, required: u64) -> String {
 pub fn placement(request: &Request, index: u32, gpu: &Gpu) -> Cuda {
     Cuda {
         index,
+        visible_devices: request.visible_devices.clone(),
         max_vram: request.max_vram,
         free_memory: gpu.free_memory,
         fallback: request.fallback,

@@ -3,8 +3,7 @@
 
 use super::{MAX_WIDTH, assemble};
 use crate::engine::opencv::yunet::Detector;
-use crate::engine::opencv::yunet_mesh::{DETECTOR_PROPERTY, LANDMARK_PROPERTY};
-use crate::engine::{Engine, EngineConfig, EngineError, mediapipe};
+use crate::engine::{Engine, EngineConfig, EngineError, ModelRole, mediapipe};
 use crate::morphable;
 
 /// Loads YuNet's file, MediaPipe's bundle and eos' files, those that `config` names or the published ones.
@@ -13,17 +12,16 @@ use crate::morphable;
 /// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     // What costs least to read comes first, so that what is missing is told soon.
-    let (model, model_files) =
-        morphable::load(config.model.as_deref(), config.models_dir.as_deref())?;
+    let (model, model_files) = morphable::load(config.model.as_deref(), &config.paths)?;
     let detecting = EngineConfig {
         detect_max_width: config.detect_max_width.or(Some(MAX_WIDTH)),
         ..config.clone()
     };
     let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), &detecting)
-        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Detector))?;
     let (landmarks, landmark_files) =
         mediapipe::load_landmarks(config.landmark_model.as_deref(), config)
-            .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+            .map_err(|error| error.of(ModelRole::Landmarks))?;
     let mut files = vec![detector_file];
     files.extend(landmark_files);
     files.extend(model_files);

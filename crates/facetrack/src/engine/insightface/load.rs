@@ -8,11 +8,11 @@ use super::resilient::Resilient;
 use super::{InsightFace, Module, placed, rewrite, scrfd};
 use crate::device::{Need, Placement};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::locate;
+use crate::locate::SearchPaths;
 use crate::model::ModelError;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
 
-/// Loads the pack that `config` names, or the one that [`locate::pack`] finds, where `config` places it.
+/// Loads the pack that `config` names, or the one that [`SearchPaths::pack`] finds, where `config` places it.
 ///
 /// # Errors
 /// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the GPU can't be used and
@@ -32,12 +32,12 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 
 /// The pack that `config` names, or the one that is found.
 pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
-    let folder = locate::pack(config.model.as_deref(), config.models_dir.as_deref())?;
+    let folder = config.paths.pack(config.model.as_deref())?;
     Ok(Folder {
         need: need(&folder, config)?,
         folder,
         wanted: config.pack.wanted(),
-        onnxruntime: config.onnxruntime.clone(),
+        paths: config.paths.clone(),
         threads: config.threads,
     })
 }
@@ -60,13 +60,13 @@ pub(super) struct Folder {
     folder: PathBuf,
     need: Need,
     wanted: Vec<Module>,
-    onnxruntime: Option<PathBuf>,
+    paths: SearchPaths,
     threads: usize,
 }
 
 impl Pack for Folder {
     fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
-        let runtime = OnnxRuntime::load(&locate::runtime(self.onnxruntime.as_deref()))?;
+        let runtime = OnnxRuntime::load(&self.paths.runtime_candidates())?;
         pack::open(
             &self.folder,
             placed::precision(placement),

@@ -8,7 +8,7 @@ use super::pack::Opened;
 use super::{Module, regions};
 use crate::geometry::{Point, RotatedRect};
 use crate::image::ImageView;
-use crate::model::{ModelError, PROPERTY};
+use crate::model::ModelError;
 use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks, Observation};
 
 /// The networks that look at faces, as far as there are any.
@@ -39,7 +39,6 @@ impl Measures {
         if module == Module::Recognition && !regions::is_aligned_side(network.side()) {
             return Err(ModelError::Tensors {
                 path,
-                property: PROPERTY,
                 expected: "embeddings of faces of a multiple of 112 or 128 pixels".to_owned(),
                 actual: format!("{0}×{0} pixels", network.side()),
             });

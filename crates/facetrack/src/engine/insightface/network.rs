@@ -8,7 +8,7 @@ use ndarray::{ArrayD, ArrayView, ArrayView4, Axis};
 use super::pack::{self, Opened};
 use crate::geometry::{Affine, RotatedRect};
 use crate::image::ImageView;
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
 
 /// Most faces in a run: of a crowd there are several, since a face takes some 2 MB in a small network.
@@ -54,7 +54,6 @@ impl FaceNetwork {
                     opened.model.outputs()
                 ),
                 path: opened.path,
-                property: PROPERTY,
             });
         };
         let mut network = Self {

@@ -6,7 +6,7 @@ use super::measures::Measures;
 use super::pack::Pack;
 use super::scrfd::Detector;
 use crate::device::Placement;
-use crate::engine::EngineConfig;
+use crate::engine::{EngineConfig, EngineError};
 use crate::model::{ModelError, ModelFile};
 
 /// The networks of a pack, ready to run.
@@ -28,7 +28,7 @@ impl Networks {
         pack: &dyn Pack,
         config: &EngineConfig,
         placement: &Placement,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, EngineError> {
         let mut detector = None;
         let mut measures = Measures::default();
         let mut files = Vec::new();
@@ -43,17 +43,15 @@ impl Networks {
             }
         }
         let Some(detector) = detector else {
-            return Err(pack.unusable("it has no detector"));
+            return Err(pack.unusable("it has no detector").into());
         };
         if config.pack.embedding && measures.embedding_len() == 0 {
-            return Err(pack.unusable(
-                "the embedding is wanted and it has no recognition network: unset `embedding`",
-            ));
+            let error = pack.unusable("it has no recognition network");
+            return Err(EngineError::config("embedding", error.to_string()));
         }
         if config.pack.embedding && detector.key_points() == 0 {
-            return Err(pack.unusable(
-                "the embedding is wanted and its detector finds no key points, by which faces are aligned: unset `embedding`",
-            ));
+            let error = pack.unusable("its detector finds no key points, which align faces");
+            return Err(EngineError::config("embedding", error.to_string()));
         }
         Ok(Self {
             detector,

@@ -11,8 +11,8 @@ use ndarray::ArrayD;
 use super::Module;
 use crate::device::Placement;
 use crate::manifest;
-use crate::model::onnx_outline::{OnnxOutline, Precision};
-use crate::model::{Model, ModelError, ModelFile, PROPERTY, TensorSpec, file};
+use crate::model::graph::outline::{OnnxOutline, Precision};
+use crate::model::{Model, ModelError, ModelFile, TensorSpec, file};
 use crate::sample::ValueRange;
 
 /// Most bytes of a file in a pack: the largest known network has 261 MB, and one that is recognised in order to be left
@@ -123,7 +123,6 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let unreadable = |source| ModelError::Read {
         path: folder.to_owned(),
         source,
-        property: PROPERTY,
     };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {

@@ -3,9 +3,9 @@
 
 use super::{Module, network, scrfd};
 use crate::device::{Need, Placement};
-use crate::model::cuda::{CudaProvider, Extents, InputExtents};
-use crate::model::onnx::{Provider, Transfer};
-use crate::model::onnx_outline::Precision;
+use crate::model::graph::outline::Precision;
+use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
+use crate::model::runtime::{Provider, Transfer};
 
 /// What runs a network of `bytes` bytes at `placement`, with its share of the memory that all may take. The one place
 /// where a network comes to a GPU.
@@ -84,6 +84,7 @@ mod tests {
         change(&mut tuning);
         Cuda {
             index: 3,
+            visible_devices: None,
             max_vram: 1000,
             free_memory: 2000,
             fallback: true,

@@ -5,7 +5,7 @@
 use std::mem;
 
 use crate::device::{
-    self, Claim, Cuda, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
+    self, Claim, Cuda, Fault, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
     largest_det_size,
 };
 use crate::engine::{EngineError, EngineInfo, Finder, Frame, Notice, Thresholds};
@@ -194,17 +194,11 @@ fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64), EngineError> 
 
 fn refusal(cuda: &Cuda, wanted: Need, of_others: u64) -> EngineError {
     let least = wanted.smallest();
-    let reason = match of_others {
-        0 => too_little(cuda, least),
-        _ => format!(
-            "{}, besides what other elements of this process claimed of gpu-max-vram",
-            too_little(cuda, least)
-        ),
-    };
-    EngineError::Device(Refusal::Unavailable {
-        reason,
-        remedy: "End other programs that use the GPU, or raise gpu-max-vram".to_owned(),
-    })
+    let mut reason = too_little(cuda, least);
+    if of_others > 0 {
+        reason.push_str(", and other engines of this process claimed a part of that limit");
+    }
+    EngineError::Device(Refusal::Unavailable(Fault::NetworkMemory(reason)))
 }
 
 /// Less memory than `need`, in words.
@@ -213,7 +207,7 @@ fn too_little(cuda: &Cuda, need: Need) -> String {
     match is_full {
         true => insufficient(cuda.free_memory, need.in_all()),
         false => format!(
-            "gpu-max-vram is {} MiB, of which {} would be needed",
+            "the limit for GPU memory is {} MiB, and {} MiB are needed",
             cuda.max_vram >> 20,
             need.arenas() >> 20
         ),

@@ -14,7 +14,7 @@ use super::pack::{self, Opened};
 use crate::engine::EngineConfig;
 use crate::geometry::Rect;
 use crate::image::ImageView;
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
 use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
 use heads::Heads;
@@ -170,7 +170,6 @@ impl Detector {
             let shapes: Vec<&[usize]> = outputs.iter().map(ArrayD::shape).collect();
             ModelError::Tensors {
                 path: self.path.clone(),
-                property: PROPERTY,
                 expected: self.heads.expected(input),
                 actual: format!("{shapes:?}"),
             }
@@ -207,7 +206,6 @@ fn input_size(model: &dyn Model) -> Option<[Option<usize>; 2]> {
 fn mismatch(opened: &Opened) -> ModelError {
     ModelError::Tensors {
         path: opened.path.clone(),
-        property: PROPERTY,
         expected: "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned(),
         actual: format!(
             "{:?} to {:?}",

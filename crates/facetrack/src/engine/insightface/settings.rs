@@ -110,16 +110,18 @@ impl Settings {
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let size = self.det_size;
         if size == 0 || size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {
-            return Err(EngineError::Config(format!(
-                "det-size {size} is no multiple of {} up to {MAX_DET_SIZE}, as SCRFD needs it",
+            let reason = format!(
+                "{size} is not a multiple of {} up to {MAX_DET_SIZE}, which SCRFD needs",
                 scrfd::MULTIPLE
-            )));
+            );
+            return Err(EngineError::config("det_size", reason));
         }
         if self.embedding && !self.allows(Module::Recognition) {
-            return Err(EngineError::Config(format!(
-                "the embedding is wanted and {} not allowed: add it to `allowed-modules`, or unset `embedding`",
+            let reason = format!(
+                "it needs the module {}, which is not among the allowed modules",
                 Module::Recognition.name()
-            )));
+            );
+            return Err(EngineError::config("embedding", reason));
         }
         Ok(())
     }

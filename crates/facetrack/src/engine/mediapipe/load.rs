@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{LandmarkDetector, MeshParts, Parts, assemble};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::locate;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::task::Bundle;
 use crate::model::{Model, ModelError, ModelFile, tflite};
 
@@ -16,7 +15,7 @@ const BUNDLE: &str = "face_landmarker.task";
 /// Folder that a collection of models keeps it in.
 const FAMILY: &str = "mediapipe";
 
-/// Loads the bundle that `config` names, or the one found by [`locate::model`].
+/// Loads the bundle that `config` names, or the one found by [`SearchPaths::model`](crate::locate::SearchPaths::model).
 ///
 /// # Errors
 /// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
@@ -35,7 +34,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     assemble(parts, config)
 }
 
-/// The parts of the bundle `model`, or of the one found by [`locate::model`], that measure faces; and the files read.
+/// The parts of the bundle `model`, or of the one found by [`SearchPaths::model`](crate::locate::SearchPaths::model), that measure faces; and the files read.
 /// The detector's network is not opened.
 ///
 /// # Errors
@@ -48,7 +47,7 @@ pub fn load_mesh(
     Ok((source.mesh()?, source.bundle.files))
 }
 
-/// The landmark network alone of the bundle `model`, or of the one found by [`locate::model`]; and the files read.
+/// The landmark network alone of the bundle `model`, or of the one found by [`SearchPaths::model`](crate::locate::SearchPaths::model); and the files read.
 ///
 /// # Errors
 /// As [`load_mesh`].
@@ -71,11 +70,11 @@ struct Source {
 
 impl Source {
     fn open(model: Option<&Path>, config: &EngineConfig) -> Result<Self, ModelError> {
-        let path = locate::model(BUNDLE, FAMILY, model, config.models_dir.as_deref())?;
+        let path = config.paths.model(BUNDLE, FAMILY, model)?;
         Ok(Self {
             bundle: Bundle::open(&path)?,
             path,
-            runtime: OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?,
+            runtime: OnnxRuntime::load(&config.paths.runtime_candidates())?,
             threads: config.threads,
         })
     }

@@ -7,7 +7,7 @@ use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
 use super::landmarks::LandmarkDetector;
 use crate::engine::{Completer, Context, EngineError, EngineInfo, Wanted};
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 use crate::observation::Observation;
 
 /// What faces are measured with; the networks are those of `face_landmarker.task`, in any runtime.
@@ -48,7 +48,6 @@ impl FaceMesh {
             .map(|bytes| FaceGeometry::from_metadata(&bytes))
             .transpose()
             .map_err(|reason| ModelError::Format {
-                property: PROPERTY,
                 path: path.to_owned(),
                 format: "face geometry",
                 reason,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ndarray::{ArrayD, IxDyn};
 
-use crate::model::{Model, ModelError, PROPERTY};
+use crate::model::{Model, ModelError};
 
 /// Tensors that the engine needs of a network.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +95,6 @@ impl Network {
         } = self.contract;
         ModelError::Tensors {
             path: path.to_owned(),
-            property: PROPERTY,
             expected: format!("{name} ({input:?} to outputs of {outputs:?} elements)"),
             actual: format!("{:?} to {:?}", self.model.inputs(), self.model.outputs()),
         }

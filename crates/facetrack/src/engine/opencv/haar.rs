@@ -17,8 +17,7 @@ use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
 };
 use crate::geometry::Rect;
-use crate::locate;
-use crate::model::{ModelError, PROPERTY, file};
+use crate::model::{ModelError, file};
 use crate::observation::Observation;
 use crate::sample::luma;
 use detector::Detector;
@@ -80,14 +79,13 @@ impl Search {
         let least = Self::LEAST_SCALE_FACTOR;
         if !self.scale_factor.is_finite() || self.scale_factor < least {
             let factor = self.scale_factor;
-            let reason = format!("`scale-factor` is {factor}; set it to {least} or more");
-            return Err(EngineError::Config(reason));
+            let reason = format!("{factor} is less than {least}");
+            return Err(EngineError::config("scale_factor", reason));
         }
         if let Some(most) = self.max_size.filter(|most| *most < self.min_size) {
             let least = self.min_size;
-            let reason =
-                format!("`max-size` ({most} px) is below `min-size` ({least} px); set it above");
-            return Err(EngineError::Config(reason));
+            let reason = format!("{most} px is less than the minimum size, {least} px");
+            return Err(EngineError::config("max_size", reason));
         }
         Ok(())
     }
@@ -113,15 +111,11 @@ pub fn describe() -> EngineInfo {
 /// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be searched for.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     config.cascade.check()?;
-    let path = locate::model(
-        CASCADE,
-        FAMILY,
-        config.model.as_deref(),
-        config.models_dir.as_deref(),
-    )?;
+    let path = config
+        .paths
+        .model(CASCADE, FAMILY, config.model.as_deref())?;
     let (bytes, file) = file::read(&path, FORMAT)?;
     let cascade = xml::read(&bytes).map_err(|reason| ModelError::Format {
-        property: PROPERTY,
         path,
         format: FORMAT,
         reason,

@@ -18,8 +18,8 @@ use crate::engine::{
     Thresholds,
 };
 use crate::image::ImageView;
-use crate::model::onnx_file::OnnxFile;
-use crate::model::{Model, ModelError, ModelFile, PROPERTY};
+use crate::model::graph::Graph;
+use crate::model::{Model, ModelError, ModelFile};
 use crate::nms::{self, Detection};
 use crate::observation::{Observation, Origin};
 use crate::sample::{Border, CHANNELS, Crop, Layout, Levels, ValueRange};
@@ -96,7 +96,7 @@ impl Detector {
     /// Faces whose score is not below `min_score`, best first and as many as the configuration allows, in image px.
     ///
     /// # Errors
-    /// [`ModelError::Run`], also for a frame that would need an absurd amount of memory.
+    /// [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much memory.
     pub fn detect(
         &mut self,
         image: &ImageView<'_>,
@@ -136,9 +136,11 @@ impl Detector {
     fn resize(&mut self, fit: &Fit) -> Result<(), ModelError> {
         let [width, height] = fit.input;
         if width * height > MAX_PIXELS {
-            return Err(self.failed(format!(
-                "an input of {width}×{height} pixels takes too much memory, set `detect-max-width`"
-            )));
+            return Err(ModelError::InputSize {
+                model: self.path.display().to_string(),
+                width,
+                height,
+            });
         }
         let shape = [1, CHANNELS, height, width];
         if self.input.shape() != shape {
@@ -160,7 +162,6 @@ impl Detector {
         }
         Err(ModelError::Tensors {
             path: self.path.clone(),
-            property: PROPERTY,
             expected: format!("YuNet ({wanted:?} of {:?})", self.input.shape()),
             actual: format!("{shapes:?}"),
         })
@@ -181,14 +182,13 @@ impl Detector {
 /// # Errors
 /// When it is damaged or another file.
 pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-    let mut file = OnnxFile::read(path, bytes)?;
-    heads::rewrite(&mut file).map_err(|actual| ModelError::Tensors {
+    let mut graph = Graph::read(path, bytes)?;
+    heads::rewrite(&mut graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
-        property: PROPERTY,
         expected: "YuNet of March 2023".to_owned(),
         actual,
     })?;
-    Ok(file.encode())
+    Ok(graph.encode())
 }
 
 /// The engine.

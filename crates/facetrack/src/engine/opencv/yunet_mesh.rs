@@ -16,12 +16,6 @@ use crate::model::ModelError;
 use crate::nms::Detection;
 use crate::observation::{Landmarks, Observation};
 
-/// The property that names YuNet's file.
-pub const DETECTOR_PROPERTY: &str = "detector-model";
-
-/// The property that names MediaPipe's bundle.
-pub const LANDMARK_PROPERTY: &str = "landmark-model";
-
 /// A presence that every region has.
 const ANY_PRESENCE: f32 = 0.0;
 

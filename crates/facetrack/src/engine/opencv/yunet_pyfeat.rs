@@ -7,15 +7,14 @@
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::engine::mediapipe::{FaceMesh, MeshParts};
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, mediapipe,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, ModelRole, mediapipe,
 };
 use crate::engine::{Finder, Frame, Setting, Thresholds};
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
 
 use super::yunet::{self, Detector};
-use super::yunet_mesh::DETECTOR_PROPERTY;
-use super::yunet_mesh::{LANDMARK_PROPERTY, YunetMesh};
+use super::yunet_mesh::YunetMesh;
 
 /// The half of the engine that looks at pixels.
 struct YunetPyfeat {
@@ -56,9 +55,9 @@ pub fn describe() -> EngineInfo {
 /// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
-        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Detector))?;
     let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
-        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
     assemble(detector, mesh, files)
 }
@@ -74,7 +73,7 @@ pub fn assemble(
     files: Vec<ModelFile>,
 ) -> Result<Engine, EngineError> {
     let FaceMesh { landmarks, reader } =
-        FaceMesh::new(mesh).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        FaceMesh::new(mesh).map_err(|error| error.of(ModelRole::Landmarks))?;
     let finder = YunetPyfeat {
         info: reader.described(EngineInfo {
             models: files,

@@ -153,7 +153,7 @@ impl Completer for Faces {
     /// Takes the first faces of the calibration, as many as are kept.
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
         let learned = calibration::read(calibration)
-            .map_err(|reason| EngineError::Config(reason.to_string()))?;
+            .map_err(|reason| EngineError::config("calibration", reason.to_string()))?;
         self.slots = Slots::new(self.max_faces, learned);
         Ok(())
     }

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::networks::{DETECTOR_PROPERTY, GAZE_PROPERTY, LANDMARK_PROPERTY, Networks, Opened};
+use super::networks::{Networks, Opened};
 use super::{assemble, rewrite};
-use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::locate;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
+use crate::locate::SearchPaths;
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.
@@ -33,12 +33,12 @@ const LANDMARKS: [(i32, &str); 8] = [
     (-1, "lm_modelT_opt.onnx"),
 ];
 
-/// Loads the networks that `config` names, or those found by [`locate::model`].
+/// Loads the networks that `config` names, or those found by [`SearchPaths::model`].
 ///
 /// # Errors
 /// When the runtime or a model is missing, damaged or another one; the message names the property of that model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
+    let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
     let mut opener = Opener {
         runtime,
         options: SessionOptions {
@@ -46,8 +46,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
             ..SessionOptions::default()
         },
     };
-    let models_dir = config.models_dir.as_deref();
-    let find = |name, explicit| locate::model(name, FAMILY, explicit, models_dir);
+    let find = |name, explicit| config.paths.model(name, FAMILY, explicit);
 
     // The largest comes first: what the runtime lays aside while it loads one is there for the others.
     let gaze = match config.tracking.gaze {
@@ -55,18 +54,18 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         true => Some(
             find(GAZE, config.gaze_model.as_deref())
                 .and_then(|path| opener.open(path, rewrite::gaze))
-                .map_err(|error| error.of(GAZE_PROPERTY))?,
+                .map_err(|error| error.of(ModelRole::Gaze))?,
         ),
     };
-    let landmarks = find_landmarks(config.landmark_model.as_deref(), models_dir)?;
+    let landmarks = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
     let landmarks = opener
         .open(landmarks, rewrite::landmarks)
-        .map_err(|error| error.of(LANDMARK_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Landmarks))?;
     // It runs only while a face is missing.
     opener.options.memory = Memory::Pieces;
     let detector = find(DETECTOR, config.detector_model.as_deref())
         .and_then(|path| opener.open(path, rewrite::detector))
-        .map_err(|error| error.of(DETECTOR_PROPERTY))?;
+        .map_err(|error| error.of(ModelRole::Detector))?;
 
     let (gaze, gaze_file) = gaze.unzip();
     let files = [Some(detector.1), Some(landmarks.1), gaze_file];
@@ -76,17 +75,14 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 }
 
 /// The landmark network that the property says, the path or the number of one, or the best that is there.
-fn find_landmarks(
-    property: Option<&Path>,
-    models_dir: Option<&Path>,
-) -> Result<PathBuf, EngineError> {
+fn find_landmarks(property: Option<&Path>, paths: &SearchPaths) -> Result<PathBuf, EngineError> {
     let names = LANDMARKS.map(|(_, name)| name);
     let found = match property.map(Choice::of) {
-        None => locate::best_model(&names, FAMILY, models_dir),
-        Some(Choice::Path(path)) => locate::model(names[0], FAMILY, Some(path), models_dir),
-        Some(Choice::Number(number)) => locate::model(published(number)?, FAMILY, None, models_dir),
+        None => paths.best_model(&names, FAMILY),
+        Some(Choice::Path(path)) => paths.model(names[0], FAMILY, Some(path)),
+        Some(Choice::Number(number)) => paths.model(published(number)?, FAMILY, None),
     };
-    Ok(found.map_err(|error| error.of(LANDMARK_PROPERTY))?)
+    found.map_err(|error| error.of(ModelRole::Landmarks))
 }
 
 /// What `landmark-model` says.
@@ -110,9 +106,9 @@ fn published(number: i32) -> Result<&'static str, EngineError> {
         .find(|(known, _)| *known == number)
         .map(|(_, name)| name)
         .ok_or_else(|| {
-            EngineError::Config(format!(
-                "OpenSeeFace has no landmark model {number}: set `landmark-model` to a number from -3 to 4, or to the path of a file"
-            ))
+            let reason =
+                format!("{number} is neither a number from -3 to 4 nor the path of a file");
+            EngineError::config("landmark_model", reason)
         })
 }
 
@@ -157,7 +153,7 @@ mod tests {
         }
         for text in ["5", "-4"] {
             let error = number(text).unwrap().unwrap_err();
-            assert!(error.contains("`landmark-model`"), "{error}");
+            assert!(error.starts_with("landmark_model: "), "{error}");
         }
         for text in ["models/lm_model0_opt.onnx", "./3", "3.5", ""] {
             assert_eq!(number(text), None, "{text}");
@@ -167,9 +163,12 @@ mod tests {
     #[test]
     fn the_best_landmark_model_that_is_there_is_taken() {
         let root = tempfile::tempdir().unwrap();
-        let find = |property: Option<&str>| {
-            find_landmarks(property.map(Path::new), Some(root.path())).unwrap()
+        let paths = SearchPaths {
+            models_dir: Some(root.path().to_owned()),
+            ..SearchPaths::default()
         };
+        let find =
+            |property: Option<&str>| find_landmarks(property.map(Path::new), &paths).unwrap();
         for (_, name) in LANDMARKS {
             std::fs::write(root.path().join(name), b"x").unwrap();
         }
@@ -181,10 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_an_error_that_names_its_property() {
+    fn a_missing_file_is_an_error_of_the_landmark_model() {
         let nowhere = Path::new("/nowhere/lm.onnx");
-        let error = find_landmarks(Some(nowhere), None).unwrap_err().to_string();
-        assert!(error.contains("`landmark-model`"), "{error}");
-        assert!(error.contains("/nowhere/lm.onnx"), "{error}");
+        let error = find_landmarks(Some(nowhere), &SearchPaths::default()).unwrap_err();
+        let role = ModelRole::Landmarks;
+        assert!(
+            matches!(error, EngineError::Part { role: own, .. } if own == role),
+            "{error}"
+        );
+        assert!(error.to_string().contains("/nowhere/lm.onnx"), "{error}");
     }
 }

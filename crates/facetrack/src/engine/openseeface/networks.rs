@@ -5,16 +5,8 @@ use std::path::PathBuf;
 
 use ndarray::{ArrayD, IxDyn};
 
-use crate::model::{Model, ModelError, PROPERTY};
-
-/// The property that names the detector's file.
-pub const DETECTOR_PROPERTY: &str = "detector-model";
-
-/// The property that names the landmark network's file.
-pub const LANDMARK_PROPERTY: &str = "landmark-model";
-
-/// The property that names the gaze network's file.
-pub const GAZE_PROPERTY: &str = "gaze-model";
+use crate::engine::{EngineError, ModelRole};
+use crate::model::{Model, ModelError};
 
 /// Shape of the detector's input.
 const DETECTOR_INPUT: [usize; 4] = [1, 3, 224, 224];
@@ -127,23 +119,23 @@ impl Networks {
     /// fast as the others.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`], which names the property of that model, when one has other tensors, [`ModelError::Run`]
-    /// when one does not run.
+    /// [`EngineError::Part`] with [`ModelError::Tensors`] when one has other tensors, with [`ModelError::Run`] when one does
+    /// not run.
     pub fn new(
         detector: Opened,
         landmarks: Opened,
         gaze: Option<Opened>,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, EngineError> {
         let (landmarks, contract) =
-            check_landmarks(landmarks).map_err(|error| error.of(LANDMARK_PROPERTY))?;
+            check_landmarks(landmarks).map_err(|error| error.of(ModelRole::Landmarks))?;
         Ok(Self {
-            detector: check_detector(detector).map_err(|error| error.of(DETECTOR_PROPERTY))?,
+            detector: check_detector(detector).map_err(|error| error.of(ModelRole::Detector))?,
             landmarks,
             contract,
             gaze: gaze
                 .map(check_gaze)
                 .transpose()
-                .map_err(|error| error.of(GAZE_PROPERTY))?,
+                .map_err(|error| error.of(ModelRole::Gaze))?,
         })
     }
 }
@@ -197,7 +189,6 @@ impl Opened {
     fn mismatch(&self, expected: String) -> ModelError {
         ModelError::Tensors {
             path: self.path.clone(),
-            property: PROPERTY,
             expected,
             actual: format!("{:?} to {:?}", self.model.inputs(), self.model.outputs()),
         }

@@ -96,7 +96,7 @@ impl Movable for Fake {
 
     fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError> {
         if !self.can_move {
-            return Err(EngineError::Config("the files are gone".to_owned()));
+            return Err(EngineError::config("model", "the files are gone"));
         }
         self.placement = placement.clone();
         self.det_size = 640;
@@ -121,6 +121,7 @@ impl World {
         Self {
             cuda: Cuda {
                 index: gpu,
+                visible_devices: None,
                 max_vram: 2 * GIB,
                 free_memory: 8 * GIB,
                 fallback: true,
@@ -421,7 +422,7 @@ fn a_second_engine_has_what_the_first_left_over() {
     let [Notice::FellBackToCpu { reason }] = notices.as_slice() else {
         panic!("{notices:?}");
     };
-    assert!(reason.contains("other elements"), "{reason}");
+    assert!(reason.contains("other engines"), "{reason}");
     drop((first, second));
     assert_eq!(world.load().unwrap().take_notices(), []);
 }

@@ -1,159 +1,109 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Makes the published graph one that takes images of any size, red first, and runs faster.
 //!
-//! The file says 640×640, but no node depends on it. Each level of the pyramid has four heads of two convolutions, the
-//! second with one filter per channel, that read the same features and yield 1, 1, 4 and 10 channels: together just the
-//! 16 of one block of ONNX Runtime's blocked layout. So they become one head, and its output stays as it is, channels
-//! first and scores before the sigmoid; [`super::decode`] reads it in place.
+//! The file says 640×640, but no node depends on it. Each level of the pyramid has four heads of
+//! two convolutions, the second with one filter per channel, that read the same features and yield
+//! 1, 1, 4 and 10 channels: together exactly the 16 of one block of ONNX Runtime's blocked layout.
+//! So they become one head, and its output stays as it is, channels first and scores before the
+//! sigmoid; [`super::decode`] reads it in place.
 
 use super::STRIDES;
-use crate::model::onnx_file::{Floats, Node, OnnxFile, Reason};
+use crate::model::graph::convolution::Convolution;
+use crate::model::graph::{Graph, Node, Reason, Value};
 
-/// Names of the heads and their channels, in the order in which [`super::decode`] finds them.
+/// Names of the heads and their channels, in the order of the channels that [`super::decode`]
+/// reads.
 const HEADS: [(&str, usize); 4] = [("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10)];
 
 /// Channels of all heads of a level.
 pub const CHANNELS: usize = 16;
 
-/// Axes of the input's height and width.
-const SIZE_AXES: [usize; 2] = [2, 3];
-
-/// Rewrites YuNet's graph. Its outputs are then one of [1, [`CHANNELS`], height / stride, width / stride] for each of
-/// [`STRIDES`].
+/// Rewrites YuNet's graph. Its outputs are then one of [1, [`CHANNELS`], height / stride, width /
+/// stride] for each of [`STRIDES`].
 ///
 /// # Errors
 /// When it is another graph.
-pub fn rewrite(file: &mut OnnxFile) -> Result<(), Reason> {
-    file.free_axes(&SIZE_AXES);
-    take_red_first(file)?;
+pub fn rewrite(graph: &mut Graph) -> Result<(), Reason> {
+    for axis in [2, 3] {
+        graph.set_input_extent(axis, None);
+    }
+    take_red_first(graph)?;
     let outputs = STRIDES
         .iter()
-        .map(|stride| merge(file, *stride))
+        .map(|stride| merge(graph, *stride))
         .collect::<Result<Vec<_>, _>>()?;
-    file.set_outputs(&outputs);
+    graph.set_outputs(&outputs);
+    graph.sort();
     Ok(())
 }
 
 /// OpenCV shows the network images whose blue comes first.
-fn take_red_first(file: &mut OnnxFile) -> Result<(), Reason> {
-    const WEIGHTS: &str = "red first";
-    let convolution = file.first_convolution()?;
-    let name = convolution
-        .input
-        .get_mut(1)
-        .ok_or("a convolution without weights")?;
-    let name = std::mem::replace(name, WEIGHTS.to_owned());
-    let mut weights = file.floats(&name)?;
-    let [_, 3, height, width] = weights.dims[..] else {
-        return Err(format!("{name} has the shape {:?}", weights.dims));
+fn take_red_first(graph: &mut Graph) -> Result<(), Reason> {
+    let [input] = &graph.inputs[..] else {
+        return Err(format!("{} inputs", graph.inputs.len()));
+    };
+    let [index] = graph.users()[input.value.0][..] else {
+        return Err("several nodes take the input".to_owned());
+    };
+    let first = graph.nodes.get(index);
+    let first = first.and_then(|node| Convolution::of(graph, node));
+    let mut first = first.ok_or("the input is not for a convolution")?;
+    let [_, 3, height, width] = first.weights.dims[..] else {
+        return Err(format!("weights of the shape {:?}", first.weights.dims));
     };
     let filter = height * width;
-    for filters in weights.values.chunks_exact_mut((3 * filter).max(1)) {
+    for filters in first.weights.values.chunks_exact_mut(3 * filter) {
         let (first, rest) = filters.split_at_mut(filter);
         first.swap_with_slice(&mut rest[filter..]);
     }
-    file.add_floats(WEIGHTS, &weights);
+    first.put(graph, index);
     Ok(())
 }
 
-/// Makes one head of the four at `stride`, and returns the name of its output.
-fn merge(file: &mut OnnxFile, stride: usize) -> Result<String, Reason> {
-    let heads = HEADS
-        .iter()
-        .map(|(name, _)| head(file, name, stride))
-        .collect::<Result<Vec<_>, _>>()?;
-    let (pointwise, depthwise): (Vec<Node>, Vec<Node>) = heads.into_iter().unzip();
-    let features = source(&pointwise[0])?;
-    if pointwise.iter().any(|node| node.input[0] != features) {
-        return Err(format!("the heads at stride {stride} read several values"));
+/// Makes one head of the four at `stride`, and returns its output.
+fn merge(graph: &mut Graph, stride: usize) -> Result<Value, Reason> {
+    let mut pointwise = Vec::new();
+    let mut depthwise = Vec::new();
+    for (name, channels) in HEADS {
+        let [first, second] = head(graph, name, stride)?;
+        if [&first, &second]
+            .iter()
+            .any(|own| own.outputs() != channels)
+        {
+            return Err(format!(
+                "{name} at stride {stride} has not {channels} channels"
+            ));
+        }
+        pointwise.push(first);
+        depthwise.push(second);
     }
-    let [between, output] = ["pointwise", "depthwise"].map(|kind| format!("{kind} {stride}"));
-    add_merged(file, &pointwise, features, &between, 1)?;
-    add_merged(file, &depthwise, &between, &output, CHANNELS)?;
-    Ok(output)
+    let features = pointwise[0].input();
+    let first = Convolution::join(&pointwise, 1);
+    let second = Convolution::join(&depthwise, CHANNELS);
+    let (first, second) = first
+        .zip(second)
+        .filter(|_| pointwise.iter().all(|own| own.input() == features))
+        .ok_or_else(|| format!("the heads at stride {stride} differ"))?;
+    let between = first.add_to(graph, features);
+    Ok(second.add_to(graph, between))
 }
 
 /// The two convolutions of a head.
-fn head(file: &OnnxFile, name: &str, stride: usize) -> Result<(Node, Node), Reason> {
-    let after: &[&str] = match name {
+fn head(graph: &Graph, name: &str, stride: usize) -> Result<[Convolution; 2], Reason> {
+    let operators: &[&str] = match name {
         "cls" | "obj" => &["Sigmoid", "Reshape", "Transpose"],
         _ => &["Reshape", "Transpose"],
     };
-    let mut value = format!("{name}_{stride}");
-    for op in after {
-        value = source(file.producer(&value, op)?)?.to_owned();
-    }
-    let depthwise = file.producer(&value, "Conv")?;
-    let pointwise = file.producer(source(depthwise)?, "Conv")?;
-    source(pointwise)?;
-    Ok((pointwise.clone(), depthwise.clone()))
-}
-
-/// What a node computes its output from.
-fn source(node: &Node) -> Result<&str, Reason> {
-    let first = node.input.first().map(String::as_str);
-    first.ok_or_else(|| format!("a {} without input", node.op_type))
-}
-
-/// The attribute that makes a convolution depthwise, in which alone the merged ones differ.
-const GROUP: &str = "group";
-
-/// Adds a convolution that yields the channels of `nodes`, those of [`HEADS`], as `output`, from `input`.
-fn add_merged(
-    file: &mut OnnxFile,
-    nodes: &[Node],
-    input: &str,
-    output: &str,
-    group: usize,
-) -> Result<(), Reason> {
-    let attributes = |node: &Node| -> Vec<_> {
-        let own = node.attribute.iter();
-        own.filter(|own| own.name != GROUP).cloned().collect()
+    let name = format!("{name}_{stride}");
+    let output = graph.named(&name).ok_or_else(|| format!("no {name}"))?;
+    let before = |value: Value, op: &&str| {
+        let node = graph.producer(value).filter(|node| node.is(op));
+        node.and_then(|node: &Node| node.inputs.first().copied())
     };
-    let expected = attributes(&nodes[0]);
-    if nodes.iter().any(|node| attributes(node) != expected) {
-        return Err(format!("the convolutions for {output} differ"));
-    }
-    let mut merged = nodes[0].clone();
-    merged.name.clear();
-    merged.input = vec![input.to_owned()];
-    merged.output = vec![output.to_owned()];
-    merged.set_int(GROUP, group as i64);
-    for (index, kind) in [(1, "weights"), (2, "bias")] {
-        let name = format!("{output} {kind}");
-        let constant = concatenated(file, nodes, index)?;
-        file.add_floats(&name, &constant);
-        merged.input.push(name);
-    }
-    file.add_node(merged);
-    Ok(())
-}
-
-/// The constants that `nodes`, those of [`HEADS`], have as input `index`, one after the other along their first axis.
-fn concatenated(file: &OnnxFile, nodes: &[Node], index: usize) -> Result<Floats, Reason> {
-    let mut all: Option<Floats> = None;
-    for (node, (head, channels)) in nodes.iter().zip(HEADS) {
-        let name = node.input.get(index).ok_or("a head without bias")?;
-        let constant = file.floats(name)?;
-        if constant.dims.first() != Some(&channels) {
-            return Err(format!(
-                "{name} of {head} has the shape {:?}",
-                constant.dims
-            ));
-        }
-        match &mut all {
-            None => all = Some(constant),
-            Some(all) if all.dims[1..] == constant.dims[1..] => {
-                all.dims[0] += channels;
-                all.values.extend(constant.values);
-            }
-            Some(all) => {
-                return Err(format!(
-                    "{name} of {head} does not fit {:?}: {:?}",
-                    all.dims, constant.dims
-                ));
-            }
-        }
-    }
-    all.ok_or_else(|| "no heads".to_owned())
+    let features = operators.iter().try_fold(output, before);
+    let depthwise = features.and_then(|value| Convolution::yielding(graph, value));
+    let depthwise = depthwise.ok_or_else(|| format!("no convolution yields {name}"))?;
+    let pointwise = Convolution::yielding(graph, depthwise.input());
+    let pointwise = pointwise.ok_or_else(|| format!("one convolution yields {name}"))?;
+    Ok([pointwise, depthwise])
 }

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use super::{Detector, Yunet, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::locate;
-use crate::model::onnx::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 
 /// The published network.
@@ -15,7 +14,7 @@ const FILE: &str = "face_detection_yunet_2023mar.onnx";
 /// Folder that a collection of models keeps it in.
 const FAMILY: &str = "yunet";
 
-/// Loads the network that `config` names, or the one found by [`locate::model`].
+/// Loads the network that `config` names, or the one found by [`SearchPaths::model`](crate::locate::SearchPaths::model).
 ///
 /// # Errors
 /// When the runtime or the model is missing, damaged or another one.
@@ -25,7 +24,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 }
 
 impl Detector {
-    /// The detector of the file `model`, or of the published one that is found by [`locate::model`].
+    /// The detector of the file `model`, or of the published one that is found by [`SearchPaths::model`](crate::locate::SearchPaths::model).
     ///
     /// # Errors
     /// When the runtime or the model is missing, damaged or another one.
@@ -33,10 +32,10 @@ impl Detector {
         model: Option<&Path>,
         config: &EngineConfig,
     ) -> Result<(Self, ModelFile), ModelError> {
-        let path = locate::model(FILE, FAMILY, model, config.models_dir.as_deref())?;
+        let path = config.paths.model(FILE, FAMILY, model)?;
         let (bytes, file) = file::read(&path, "ONNX")?;
         let bytes = rewrite(&path, bytes)?;
-        let runtime = OnnxRuntime::load(&locate::runtime(config.onnxruntime.as_deref()))?;
+        let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
         let options = SessionOptions {
             threads: config.threads,
             memory: Memory::Pieces,

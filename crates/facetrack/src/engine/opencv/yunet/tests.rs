@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use ndarray::ArrayViewD;
 
 use super::*;
-use crate::locate;
+use crate::locate::tests::installed;
 use crate::model::TensorSpec;
+use crate::model::graph::convolution::Convolution;
 
 /// Sees a face in the first cell of stride 8, and remembers the shapes of its inputs.
 #[derive(Default)]
@@ -108,7 +109,7 @@ const PATH: &str = "yunet.onnx";
 
 /// The published file; `None`, said aloud, where it is not installed.
 fn published() -> Option<Vec<u8>> {
-    match locate::model("face_detection_yunet_2023mar.onnx", "yunet", None, None) {
+    match installed().model("face_detection_yunet_2023mar.onnx", "yunet", None) {
         Ok(path) => Some(std::fs::read(path).unwrap()),
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");
@@ -122,23 +123,22 @@ fn the_published_graph_is_rewritten_as_a_whole() {
     let Some(bytes) = published() else {
         return;
     };
-    let mut file = OnnxFile::read(Path::new(PATH), bytes).unwrap();
-    let before = file.floats("420").unwrap();
-    heads::rewrite(&mut file).unwrap();
-    let weights = file.first_convolution().unwrap().input[1].clone();
-    let after = file.floats(&weights).unwrap();
-    assert_eq!(after.dims, [16, 3, 3, 3]);
-    for (before, after) in before.values.chunks(27).zip(after.values.chunks(27)) {
+    let mut graph = Graph::read(Path::new(PATH), bytes).unwrap();
+    let before = graph.floats(graph.named("420").unwrap()).unwrap();
+    heads::rewrite(&mut graph).unwrap();
+    let first = Convolution::of(&graph, &graph.nodes[0]).unwrap();
+    assert_eq!(first.weights.dims, [16, 3, 3, 3]);
+    let after = first.weights.values.chunks(27);
+    for (before, after) in before.values.chunks(27).zip(after) {
         let reversed = [&before[18..], &before[9..18], &before[..9]].concat();
         assert_eq!(reversed, after);
     }
-    for stride in STRIDES {
-        let head = file
-            .producer(&format!("depthwise {stride}"), "Conv")
-            .unwrap();
-        assert_eq!(file.floats(&head.input[1]).unwrap().dims, [16, 1, 3, 3]);
-        assert!(file.producer(&format!("cls_{stride}"), "Sigmoid").is_err());
+    assert_eq!(graph.outputs.len(), STRIDES.len());
+    for port in &graph.outputs {
+        let head = Convolution::yielding(&graph, port.value).unwrap();
+        assert_eq!(head.weights.dims, [16, 1, 3, 3]);
     }
+    assert!(!graph.nodes.iter().any(|node| node.is("Sigmoid")));
 }
 
 #[test]
@@ -147,9 +147,10 @@ fn graphs_that_lack_a_part_are_refused() {
         return;
     };
     for kept in ["cls_8", "kps_32", "input"] {
-        let mut file = OnnxFile::read(Path::new(PATH), bytes.clone()).unwrap();
-        file.set_outputs(&[kept.to_owned()]);
-        let error = rewrite(PATH.as_ref(), file.encode()).unwrap_err();
+        let mut graph = Graph::read(Path::new(PATH), bytes.clone()).unwrap();
+        graph.set_outputs(&[graph.named(kept).unwrap()]);
+        graph.sort();
+        let error = rewrite(PATH.as_ref(), graph.encode()).unwrap_err();
         assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
     }
 }

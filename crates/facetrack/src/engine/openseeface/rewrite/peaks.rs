@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Finds the peaks of the heat maps within the network, and computes the offsets there alone.
+//! Finds the peaks of the heat maps within the network, and computes the offsets only there.
 //!
-//! The maps of offsets are two thirds of the network's output, and of each a single element is read: the one where the
-//! landmark's heat map is greatest. Their last two convolutions look at 3×3 cells around it. So these cells are
-//! gathered for each landmark, the first convolution is made of them, and the second is a product of two vectors.
+//! The maps of offsets are two thirds of the network's output, and one element of each is read: the
+//! one where the landmark's heat map has its maximum. Their last two convolutions look at 3×3 cells
+//! around it. So these cells are gathered for each landmark, the first convolution is computed of
+//! them, and the second is a product of two vectors.
 
-use super::convolution::Convolution;
-use super::tail::Tail;
 use crate::engine::openseeface::LandmarkContract;
-use crate::model::onnx_file::{Floats, Node, OnnxFile};
+use crate::model::graph::convolution::Convolution;
+use crate::model::graph::passes::tail::Tail;
+use crate::model::graph::{Attribute, Graph, Value};
 
 /// Groups of maps: heat, offsets along rows, offsets along columns.
 const GROUPS: usize = 3;
@@ -19,97 +20,68 @@ const SIDE: usize = 3;
 /// Cells around a cell, and itself.
 const NEAR: usize = SIDE * SIDE;
 
-/// The heat maps, [1, points, cells, cells].
-const HEAT: &str = "heat";
+/// Peaks of all heat maps.
+struct Peaks {
+    /// The maximum of each heat map, [points, 1].
+    value: Value,
+    /// The cell that has it, [points, 1].
+    cell: Value,
+    /// The offsets there, [2, points].
+    offsets: Value,
+}
 
-/// The greatest value of each heat map, [points, 1].
-const VALUE: &str = "value";
-
-/// The cell that has it, [points, 1].
-const CELL: &str = "cell";
-
-/// The offsets there, [2, points].
-const OFFSETS: &str = "offsets";
-
-/// Lets the only output of `file` be `[4, points]`: value and cell of the peaks, offsets along rows and columns.
-pub fn find(file: &mut OnnxFile, contract: &LandmarkContract) {
-    let Some(output) = file.outputs().pop() else {
+/// Makes `[4, points]` the only output of `graph`: value and cell of the peaks, offsets along rows
+/// and columns.
+pub fn find(graph: &mut Graph, contract: &LandmarkContract) {
+    let Some(maps) = graph.outputs.pop().map(|port| port.value) else {
         return;
     };
-    let nodes = at_peaks(file, contract, &output.name)
-        .unwrap_or_else(|| picked(file, contract, &output.name));
-    nodes.into_iter().for_each(|node| file.add_node(node));
-    const RESULT: &str = "peaks";
-    for node in joined(file, contract, RESULT) {
-        file.add_node(node);
+    let peaks = at_peaks(graph, contract, maps).unwrap_or_else(|| picked(graph, contract, maps));
+    let row = [1, contract.points as i64];
+    let values = reshape(graph, peaks.value, &row);
+    let cells = reshape(graph, peaks.cell, &row);
+    let cells = graph.add("Cast", &[cells], vec![Attribute::int("to", 1)]);
+    let all = concat(graph, &[values, cells, peaks.offsets], 0);
+    graph.set_outputs(&[all]);
+}
+
+/// Picks the offsets at the peaks out of the output `maps`.
+fn picked(graph: &mut Graph, contract: &LandmarkContract, maps: Value) -> Peaks {
+    let points = contract.points as i64;
+    let cells = (contract.cells * contract.cells) as i64;
+    let attributes = vec![
+        Attribute::int("axis", 1),
+        Attribute::ints("split", &[points, 2 * points]),
+    ];
+    let [heat, offsets] = graph.add_pair("Split", &[maps], attributes);
+    let [value, cell] = top(graph, contract, heat);
+    let offsets = reshape(graph, offsets, &[2, points, cells]);
+    let row = reshape(graph, cell, &[1, points, 1]);
+    let both = concat(graph, &[row, row], 0);
+    let axis = vec![Attribute::int("axis", 2)];
+    let offsets = graph.add("GatherElements", &[offsets, both], axis);
+    Peaks {
+        value,
+        cell,
+        offsets: reshape(graph, offsets, &[2, points]),
     }
-    file.set_outputs(&[RESULT.to_owned()]);
 }
 
-/// Nodes that make of the output `maps` the heat maps and the offsets at their peaks.
-fn picked(file: &mut OnnxFile, contract: &LandmarkContract, maps: &str) -> Vec<Node> {
-    let points = contract.points;
+/// Finds value and cell of the peaks of the heat maps, [1, points, cells, cells].
+fn top(graph: &mut Graph, contract: &LandmarkContract, heat: Value) -> [Value; 2] {
     let cells = contract.cells * contract.cells;
-    let mut split = Node::new("Split", &[maps], HEAT);
-    split.output.push("all offsets".to_owned());
-    split.set_int("axis", 1);
-    split.set_ints("split", &[points as i64, 2 * points as i64]);
-    file.add_ints("rows of maps", &[3], &[2, points as i64, cells as i64]);
-    file.add_ints("rows of cells", &[3], &[1, points as i64, 1]);
-    file.add_ints("rows of offsets", &[2], &[2, points as i64]);
-    let mut nodes = vec![split];
-    nodes.extend(top(file, contract));
-    let mut both = Node::new("Concat", &["row of cells", "row of cells"], "both cells");
-    both.set_int("axis", 0);
-    let mut gather = Node::new("GatherElements", &["offset maps", "both cells"], "picked");
-    gather.set_int("axis", 2);
-    nodes.extend([
-        Node::new("Reshape", &["all offsets", "rows of maps"], "offset maps"),
-        Node::new("Reshape", &[CELL, "rows of cells"], "row of cells"),
-        both,
-        gather,
-        Node::new("Reshape", &["picked", "rows of offsets"], OFFSETS),
-    ]);
-    nodes
+    let rows = reshape(graph, heat, &[contract.points as i64, cells as i64]);
+    let one = graph.add_ints(&[1], &[1]);
+    graph.add_pair("TopK", &[rows, one], vec![Attribute::int("axis", 1)])
 }
 
-/// Nodes that find the peaks of the heat maps.
-fn top(file: &mut OnnxFile, contract: &LandmarkContract) -> Vec<Node> {
-    let cells = contract.cells * contract.cells;
-    file.add_ints("heat rows", &[2], &[contract.points as i64, cells as i64]);
-    file.add_ints("one", &[1], &[1]);
-    let mut top = Node::new("TopK", &["rows of heat", "one"], VALUE);
-    top.output.push(CELL.to_owned());
-    top.set_int("axis", 1);
-    vec![
-        Node::new("Reshape", &[HEAT, "heat rows"], "rows of heat"),
-        top,
-    ]
-}
-
-/// Nodes that make one output of values, cells and offsets.
-fn joined(file: &mut OnnxFile, contract: &LandmarkContract, output: &str) -> Vec<Node> {
-    file.add_ints("row", &[2], &[1, contract.points as i64]);
-    let mut cast = Node::new("Cast", &["cell row"], "cells as floats");
-    cast.set_int("to", 1);
-    let mut concat = Node::new("Concat", &["value row", "cells as floats", OFFSETS], output);
-    concat.set_int("axis", 0);
-    vec![
-        Node::new("Reshape", &[VALUE, "row"], "value row"),
-        Node::new("Reshape", &[CELL, "row"], "cell row"),
-        cast,
-        concat,
-    ]
-}
-
-/// Nodes that make the heat maps, and the offsets at their peaks alone. `None` for a network that ends with others
-/// than the three convolutions of the published ones.
-fn at_peaks(file: &mut OnnxFile, contract: &LandmarkContract, maps: &str) -> Option<Vec<Node>> {
+/// Computes the heat maps, and the offsets at their peaks only. `None` for a network that ends with
+/// others than the three convolutions of the published ones.
+fn at_peaks(graph: &mut Graph, contract: &LandmarkContract, maps: Value) -> Option<Peaks> {
     let points = contract.points;
-    let tail = Tail::before(file, maps)?;
-    let features = Convolution::yielding(file, tail.input())?;
-    let source = features.node.input.first()?.clone();
-    let fits = tail.groups() == GROUPS
+    let tail = Tail::before(graph, maps)?;
+    let features = Convolution::yielding(graph, tail.spatial.input())?;
+    let fits = tail.pointwise.groups == GROUPS
         && tail.inputs_of_group() == points
         && tail.outputs_of_group() == points
         && tail.keeps_size()
@@ -119,55 +91,37 @@ fn at_peaks(file: &mut OnnxFile, contract: &LandmarkContract, maps: &str) -> Opt
     if !fits {
         return None;
     }
-    let heat_features = features.with_outputs(0..points);
-    let mut nodes = vec![heat_features.into_node(file, &source, "heat features")];
-    nodes.extend(tail.split(file, 0..1, "heat features", HEAT)?);
-    nodes.extend(top(file, contract));
-    let offset_features = features.with_outputs(points..GROUPS * points);
-    nodes.push(offset_features.into_node(file, &source, "offset features"));
-    nodes.extend(patches(file, contract));
-    nodes.extend(offsets(file, contract, &tail)?);
-    Some(nodes)
+    let source = features.input();
+    let heat = features.with_outputs(0..points).add_to(graph, source);
+    let heat = tail.split(graph, 0..1, heat)?;
+    let [value, cell] = top(graph, contract, heat);
+    let features = features.with_outputs(points..GROUPS * points);
+    let features = features.add_to(graph, source);
+    let patches = patches(graph, contract, features, cell);
+    let offsets = offsets(graph, contract, &tail, patches)?;
+    Some(Peaks {
+        value,
+        cell,
+        offsets,
+    })
 }
 
-/// Nodes that gather the cells around each peak: of 'offset features' an image `patches` [1, 2 · points, 3 · points, 3],
-/// in which the 3×3 cells of one landmark lie below those of the one before.
-fn patches(file: &mut OnnxFile, contract: &LandmarkContract) -> Vec<Node> {
-    let (points, cells) = (contract.points as i64, contract.cells * contract.cells);
+/// Gathers the cells of `features` around each peak as an image [1, 2 · points, 3 · points, 3]: the
+/// 3×3 cells of all landmarks, one below the other.
+fn patches(graph: &mut Graph, contract: &LandmarkContract, features: Value, cell: Value) -> Value {
+    let (points, cells) = (contract.points, contract.cells * contract.cells);
     let channels = 2 * points;
-    file.add_ints("cells and channels", &[2], &[cells as i64, channels]);
-    file.add_floats(
-        "outside",
-        &Floats {
-            dims: vec![1, channels as usize],
-            values: vec![0.0; channels as usize],
-        },
-    );
-    file.add_ints("neighbours", &[cells, NEAR], &neighbours(contract.cells));
-    file.add_ints(
-        "stacked",
-        &[4],
-        &[1, SIDE as i64 * points, SIDE as i64, channels],
-    );
-    let mut channels_last = Node::new("Transpose", &["offset features"], "channels last");
-    channels_last.set_ints("perm", &[0, 2, 3, 1]);
-    let mut with_outside = Node::new("Concat", &["by cell", "outside"], "with outside");
-    with_outside.set_int("axis", 0);
-    let mut channels_first = Node::new("Transpose", &["stack"], "patches");
-    channels_first.set_ints("perm", &[0, 3, 1, 2]);
-    vec![
-        channels_last,
-        Node::new(
-            "Reshape",
-            &["channels last", "cells and channels"],
-            "by cell",
-        ),
-        with_outside,
-        Node::new("Gather", &["neighbours", CELL], "near"),
-        Node::new("Gather", &["with outside", "near"], "gathered"),
-        Node::new("Reshape", &["gathered", "stacked"], "stack"),
-        channels_first,
-    ]
+    let outside = graph.add_floats(&[1, channels], &vec![0.0; channels]);
+    let neighbours = graph.add_ints(&[cells, NEAR], &neighbours(contract.cells));
+    let channels = channels as i64;
+    let by_cell = transpose(graph, features, &[0, 2, 3, 1]);
+    let by_cell = reshape(graph, by_cell, &[cells as i64, channels]);
+    let with_outside = concat(graph, &[by_cell, outside], 0);
+    let near = graph.add("Gather", &[neighbours, cell], vec![]);
+    let gathered = graph.add("Gather", &[with_outside, near], vec![]);
+    let side = SIDE as i64;
+    let stack = reshape(graph, gathered, &[1, side * points as i64, side, channels]);
+    transpose(graph, stack, &[0, 3, 1, 2])
 }
 
 /// For each of `side`² cells the 3×3 cells around it, row by row; `side`² for those outside.
@@ -188,67 +142,60 @@ fn neighbours(side: usize) -> Vec<i64> {
     all
 }
 
-/// Nodes that make the offsets of `patches`.
-fn offsets(file: &mut OnnxFile, contract: &LandmarkContract, tail: &Tail) -> Option<Vec<Node>> {
+/// Computes the offsets, [2, points], of `patches`.
+fn offsets(
+    graph: &mut Graph,
+    contract: &LandmarkContract,
+    tail: &Tail,
+    patches: Value,
+) -> Option<Value> {
     let points = contract.points;
-    let filters = tail.filters();
     let channels = 2 * points;
-    let mut nodes = Vec::new();
     let mut filtered = Vec::new();
-    for filter in 0..filters {
+    for filter in 0..tail.filters {
         let mut convolution = tail.depthwise(points..GROUPS * points, filter);
         let node = &mut convolution.node;
-        node.attribute.retain(|own| own.name != "auto_pad");
-        node.set_ints("pads", &[0; 4]);
-        node.set_ints("strides", &[SIDE as i64; 2]);
-        let output = format!("patches filtered {filter}");
-        nodes.push(convolution.into_node(file, "patches", &output));
-        filtered.push(output);
+        node.attributes.retain(|own| own.name != "auto_pad");
+        node.set(Attribute::ints("pads", &[0; 4]));
+        node.set(Attribute::ints("strides", &[SIDE as i64; 2]));
+        filtered.push(convolution.add_to(graph, patches));
     }
-    // Filters, channels: for each landmark the weights of its output; for each kind of offset ones where it is summed.
-    let mut weights = Vec::with_capacity(filters * channels * points);
-    let mut ones = vec![0.0; 2 * filters * channels];
-    for row in 0..filters * channels {
+    let all = concat(graph, &filtered, 1);
+    let rows = tail.filters * channels;
+    let all = reshape(graph, all, &[rows as i64, points as i64]);
+    // Filters, channels: for each landmark the weights of its output; for each kind of offset ones
+    // where it is summed.
+    let mut weights = Vec::with_capacity(rows * points);
+    let mut ones = vec![0.0; 2 * rows];
+    for row in 0..rows {
         let (filter, channel) = (row / channels, row % channels);
         let (kind, channel) = (channel / points, channel % points);
-        ones[kind * filters * channels + row] = 1.0;
+        ones[kind * rows + row] = 1.0;
         let first = (1 + kind) * points;
         weights.extend((first..first + points).map(|output| tail.weight(output, channel, filter)));
     }
-    file.add_floats(
-        "offset weights",
-        &Floats {
-            dims: vec![filters * channels, points],
-            values: weights,
-        },
-    );
-    file.add_floats(
-        "offset sums",
-        &Floats {
-            dims: vec![2, filters * channels],
-            values: ones,
-        },
-    );
-    file.add_floats(
-        "offset bias",
-        &Floats {
-            dims: vec![2, points],
-            values: tail.pointwise().bias[points..].to_vec(),
-        },
-    );
-    let shape = [(filters * channels) as i64, points as i64];
-    file.add_ints("filters and points", &[2], &shape);
-    let mut concat = Node::new("Concat", &filtered, "all filtered");
-    concat.set_int("axis", 1);
-    nodes.extend([
-        concat,
-        Node::new("Reshape", &["all filtered", "filters and points"], "rows"),
-        Node::new("Mul", &["rows", "offset weights"], "weighted"),
-        Node::new("MatMul", &["offset sums", "weighted"], "summed"),
-        Node::new("Add", &["summed", "offset bias"], "biased"),
-        tail.pointwise().activation(file, "biased", OFFSETS)?,
-    ]);
-    Some(nodes)
+    let weights = graph.add_floats(&[rows, points], &weights);
+    let ones = graph.add_floats(&[2, rows], &ones);
+    let weighted = graph.add("Mul", &[all, weights], vec![]);
+    let mut sum = graph.add("MatMul", &[ones, weighted], vec![]);
+    if let Some(bias) = &tail.pointwise.bias {
+        let bias = graph.add_floats(&[2, points], &bias[points..]);
+        sum = graph.add("Add", &[sum, bias], vec![]);
+    }
+    tail.pointwise.add_activation(graph, sum)
+}
+
+fn reshape(graph: &mut Graph, value: Value, shape: &[i64]) -> Value {
+    let shape = graph.add_ints(&[shape.len()], shape);
+    graph.add("Reshape", &[value, shape], vec![])
+}
+
+fn transpose(graph: &mut Graph, value: Value, order: &[i64]) -> Value {
+    graph.add("Transpose", &[value], vec![Attribute::ints("perm", order)])
+}
+
+fn concat(graph: &mut Graph, values: &[Value], axis: i64) -> Value {
+    graph.add("Concat", values, vec![Attribute::int("axis", axis)])
 }
 
 #[cfg(test)]

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Says what a user can do about an error: which command to run, which property of the element `facetrack` to set.
+//! The errors of the crate `facetrack` say only what is wrong, so that other programs can use them.
+
+use std::path::Path;
+
+use facetrack::device::{Fault, Refusal, Unmet};
+use facetrack::engine::{EngineError, ModelRole};
+use facetrack::manifest::{self, KnownFile};
+use facetrack::model::ModelError;
+
+/// The command that fetches every file that need not be requested by name.
+pub const FETCH: &str = "facetrack fetch";
+
+/// Gets a pack of InsightFace's networks. Their licence is restrictive, so they are fetched only on request.
+pub const GET_A_PACK: &str = "Run `facetrack fetch insightface` to fetch small networks, or unzip one of InsightFace's packs into ~/.insightface/models/<its name>, as models/README.md says (all of them are for non-commercial research only)";
+
+const INSTALL_DRIVER: &str =
+    "Install NVIDIA's driver, version 525 or newer, and check that nvidia-smi lists the GPU";
+
+const INSTALL_RUNTIME: &str = "Install one for NVIDIA GPUs, for example with `pip install onnxruntime-gpu` in a Python environment, and set onnxruntime to the libonnxruntime.so in its onnxruntime/capi";
+
+const RAISE_MEMORY: &str = "End other programs that use the GPU, or raise gpu-max-vram";
+
+/// The command that fetches `file`.
+pub fn fetch_command(file: &KnownFile) -> String {
+    if file.on_request {
+        format!("{FETCH} {}", file.family)
+    } else {
+        FETCH.to_owned()
+    }
+}
+
+/// The message for a user of the element: the error, and what to do about it.
+pub fn message(error: &EngineError) -> String {
+    match error {
+        EngineError::Model(source) => with_remedy(source, "model"),
+        EngineError::Part { role, source } => with_remedy(source, property(*role)),
+        EngineError::Config { setting, reason } => {
+            format!("`{}`: {reason}", setting.replace('_', "-"))
+        }
+        EngineError::Device(refusal) => format!("{error}. {}", for_refusal(refusal)),
+        EngineError::Frame(_) | EngineError::Unknown(_) => error.to_string(),
+    }
+}
+
+/// What to do to run on the GPU after all.
+pub fn for_unmet(unmet: &Unmet) -> String {
+    match unmet {
+        Unmet::CpuOnlyEngine => "Set device=auto, or engine=insightface for a GPU".to_owned(),
+        Unmet::Fault(fault) => for_fault(fault),
+    }
+}
+
+/// What to do about a GPU that can't be used.
+pub fn for_fault(fault: &Fault) -> String {
+    match fault {
+        Fault::NoDriver(_) | Fault::NoDevice(_) => INSTALL_DRIVER,
+        Fault::OldDriver(_) => "Install NVIDIA's driver, version 525 or newer",
+        Fault::HiddenDevices(_) => "Unset CUDA_VISIBLE_DEVICES, or let it list a device",
+        Fault::NoSuchGpu { .. } => "Set gpu-id to an existing GPU, or to -1",
+        Fault::OldGpu(_) => "Use a GPU of the Turing generation or newer",
+        Fault::FreeMemory { .. } => {
+            "End other programs that use the GPU, or lower gpu-min-free-vram"
+        }
+        Fault::Runtime(_) | Fault::NoCudaProvider(_) => INSTALL_RUNTIME,
+        Fault::NoTensorRtProvider(_) => return format!("{INSTALL_RUNTIME}, or unset tensorrt"),
+        Fault::NoProviderFile { .. } => {
+            "Put the files of its package that begin with libonnxruntime_providers beside it, or set onnxruntime to the file in the package"
+        }
+        Fault::OldDriverForRuntime { driver, .. } => {
+            return format!(
+                "Install a newer NVIDIA driver, or an ONNX Runtime for CUDA {driver}"
+            );
+        }
+        Fault::NoDriverLibrary(_) => "Install NVIDIA's driver, which contains libcuda.so.1",
+        Fault::Libraries { packages, .. } => return install_libraries(packages),
+        Fault::Session {
+            is_out_of_memory: false,
+            ..
+        } => {
+            "Check that the driver is new enough for the CUDA of ONNX Runtime, and that nvidia-smi lists the GPU"
+        }
+        Fault::Session { .. } | Fault::NetworkMemory(_) => RAISE_MEMORY,
+    }
+    .to_owned()
+}
+
+fn install_libraries(packages: &[String]) -> String {
+    let quoted = |package: &String| {
+        // A shell would expand a star.
+        if package.contains('*') {
+            format!("'{package}'")
+        } else {
+            package.clone()
+        }
+    };
+    let packages: Vec<String> = packages.iter().map(quoted).collect();
+    format!(
+        "Install them, for example with `pip install {}` in a Python environment, and set cuda-lib-path to its folder",
+        packages.join(" ")
+    )
+}
+
+fn for_refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::GpuOnly { .. } => {
+            "Set device=auto gpu-fallback=true to run on the CPU where there is no GPU".to_owned()
+        }
+        Refusal::Unavailable(fault) => {
+            format!(
+                "{}, or set gpu-fallback=true to run on the CPU",
+                for_fault(fault)
+            )
+        }
+    }
+}
+
+/// The property that sets the model of this role.
+fn property(role: ModelRole) -> &'static str {
+    match role {
+        ModelRole::Detector => "detector-model",
+        ModelRole::Landmarks => "landmark-model",
+        ModelRole::Gaze => "gaze-model",
+    }
+}
+
+/// The error of the model that `property` sets, and what to do about it.
+fn with_remedy(error: &ModelError, property: &str) -> String {
+    let remedy = match error {
+        ModelError::Runtime { .. } => {
+            format!("Run `{FETCH}`, or set `onnxruntime` to the path of libonnxruntime.so")
+        }
+        ModelError::Missing { path, .. } => {
+            format!("{}, or set `{property}` or `models-dir`", get(path))
+        }
+        ModelError::Read { .. } => format!("Set `{property}` to another file"),
+        ModelError::Hash { path, .. } => format!(
+            "{} to fetch the published one, or set `{property}` to a file of another name",
+            run(path)
+        ),
+        ModelError::Format { path, .. } => format!(
+            "{} to fetch the published one, or set `{property}` to another file",
+            run(path)
+        ),
+        ModelError::Tensors { path, .. } => format!(
+            "{} to fetch the engine's own, or set `{property}` to another file",
+            run(path)
+        ),
+        ModelError::Pack { .. } => {
+            format!("{GET_A_PACK}, or set `{property}` to the folder of another pack")
+        }
+        ModelError::NoPack { .. } => format!(
+            "{GET_A_PACK}, or set `{property}` to the folder of a pack or `models-dir` to a folder that contains packs"
+        ),
+        ModelError::InputSize { .. } => "Lower `detect-max-width`".to_owned(),
+        ModelError::Gpu { .. } => "Set gpu-fallback=true to fall back to the CPU".to_owned(),
+        ModelError::OutOfMemory { .. } => {
+            format!("{RAISE_MEMORY}, lower det-size, or set gpu-fallback=true")
+        }
+        ModelError::Run { .. } => return error.to_string(),
+    };
+    format!("{error}. {remedy}")
+}
+
+/// How to get a missing model. A model that was searched for by name may be one that is never fetched.
+fn get(path: &Path) -> String {
+    let names = path.to_string_lossy();
+    let mut fetched = manifest::manifest().files.iter().map(|file| &file.name);
+    let is_searched = path.parent() == Some(Path::new(""));
+    if is_searched && !fetched.any(|name| names.contains(name)) {
+        format!("`{FETCH}` does not fetch it: get it as models/README.md says")
+    } else {
+        format!("{} to fetch it", run(path))
+    }
+}
+
+/// "Run" and the command that fetches the file that a path names.
+fn run(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let command = manifest::known(&name).map_or_else(|| FETCH.to_owned(), fetch_command);
+    format!("Run `{command}`")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Networks as graphs that can be changed before the runtime gets them.
+//!
+//! [`onnx`] and [`tflite`] read files into a [`Graph`], [`passes`] make equal graphs that run
+//! faster, and [`Graph::encode`] writes the ONNX file that the runtime opens.
+
+pub mod convolution;
+mod onnx;
+pub mod outline;
+pub mod passes;
+pub(super) mod proto;
+pub mod tflite;
+
+use std::path::Path;
+
+use super::{ModelError, TensorSpec, format_error};
+pub use proto::Attribute;
+use proto::{Extent, ModelProto, TensorProto, TypeProto};
+
+/// Describes an error in a file.
+pub type Reason = String;
+
+/// Maximum size of the constants of a graph, in bytes, including those that a pass replaced: ten
+/// times the size of the largest network that is changed here. Operators of a file may share a
+/// constant and get one each in the graph, so the size of the file does not limit them.
+const MAX_CONSTANT_BYTES: usize = 64 << 20;
+
+/// A value of a [`Graph`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value(pub(crate) usize);
+
+/// A constant of floats, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Floats {
+    /// Extents, outermost first.
+    pub dims: Vec<usize>,
+    /// As many as the extents say.
+    pub values: Vec<f32>,
+}
+
+/// An operator.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Operator as ONNX names it.
+    pub op: String,
+    /// Empty for ONNX itself.
+    pub domain: String,
+    pub inputs: Vec<Value>,
+    pub outputs: Vec<Value>,
+    pub attributes: Vec<Attribute>,
+}
+
+impl Node {
+    /// Whether this is the operator `op` of ONNX itself.
+    pub fn is(&self, op: &str) -> bool {
+        self.op == op && self.domain.is_empty()
+    }
+
+    /// The first output; readers refuse nodes without outputs.
+    pub fn output(&self) -> Value {
+        self.outputs[0]
+    }
+
+    /// The attribute `name`.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|own| own.name == name)
+    }
+
+    /// Sets an attribute, replacing the one with the same name.
+    pub fn set(&mut self, attribute: Attribute) {
+        self.attributes.retain(|own| own.name != attribute.name);
+        self.attributes.push(attribute);
+    }
+}
+
+/// Properties of a value.
+#[derive(Debug, Clone, Default)]
+struct Info {
+    /// Name in the file; values that are added have none.
+    name: Option<String>,
+    /// Extents; empty if unknown, as for most values in ONNX files.
+    shape: Vec<usize>,
+    constant: Option<TensorProto>,
+}
+
+/// An input or output of a graph.
+#[derive(Debug, Clone)]
+pub struct Port {
+    pub value: Value,
+    kind: Option<TypeProto>,
+}
+
+/// Nodes and the values between them.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Versions that an ONNX file declares; the graph in it is empty.
+    versions: ModelProto,
+    values: Vec<Info>,
+    pub nodes: Vec<Node>,
+    pub inputs: Vec<Port>,
+    pub outputs: Vec<Port>,
+    constant_bytes: usize,
+}
+
+impl Graph {
+    /// An empty graph that uses version `opset` of ONNX's operators.
+    pub fn new(opset: i64) -> Self {
+        Self {
+            versions: ModelProto::new(opset),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the ONNX file `bytes`; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`ModelError::Format`] for a file that is damaged or larger than face networks are.
+    pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self, ModelError> {
+        Self::parse(bytes.into()).map_err(|reason| format_error(path, "ONNX", reason))
+    }
+
+    /// Shape of `value`; empty if unknown.
+    pub fn shape(&self, value: Value) -> &[usize] {
+        &self.values[value.0].shape
+    }
+
+    /// The value with this name in the file.
+    pub fn named(&self, name: &str) -> Option<Value> {
+        let mut values = self.values.iter();
+        let index = values.position(|info| info.name.as_deref() == Some(name))?;
+        Some(Value(index))
+    }
+
+    /// Whether `value` is a constant.
+    pub fn is_constant(&self, value: Value) -> bool {
+        self.values[value.0].constant.is_some()
+    }
+
+    /// Content of `value` if it is a constant of floats whose length matches its extents.
+    pub fn floats(&self, value: Value) -> Option<Floats> {
+        self.values[value.0].constant.as_ref()?.to_floats()
+    }
+
+    /// Content of `value` if it is a constant of 64-bit integers that was added here.
+    pub fn ints(&self, value: Value) -> Option<Vec<i64>> {
+        self.values[value.0].constant.as_ref()?.to_ints()
+    }
+
+    /// The node that yields `value`.
+    pub fn producer(&self, value: Value) -> Option<&Node> {
+        let mut nodes = self.nodes.iter();
+        nodes.rfind(|node| node.outputs.contains(&value))
+    }
+
+    /// For each value, the position of the node that yields it.
+    pub fn producers(&self) -> Vec<Option<usize>> {
+        let mut producers = vec![None; self.values.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            for output in &node.outputs {
+                producers[output.0] = Some(index);
+            }
+        }
+        producers
+    }
+
+    /// For each value, the positions of the nodes that take it, one for each time; an output of the
+    /// graph is taken by `usize::MAX`.
+    pub fn users(&self) -> Vec<Vec<usize>> {
+        let mut users = vec![Vec::new(); self.values.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            for input in &node.inputs {
+                users[input.0].push(index);
+            }
+        }
+        for port in &self.outputs {
+            users[port.value.0].push(usize::MAX);
+        }
+        users
+    }
+
+    /// Names and shapes of `ports`, without the constants that old files list among their inputs;
+    /// extents that are not fixed are `None`.
+    pub fn specs(&self, ports: &[Port]) -> Vec<TensorSpec> {
+        let ports = ports.iter().filter(|port| !self.is_constant(port.value));
+        ports
+            .map(|port| TensorSpec {
+                name: self.name(port.value),
+                shape: port.kind.as_ref().map_or_else(Vec::new, TypeProto::extents),
+            })
+            .collect()
+    }
+
+    /// Adds an input of floats.
+    pub fn add_input(&mut self, name: &str, shape: &[usize]) -> Value {
+        let value = self.add_value(shape.to_vec());
+        self.values[value.0].name = Some(name.to_owned());
+        let kind = Some(TypeProto::floats(Some(shape)));
+        self.inputs.push(Port { value, kind });
+        value
+    }
+
+    /// Makes `value`, of floats, an output.
+    pub fn add_output(&mut self, name: &str, value: Value) {
+        self.values[value.0].name = Some(name.to_owned());
+        let kind = Some(TypeProto::floats(Some(self.shape(value))));
+        self.outputs.push(Port { value, kind });
+    }
+
+    /// Makes `values`, of floats, the only outputs.
+    pub fn set_outputs(&mut self, values: &[Value]) {
+        let port = |value: &Value| Port {
+            value: *value,
+            kind: Some(TypeProto::floats(None)),
+        };
+        self.outputs = values.iter().map(port).collect();
+    }
+
+    /// Sets the extent of the inputs along `axis`, `None` for any; the shapes of the outputs follow
+    /// from it.
+    pub fn set_input_extent(&mut self, axis: usize, extent: Option<usize>) {
+        let inputs = self.inputs.iter_mut();
+        for shape in inputs.filter_map(|port| port.kind.as_mut()?.shape_mut()) {
+            if let Some(dimension) = shape.dim.get_mut(axis) {
+                dimension.extent = extent.map(|length| Extent::Value(length as i64));
+            }
+        }
+        for kind in self
+            .outputs
+            .iter_mut()
+            .filter_map(|port| port.kind.as_mut())
+        {
+            kind.forget_shape();
+        }
+    }
+
+    /// Adds a value that nothing yields yet.
+    pub fn add_value(&mut self, shape: Vec<usize>) -> Value {
+        self.push(Info {
+            shape,
+            ..Info::default()
+        })
+    }
+
+    /// Adds a constant of floats.
+    pub fn add_floats(&mut self, dims: &[usize], values: &[f32]) -> Value {
+        self.add_constant(dims, TensorProto::floats(dims, values))
+    }
+
+    /// Adds a constant of integers.
+    pub fn add_ints(&mut self, dims: &[usize], values: &[i64]) -> Value {
+        self.add_constant(dims, TensorProto::ints(dims, values))
+    }
+
+    fn add_constant(&mut self, dims: &[usize], constant: TensorProto) -> Value {
+        self.push(Info {
+            name: None,
+            shape: dims.to_vec(),
+            constant: Some(constant),
+        })
+    }
+
+    fn push(&mut self, info: Info) -> Value {
+        let constant = info.constant.as_ref();
+        self.constant_bytes += constant.map_or(0, |constant| constant.raw_data.len());
+        self.values.push(info);
+        Value(self.values.len() - 1)
+    }
+
+    /// Refuses a graph whose constants are larger than [`MAX_CONSTANT_BYTES`]. Code that adds
+    /// constants in a loop calls it in between.
+    pub fn check_size(&self) -> Result<(), Reason> {
+        if self.constant_bytes <= MAX_CONSTANT_BYTES {
+            return Ok(());
+        }
+        Err(format!(
+            "its constants come to more than {MAX_CONSTANT_BYTES} bytes once operators do not share them"
+        ))
+    }
+
+    /// Adds a node that yields a value of `shape`.
+    pub fn add_shaped(
+        &mut self,
+        op: &str,
+        inputs: &[Value],
+        attributes: Vec<Attribute>,
+        shape: Vec<usize>,
+    ) -> Value {
+        let output = self.add_value(shape);
+        self.nodes.push(Node {
+            op: op.to_owned(),
+            domain: String::new(),
+            inputs: inputs.to_vec(),
+            outputs: vec![output],
+            attributes,
+        });
+        output
+    }
+
+    /// Adds a node whose output has an unknown shape.
+    pub fn add(&mut self, op: &str, inputs: &[Value], attributes: Vec<Attribute>) -> Value {
+        self.add_shaped(op, inputs, attributes, Vec::new())
+    }
+
+    /// Adds a node with two outputs of unknown shapes.
+    pub fn add_pair(
+        &mut self,
+        op: &str,
+        inputs: &[Value],
+        attributes: Vec<Attribute>,
+    ) -> [Value; 2] {
+        let outputs = [self.add(op, inputs, attributes), self.add_value(Vec::new())];
+        if let Some(node) = self.nodes.last_mut() {
+            node.outputs = outputs.to_vec();
+        }
+        outputs
+    }
+
+    /// Adds an element-wise node, whose output has the shape of its first input.
+    pub fn add_elementwise(&mut self, op: &str, inputs: &[Value]) -> Value {
+        let shape = self.shape(inputs[0]).to_vec();
+        self.add_shaped(op, inputs, Vec::new(), shape)
+    }
+
+    /// Replaces the operator of the node at `index`, which keeps its outputs.
+    pub fn set_node(
+        &mut self,
+        index: usize,
+        op: &str,
+        inputs: &[Value],
+        attributes: Vec<Attribute>,
+    ) {
+        let node = &mut self.nodes[index];
+        op.clone_into(&mut node.op);
+        node.domain.clear();
+        node.inputs = inputs.to_vec();
+        node.attributes = attributes;
+    }
+
+    /// Lets everything that takes `old` take `new`.
+    pub fn replace_value(&mut self, old: Value, new: Value) {
+        let inputs = self.nodes.iter_mut().flat_map(|node| &mut node.inputs);
+        for input in inputs.filter(|input| **input == old) {
+            *input = new;
+        }
+        for port in self.outputs.iter_mut().filter(|port| port.value == old) {
+            port.value = new;
+            if let Some(name) = self.values[old.0].name.take() {
+                self.values[new.0].name = Some(name);
+            }
+        }
+    }
+
+    /// Drops nodes that no output depends on, and moves each of the others behind those that it
+    /// depends on.
+    pub fn sort(&mut self) {
+        let producers = self.producers();
+        let mut is_needed = vec![false; self.nodes.len()];
+        let outputs = self.outputs.iter().map(|port| port.value);
+        let mut pending: Vec<usize> = outputs.filter_map(|value| producers[value.0]).collect();
+        while let Some(index) = pending.pop() {
+            if !std::mem::replace(&mut is_needed[index], true) {
+                let inputs = self.nodes[index].inputs.iter();
+                pending.extend(inputs.filter_map(|value| producers[value.0]));
+            }
+        }
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut is_seen = vec![false; self.nodes.len()];
+        for index in (0..self.nodes.len()).filter(|index| is_needed[*index]) {
+            // Nodes whose inputs are still to be visited.
+            let mut open = vec![(index, 0)];
+            while let Some((node, input)) = open.pop() {
+                if input == 0 && std::mem::replace(&mut is_seen[node], true) {
+                    continue;
+                }
+                let Some(value) = self.nodes[node].inputs.get(input) else {
+                    order.push(node);
+                    continue;
+                };
+                open.push((node, input + 1));
+                open.extend(producers[value.0].map(|producer| (producer, 0)));
+            }
+        }
+        self.nodes = order
+            .iter()
+            .map(|index| self.nodes[*index].clone())
+            .collect();
+    }
+}

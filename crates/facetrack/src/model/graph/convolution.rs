@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Convolutions with constant weights.
+
+use super::{Attribute, Floats, Graph, Node, Value};
+
+/// The domain of ONNX Runtime's own operators.
+const MICROSOFT: &str = "com.microsoft";
+
+/// The convolution with an activation in it, an operator of [`MICROSOFT`].
+const FUSED: &str = "FusedConv";
+
+/// The attribute that divides the channels.
+const GROUP: &str = "group";
+
+/// The attributes of a [`FUSED`] convolution.
+const ACTIVATION: &str = "activation";
+const ACTIVATION_PARAMETERS: &str = "activation_params";
+
+/// A convolution of images, with an activation or without.
+#[derive(Debug, Clone)]
+pub struct Convolution {
+    pub node: Node,
+    /// [outputs, inputs of a group, height, width].
+    pub weights: Floats,
+    /// One for each output.
+    pub bias: Option<Vec<f32>>,
+    pub groups: usize,
+}
+
+impl Convolution {
+    /// `node` if it is one.
+    pub fn of(graph: &Graph, node: &Node) -> Option<Self> {
+        if !is_convolution(node) {
+            return None;
+        }
+        let weights = graph.floats(*node.inputs.get(1)?)?;
+        let [outputs, _, _, _] = weights.dims[..] else {
+            return None;
+        };
+        let bias = match node.inputs.get(2) {
+            None => None,
+            Some(bias) => Some(graph.floats(*bias)?.values),
+        };
+        let groups = match node.attribute(GROUP) {
+            None => 1,
+            Some(group) => usize::try_from(group.i?).ok()?,
+        };
+        let is_whole = bias.as_ref().is_none_or(|bias| bias.len() == outputs)
+            && groups > 0
+            && outputs.is_multiple_of(groups);
+        is_whole.then(|| Self {
+            node: node.clone(),
+            weights,
+            bias,
+            groups,
+        })
+    }
+
+    /// The convolution that yields `value`.
+    pub fn yielding(graph: &Graph, value: Value) -> Option<Self> {
+        Self::of(graph, graph.producer(value)?)
+    }
+
+    /// The image that it takes.
+    pub fn input(&self) -> Value {
+        self.node.inputs[0]
+    }
+
+    /// Channels that it yields.
+    pub fn outputs(&self) -> usize {
+        self.weights.dims[0]
+    }
+
+    /// Channels that each group takes.
+    pub fn inputs_of_group(&self) -> usize {
+        self.weights.dims[1]
+    }
+
+    /// Whether it has one filter for each channel.
+    pub fn is_depthwise(&self) -> bool {
+        self.inputs_of_group() == 1 && self.outputs() == self.groups
+    }
+
+    /// Whether each output depends on one pixel.
+    pub fn is_pointwise(&self) -> bool {
+        self.weights.dims[2..] == [1, 1]
+    }
+
+    /// Selects channels by their indices; `None` stands for a channel of zeros. `inputs` are the
+    /// channels that a group takes. The caller sets the groups.
+    #[must_use]
+    pub fn select(&self, outputs: &[Option<usize>], inputs: &[Option<usize>]) -> Self {
+        let [_, own_inputs, height, width] = self.weights.dims[..] else {
+            return self.clone();
+        };
+        let filter = height * width;
+        let mut values = vec![0.0; outputs.len() * inputs.len() * filter];
+        let pairs = outputs
+            .iter()
+            .flat_map(|output| inputs.iter().map(move |input| output.zip(*input)));
+        for (target, pair) in values.chunks_exact_mut(filter).zip(pairs) {
+            if let Some((output, input)) = pair {
+                let at = (output * own_inputs + input) * filter;
+                target.copy_from_slice(&self.weights.values[at..at + filter]);
+            }
+        }
+        let bias = self.bias.as_ref().map(|bias| {
+            let outputs = outputs.iter();
+            outputs.map(|o| o.map_or(0.0, |o| bias[o])).collect()
+        });
+        Self {
+            weights: Floats {
+                dims: vec![outputs.len(), inputs.len(), height, width],
+                values,
+            },
+            bias,
+            node: self.node.clone(),
+            groups: self.groups,
+        }
+    }
+
+    /// Selects outputs, in this order. The caller sets the groups.
+    #[must_use]
+    pub fn with_outputs(&self, kept: impl IntoIterator<Item = usize>) -> Self {
+        let inputs: Vec<Option<usize>> = (0..self.inputs_of_group()).map(Some).collect();
+        self.select(&kept.into_iter().map(Some).collect::<Vec<_>>(), &inputs)
+    }
+
+    /// The outputs of all `parts`, one after the other, as a single convolution. `None` if the
+    /// parts differ in more than weights and groups.
+    pub fn join(parts: &[Self], groups: usize) -> Option<Self> {
+        let (first, rest) = parts.split_first()?;
+        if !rest.iter().all(|part| first.is_like(part)) {
+            return None;
+        }
+        let mut joined = first.clone();
+        joined.groups = groups;
+        joined.weights.dims[0] = parts.iter().map(Self::outputs).sum();
+        let weights = rest.iter().flat_map(|part| &part.weights.values);
+        joined.weights.values.extend(weights);
+        let bias = |part: &Self| match &part.bias {
+            Some(bias) => bias.clone(),
+            None => vec![0.0; part.outputs()],
+        };
+        joined.bias = Some(parts.iter().flat_map(bias).collect());
+        Some(joined)
+    }
+
+    /// Whether it differs from `other` in weights, groups and the image only.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let attributes = |own: &Self| -> Vec<Attribute> {
+            let all = own.node.attributes.iter();
+            all.filter(|own| own.name != GROUP).cloned().collect()
+        };
+        self.node.op == other.node.op
+            && attributes(self) == attributes(other)
+            && self.weights.dims[1..] == other.weights.dims[1..]
+    }
+
+    /// Removes the activation.
+    #[must_use]
+    pub fn without_activation(mut self) -> Self {
+        self.node.op = "Conv".to_owned();
+        self.node.domain.clear();
+        self.node
+            .attributes
+            .retain(|own| own.name != ACTIVATION && own.name != ACTIVATION_PARAMETERS);
+        self
+    }
+
+    /// Adds it to `graph` as a node that takes `input`, and returns the output.
+    pub fn add_to(self, graph: &mut Graph, input: Value) -> Value {
+        let output = graph.add_value(Vec::new());
+        let node = self.into_node(graph, input, output);
+        graph.nodes.push(node);
+        output
+    }
+
+    /// Puts it into `graph` in place of the node at `index`.
+    pub fn put(self, graph: &mut Graph, index: usize) {
+        let (input, output) = (self.input(), self.node.output());
+        graph.nodes[index] = self.into_node(graph, input, output);
+    }
+
+    fn into_node(mut self, graph: &mut Graph, input: Value, output: Value) -> Node {
+        let weights = graph.add_floats(&self.weights.dims, &self.weights.values);
+        let bias = self.bias.map(|bias| graph.add_floats(&[bias.len()], &bias));
+        self.node.set(Attribute::int(GROUP, self.groups as i64));
+        self.node.inputs = [input, weights].into_iter().chain(bias).collect();
+        self.node.outputs = vec![output];
+        self.node
+    }
+
+    /// Adds a node that applies the activation to `input`. `None` for an activation that is not
+    /// known here.
+    pub fn add_activation(&self, graph: &mut Graph, input: Value) -> Option<Value> {
+        let Some(activation) = self.node.attribute(ACTIVATION) else {
+            return Some(input);
+        };
+        let parameters = self.node.attribute(ACTIVATION_PARAMETERS);
+        let parameters = parameters.map_or(&[][..], |own| &own.floats);
+        match (activation.s.as_deref()?, parameters) {
+            (b"Relu", _) => Some(graph.add("Relu", &[input], vec![])),
+            (b"Clip", [least, most]) => {
+                let [least, most] = [*least, *most].map(|bound| graph.add_floats(&[], &[bound]));
+                Some(graph.add("Clip", &[input, least, most], vec![]))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Adds the depthwise convolution that multiplies the channels of `image` by `factors`.
+pub fn add_scaled(graph: &mut Graph, image: Value, factors: &[f32]) -> Value {
+    let shape = graph.shape(image).to_vec();
+    let weights = graph.add_floats(&[factors.len(), 1, 1, 1], factors);
+    let group = Attribute::int(GROUP, factors.len() as i64);
+    graph.add_shaped("Conv", &[image, weights], vec![group], shape)
+}
+
+/// Whether `node` is a convolution, with an activation or without.
+pub fn is_convolution(node: &Node) -> bool {
+    node.is("Conv") || (node.op == FUSED && node.domain == MICROSOFT)
+}

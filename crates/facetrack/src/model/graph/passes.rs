@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Passes that make of a graph an equal one that ONNX Runtime runs faster.
+//!
+//! ONNX Runtime keeps images in a blocked layout (`NCHWc`): 16 channels side by side with AVX-512,
+//! 8 with AVX2. It has blocked convolutions (into which it fuses a following sum and a Relu), with
+//! one filter per channel or without groups, pooling, sums and products of images of one size,
+//! Relu, and concatenation of whole blocks. Before all other operators it leaves the layout, and
+//! returns to it after them.
+
+mod blocks;
+mod gates;
+mod hard_sigmoid;
+mod layer_norm;
+mod merge;
+mod pad;
+mod prelu;
+mod rows;
+pub mod tail;
+
+use super::{Graph, Reason};
+
+/// Changes a graph. Each node of the graph comes after the nodes that it depends on.
+pub type Pass = fn(&mut Graph) -> Result<(), Reason>;
+
+/// Channels of a block with AVX-512, a multiple of the block of other instruction sets.
+const BLOCK: usize = 16;
+
+// Each network gets the passes that were measured with it. The others either find nothing in it or
+// make ONNX Runtime choose other kernels, which round differently.
+
+/// The passes of MediaPipe's networks.
+pub const MEDIAPIPE: &[Pass] = &[
+    layer_norm::fuse,
+    rows::skip_unused,
+    prelu::absorb,
+    prelu::split,
+    |graph| blocks::round_channels(graph, BLOCK),
+    pad::fold,
+];
+
+/// The passes of OpenSeeFace's networks.
+pub const OPENSEEFACE: &[Pass] = &[
+    hard_sigmoid::fuse,
+    gates::stretch,
+    tail::split_all,
+    |graph| blocks::round_channels(graph, blocks::native()),
+];
+
+/// The passes of InsightFace's networks.
+pub const INSIGHTFACE: &[Pass] = &[prelu::split, merge::merge];
+
+/// Runs `passes` on `graph`.
+///
+/// # Errors
+/// When the constants of the graph become too large.
+pub fn run(graph: &mut Graph, passes: &[Pass]) -> Result<(), Reason> {
+    graph.sort();
+    for pass in passes {
+        pass(graph)?;
+        graph.check_size()?;
+        graph.sort();
+    }
+    Ok(())
+}

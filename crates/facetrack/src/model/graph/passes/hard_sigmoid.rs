@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Makes one operator of `clip(x + 3, 0, 6) / 6`. ONNX Runtime takes it, and the product with `x`
+//! if that follows, into the convolution before.
+
+use super::super::{Attribute, Graph, Node, Reason, Value};
+
+/// Makes one operator of every such chain.
+pub fn fuse(graph: &mut Graph) -> Result<(), Reason> {
+    for index in 0..graph.nodes.len() {
+        if let Some(source) = source(graph, &graph.nodes[index]) {
+            let attributes = vec![
+                Attribute::float("alpha", 1.0 / 6.0),
+                Attribute::float("beta", 0.5),
+            ];
+            graph.set_node(index, "HardSigmoid", &[source], attributes);
+        }
+    }
+    Ok(())
+}
+
+/// The value that the chain that ends with `division` is computed from.
+fn source(graph: &Graph, division: &Node) -> Option<Value> {
+    let is = |value, number: f32| {
+        graph
+            .floats(value)
+            .is_some_and(|own| own.values == [number])
+    };
+    let (clipped, [six]) = operands(division, "Div")?;
+    let (sum, [zero, other_six]) = operands(graph.producer(clipped)?, "Clip")?;
+    let (source, [three]) = operands(graph.producer(sum)?, "Add")?;
+    (is(six, 6.0) && is(other_six, 6.0) && is(zero, 0.0) && is(three, 3.0)).then_some(source)
+}
+
+/// The first input and the `N` others of `node`, the operator `op`.
+fn operands<const N: usize>(node: &Node, op: &str) -> Option<(Value, [Value; N])> {
+    if !node.is(op) {
+        return None;
+    }
+    let (first, rest) = node.inputs.split_first()?;
+    Some((*first, rest.try_into().ok()?))
+}

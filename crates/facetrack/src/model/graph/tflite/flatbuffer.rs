@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Reads FlatBuffers tables with every access checked: a damaged file is an error, never a panic.
+//!
+//! Layout: <https://flatbuffers.dev/internals/>. Offsets are `u32` from where they stand; a table
+//! starts with an `i32` back to its vtable, which holds one `u16` per field, 0 for a field left
+//! out.
+
+use crate::model::graph::Reason;
+
+/// Bytes that a vtable has before its first field: its own length and the table's.
+const VTABLE_HEADER: usize = 4;
+
+/// Maximum length of a list of integers. They are shapes and the inputs and outputs of operators:
+/// dozens of elements. The limits keep the memory for a forged file, whose lists may overlap, in
+/// proportion to its size.
+const MAX_INTEGERS: usize = 256;
+
+/// Maximum length of a list of tables. They are tensors and operators: MediaPipe's networks have at
+/// most 750. Lowering takes time that grows with the square of their number.
+const MAX_TABLES: usize = 2048;
+
+/// Maximum length of a string, in bytes. They are names: the longest in MediaPipe's networks has
+/// 267 bytes.
+const MAX_STRING: usize = 4096;
+
+/// A table in a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Table<'a> {
+    data: &'a [u8],
+    position: usize,
+    vtable: &'a [u8],
+}
+
+impl<'a> Table<'a> {
+    /// The root table of `data`, which must carry the file `identifier`.
+    pub fn root(data: &'a [u8], identifier: &[u8; 4]) -> Result<Self, Reason> {
+        if data.get(4..8) != Some(identifier.as_slice()) {
+            return Err(format!(
+                "it does not carry the identifier {}",
+                identifier.escape_ascii()
+            ));
+        }
+        Self::at(data, follow(data, 0)?)
+    }
+
+    fn at(data: &'a [u8], position: usize) -> Result<Self, Reason> {
+        let back = i64::from(i32::from_le_bytes(bytes(data, position)?));
+        let start = usize::try_from(position as i64 - back).map_err(|_| outside(position))?;
+        let length = usize::from(u16::from_le_bytes(bytes(data, start)?));
+        let vtable = data
+            .get(start..start.saturating_add(length))
+            .ok_or_else(|| outside(start))?;
+        Ok(Self {
+            data,
+            position,
+            vtable,
+        })
+    }
+
+    /// Where field `index` stands; `None` when it was left out.
+    fn field(&self, index: usize) -> Result<Option<usize>, Reason> {
+        let entry = VTABLE_HEADER + 2 * index;
+        let Some(offset) = self.vtable.get(entry..entry + 2) else {
+            return Ok(None);
+        };
+        let offset = usize::from(u16::from_le_bytes(bytes(offset, 0)?));
+        Ok((offset != 0).then_some(self.position + offset))
+    }
+
+    fn scalar<const N: usize>(&self, index: usize) -> Result<Option<[u8; N]>, Reason> {
+        self.field(index)?
+            .map(|position| bytes(self.data, position))
+            .transpose()
+    }
+
+    /// A byte, 0 when left out. Booleans and small enumerations are bytes.
+    pub fn u8(&self, index: usize) -> Result<u8, Reason> {
+        Ok(self.scalar::<1>(index)?.map_or(0, |[byte]| byte))
+    }
+
+    /// An integer, `default` when left out.
+    pub fn i32(&self, index: usize, default: i32) -> Result<i32, Reason> {
+        Ok(self.scalar(index)?.map_or(default, i32::from_le_bytes))
+    }
+
+    /// An unsigned integer, 0 when left out, as an index.
+    pub fn index(&self, index: usize) -> Result<usize, Reason> {
+        Ok(self
+            .scalar(index)?
+            .map_or(0, |b| u32::from_le_bytes(b) as usize))
+    }
+
+    /// A table; `None` when left out.
+    pub fn table(&self, index: usize) -> Result<Option<Table<'a>>, Reason> {
+        let Some(position) = self.field(index)? else {
+            return Ok(None);
+        };
+        Table::at(self.data, follow(self.data, position)?).map(Some)
+    }
+
+    /// The bytes of a vector of elements of `size` bytes each; empty when left out.
+    fn vector(&self, index: usize, size: usize) -> Result<(usize, &'a [u8]), Reason> {
+        let Some(position) = self.field(index)? else {
+            return Ok((0, &[]));
+        };
+        let start = follow(self.data, position)?;
+        let length = u32::from_le_bytes(bytes(self.data, start)?) as usize;
+        let first = start + 4;
+        let end = length
+            .checked_mul(size)
+            .and_then(|n| n.checked_add(first))
+            .ok_or_else(|| outside(start))?;
+        let content = self.data.get(first..end).ok_or_else(|| outside(start))?;
+        Ok((first, content))
+    }
+
+    /// A vector of bytes.
+    pub fn byte_vector(&self, index: usize) -> Result<&'a [u8], Reason> {
+        Ok(self.vector(index, 1)?.1)
+    }
+
+    /// A vector of at most [`MAX_INTEGERS`] integers.
+    pub fn i32_vector(&self, index: usize) -> Result<Vec<i32>, Reason> {
+        let (_, content) = self.vector(index, 4)?;
+        if content.len() > 4 * MAX_INTEGERS {
+            return Err(format!("a list has {} elements", content.len() / 4));
+        }
+        content
+            .chunks_exact(4)
+            .map(|chunk| Ok(i32::from_le_bytes(bytes(chunk, 0)?)))
+            .collect()
+    }
+
+    /// A vector of at most [`MAX_TABLES`] tables.
+    pub fn tables(&self, index: usize) -> Result<Vec<Table<'a>>, Reason> {
+        let (first, content) = self.vector(index, 4)?;
+        if content.len() > 4 * MAX_TABLES {
+            return Err(format!("a list has {} tables", content.len() / 4));
+        }
+        (0..content.len() / 4)
+            .map(|i| Table::at(self.data, follow(self.data, first + 4 * i)?))
+            .collect()
+    }
+
+    /// A string of at most [`MAX_STRING`] bytes; those that are not UTF-8 are replaced.
+    pub fn string(&self, index: usize) -> Result<String, Reason> {
+        let content = self.byte_vector(index)?;
+        if content.len() > MAX_STRING {
+            return Err(format!("a name has {} bytes", content.len()));
+        }
+        Ok(String::from_utf8_lossy(content).into_owned())
+    }
+}
+
+/// Where the offset at `position` leads.
+fn follow(data: &[u8], position: usize) -> Result<usize, Reason> {
+    let offset = u32::from_le_bytes(bytes(data, position)?) as usize;
+    position
+        .checked_add(offset)
+        .filter(|target| *target < data.len())
+        .ok_or_else(|| outside(position))
+}
+
+fn bytes<const N: usize>(data: &[u8], position: usize) -> Result<[u8; N], Reason> {
+    position
+        .checked_add(N)
+        .and_then(|end| data.get(position..end))
+        .and_then(|slice| slice.try_into().ok())
+        .ok_or_else(|| outside(position))
+}
+
+fn outside(position: usize) -> Reason {
+    format!("the offset at byte {position} leads outside of the file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file whose root table has a string of `length` bytes.
+    fn with_string(length: u32) -> Vec<u8> {
+        let mut data = b"\x10\0\0\0TFL3\x06\0\x08\0\x04\0\0\0\x08\0\0\0\x04\0\0\0".to_vec();
+        data.extend(length.to_le_bytes());
+        data.resize(data.len() + length as usize, b'n');
+        data
+    }
+
+    #[test]
+    fn a_long_name_is_refused() {
+        let name = |length| Table::root(&with_string(length), b"TFL3")?.string(0);
+        assert_eq!(name(267).unwrap().len(), 267);
+        assert_eq!(name(4097).unwrap_err(), "a name has 4097 bytes");
+    }
+}

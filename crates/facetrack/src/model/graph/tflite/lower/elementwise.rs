@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Operators that treat elements alike, and reductions.
+
+use super::super::schema::Operator;
+use super::{FIRST_FROM_LAST, Lowering, TRANSPOSED, input, output};
+use crate::model::graph::{Attribute, Reason, Value};
+
+impl Lowering<'_> {
+    /// Applies `ops`, one after the other, to the form of the tensor that exists.
+    pub(super) fn unary(
+        &mut self,
+        operator: &Operator<'_>,
+        ops: &[&'static str],
+    ) -> Result<(), Reason> {
+        let (source, target) = (input(operator, 0)?, output(operator)?);
+        self.expect_shape(target, self.shape(source))?;
+        let apply = |lowering: &mut Self, value: Value| {
+            ops.iter().fold(value, |value, op| {
+                lowering.graph.add_elementwise(op, &[value])
+            })
+        };
+        if self.is_channels_first(source) {
+            let value = self.channels_first(source)?;
+            let value = apply(self, value);
+            self.set_channels_first(target, value);
+        } else {
+            let value = self.as_filed(source)?;
+            let value = apply(self, value);
+            self.set_as_filed(target, value);
+        }
+        Ok(())
+    }
+
+    pub(super) fn binary(
+        &mut self,
+        operator: &Operator<'_>,
+        op: &'static str,
+    ) -> Result<(), Reason> {
+        let activation = operator.options.map_or(Ok(0), |options| options.u8(0))?;
+        self.combine(operator, |lowering, a, b, shape| {
+            let value = lowering.graph.add_shaped(op, &[a, b], vec![], shape);
+            lowering.activated(value, activation)
+        })
+    }
+
+    pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+        self.combine(operator, |lowering, a, b, shape| {
+            let difference = lowering.graph.add_shaped("Sub", &[a, b], vec![], shape);
+            Ok(lowering
+                .graph
+                .add_elementwise("Mul", &[difference, difference]))
+        })
+    }
+
+    /// Hands both operands, in one form, to `apply`, along with the shape of the output in that
+    /// form.
+    fn combine(
+        &mut self,
+        operator: &Operator<'_>,
+        apply: impl FnOnce(&mut Self, Value, Value, Vec<usize>) -> Result<Value, Reason>,
+    ) -> Result<(), Reason> {
+        let operands = [input(operator, 0)?, input(operator, 1)?];
+        let target = output(operator)?;
+        let shape = broadcast(self.shape(operands[0]), self.shape(operands[1]))?;
+        self.expect_shape(target, &shape)?;
+        let channels_first = operands.iter().any(|t| self.is_channels_first(*t));
+        if !channels_first {
+            let [a, b] = operands;
+            let (a, b) = (self.as_filed(a)?, self.as_filed(b)?);
+            let value = apply(self, a, b, self.filed_shape(target))?;
+            self.set_as_filed(target, value);
+            return Ok(());
+        }
+        let a = self.operand(operands[0], target)?;
+        let b = self.operand(operands[1], target)?;
+        if self.is_matrix(target) {
+            let [rows, columns] = *self.filed_shape(target) else {
+                return Err("its output is not a matrix".into());
+            };
+            let value = apply(self, a, b, vec![columns, rows])?;
+            self.set_channels_first(target, value);
+        } else {
+            let shape = super::first_from_last(self.shape(target))?;
+            let value = apply(self, a, b, shape)?;
+            self.set_image(target, value);
+        }
+        Ok(())
+    }
+
+    /// An operand with channels first. Axes that it lacks are added in front, as broadcasting does.
+    fn operand(&mut self, tensor: usize, target: usize) -> Result<Value, Reason> {
+        let is_matrix = self.is_matrix(target);
+        if self.shape(tensor).len() == self.shape(target).len() {
+            return match is_matrix {
+                true => self.channels_first(tensor),
+                false => self.image(tensor),
+            };
+        }
+        let value = self.as_filed(tensor)?;
+        let rank = if is_matrix { 2 } else { 4 };
+        let mut shape = self.graph.shape(value).to_vec();
+        if shape.len() > rank {
+            return Err("its inputs do not fit each other".into());
+        }
+        shape.splice(0..0, vec![1; rank - shape.len()]);
+        let value = self.graph.reshape(value, shape);
+        Ok(match is_matrix {
+            true => self.graph.transpose(value, &TRANSPOSED),
+            false => self.graph.transpose(value, &FIRST_FROM_LAST),
+        })
+    }
+
+    /// Applies `op`, which reduces axes to one element each.
+    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<(), Reason> {
+        let (source, target) = (input(operator, 0)?, output(operator)?);
+        let axes = self.reduced_axes(operator)?;
+        self.expect_shape(target, &reduced(self.shape(source), &axes))?;
+        let value = self.as_filed(source)?;
+        let shape = reduced(self.graph.shape(value), &axes);
+        // Of this version of ONNX's reductions, only sums take the axes as an input.
+        let (inputs, attributes) = if op == "ReduceSum" {
+            let list = self.graph.add_ints(&[axes.len()], &axes);
+            (vec![value, list], vec![])
+        } else {
+            (vec![value], vec![Attribute::ints("axes", &axes)])
+        };
+        let value = self.graph.add_shaped(op, &inputs, attributes, shape);
+        self.set_as_filed(target, value);
+        Ok(())
+    }
+
+    /// The axes of a reduction, counted from the end, without the axes that a matrix leaves out.
+    fn reduced_axes(&self, operator: &Operator<'_>) -> Result<Vec<i64>, Reason> {
+        if operator.options.map_or(Ok(0), |options| options.u8(0))? == 0 {
+            return Err("only reductions that keep their axes are supported".into());
+        }
+        let source = input(operator, 0)?;
+        let rank = self.shape(source).len();
+        let kept = self.filed_shape(source).len() as i64;
+        let axes = self.ints(input(operator, 1)?)?.iter();
+        let mut axes: Vec<i64> = axes
+            .map(|axis| super::axis_from_end(*axis, rank))
+            .collect::<Result<_, _>>()?;
+        axes.retain(|axis| *axis >= -kept);
+        if axes.is_empty() {
+            return Err("a reduction over no axis is not supported".into());
+        }
+        Ok(axes)
+    }
+}
+
+/// `shape` with one element on each of `axes`, which count from the end.
+fn reduced(shape: &[usize], axes: &[i64]) -> Vec<usize> {
+    let from_end = |index: usize| index as i64 - shape.len() as i64;
+    let sides = shape.iter().enumerate();
+    sides
+        .map(|(index, side)| match axes.contains(&from_end(index)) {
+            true => 1,
+            false => *side,
+        })
+        .collect()
+}
+
+/// Output shape of an operator with operands of these shapes.
+fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Reason> {
+    let side = |shape: &[usize], from_end: usize| {
+        let index = shape.len().checked_sub(from_end);
+        index.map_or(1, |index| shape[index])
+    };
+    (1..=a.len().max(b.len()))
+        .rev()
+        .map(|from_end| match (side(a, from_end), side(b, from_end)) {
+            (1, other) | (other, 1) => Ok(other),
+            (one, other) if one == other => Ok(one),
+            _ => Err(format!(
+                "its inputs of the shapes {a:?} and {b:?} do not fit each other"
+            )),
+        })
+        .collect()
+}

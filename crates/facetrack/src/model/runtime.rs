@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Runs networks with ONNX Runtime. Only this file and its folder name `ort`.
+
+mod bound;
+pub mod cuda;
+mod options;
+mod tensor;
+
+use std::error::Error;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ndarray::{ArrayD, ArrayViewD};
+use once_cell::sync::OnceCell;
+use ort::environment::Environment;
+use ort::ep::{ArbitrarilyConfigurableExecutionProvider, CUDA, ExecutionProvider, TensorRT};
+use ort::logging::LogLevel;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::session::{NoSelectedOutputs, RunOptions, Session, SessionInputValue};
+use ort::value::Outlet;
+
+use super::graph::outline::OnnxOutline;
+use super::{Model, ModelError, TensorSpec, format_error};
+use crate::device::Loader;
+use bound::Steady;
+use cuda::{Coverage, CudaProvider};
+pub use options::{Memory, Provider, SessionOptions, Transfer};
+use tensor::{floats, input, spec};
+
+/// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
+static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
+
+/// ONNX Runtime's library, loaded.
+#[derive(Debug, Clone)]
+pub struct OnnxRuntime {
+    environment: Environment,
+    path: PathBuf,
+}
+
+impl OnnxRuntime {
+    /// Loads the first library of `candidates` that can be loaded. A process has one runtime: if
+    /// one was loaded before, it is returned, whatever the candidates; see [`OnnxRuntime::path`].
+    ///
+    /// # Errors
+    /// [`ModelError::Runtime`] with the loader's message for each candidate.
+    pub fn load(candidates: &[PathBuf]) -> Result<Self, ModelError> {
+        LOADED.get_or_try_init(|| first_of(candidates)).cloned()
+    }
+
+    /// The library that was loaded. Differs from the candidates when another one was loaded before.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of the library, where it looks for the libraries of its providers; `None` if it
+    /// is unknown.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let folder = self.path.parent().filter(|folder| folder.has_root());
+        folder.map(Path::to_path_buf).or_else(|| {
+            let maps = fs::read_to_string("/proc/self/maps").ok()?;
+            cuda::mapped_folder(&maps, &self.path)
+        })
+    }
+
+    /// Whether it was built with the CUDA provider.
+    pub fn has_cuda(&self) -> bool {
+        CUDA::is_available().unwrap_or(false)
+    }
+
+    /// Whether it was built with the TensorRT provider.
+    pub fn has_tensorrt(&self) -> bool {
+        TensorRT::is_available().unwrap_or(false)
+    }
+}
+
+/// Loads libraries into this process, where ONNX Runtime finds them by their names.
+#[derive(Debug, Clone, Copy)]
+pub struct LibraryLoader;
+
+impl Loader for LibraryLoader {
+    fn load(&mut self, library: &Path) -> Result<(), String> {
+        // The cause of ort's error is the message of the dynamic loader.
+        ort::util::preload_dylib(library).map_err(|error| {
+            let cause = error.source().map(ToString::to_string);
+            cause.unwrap_or_else(|| error.to_string())
+        })
+    }
+}
+
+/// The first library that can be loaded.
+fn first_of(candidates: &[PathBuf]) -> Result<OnnxRuntime, ModelError> {
+    let mut reasons = Vec::new();
+    for path in candidates {
+        match load_library(path) {
+            Ok(runtime) => return Ok(runtime),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
+    Err(ModelError::Runtime {
+        tried: format!("tried {}", tried.join(", ")),
+        reason: reasons.join("; "),
+    })
+}
+
+/// `{:?}` of the dynamic loader's error holds its cause, `{}` does not.
+fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
+    let builder = ort::init_from(path).map_err(|error| match error {
+        ort::LoadDynamicError::Dlopen { error, .. } => format!("{error:?}"),
+        other => other.to_string(),
+    })?;
+    let environment = builder
+        .with_telemetry(false)
+        .build()
+        .map_err(|error| error.to_string())?;
+    // Its own messages go to standard error, which is not ours.
+    environment.set_log_level(LogLevel::Fatal);
+    Ok(OnnxRuntime {
+        environment,
+        path: path.to_path_buf(),
+    })
+}
+
+/// A network in ONNX Runtime.
+pub struct OnnxModel {
+    name: String,
+    session: Session,
+    run_options: Options,
+    provider: Provider,
+    /// `None` if inputs and outputs are copied.
+    steady: Option<Steady>,
+    inputs: Vec<TensorSpec>,
+    outputs: Vec<TensorSpec>,
+}
+
+impl fmt::Debug for OnnxModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnnxModel")
+            .field("name", &self.name)
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OnnxModel {
+    /// Prepares the ONNX file `bytes`; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than
+    /// of floats; [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be opened on
+    /// the GPU.
+    pub fn from_bytes(
+        runtime: &OnnxRuntime,
+        path: &Path,
+        bytes: &[u8],
+        options: SessionOptions,
+    ) -> Result<Self, ModelError> {
+        let format = |reason: String| format_error(path, "ONNX", reason);
+        let name = path.display().to_string();
+        let outline = match options.provider {
+            Provider::Cuda(cuda) if cuda.tuning.tensorrt => OnnxOutline::read(path, bytes)?,
+            _ => OnnxOutline::default(),
+        };
+        let SessionOptions {
+            provider, transfer, ..
+        } = options;
+        let opened = builder(runtime, options, &outline)
+            .and_then(|mut builder| builder.commit_from_memory(bytes))
+            .and_then(|session| Ok((session, options_of(provider, transfer, None)?)));
+        let (session, run_options) = opened.map_err(|error| match provider {
+            Provider::Cpu => format(error.to_string()),
+            Provider::Cuda(_) => cuda::failure(name.clone(), error.to_string()),
+        })?;
+        let specs = |outlets: &[Outlet]| -> Result<Vec<TensorSpec>, ModelError> {
+            outlets.iter().map(|o| spec(o).map_err(format)).collect()
+        };
+        Ok(Self {
+            name,
+            run_options,
+            provider,
+            steady: match transfer {
+                Transfer::Copied => None,
+                _ => Some(Steady::new(provider, transfer)),
+            },
+            inputs: specs(session.inputs())?,
+            outputs: specs(session.outputs())?,
+            session,
+        })
+    }
+
+    fn try_run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Vec<ArrayD<f32>>> {
+        let copied = |session: &mut Session| run_copied(session, &self.run_options, inputs);
+        match &mut self.steady {
+            None => copied(&mut self.session),
+            Some(steady) => steady.run(&mut self.session, inputs, copied),
+        }
+    }
+}
+
+/// Options of a run; `None` for ONNX Runtime's defaults.
+type Options = Option<RunOptions<NoSelectedOutputs>>;
+
+/// Runs the network on `inputs` where they are.
+fn run_copied(
+    session: &mut Session,
+    options: &Options,
+    inputs: &[ArrayViewD<'_, f32>],
+) -> ort::Result<Vec<ArrayD<f32>>> {
+    let inputs = inputs
+        .iter()
+        .enumerate()
+        .map(|(index, values)| input(session.inputs().get(index), values))
+        .collect::<ort::Result<Vec<SessionInputValue<'_>>>>()?;
+    let outputs = match options {
+        None => session.run(inputs.as_slice())?,
+        Some(options) => session.run_with_options(inputs.as_slice(), options)?,
+    };
+    outputs.values().map(|value| floats(&value)).collect()
+}
+
+impl Model for OnnxModel {
+    fn inputs(&self) -> &[TensorSpec] {
+        &self.inputs
+    }
+
+    fn outputs(&self) -> &[TensorSpec] {
+        &self.outputs
+    }
+
+    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+        self.try_run(inputs).map_err(|error| {
+            let (model, reason) = (self.name.clone(), error.to_string());
+            match self.provider {
+                Provider::Cpu => ModelError::Run { model, reason },
+                Provider::Cuda(_) => cuda::failure(model, reason),
+            }
+        })
+    }
+}
+
+/// Enables all graph optimisations. Threads do not spin while they wait, since other elements of
+/// the pipeline need the cores. Nothing is written to standard error, since errors are returned.
+fn builder(
+    runtime: &OnnxRuntime,
+    options: SessionOptions,
+    outline: &OnnxOutline,
+) -> ort::Result<SessionBuilder> {
+    let builder = Session::builder(&runtime.environment)?
+        .with_optimization_level(GraphOptimizationLevel::All)?
+        .with_log_level(LogLevel::Fatal)?
+        .with_intra_threads(options.threads.max(1))?
+        .with_intra_op_spinning(false)?
+        .with_inter_op_spinning(false)?
+        .with_memory_pattern(options.memory == Memory::Planned)?;
+    match options.provider {
+        Provider::Cpu => Ok(builder.with_deterministic_compute(true)?),
+        Provider::Cuda(provider) => on_cuda(builder, provider, options.transfer, outline),
+    }
+}
+
+/// Without `error_on_failure`, the CPU would replace a provider that does not load.
+fn on_cuda(
+    builder: SessionBuilder,
+    provider: CudaProvider,
+    transfer: Transfer,
+    outline: &OnnxOutline,
+) -> ort::Result<SessionBuilder> {
+    let mut providers = Vec::new();
+    if let Some(options) = provider.tensorrt_options(&outline.inputs) {
+        let tensorrt = with_options(TensorRT::default(), options);
+        providers.push(tensorrt.build().error_on_failure());
+    }
+    let cuda = with_options(CUDA::default(), provider.options(transfer));
+    providers.push(cuda.build().error_on_failure());
+    let builder = builder
+        .with_deterministic_compute(provider.tuning.deterministic)?
+        .with_execution_providers(providers)?;
+    Ok(match provider.coverage {
+        Coverage::Whole => builder.with_disable_cpu_fallback()?,
+        Coverage::Most => builder,
+    })
+}
+
+fn with_options<P: ArbitrarilyConfigurableExecutionProvider>(
+    provider: P,
+    options: Vec<(&'static str, String)>,
+) -> P {
+    options
+        .into_iter()
+        .fold(provider, |provider, (key, value)| {
+            provider.with_arbitrary_config(key, value)
+        })
+}
+
+/// Options of a run on `provider`; with `graph`, the run is captured as the CUDA graph of this
+/// number.
+fn options_of(provider: Provider, transfer: Transfer, graph: Option<u32>) -> ort::Result<Options> {
+    let Provider::Cuda(provider) = provider else {
+        return Ok(None);
+    };
+    let mut options = RunOptions::new()?;
+    for (key, value) in provider.run_options(transfer, graph) {
+        options.set(key, value)?;
+    }
+    Ok(Some(options))
+}
