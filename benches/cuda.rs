@@ -161,7 +161,7 @@ fn read_arguments(arguments: &[String]) -> Result<Arguments, Box<dyn Error>> {
             model: Some(pack.into()),
             paths,
             nms_threshold: insightface::NMS_THRESHOLD,
-            insightface: insightface::Settings {
+            pack: insightface::Settings {
                 embedding: true,
                 ..insightface::Settings::default()
             },

@@ -23,6 +23,7 @@
 //! | `execution-provider`, `device-reason` | string | ONNX Runtime's name of what runs the networks, and why there |
 //! | `load-time` | uint64 | how long the engine took to load, ns |
 //! | `models` | string | a line for each model file: SHA-256 in hex, two blanks, file name |
+//! | `options` | string | options of facetrack that were set explicitly, as a JSON object; absent if none were |
 //! | `analytics-pieces` | uint | number of pieces in the `GstAnalyticsRelationMeta` that go with the record; absent without |
 //! | `faces` | uint | number of faces |
 //! | `face-0`, `face-1`, … | structure `face` | one for each |
@@ -159,10 +160,11 @@ use std::time::Duration;
 use gst::glib;
 use gst::meta::CustomMeta;
 use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
+use serde_json::Map;
 use thiserror::Error;
 
 use self::face::{face_from_structure, structure_from_face};
-use self::fields::{Fields, Scale};
+use self::fields::{Fields, Scale, malformed};
 pub use self::frame::{Fit, FrameShape, Stale};
 use self::region::Canvas;
 pub use self::sightings::{Sighting, Sightings};
@@ -331,6 +333,11 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     record.set("load-time", nanoseconds(source.load_time));
     record.set("generator", source.generator.as_str());
     record.set("models", models_text(&source.models));
+    if !source.options.is_empty() {
+        // A map of plain values can be serialised.
+        let options = serde_json::to_string(&source.options).unwrap_or_default();
+        record.set("options", options);
+    }
     record.set("faces", report.faces.len() as u32);
     let scale = Scale::of(report.width, report.height);
     for (i, face) in report.faces.iter().enumerate() {
@@ -369,6 +376,10 @@ fn report_from_structure(
         generator: text("generator")?,
         models: models_from_text(&text("models")?)
             .ok_or_else(|| MetaError::Malformed("models".to_owned()))?,
+        options: record
+            .optional("options", Fields::get::<&str>)?
+            .map_or(Ok(Map::new()), serde_json::from_str)
+            .map_err(|_| malformed("options"))?,
     };
     Ok(FrameReport {
         width,

@@ -83,17 +83,16 @@ use super::calibration::CalibrationError;
 use super::failure::{contained, error_message, panic_message};
 use super::loading::{Change, Loaded, Successor, load};
 use super::messages;
-use super::plan::{Environment, Plan, Setup};
+use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
 use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta};
+use crate::options::{self, Description, Environment, FaceTrackSettings, Options, Reading};
 use crate::orientation::Turn;
-use crate::{element, properties, video};
+use crate::{element, video};
 use facetrack::analyzer::Analyzer;
 use facetrack::device::{Decision, OwnMemory, Severity};
-use facetrack::engine::{EngineInfo, EngineKind, Notice};
-use facetrack::options::facetrack::FACETRACK;
-use facetrack::options::{OptionSpec, Settings, Value};
+use facetrack::engine::{EngineInfo, Notice};
 use facetrack::profile::Profile;
 use facetrack::report::ReportSource;
 use facetrack::schedule::{Schedule, Upstream};
@@ -147,8 +146,9 @@ impl Active {
 /// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the streaming thread, which
 /// holds it while a frame is analysed. Other threads request a reset with `reset_requested` or
 /// `calibration_reset_requested`, and do not wait for it.
+#[derive(Default)]
 pub struct FaceTrack {
-    settings: Mutex<Settings>,
+    options: Mutex<Options<FaceTrackSettings>>,
     state: Mutex<Option<State>>,
     active: Mutex<Option<Active>>,
     schedule: Mutex<Schedule>,
@@ -156,18 +156,45 @@ pub struct FaceTrack {
     calibration_reset_requested: AtomicBool,
 }
 
-impl Default for FaceTrack {
-    fn default() -> Self {
-        Self {
-            settings: Mutex::new(Settings::new(FACETRACK)),
-            state: Mutex::default(),
-            active: Mutex::default(),
-            schedule: Mutex::default(),
-            reset_requested: AtomicBool::default(),
-            calibration_reset_requested: AtomicBool::default(),
-        }
-    }
-}
+/// The properties that can only be read.
+const READINGS: &[Reading<FaceTrack>] = &[
+    Reading {
+        name: "stats",
+        blurb: "Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB",
+        param_spec: Description::structure,
+        value: |element| element.stats().to_value(),
+    },
+    Reading {
+        name: "active-device",
+        blurb: "Device in use: cpu, or cuda:<index>; unset before READY",
+        param_spec: |description| description.string(None),
+        value: |element| element.of_source(|source| &source.device),
+    },
+    Reading {
+        name: "active-execution-provider",
+        blurb: "Execution provider in use; unset before READY",
+        param_spec: |description| description.string(None),
+        value: |element| element.of_source(|source| &source.execution_provider),
+    },
+    Reading {
+        name: "device-reason",
+        blurb: "Reason for the device in use; unset before READY",
+        param_spec: |description| description.string(None),
+        value: |element| element.of_source(|source| &source.device_reason),
+    },
+    Reading {
+        name: "capabilities",
+        blurb: "Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded",
+        param_spec: Description::structure,
+        value: |element| {
+            element
+                .info()
+                .as_ref()
+                .map(messages::capabilities)
+                .to_value()
+        },
+    },
+];
 
 fn clock_time(time: Duration) -> gst::ClockTime {
     gst::ClockTime::try_from(time).unwrap_or(gst::ClockTime::MAX)
@@ -176,8 +203,8 @@ fn clock_time(time: Duration) -> gst::ClockTime {
 impl FaceTrack {
     /// Loads the engine for the settings, unless it is loaded.
     fn prepare(&self, env: Environment) -> Result<(), gst::ErrorMessage> {
-        let settings = lock(&self.settings).clone();
-        let (plan, warnings) = Plan::new(&settings, &env).map_err(|e| error_message(&e))?;
+        let options = lock(&self.options).clone();
+        let (plan, warnings) = Plan::new(&options, &env).map_err(|e| error_message(&e))?;
         if let Some(state) = lock(&self.state).as_mut()
             && state.is_loaded_for(&plan)
         {
@@ -189,7 +216,7 @@ impl FaceTrack {
         self.warn_of_settings(warnings);
         let mut loaded = load(&plan).map_err(|error| error.message())?;
         let ready = self.on_loaded(&env, &plan, &mut loaded);
-        *lock(&self.state) = Some(State::new(settings, env, plan, loaded));
+        *lock(&self.state) = Some(State::new(options, env, plan, loaded));
         self.post(ready);
         Ok(())
     }
@@ -212,8 +239,8 @@ impl FaceTrack {
     fn apply_settings(&self) {
         let mut unused = None;
         let successor = lock(&self.state).as_mut().and_then(|state| {
-            let changed = state.changed_settings(&lock(&self.settings));
-            unused = changed.and_then(|settings| state.apply_settings(settings));
+            let changed = state.changed_options(&lock(&self.options));
+            unused = changed.and_then(|options| state.apply_options(options));
             state.take_successor()
         });
         self.warn_of_settings(unused);
@@ -459,8 +486,8 @@ impl FaceTrack {
     /// The measurements of the engine that is set, as loaded or else as described.
     fn info(&self) -> Option<EngineInfo> {
         let env = self.env();
-        let settings = lock(&self.settings).clone();
-        let (plan, _) = Plan::new(&settings, &env).ok()?;
+        let options = lock(&self.options).clone();
+        let (plan, _) = Plan::new(&options, &env).ok()?;
         let active = lock(&self.active);
         match active.as_ref() {
             Some(active) if active.setup == plan.setup => Some(active.info.clone()),
@@ -474,22 +501,13 @@ impl FaceTrack {
         Some(messages::stats(&profile, latency, self.vram()))
     }
 
-    fn report_value(&self, name: &str) -> Option<glib::Value> {
-        match name {
-            "capabilities" => Some(messages::capabilities(&self.info()?).to_value()),
-            "stats" => Some(self.stats()?.to_value()),
-            _ => self.device_value(name),
-        }
-    }
-
-    fn device_value(&self, name: &str) -> Option<glib::Value> {
-        let source = lock(&self.active).as_ref()?.source.clone();
-        match name {
-            "active-device" => Some(source.device.to_value()),
-            "active-execution-provider" => Some(source.execution_provider.to_value()),
-            "device-reason" => Some(source.device_reason.to_value()),
-            _ => None,
-        }
+    /// A text about the source of the reports; unset before READY.
+    fn of_source(&self, text: fn(&ReportSource) -> &String) -> glib::Value {
+        let active = lock(&self.active);
+        active
+            .as_ref()
+            .map(|active| text(&active.source))
+            .to_value()
     }
 }
 
@@ -503,7 +521,7 @@ impl ObjectSubclass for FaceTrack {
 impl ObjectImpl for FaceTrack {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| properties::param_specs(FACETRACK, enum_spec));
+            LazyLock::new(|| options::properties::<FaceTrackSettings, _>(READINGS));
         &PROPERTIES
     }
 
@@ -517,8 +535,8 @@ impl ObjectImpl for FaceTrack {
         &SIGNALS
     }
 
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        lock(&self.settings).set(pspec.name(), properties::from_glib(value));
+    fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
+        lock(&self.options).set_property(id, value);
     }
 
     fn constructed(&self) {
@@ -528,22 +546,12 @@ impl ObjectImpl for FaceTrack {
         element::report_refused_caps(self.obj().sink_pad());
     }
 
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if let Some(value) = self.report_value(pspec.name()) {
-            return value;
+    fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
+        match options::reading::<FaceTrackSettings, _>(READINGS, id) {
+            Some(reading) => (reading.value)(self),
+            None => lock(&self.options).property(id),
         }
-        let settings = lock(&self.settings);
-        let engine = chosen_engine(&settings);
-        properties::to_glib(settings.get(pspec.name(), engine), pspec)
     }
-}
-
-/// The engine that is set, which determines the defaults of properties.
-fn chosen_engine(settings: &Settings) -> Option<&'static str> {
-    let Some(Value::Text(name)) = settings.get("engine", None) else {
-        return None;
-    };
-    name.parse().map(EngineKind::name).ok()
 }
 
 /// An action signal.
@@ -555,22 +563,6 @@ fn action(name: &str, act: fn(&FaceTrack)) -> Signal {
         None
     });
     signal.build()
-}
-
-/// The GObject enum of a choice.
-fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
-    match option.name {
-        "running-mode" => properties::choice_spec::<super::RunningMode>(option),
-        "pnp-points" => properties::choice_spec::<super::PnpPoints>(option),
-        "identity" => properties::choice_spec::<super::Identity>(option),
-        "smoothing" => properties::choice_spec::<super::Smoothing>(option),
-        "tracker" => properties::choice_spec::<super::Tracker>(option),
-        "device" => properties::choice_spec::<super::Device>(option),
-        "cudnn-conv-algo-search" => properties::choice_spec::<super::ConvAlgorithmSearch>(option),
-        "late-frames" => properties::choice_spec::<super::LateFrames>(option),
-        "post-messages" => properties::choice_spec::<super::PostMessages>(option),
-        name => unreachable!("no enum for the option `{name}`"),
-    }
 }
 
 impl GstObjectImpl for FaceTrack {}

@@ -9,10 +9,10 @@ use thiserror::Error;
 use super::calibration::{CalibrationError, CalibrationFile};
 use super::failure::{calibration_message, contained, error_message, panic_message};
 use super::plan::Plan;
+use crate::options::EnvWarning;
 use facetrack::analyzer::Analyzer;
 use facetrack::device::Decision;
 use facetrack::engine::EngineError;
-use facetrack::options::EnvWarning;
 
 /// A loaded engine.
 pub(super) struct Loaded {

@@ -1,51 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What settings and environment ask the element to do.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use facetrack::analyzer::{Analyzer, Tuning};
-use facetrack::device::{
-    self, Decision, DeviceChoice, Gate, LibrarySearch, MachineProbe, Placement, Request,
+use crate::options::{
+    EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing, Unused,
 };
-use facetrack::engine::opencv::haar::Search;
-use facetrack::engine::{self, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
-use facetrack::engine::{eos, insightface, openseeface};
+use facetrack::analyzer::{Analyzer, Tuning};
+use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Request};
+use facetrack::engine::{
+    self, EngineConfig, EngineError, EngineInfo, EngineKind, Setting, insightface,
+};
 use facetrack::locate::SearchPaths;
-use facetrack::options::facetrack::{FACETRACK, PostMessages, Smoothing};
-use facetrack::options::{EnvWarning, Resolved, Settings, Unused};
 use facetrack::report::ReportSource;
 use facetrack::schedule::ScheduleSettings;
-use facetrack::smoothing::OneEuro;
 use facetrack::tracker::TrackerConfig;
-
-/// The environment variables that the options and the choice of a device know, as they were at one time.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Environment(HashMap<&'static str, String>);
-
-impl Environment {
-    /// The process's own, now.
-    pub fn of_process() -> Self {
-        Self(
-            Self::variables()
-                .filter_map(|variable| Some((variable, std::env::var(variable).ok()?)))
-                .collect(),
-        )
-    }
-
-    fn variables() -> impl Iterator<Item = &'static str> + Clone {
-        let defaults = FACETRACK.iter().flat_map(|option| option.env);
-        defaults
-            .map(|default| default.variable)
-            .chain(Gate::VARIABLES)
-            .chain(LibrarySearch::VARIABLES)
-    }
-
-    fn get(&self, variable: &str) -> Option<String> {
-        self.0.get(variable).cloned()
-    }
-}
+use serde_json::{Map, Value};
 
 /// Everything that the element does, decided.
 #[derive(Debug, Clone)]
@@ -56,6 +27,8 @@ pub(super) struct Plan {
     pub live: Live,
     /// Options that were set for other engines.
     pub unused: Option<Unused>,
+    /// Options that were set.
+    options: Map<String, Value>,
 }
 
 /// The part of a plan that a loaded engine and its tracker are made for.
@@ -80,87 +53,35 @@ pub(super) struct Live {
 }
 
 impl Plan {
-    /// Puts explicit settings, the environment and the defaults together.
+    /// Combines explicit settings, the environment and the defaults.
     ///
     /// # Errors
-    /// [`EngineError::Unknown`] when the engine that was set does not exist, [`EngineError::Config`] when a setting has no
-    /// meaning.
+    /// [`EngineError::Unknown`] if no engine has the name that was set, [`EngineError::Config`] if a
+    /// setting is invalid.
     pub fn new(
-        settings: &Settings,
+        options: &Options<FaceTrackSettings>,
         env: &Environment,
     ) -> Result<(Self, Vec<EnvWarning>), EngineError> {
-        let env = |variable: &str| env.get(variable);
-        let (options, _) = settings.resolve(None, &env);
-        let kind: EngineKind = options.get::<String>("engine").parse()?;
-        let (options, mut warnings) = settings.resolve(Some(kind.name()), &env);
-        if kind == EngineKind::InsightFace && settings.explicit::<DeviceChoice>("device").is_none()
-        {
-            warnings.extend(Gate::warning(&env));
+        let (chosen, _) = options.resolve(None, env);
+        let kind = chosen.engine.parse()?;
+        let (settings, mut warnings) = options.resolve(Some(kind), env);
+        if kind.uses(Setting::Gpu) && settings.request.device.is_none() {
+            warnings.extend(EnvWarning::of_gate(env));
         }
-        let request = Request::of(settings, &options, &env);
-        let unused = settings.unused(kind.name());
-        Ok((Self::of(kind, &options, request, unused)?, warnings))
-    }
-
-    fn of(
-        kind: EngineKind,
-        options: &Resolved,
-        request: Request,
-        unused: Option<Unused>,
-    ) -> Result<Self, EngineError> {
-        let config = EngineConfig {
-            model: options.get("model"),
-            detector_model: options.get("detector-model"),
-            landmark_model: options.get("landmark-model"),
-            gaze_model: options.get("gaze-model"),
-            paths: search_paths(options),
-            running_mode: options.get("running-mode"),
-            max_faces: Some(options.get("max-faces")).filter(|&limit: &usize| limit > 0),
-            threads: options.get("threads"),
-            detect_max_width: Some(options.get("detect-max-width")),
-            nms_threshold: options.get("nms-threshold"),
-            haar: Search {
-                scale_factor: options.get("scale-factor"),
-                min_neighbors: options.get("min-neighbors"),
-                min_size: options.get("min-size"),
-                max_size: Some(options.get("max-size")).filter(|&size: &usize| size > 0),
-            },
-            jaw_open_scale: options.get("jaw-open-scale"),
-            eos: eos::Settings {
-                identity: options.get("identity"),
-                mesh: options.get("mesh"),
-            },
-            insightface: insightface_settings(options)?,
-            placement: Placement::Cpu,
-            openseeface: openseeface::Settings {
-                scan_every: options.get("scan-every"),
-                discard_after: options.get("discard-after"),
-                calibration_time: options.get("calibration-time"),
-                pnp_points: options.get("pnp-points"),
-                gaze: options.get("gaze"),
-            },
-            script: options.get("script"),
-        };
-        let tracker = TrackerConfig {
-            kind: options.get("tracker"),
-            max_distance: options.get("max-distance"),
-            max_age: options.get("max-age"),
-        };
-        Ok(Self {
-            live: Live::of(kind, &config, options),
+        let config = config(&settings)?;
+        let plan = Self {
+            live: Live::of(kind, &config, &settings),
             setup: Setup {
                 kind,
-                request: Request {
-                    runtime: config.paths.runtime_candidates(),
-                    visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
-                    ..request
-                },
+                request: request(&settings, &config, &options.settings, env),
                 config,
-                tracker,
-                calibration_file: options.get("calibration-file"),
+                tracker: settings.tracker,
+                calibration_file: settings.calibration_file,
             },
-            unused,
-        })
+            unused: options.unused(kind),
+            options: options.explicit(),
+        };
+        Ok((plan, warnings))
     }
 
     /// What the engine would measure.
@@ -189,6 +110,7 @@ impl Plan {
             load_time: start.elapsed(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             models: engine.info().models.clone(),
+            options: self.options.clone(),
             ..ReportSource::default()
         };
         source.place(&decision.placement, decision.reason.as_str());
@@ -198,71 +120,74 @@ impl Plan {
 }
 
 impl Live {
-    /// What other settings mean to the engine that is loaded: that they name another one, or load it in another way,
-    /// shows when it is loaded next.
-    pub fn with(setup: &Setup, settings: &Settings, env: &Environment) -> Self {
-        let env = |variable: &str| env.get(variable);
-        let (options, _) = settings.resolve(Some(setup.kind.name()), &env);
-        Self::of(setup.kind, &setup.config, &options)
+    /// Applies other settings to the loaded engine. Settings that select or load an engine take
+    /// effect when an engine is loaded next.
+    pub fn with(setup: &Setup, options: &Options<FaceTrackSettings>, env: &Environment) -> Self {
+        let (settings, _) = options.resolve(Some(setup.kind), env);
+        Self::of(setup.kind, &setup.config, &settings)
     }
 
-    fn of(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Self {
-        let tuning = Tuning {
-            thresholds: Thresholds {
-                detection: options.get("detection-confidence"),
-                presence: options.get("presence-confidence"),
-                tracking: options.get("tracking-confidence"),
-            },
-            smoothing: smoothing(kind, config, options),
-            blendshape_interval: options.get("blendshape-interval"),
-            predict: options.get("predict"),
+    fn of(kind: EngineKind, config: &EngineConfig, settings: &FaceTrackSettings) -> Self {
+        let smooths = match settings.smoothing {
+            Smoothing::Native => kind.smooths_natively(config),
+            Smoothing::Off => false,
+            Smoothing::OneEuro => true,
         };
         Self {
-            tuning,
-            schedule: ScheduleSettings {
-                late_frames: options.get("late-frames"),
-                inference_interval: options.get("inference-interval"),
-                max_fps: options.get("max-fps"),
+            tuning: Tuning {
+                smoothing: smooths.then_some(settings.one_euro),
+                ..settings.tuning
             },
-            post_messages: options.get("post-messages"),
-            profile_interval: options.get::<u32>("profile-interval").into(),
+            schedule: settings.schedule,
+            post_messages: settings.post_messages,
+            profile_interval: settings.profile_interval.into(),
         }
     }
 }
 
-fn insightface_settings(options: &Resolved) -> Result<insightface::Settings, EngineError> {
-    let allowed = options.get::<Option<String>>("allowed-modules");
-    let allowed_modules = insightface::modules(&allowed.unwrap_or_default())
+fn config(settings: &FaceTrackSettings) -> Result<EngineConfig, EngineError> {
+    let mut config = settings.config.clone();
+    config.detect_max_width = Some(settings.detect_max_width as usize);
+    let modules = settings.allowed_modules.as_deref().unwrap_or_default();
+    config.pack.allowed_modules = insightface::modules(modules)
         .map_err(|reason| EngineError::config("allowed_modules", reason))?;
-    Ok(insightface::Settings {
-        allowed_modules,
-        det_size: options.get("det-size"),
-        embedding: options.get("embedding"),
-    })
+    config.paths = search_paths(config.paths);
+    Ok(config)
 }
 
 /// The paths of the properties and of the process environment.
-fn search_paths(options: &Resolved) -> SearchPaths {
+fn search_paths(set: SearchPaths) -> SearchPaths {
     let found = SearchPaths::from_vars(std::env::var_os);
-    let runtime: Option<PathBuf> = options.get("onnxruntime");
     SearchPaths {
-        models_dir: options.get("models-dir"),
-        runtime: runtime.or(found.runtime),
+        models_dir: set.models_dir,
+        runtime: set.runtime.or(found.runtime),
         ..found
     }
 }
 
-fn smoothing(kind: EngineKind, config: &EngineConfig, options: &Resolved) -> Option<OneEuro> {
-    let wanted = match options.get("smoothing") {
-        Smoothing::Native => kind.smooths_natively(config),
-        Smoothing::Off => false,
-        Smoothing::OneEuro => true,
+/// `explicit` has the settings without the environment.
+fn request(
+    settings: &FaceTrackSettings,
+    config: &EngineConfig,
+    explicit: &FaceTrackSettings,
+    env: &Environment,
+) -> Request {
+    const MEBIBYTE: u64 = 1 << 20;
+    let lookup = |variable: &str| env.get(variable);
+    // The environment cannot forbid a GPU by its number if the property gives the number.
+    let gate_lookup = |variable: &str| {
+        lookup(variable).filter(|_| variable != Gate::GPU_NUMBER || explicit.gpu_id.is_none())
     };
-    wanted.then(|| OneEuro {
-        min_cutoff: options.get("smoothing-min-cutoff"),
-        beta: options.get("smoothing-beta"),
-        derivative_cutoff: options.get("smoothing-derivate-cutoff"),
-    })
+    Request {
+        gate: Gate::of(&gate_lookup),
+        gpu_id: settings.gpu_id.and_then(|id| u32::try_from(id).ok()),
+        max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
+        min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,
+        libraries: LibrarySearch::of(explicit.cuda_lib_path.clone(), &lookup),
+        runtime: config.paths.runtime_candidates(),
+        visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
+        ..settings.request.clone()
+    }
 }
 
 #[cfg(test)]

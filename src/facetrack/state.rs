@@ -8,22 +8,21 @@ use super::calibration::{CalibrationError, CalibrationFile};
 use super::clock::FrameClock;
 use super::loading::{Change, LoadError, Loaded, Successor};
 use super::messages::{self, Moment};
-use super::plan::{Environment, Live, Plan, Setup};
+use super::plan::{Live, Plan, Setup};
 use crate::lock::lock;
 use crate::meta::{FrameShape, Sighting, Sightings};
+use crate::options::{Environment, FaceTrackSettings, Options, PostMessages, Unused};
 use crate::orientation::{Orientation, Turn};
 use crate::video;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::{EngineError, Frame, Notice};
-use facetrack::options::facetrack::PostMessages;
-use facetrack::options::{Settings, Unused};
 use facetrack::report::{FrameReport, FrameStatus};
 use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
 
 /// A loaded engine and its stream.
 pub(super) struct State {
-    /// The settings that `live` derives from.
-    settings: Settings,
+    /// The options that `live` derives from.
+    options: Options<FaceTrackSettings>,
     env: Environment,
     setup: Setup,
     live: Live,
@@ -61,9 +60,14 @@ pub(super) struct Outcome {
 }
 
 impl State {
-    pub fn new(settings: Settings, env: Environment, plan: Plan, loaded: Loaded) -> Self {
+    pub fn new(
+        options: Options<FaceTrackSettings>,
+        env: Environment,
+        plan: Plan,
+        loaded: Loaded,
+    ) -> Self {
         Self {
-            settings,
+            options,
             env,
             setup: plan.setup,
             live: plan.live,
@@ -87,18 +91,22 @@ impl State {
         self.setup == plan.setup
     }
 
-    /// A copy of `settings` if they have changed.
-    pub fn changed_settings(&self, settings: &Settings) -> Option<Settings> {
-        (self.settings != *settings).then(|| settings.clone())
+    /// A copy of `options` if they have changed.
+    pub fn changed_options(
+        &self,
+        options: &Options<FaceTrackSettings>,
+    ) -> Option<Options<FaceTrackSettings>> {
+        (self.options != *options).then(|| options.clone())
     }
 
-    /// Applies the settings that may change from frame to frame. Returns the options of other engines if they have changed.
-    pub fn apply_settings(&mut self, settings: Settings) -> Option<Unused> {
-        let engine = |settings: &Settings| settings.explicit::<String>("engine");
-        let other_engine = engine(&settings) != engine(&self.settings);
-        let unused = settings.unused(self.setup.kind.name());
-        let unused_before = self.settings.unused(self.setup.kind.name());
-        self.settings = settings;
+    /// Applies the options that may change from frame to frame. Returns the options of other engines if they have changed.
+    pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
+        let engine =
+            |options: &Options<FaceTrackSettings>| options.resolve(None, &self.env).0.engine;
+        let other_engine = engine(&options) != engine(&self.options);
+        let unused = options.unused(self.setup.kind);
+        let unused_before = self.options.unused(self.setup.kind);
+        self.options = options;
         self.update_live();
         self.is_engine_changed |= other_engine;
         unused.filter(|unused| !other_engine && Some(unused) != unused_before.as_ref())
@@ -106,7 +114,7 @@ impl State {
 
     /// Begins to load the engine that is set, unless it is the current one.
     fn change_engine(&self) -> Result<Option<Change>, LoadError> {
-        let (plan, warnings) = Plan::new(&self.settings, &self.env)?;
+        let (plan, warnings) = Plan::new(&self.options, &self.env)?;
         if plan.setup.kind == self.setup.kind {
             return Ok(None);
         }
@@ -144,8 +152,9 @@ impl State {
     }
 
     fn update_live(&mut self) {
-        self.live = Live::with(&self.setup, &self.settings, &self.env);
+        self.live = Live::with(&self.setup, &self.options, &self.env);
         self.analyzer.apply_settings(self.live.tuning);
+        self.analyzer.set_options(self.options.explicit());
     }
 
     /// Handles tags of the stream. Returns the orientation if it has changed.

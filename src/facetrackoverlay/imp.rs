@@ -54,10 +54,9 @@ use super::frame::{self, FrameError};
 use super::pace::Counter;
 use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, Fit, MetaError};
-use crate::{element, properties, video};
+use crate::options::{self, Options, OverlaySettings};
+use crate::{element, video};
 use facetrack::image::Layout;
-use facetrack::options::facetrackoverlay::FACETRACKOVERLAY;
-use facetrack::options::{OptionSpec, Settings};
 use facetrack::overlay::{Layers, Overlay, Pace, Rgb, Style};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -123,49 +122,26 @@ impl State {
 
 /// The element.
 ///
-/// Lock order: `state`, which belongs to the streaming thread, then `settings`, which is held only for a copy.
+/// Lock order: `state`, which belongs to the streaming thread, then `options`, which is held only for a copy.
+#[derive(Default)]
 pub struct FaceTrackOverlay {
-    settings: Mutex<Settings>,
+    options: Mutex<Options<OverlaySettings>>,
     state: Mutex<State>,
 }
 
-impl Default for FaceTrackOverlay {
-    fn default() -> Self {
-        Self {
-            settings: Mutex::new(Settings::new(FACETRACKOVERLAY)),
-            state: Mutex::default(),
-        }
-    }
-}
-
-/// How to draw, by the settings.
-struct Wanted {
-    style: Style,
-    fit: Fit,
-    /// An error in the settings.
-    wrong: Option<String>,
-}
-
-fn wanted(settings: &Settings) -> Wanted {
-    let (options, _) = settings.resolve(None, &|_| None);
-    let color: Option<String> = options.get("color");
-    let (color, wrong) = match color.map(|text| text.parse::<Rgb>()).transpose() {
-        Ok(color) => (color, None),
-        Err(reason) => (None, Some(format!("`color`: {reason}"))),
-    };
-    let style = Style {
-        layers: options.get("layers"),
+/// The style of the settings.
+///
+/// # Errors
+/// An invalid colour.
+fn style(settings: &OverlaySettings) -> Result<Style, String> {
+    let color = settings.color.as_deref().map(str::parse::<Rgb>);
+    let color = color
+        .transpose()
+        .map_err(|reason| format!("`color`: {reason}"))?;
+    Ok(Style {
         color,
-        line_width: options.get("line-width"),
-        text_size: options.get("text-size"),
-        blendshapes: options.get("max-blendshapes"),
-    };
-    let fit = if options.get("add-borders") {
-        Fit::Borders
-    } else {
-        Fit::Stretch
-    };
-    Wanted { style, fit, wrong }
+        ..settings.style
+    })
 }
 
 impl FaceTrackOverlay {
@@ -174,7 +150,14 @@ impl FaceTrackOverlay {
         let mut state = lock(&self.state);
         let fps = state.counter.count(Instant::now());
         let is_gap = buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0;
-        let Wanted { style, fit, .. } = wanted(&lock(&self.settings));
+        let settings = lock(&self.options).settings.clone();
+        // An invalid colour was reported when it was set.
+        let style = style(&settings).unwrap_or(settings.style);
+        let fit = if settings.add_borders {
+            Fit::Borders
+        } else {
+            Fit::Stretch
+        };
         if is_gap || style.layers == Layers::NONE {
             return buffer;
         }
@@ -214,14 +197,6 @@ impl FaceTrackOverlay {
     }
 }
 
-/// The GObject flags of the layers.
-fn flags_spec(option: &OptionSpec) -> glib::ParamSpec {
-    match option.name {
-        "layers" => properties::flags_spec::<super::Layers>(option),
-        name => unreachable!("no flags for the option `{name}`"),
-    }
-}
-
 #[glib::object_subclass]
 impl ObjectSubclass for FaceTrackOverlay {
     const NAME: &'static str = "GstFaceTrackOverlay";
@@ -237,26 +212,25 @@ impl ObjectImpl for FaceTrackOverlay {
 
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| properties::param_specs(FACETRACKOVERLAY, flags_spec));
+            LazyLock::new(|| options::properties::<OverlaySettings, FaceTrackOverlay>(&[]));
         &PROPERTIES
     }
 
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        let mut settings = lock(&self.settings);
-        settings.set(pspec.name(), properties::from_glib(value));
-        // No other property has invalid values, and a change of one need not repeat the warning.
-        let wrong = match pspec.name() {
-            "color" => wanted(&settings).wrong,
-            _ => None,
+    fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
+        let (old, new) = {
+            let mut options = lock(&self.options);
+            let old = options.settings.color.clone();
+            options.set_property(id, value);
+            (old, options.settings.clone())
         };
-        drop(settings);
-        if let Some(wrong) = wrong {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{wrong}"));
+        // Another option is no reason to repeat the warning.
+        if let Some(error) = style(&new).err().filter(|_| new.color != old) {
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
         }
     }
 
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        properties::to_glib(lock(&self.settings).get(pspec.name(), None), pspec)
+    fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
+        lock(&self.options).property(id)
     }
 }
 
@@ -288,10 +262,10 @@ impl BaseTransformImpl for FaceTrackOverlay {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        match wanted(&lock(&self.settings)).wrong {
-            Some(wrong) => Err(gst::error_msg!(gst::LibraryError::Settings, ("{wrong}"))),
-            None => Ok(()),
-        }
+        let style = style(&lock(&self.options).settings);
+        style
+            .map(|_| ())
+            .map_err(|error| gst::error_msg!(gst::LibraryError::Settings, ("{error}")))
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {

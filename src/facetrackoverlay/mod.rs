@@ -6,14 +6,10 @@ use gst::prelude::*;
 
 mod frame;
 mod imp;
-#[allow(missing_docs, reason = "the macro documents nothing")]
-mod layers;
 mod pace;
 
-pub use layers::Layers;
-
 glib::wrapper! {
-    /// The element; its properties are [`facetrack::options::facetrackoverlay::FACETRACKOVERLAY`].
+    /// The element.
     pub struct FaceTrackOverlay(ObjectSubclass<imp::FaceTrackOverlay>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 

@@ -32,6 +32,7 @@ fn source() -> Arc<ReportSource> {
                 sha256: "cd".repeat(32),
             },
         ],
+        options: Map::from_iter([("engine".to_owned(), "mediapipe".into())]),
     })
 }
 

@@ -45,13 +45,11 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::TrackJsonLoadMatch;
 use super::replaying::{BufferTimes, Replaying, ReplayingError};
 use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
-use crate::{element, properties, stream, video};
-use facetrack::options::Settings;
-use facetrack::options::trackjsonload::TRACKJSONLOAD;
+use crate::options::{self, LoadSettings, Options, Reading};
+use crate::{element, stream, video};
 use facetrack::replay::ReplayError;
 use facetrack::report::FrameReport;
 
@@ -64,8 +62,9 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 });
 
 /// No two of these locks are held at once. `state` and `sightings` belong to the streaming thread.
+#[derive(Default)]
 pub struct TrackJsonLoad {
-    settings: Mutex<Settings>,
+    options: Mutex<Options<LoadSettings>>,
     state: Mutex<Option<Replaying>>,
     sightings: Mutex<Sightings>,
     frames: AtomicU64,
@@ -73,23 +72,29 @@ pub struct TrackJsonLoad {
     unmatched: AtomicU64,
 }
 
-impl Default for TrackJsonLoad {
-    fn default() -> Self {
-        Self {
-            settings: Mutex::new(Settings::new(TRACKJSONLOAD)),
-            state: Mutex::default(),
-            sightings: Mutex::default(),
-            frames: AtomicU64::new(0),
-            matched: AtomicU64::new(0),
-            unmatched: AtomicU64::new(0),
-        }
-    }
-}
+/// The properties that can only be read.
+const READINGS: &[Reading<TrackJsonLoad>] = &[
+    Reading::count(
+        "frames",
+        |element| options::count(&element.frames),
+        "Number of frames in the file",
+    ),
+    Reading::count(
+        "matched",
+        |element| options::count(&element.matched),
+        "Number of buffers with a record",
+    ),
+    Reading::count(
+        "unmatched",
+        |element| options::count(&element.unmatched),
+        "Number of buffers without a record, which passed unchanged",
+    ),
+];
 
 impl TrackJsonLoad {
     fn open(&self) -> Result<(), ReplayingError> {
-        let (options, _) = lock(&self.settings).resolve(None, &|_| None);
-        let replaying = Replaying::open(&options)?;
+        let settings = lock(&self.options).settings.clone();
+        let replaying = Replaying::open(settings)?;
         gst::info!(CAT, imp = self, "{} frames", replaying.len());
         if let Some(defect) = replaying.defect() {
             gst::element_imp_warning!(self, gst::ResourceError::Read, ("{defect}"));
@@ -178,24 +183,20 @@ impl ObjectSubclass for TrackJsonLoad {
 
 impl ObjectImpl for TrackJsonLoad {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            properties::param_specs(TRACKJSONLOAD, properties::choice_spec::<TrackJsonLoadMatch>)
-        });
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
+            LazyLock::new(|| options::properties::<LoadSettings, _>(READINGS));
         &PROPERTIES
     }
 
-    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
-        lock(&self.settings).set(spec.name(), properties::from_glib(value));
+    fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
+        lock(&self.options).set_property(id, value);
     }
 
-    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
-        let value = match spec.name() {
-            "frames" => properties::count(&self.frames),
-            "matched" => properties::count(&self.matched),
-            "unmatched" => properties::count(&self.unmatched),
-            name => lock(&self.settings).get(name, None),
-        };
-        properties::to_glib(value, spec)
+    fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
+        match options::reading::<LoadSettings, _>(READINGS, id) {
+            Some(reading) => (reading.value)(self),
+            None => lock(&self.options).property(id),
+        }
     }
 
     fn constructed(&self) {

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::meta::FrameShape;
+use crate::options::{LoadSettings, MatchBy};
 use crate::video;
-use facetrack::options::Resolved;
-use facetrack::options::trackjsonload::MatchBy;
 use facetrack::record::timeline::Continuity;
 use facetrack::replay::matching::{Counter, Frames};
 use facetrack::replay::{Replay, ReplayError, Times};
@@ -65,26 +64,24 @@ pub(super) struct Replaying {
 }
 
 impl Replaying {
-    /// Opens what the options say.
+    /// Opens the file of the settings.
     ///
     /// # Errors
     /// [`ReplayingError`].
-    pub(super) fn open(options: &Resolved) -> Result<Self, ReplayingError> {
-        let location: Option<PathBuf> = options.get("location");
-        let path = location.ok_or(ReplayingError::NoLocation)?;
+    pub(super) fn open(settings: LoadSettings) -> Result<Self, ReplayingError> {
+        let path = settings.location.ok_or(ReplayingError::NoLocation)?;
         let replay = Replay::open(open_file(&path)?).map_err(|source| ReplayingError::Content {
             path: path.clone(),
             source,
         })?;
-        let tolerance: u32 = options.get("tolerance");
         Ok(Self {
             frames: Frames::new(replay.frames()),
             path,
             counter: Counter::new(replay.filling()),
             replay,
             is_sought: false,
-            match_by: options.get("match"),
-            tolerance: u64::from(tolerance) * 1_000_000,
+            match_by: settings.match_by,
+            tolerance: u64::from(settings.tolerance) * 1_000_000,
             video: FrameShape::square(0, 0),
         })
     }

@@ -4,22 +4,10 @@
 use thiserror::Error;
 
 use super::output::{Destination, Existing, OutputError};
-use facetrack::options::trackjsonsink::{FillBy, Format};
-use facetrack::options::{Resolved, Value};
+use crate::options::{self, FillBy, Format, JsonSinkSettings};
 use facetrack::record::timeline::Filling;
 use facetrack::record::{BlendshapeProfile, Export, Fields, ProfileError};
-
-/// Options that shape what is written, as the record names them.
-const SHAPING: [&str; 8] = [
-    "format",
-    "blendshape-profile",
-    "blendshape-keys",
-    "include-tongue",
-    "verbose",
-    "fields",
-    "fill-gaps",
-    "fill-by",
-];
+use serde_json::{Map, Value};
 
 /// What to record and where.
 #[derive(Debug, Clone)]
@@ -29,13 +17,13 @@ pub(super) struct Config {
     pub(super) format: Format,
     pub(super) export: Export,
     pub(super) filling: Filling,
-    /// As it is stated; `None` for what the source reports.
+    /// `None` for the path that the source reports.
     pub(super) video_path: Option<String>,
-    /// For the record's head.
-    pub(super) options: Vec<(&'static str, Value)>,
+    /// For the header of the record.
+    pub(super) options: Map<String, Value>,
 }
 
-/// Why options do not go together.
+/// Options that cannot be used together.
 #[derive(Debug, Error)]
 pub(super) enum ConfigError {
     #[error(transparent)]
@@ -45,60 +33,48 @@ pub(super) enum ConfigError {
 }
 
 impl Config {
-    /// The configuration that the options make.
+    /// The configuration that the settings make.
     ///
     /// # Errors
-    /// When there is no such profile, or the format can't be written to the location.
-    pub(super) fn new(options: &Resolved) -> Result<Self, ConfigError> {
-        let location: Option<String> = options.get("location");
-        let asked: Format = options.get("format");
-        let destination = Destination::new(location.as_deref(), asked)?;
-        let format = match destination {
-            Destination::Stdout => Format::Jsonl,
-            _ => asked,
-        };
+    /// If the profile does not exist, or the format cannot be written to the location.
+    pub(super) fn new(mut settings: JsonSinkSettings) -> Result<Self, ConfigError> {
+        let destination = Destination::new(settings.location.as_deref(), settings.format)?;
+        if matches!(destination, Destination::Stdout) {
+            settings.format = Format::Jsonl;
+        }
         Ok(Self {
             destination,
-            existing: match options.get("overwrite") {
-                true => Existing::Replace,
-                false => Existing::Refuse,
+            existing: if settings.overwrite {
+                Existing::Replace
+            } else {
+                Existing::Refuse
             },
-            format,
-            export: export(options)?,
-            filling: match (options.get("fill-gaps"), options.get("fill-by")) {
+            format: settings.format,
+            export: export(&settings)?,
+            filling: match (settings.fill_gaps, settings.fill_by) {
                 (false, _) => Filling::Never,
                 (true, FillBy::Loss) => Filling::Loss,
                 (true, FillBy::Timestamps) => Filling::Timestamps,
             },
-            video_path: options.get("video-path"),
-            options: shaping(options, format),
+            options: options::shaping(&settings),
+            video_path: settings.video_path,
         })
     }
 }
 
-fn export(options: &Resolved) -> Result<Export, ProfileError> {
-    let keys: Option<String> = options.get("blendshape-keys");
-    let name: String = options.get("blendshape-profile");
-    let profile = BlendshapeProfile::from_name(&name, keys.as_deref().unwrap_or_default())?;
+fn export(settings: &JsonSinkSettings) -> Result<Export, ProfileError> {
+    let keys = settings.blendshape_keys.as_deref().unwrap_or_default();
+    let profile = BlendshapeProfile::from_name(&settings.blendshape_profile, keys)?;
     Ok(Export {
-        profile: match options.get("include-tongue") {
-            true => profile.with_tongue(),
-            false => profile,
+        profile: if settings.include_tongue {
+            profile.with_tongue()
+        } else {
+            profile
         },
-        fields: match options.get("verbose") {
-            true => Fields::ALL,
-            false => options.get("fields"),
+        fields: if settings.verbose {
+            Fields::ALL
+        } else {
+            settings.fields
         },
     })
-}
-
-fn shaping(options: &Resolved, format: Format) -> Vec<(&'static str, Value)> {
-    options
-        .iter()
-        .filter(|(option, _)| SHAPING.contains(&option.name))
-        .map(|(option, value)| match option.name {
-            "format" => (option.name, Value::Text(format.nick().to_owned())),
-            name => (name, value.clone()),
-        })
-        .collect()
 }

@@ -38,7 +38,6 @@
  * ]|
  * Prints the head and the first two frames.
  */
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -50,11 +49,10 @@ use gst_base::subclass::prelude::*;
 use super::config::{Config, ConfigError};
 use super::output::OutputError;
 use super::recording::{Abandoned, Finished, Recording, Stop};
-use super::{TrackJsonSinkFields, TrackJsonSinkFillBy, TrackJsonSinkFormat, upstream};
+use super::upstream;
+use crate::element;
 use crate::lock::lock;
-use crate::{element, properties};
-use facetrack::options::trackjsonsink::TRACKJSONSINK;
-use facetrack::options::{EnvWarning, OptionSpec, Settings};
+use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
 use facetrack::record::completeness::Promise;
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -64,9 +62,6 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
         Some("Tracking JSON sink"),
     )
 });
-
-/// The environment's say, as it was at NULL→READY.
-type Environment = HashMap<&'static str, String>;
 
 /// What becomes of buffers.
 #[derive(Default)]
@@ -83,8 +78,10 @@ enum State {
 }
 
 /// No two of these locks are held at once.
+#[derive(Default)]
 pub struct TrackJsonSink {
-    settings: Mutex<Settings>,
+    options: Mutex<Options<JsonSinkSettings>>,
+    /// As it was on the way from NULL to READY.
     environment: Mutex<Environment>,
     state: Mutex<State>,
     /// Set while the pipeline wants the streaming thread back, which may hold `state`.
@@ -93,31 +90,32 @@ pub struct TrackJsonSink {
     faces: AtomicU64,
 }
 
-impl Default for TrackJsonSink {
-    fn default() -> Self {
-        Self {
-            settings: Mutex::new(Settings::new(TRACKJSONSINK)),
-            environment: Mutex::default(),
-            state: Mutex::default(),
-            unlocked: Arc::default(),
-            frames: AtomicU64::new(0),
-            faces: AtomicU64::new(0),
-        }
-    }
-}
+/// The properties that can only be read.
+const READINGS: &[Reading<TrackJsonSink>] = &[
+    Reading::count(
+        "frames",
+        |sink| options::count(&sink.frames),
+        "Number of recorded frames",
+    ),
+    Reading::count(
+        "faces",
+        |sink| options::count(&sink.faces),
+        "Number of recorded faces, in all frames together",
+    ),
+];
 
 impl TrackJsonSink {
     /// What the settings and the remembered environment make.
     fn config(&self) -> (Result<Config, ConfigError>, Vec<EnvWarning>) {
         let environment = lock(&self.environment).clone();
-        let settings = lock(&self.settings).clone();
-        let (options, warnings) = settings.resolve(None, &|name| environment.get(name).cloned());
-        (Config::new(&options), warnings)
+        let options = lock(&self.options).clone();
+        let (settings, warnings) = options.resolve(None, &environment);
+        (Config::new(settings), warnings)
     }
 
     /// Finds what is wrong before anything starts.
     fn prepare(&self) -> Result<(), gst::ErrorMessage> {
-        *lock(&self.environment) = read_environment();
+        *lock(&self.environment) = Environment::of_process();
         let (config, warnings) = self.config();
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
@@ -328,23 +326,6 @@ fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
     )
 }
 
-fn enum_spec(option: &OptionSpec) -> glib::ParamSpec {
-    match option.name {
-        "fields" => properties::flags_spec::<TrackJsonSinkFields>(option),
-        "fill-by" => properties::choice_spec::<TrackJsonSinkFillBy>(option),
-        _ => properties::choice_spec::<TrackJsonSinkFormat>(option),
-    }
-}
-
-/// Variables of the table that are set.
-fn read_environment() -> Environment {
-    TRACKJSONSINK
-        .iter()
-        .flat_map(|option| option.env)
-        .filter_map(|default| Some((default.variable, std::env::var(default.variable).ok()?)))
-        .collect()
-}
-
 fn config_error(error: &ConfigError) -> gst::ErrorMessage {
     match error {
         ConfigError::Profile(error) => {
@@ -380,21 +361,19 @@ impl ObjectSubclass for TrackJsonSink {
 impl ObjectImpl for TrackJsonSink {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| properties::param_specs(TRACKJSONSINK, enum_spec));
+            LazyLock::new(|| options::properties::<JsonSinkSettings, _>(READINGS));
         &PROPERTIES
     }
 
-    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
-        lock(&self.settings).set(spec.name(), properties::from_glib(value));
+    fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
+        lock(&self.options).set_property(id, value);
     }
 
-    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
-        let value = match spec.name() {
-            "frames" => properties::count(&self.frames),
-            "faces" => properties::count(&self.faces),
-            name => lock(&self.settings).get(name, None),
-        };
-        properties::to_glib(value, spec)
+    fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
+        match options::reading::<JsonSinkSettings, _>(READINGS, id) {
+            Some(reading) => (reading.value)(self),
+            None => lock(&self.options).property(id),
+        }
     }
 
     fn constructed(&self) {

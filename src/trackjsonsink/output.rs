@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use facetrack::options::trackjsonsink::Format;
+use crate::options::{self, Format};
 
 /// What a file under way is called: its name and this.
 const PARTIAL_SUFFIX: &str = ".partial";
@@ -39,11 +39,11 @@ pub(super) enum OutputError {
         /// Location.
         path: PathBuf,
         /// Format that was asked for.
-        format: &'static str,
+        format: String,
     },
     /// The format needs a file.
     #[error("format={0} needs a file: set location, or format=jsonl for standard output")]
-    NeedsFile(&'static str),
+    NeedsFile(String),
     /// Another process writes there.
     #[error("{path} is being written by another pipeline: set another location, or wait for its end", path = .0.display())]
     Busy(PathBuf),
@@ -106,7 +106,7 @@ impl Destination {
     pub(super) fn new(location: Option<&str>, format: Format) -> Result<Self, OutputError> {
         let path = match location {
             None | Some("" | "-") if format == Format::Reduced => {
-                return Err(OutputError::NeedsFile(format.nick()));
+                return Err(OutputError::NeedsFile(options::word(format)));
             }
             None | Some("" | "-") => return Ok(Self::Stdout),
             Some(path) => PathBuf::from(path),
@@ -117,7 +117,7 @@ impl Destination {
         match fs::metadata(&path) {
             Ok(found) if !found.is_file() && !found.is_dir() => Err(OutputError::NotRegular {
                 path,
-                format: format.nick(),
+                format: options::word(format),
             }),
             _ => Ok(Self::Renamed(path)),
         }

@@ -39,11 +39,10 @@ use gst_base::subclass::prelude::*;
 
 use super::receiver::{Receiver, ReceiverError};
 use super::sending::{Sending, Sent};
+use crate::element;
 use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
-use crate::{element, properties};
-use facetrack::options::trackudpsink::TRACKUDPSINK;
-use facetrack::options::{OptionSpec, Settings};
+use crate::options::{self, Options, Reading, UdpSettings};
 use facetrack::report::FrameReport;
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -63,36 +62,40 @@ struct State {
 }
 
 /// No two of these locks are held at once.
+#[derive(Default)]
 pub struct TrackUdpSink {
-    settings: Mutex<Settings>,
+    options: Mutex<Options<UdpSettings>>,
     state: Mutex<Option<State>>,
     packets_sent: AtomicU64,
     packets_dropped: AtomicU64,
 }
 
-impl Default for TrackUdpSink {
-    fn default() -> Self {
-        Self {
-            settings: Mutex::new(Settings::new(TRACKUDPSINK)),
-            state: Mutex::default(),
-            packets_sent: AtomicU64::new(0),
-            packets_dropped: AtomicU64::new(0),
-        }
-    }
-}
+/// The properties that can only be read.
+const READINGS: &[Reading<TrackUdpSink>] = &[
+    Reading::count(
+        "packets-sent",
+        |sink| options::count(&sink.packets_sent),
+        "Number of packets sent, received or not",
+    ),
+    Reading::count(
+        "packets-dropped",
+        |sink| options::count(&sink.packets_dropped),
+        "Number of packets that the system did not accept, because its buffer was full or the receiver was unreachable",
+    ),
+];
 
 impl TrackUdpSink {
     /// Finds the receiver.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
-        let (options, _) = lock(&self.settings).resolve(None, &|_| None);
-        let (host, port): (String, u32) = (options.get("host"), options.get("port"));
-        let port = u16::try_from(port).unwrap_or(u16::MAX);
-        let receiver = Receiver::find(&host, port).map_err(|error| receiver_error(&error))?;
+        let settings = lock(&self.options).settings.clone();
+        let port = u16::try_from(settings.port).unwrap_or(u16::MAX);
+        let receiver =
+            Receiver::find(&settings.host, port).map_err(|error| receiver_error(&error))?;
         gst::info!(CAT, imp = self, "sending to {}", receiver.address());
         self.packets_sent.store(0, Ordering::Relaxed);
         self.packets_dropped.store(0, Ordering::Relaxed);
         *lock(&self.state) = Some(State {
-            sending: Sending::new(receiver, options.get("face-id-offset")),
+            sending: Sending::new(receiver, settings.face_id_offset as i32),
             told: false,
             absence: Absence::default(),
         });
@@ -153,11 +156,6 @@ impl TrackUdpSink {
     }
 }
 
-/// None of the options is a choice.
-fn no_choice(option: &OptionSpec) -> glib::ParamSpec {
-    unreachable!("`{}` has no enum", option.name)
-}
-
 /// Seconds since 1970; 0 before.
 fn time_of_day() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -182,21 +180,19 @@ impl ObjectSubclass for TrackUdpSink {
 impl ObjectImpl for TrackUdpSink {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| properties::param_specs(TRACKUDPSINK, no_choice));
+            LazyLock::new(|| options::properties::<UdpSettings, _>(READINGS));
         &PROPERTIES
     }
 
-    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
-        lock(&self.settings).set(spec.name(), properties::from_glib(value));
+    fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
+        lock(&self.options).set_property(id, value);
     }
 
-    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
-        let value = match spec.name() {
-            "packets-sent" => properties::count(&self.packets_sent),
-            "packets-dropped" => properties::count(&self.packets_dropped),
-            name => lock(&self.settings).get(name, None),
-        };
-        properties::to_glib(value, spec)
+    fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
+        match options::reading::<UdpSettings, _>(READINGS, id) {
+            Some(reading) => (reading.value)(self),
+            None => lock(&self.options).property(id),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ fn setup() -> Option<(PathBuf, Engine)> {
     let config = EngineConfig {
         model: Some("insightface".into()),
         nms_threshold: NMS_THRESHOLD,
-        insightface: Settings {
+        pack: Settings {
             embedding: true,
             ..Settings::default()
         },

@@ -11,6 +11,7 @@ pub mod generated;
 pub mod pack;
 pub mod padded;
 pub mod player;
+pub mod property_table;
 pub mod python;
 pub mod record_page;
 pub mod reports;

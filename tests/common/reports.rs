@@ -34,6 +34,7 @@ pub fn report_of((width, height): (u32, u32), faces: Vec<TrackedFace>) -> FrameR
                 name: "face.task".into(),
                 sha256: "ab".repeat(32),
             }],
+            ..ReportSource::default()
         }),
     }
 }

@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The generated tables match the options of the elements.
 
-use std::fmt::Write as _;
+use gstfacetrack::options;
 
-use facetrack::options::OptionSpec;
-use facetrack::options::facetrack::FACETRACK;
-use facetrack::options::facetrackoverlay::FACETRACKOVERLAY;
-use facetrack::options::markdown;
-use facetrack::options::trackjsonload::TRACKJSONLOAD;
-use facetrack::options::trackjsonsink::TRACKJSONSINK;
-use facetrack::options::trackudpsink::TRACKUDPSINK;
-
+use crate::common;
 use crate::common::generated::assert_generated;
 use crate::docs;
 
-/// The elements with their options.
-const ELEMENTS: [(&str, &[OptionSpec]); 5] = [
-    ("facetrack", FACETRACK),
-    ("facetrackoverlay", FACETRACKOVERLAY),
-    ("trackjsonsink", TRACKJSONSINK),
-    ("trackjsonload", TRACKJSONLOAD),
-    ("trackudpsink", TRACKUDPSINK),
+const ELEMENTS: [&str; 5] = [
+    "facetrack",
+    "facetrackoverlay",
+    "trackjsonsink",
+    "trackjsonload",
+    "trackudpsink",
 ];
 
 /// Compares the table `name` on a page with `table`, or writes it.
@@ -37,27 +29,21 @@ fn assert_table(page: &str, name: &str, table: &str) {
 
 #[test]
 fn the_property_tables_are_those_of_the_elements() {
-    for (element, options) in ELEMENTS {
+    common::init();
+    for element in ELEMENTS {
         let page = format!("docs/elements/{element}.md");
         let name = format!("properties of {element}");
-        assert_table(&page, &name, &markdown::table(options));
+        let element = gst::ElementFactory::make(element).build();
+        let table = common::property_table::table(&element.expect("the element"));
+        assert_table(&page, &name, &table);
     }
 }
 
 #[test]
 fn the_environment_table_lists_every_variable() {
-    let mut table = String::from("| variable | element | property | engine |\n|---|---|---|---|\n");
-    for (element, options) in ELEMENTS {
-        for option in options {
-            for default in option.env {
-                let engine = default.engine.unwrap_or("all");
-                let _ = writeln!(
-                    table,
-                    "| `{}` | `{element}` | `{}` | {engine} |",
-                    default.variable, option.name
-                );
-            }
-        }
-    }
-    assert_table("docs/environment.md", "environment", &table);
+    assert_table(
+        "docs/environment.md",
+        "environment",
+        &options::environment_table(),
+    );
 }

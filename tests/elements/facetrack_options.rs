@@ -1,101 +1,140 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The properties of `facetrack` are what its table of options says.
+//! The properties of the elements.
 
 use crate::common;
 
-use facetrack::options::facetrack::FACETRACK;
-use facetrack::options::{Access, Kind};
 use gst::glib;
 use gst::prelude::*;
+use gstfacetrack::options::{display, expected};
 
-fn element() -> gst::Element {
+const ELEMENTS: [&str; 5] = [
+    "facetrack",
+    "trackjsonload",
+    "facetrackoverlay",
+    "trackjsonsink",
+    "trackudpsink",
+];
+
+fn element(name: &str) -> gst::Element {
     common::init();
-    gst::ElementFactory::make("facetrack")
+    gst::ElementFactory::make(name)
         .build()
         .expect("the element")
 }
 
-#[test]
-fn every_option_is_a_property_and_the_other_way_round() {
-    let element = element();
-    let own: Vec<_> = element
-        .list_properties()
-        .iter()
-        .filter(|spec| spec.owner_type() == element.type_())
-        .map(|spec| spec.name().to_owned())
-        .collect();
-    let options: Vec<_> = FACETRACK.iter().map(|option| option.name).collect();
-    assert_eq!(own, options);
-    for option in FACETRACK {
-        let spec = element.find_property(option.name).expect(option.name);
-        assert_eq!(
-            spec.blurb().map(|text| text.to_string()),
-            Some(option.long_blurb())
-        );
-        let flags = spec.flags();
-        assert_eq!(
-            flags.contains(glib::ParamFlags::WRITABLE),
-            option.access != Access::ReadOnly
-        );
-        assert_eq!(
-            flags.contains(gst::PARAM_FLAG_MUTABLE_PLAYING),
-            option.access == Access::Playing
-        );
-    }
+/// The properties that the element defines itself.
+fn own_properties(element: &gst::Element) -> Vec<glib::ParamSpec> {
+    let mut specs = element.list_properties().to_vec();
+    specs.retain(|spec| spec.owner_type() == element.type_());
+    specs
 }
 
 #[test]
-fn a_fresh_element_has_the_defaults() {
-    let element = element();
-    for option in FACETRACK
-        .iter()
-        .filter(|option| option.access != Access::ReadOnly)
-    {
-        let value = element.property_value(option.name);
-        let Some(default) = option.default() else {
-            assert_eq!(value.get(), Ok(None::<String>), "{}", option.name);
-            continue;
-        };
-        let text = value.serialize().expect("a simple type");
-        let text = text.trim_matches('"');
-        let number = |text: &str| text.parse::<f64>().ok();
-        let same = text == default.to_string()
-            || number(text).is_some() && number(text) == number(&default.to_string());
-        assert!(same, "{}: {text} is not {default}", option.name);
-    }
-}
-
-#[test]
-fn choices_are_enums_of_the_same_words() {
-    let element = element();
-    for option in FACETRACK {
-        let Kind::Choice { choices } = option.kind else {
-            continue;
-        };
-        let spec = element.find_property(option.name).expect(option.name);
-        let class = glib::EnumClass::with_type(spec.value_type()).expect("an enum");
-        let words: Vec<_> = class
-            .values()
-            .iter()
-            .map(|value| (value.nick().to_owned(), value.name().to_owned()))
-            .collect();
-        let wanted: Vec<_> = choices
-            .iter()
-            .map(|choice| (choice.nick.to_owned(), choice.blurb.to_owned()))
-            .collect();
-        assert_eq!(words, wanted, "{}", option.name);
-        for choice in choices {
-            element.set_property_from_str(option.name, choice.nick);
-            let value = element.property_value(option.name);
-            let (_, word) = glib::EnumValue::from_value(&value).expect("an enum");
-            assert_eq!(word.nick(), choice.nick);
+fn every_property_is_described() {
+    for name in ELEMENTS {
+        let element = element(name);
+        let specs = own_properties(&element);
+        assert!(!specs.is_empty());
+        for spec in specs {
+            let blurb = spec.blurb().expect("a blurb");
+            assert!(!blurb.is_empty() && !blurb.ends_with('.'), "{blurb}");
+            assert!(spec.flags().contains(glib::ParamFlags::READABLE));
+            let is_mutable = spec.flags().contains(gst::PARAM_FLAG_MUTABLE_PLAYING);
+            assert!(!is_mutable || spec.flags().contains(glib::ParamFlags::WRITABLE));
         }
     }
 }
 
 #[test]
+fn some_properties_change_while_playing() {
+    let element = element("facetrack");
+    for (name, flag) in [
+        ("engine", gst::PARAM_FLAG_MUTABLE_PLAYING),
+        ("predict", gst::PARAM_FLAG_MUTABLE_PLAYING),
+        ("max-faces", gst::PARAM_FLAG_MUTABLE_READY),
+        ("model", gst::PARAM_FLAG_MUTABLE_READY),
+    ] {
+        let spec = element.find_property(name).expect(name);
+        assert!(spec.flags().contains(flag), "{name}");
+    }
+    for name in ["stats", "active-device", "capabilities"] {
+        let spec = element.find_property(name).expect(name);
+        assert!(!spec.flags().contains(glib::ParamFlags::WRITABLE), "{name}");
+    }
+}
+
+#[test]
+fn a_fresh_element_has_the_defaults() {
+    for name in ELEMENTS {
+        let element = element(name);
+        for spec in own_properties(&element) {
+            if spec.flags().contains(glib::ParamFlags::WRITABLE) {
+                let value = element.property_value(spec.name());
+                let default = display(spec.default_value());
+                assert_eq!(display(&value), default, "{}", spec.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_defaults_of_the_chosen_engine_are_shown() {
+    let element = element("facetrack");
+    element.set_property("engine", "insightface");
+    assert_eq!(element.property::<f64>("nms-threshold"), 0.4);
+    assert_eq!(element.property::<u32>("detect-max-width"), 1280);
+    element.set_property("nms-threshold", 0.25);
+    element.set_property("engine", "opencv_yunet");
+    assert_eq!(element.property::<f64>("nms-threshold"), 0.25);
+    assert_eq!(element.property::<f64>("detection-confidence"), 0.7);
+}
+
+#[test]
+fn every_word_can_be_set() {
+    for name in ELEMENTS {
+        let element = element(name);
+        for spec in own_properties(&element) {
+            for word in words(&spec) {
+                element.set_property_from_str(spec.name(), &word);
+                let value = element.property_value(spec.name());
+                assert_eq!(display(&value), word, "{}", spec.name());
+            }
+        }
+    }
+}
+
+fn words(spec: &glib::ParamSpec) -> Vec<String> {
+    if let Some(class) = glib::EnumClass::with_type(spec.value_type()) {
+        let words = class.values().iter().map(|value| value.nick().to_owned());
+        return words.collect();
+    }
+    let Some(class) = glib::FlagsClass::with_type(spec.value_type()) else {
+        return Vec::new();
+    };
+    let words = class.values().iter().map(|value| value.nick().to_owned());
+    let words: Vec<_> = words.collect();
+    let all = words.join("+");
+    words.into_iter().chain([all]).collect()
+}
+
+#[test]
+fn flags_have_the_bits_of_the_words_order() {
+    for (name, property, last) in [
+        ("facetrackoverlay", "layers", 1 << 9),
+        ("trackjsonsink", "fields", 1 << 10),
+    ] {
+        let spec = element(name).find_property(property).expect(property);
+        let class = glib::FlagsClass::with_type(spec.value_type()).expect("flags");
+        let bits: Vec<_> = class.values().iter().map(|value| value.value()).collect();
+        assert!(bits.iter().enumerate().all(|(i, bit)| *bit == 1 << i));
+        assert_eq!(bits.last(), Some(&last));
+        assert!(expected(&spec).starts_with("any of "));
+    }
+}
+
+#[test]
 fn values_come_back() {
-    let element = element();
+    let element = element("facetrack");
     element.set_property("max-faces", 3u32);
     assert_eq!(element.property::<u32>("max-faces"), 3);
     element.set_property("gpu-id", -1i32);
@@ -104,6 +143,8 @@ fn values_come_back() {
     assert!(!element.property::<bool>("gpu-fallback"));
     element.set_property("max-distance", 1.5f64);
     assert_eq!(element.property::<f64>("max-distance"), 1.5);
+    element.set_property("presence-confidence", 0.87f64);
+    assert_eq!(element.property::<f64>("presence-confidence"), 0.87);
     element.set_property("model", "/a");
     assert_eq!(
         element.property::<Option<String>>("model"),

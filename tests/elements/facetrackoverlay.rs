@@ -19,7 +19,6 @@ use gst_video::{
     VideoCropMeta, VideoFormat, VideoFormatInfo, VideoFrameFlags, VideoFrameRef, VideoInfo,
     VideoMeta, VideoPackFlags,
 };
-use gstfacetrack::facetrackoverlay::Layers;
 use gstfacetrack::meta::FaceTrackMeta;
 
 const WIDTH: u32 = 160;
@@ -308,8 +307,10 @@ fn properties_act_from_the_next_frame_on() {
     let small = changed(&stream.drawn(&report));
     stream.element.set_property("text-size", 0.1);
     assert!(changed(&stream.drawn(&report)) > small);
-    let layers = stream.element.property::<Layers>("layers");
-    assert_eq!(layers, Layers::LABELS | Layers::INFO);
+    let layers = stream.element.property_value("layers");
+    let (_, layers) = gst::glib::FlagsValue::from_value(&layers).expect("flags");
+    let layers: Vec<_> = layers.iter().map(|layer| layer.nick()).collect();
+    assert_eq!(layers, ["labels", "info"]);
 
     stream
         .element

@@ -1,51 +1,55 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `gst-inspect-1.0` without ONNX Runtime, models and GPU.
 
+use crate::common;
 use crate::common::tool::Tool;
-use facetrack::options::facetrack::FACETRACK;
-use facetrack::options::facetrackoverlay::FACETRACKOVERLAY;
-use facetrack::options::trackjsonload::TRACKJSONLOAD;
-use facetrack::options::trackjsonsink::TRACKJSONSINK;
-use facetrack::options::trackudpsink::TRACKUDPSINK;
-use facetrack::options::{Access, Choice, Kind, OptionSpec};
+
+use gst::glib;
+use gst::prelude::*;
 
 #[test]
 fn the_elements_read_like_gstreamers_own() {
-    for (element, options) in [
-        ("facetrack", FACETRACK),
-        ("trackjsonload", TRACKJSONLOAD),
-        ("facetrackoverlay", FACETRACKOVERLAY),
-        ("trackjsonsink", TRACKJSONSINK),
-        ("trackudpsink", TRACKUDPSINK),
+    common::init();
+    for name in [
+        "facetrack",
+        "trackjsonload",
+        "facetrackoverlay",
+        "trackjsonsink",
+        "trackudpsink",
     ] {
-        assert_reads(element, options);
+        let element = gst::ElementFactory::make(name).build();
+        assert_reads(&element.expect("the element"), name);
     }
 }
 
-fn assert_reads(element: &str, options: &[OptionSpec]) {
-    let inspected = Tool::new("gst-inspect-1.0").arg(element).run();
+fn assert_reads(element: &gst::Element, name: &str) {
+    let inspected = Tool::new("gst-inspect-1.0").arg(name).run();
     assert!(inspected.success, "{}", inspected.text);
-    for option in options {
+    let specs = element.list_properties();
+    let own = specs
+        .iter()
+        .filter(|spec| spec.owner_type() == element.type_());
+    for spec in own {
         let at = inspected
             .text
-            .find(&format!("  {:20}: ", option.name))
-            .unwrap_or_else(|| panic!("no `{}` in {}", option.name, inspected.text));
+            .find(&format!("  {:20}: ", spec.name()))
+            .unwrap_or_else(|| panic!("no `{}` in {}", spec.name(), inspected.text));
         let entry: String = inspected.text[at..].lines().take(3).collect();
-        assert!(entry.contains(&option.long_blurb()), "{entry}");
-        let flags = match option.access {
-            Access::Ready => "changeable only in NULL or READY state",
-            Access::Playing => "changeable in NULL, READY, PAUSED or PLAYING state",
-            Access::ReadOnly => "flags: readable",
+        let blurb = spec.blurb().expect("a blurb");
+        assert!(entry.contains(blurb), "{entry}");
+        let is_writable = spec.flags().contains(glib::ParamFlags::WRITABLE);
+        let is_mutable = spec.flags().contains(gst::PARAM_FLAG_MUTABLE_PLAYING);
+        let flags = match (is_writable, is_mutable) {
+            (true, false) => "changeable only in NULL or READY state",
+            (true, true) => "changeable in NULL, READY, PAUSED or PLAYING state",
+            (false, _) => "flags: readable",
         };
         assert!(entry.contains(flags), "{entry}");
-        assert_eq!(
-            option.access != Access::ReadOnly,
-            entry.contains("writable")
-        );
-        if let Kind::Flags { choices, .. } = option.kind {
-            assert_flags(&inspected.text[at..], choices);
+        assert_eq!(is_writable, entry.contains("writable"));
+        if let Some(class) = glib::FlagsClass::with_type(spec.value_type()) {
+            assert_flags(&inspected.text[at..], &class);
         }
-        if let Kind::Int { .. } | Kind::Float { .. } = option.kind {
+        if is_number(spec) {
             assert!(
                 entry.contains("Range:") && entry.contains("Default:"),
                 "{entry}"
@@ -54,14 +58,24 @@ fn assert_reads(element: &str, options: &[OptionSpec]) {
     }
 }
 
-/// Each flag has a line with its word and what the table says of it, in the table's order.
-fn assert_flags(entry: &str, choices: &[Choice]) {
+fn is_number(spec: &glib::ParamSpec) -> bool {
+    [glib::Type::U32, glib::Type::I32, glib::Type::F64].contains(&spec.value_type())
+}
+
+/// Each flag has a line with its word and its description, in the order of the bits.
+fn assert_flags(entry: &str, class: &glib::FlagsClass) {
+    let values = class.values();
     let flags = entry.lines().filter(|line| line.contains("(0x"));
-    let flags: Vec<_> = flags.take(choices.len()).collect();
-    assert_eq!(flags.len(), choices.len(), "{entry}");
-    for (bit, (line, choice)) in std::iter::zip(flags, choices).enumerate() {
-        let value = format!("(0x{:08x}): {:17}- {}", 1 << bit, choice.nick, choice.blurb);
-        assert!(line.contains(&value), "{line}: {value}");
+    let flags: Vec<_> = flags.take(values.len()).collect();
+    assert_eq!(flags.len(), values.len(), "{entry}");
+    for (bit, (line, value)) in std::iter::zip(flags, values).enumerate() {
+        let text = format!(
+            "(0x{:08x}): {:17}- {}",
+            1 << bit,
+            value.nick(),
+            value.name()
+        );
+        assert!(line.contains(&text), "{line}: {text}");
     }
 }
 

@@ -16,7 +16,7 @@ use finding::Section;
 use crate::output;
 use crate::store::StoreError;
 
-/// Prints every check; success when the engine `mediapipe` can run.
+/// Prints every check; success when the default engine can run.
 ///
 /// # Errors
 /// When nothing can be printed.
@@ -36,7 +36,7 @@ pub fn run() -> Result<ExitCode, StoreError> {
     let engines = selftest::engines();
     let runs = engines
         .iter()
-        .any(|(kind, finding)| *kind == EngineKind::MediaPipe && !finding.is_bad());
+        .any(|(kind, finding)| *kind == EngineKind::default() && !finding.is_bad());
     let findings = engines.into_iter().map(|(_, finding)| finding).collect();
     output::print(Section::new("Self-test, one frame", findings))?;
     Ok(if runs {

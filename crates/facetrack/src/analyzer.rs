@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::blendshape::Blendshapes;
 use super::device::Placement;
 use super::engine::{
@@ -127,6 +129,13 @@ impl Analyzer {
         }
         self.engine.finder.set_thresholds(tuning.thresholds);
         self.tuning = tuning;
+    }
+
+    /// Sets the options that reports state.
+    pub fn set_options(&mut self, options: Map<String, Value>) {
+        if self.source.options != options {
+            Arc::make_mut(&mut self.source).options = options;
+        }
     }
 
     /// The calibration: [`Completer::calibration`](super::engine::Completer::calibration).

@@ -5,7 +5,7 @@
 //! environment say, and nothing is probed for it.
 
 use crate::engine::EngineError;
-use crate::options::choices;
+use crate::words::choices;
 
 mod gate;
 mod libraries;
@@ -29,19 +29,19 @@ pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};
 
 choices! {
     /// The device that was asked for.
-    pub enum DeviceChoice {
-        Auto = "auto": "what suits the engine",
-        Cpu = "cpu": "the processor",
-        Cuda = "cuda": "an NVIDIA GPU, for engines that may use one",
+    pub enum DeviceChoice, words device_words {
+        Auto = "auto": "the best device for the engine",
+        Cpu = "cpu": "the CPU",
+        Cuda = "cuda": "an NVIDIA GPU, for engines that can use one",
     }
 }
 
 choices! {
-    /// How cuDNN chooses among its convolutions.
-    pub enum ConvAlgorithmSearch {
-        Exhaustive = "exhaustive": "tries all of them at the first run: slow to start, fastest then",
-        Heuristic = "heuristic": "guesses",
-        Default = "default": "takes the one that always works",
+    /// Choice of cuDNN's convolution algorithms.
+    pub enum ConvAlgorithmSearch, words conv_algorithm_search_words {
+        Exhaustive = "exhaustive": "try all at the first run: slow start, fastest afterwards",
+        Heuristic = "heuristic": "use a heuristic",
+        Default = "default": "use the algorithm that always works",
     }
 }
 

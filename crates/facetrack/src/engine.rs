@@ -12,18 +12,33 @@ use super::device::Refusal;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile};
 use super::observation::{LandmarkScheme, Observation};
-use crate::options::choices;
+use crate::words::choices;
 
+mod config;
+mod entry;
 pub mod eos;
 pub mod insightface;
-mod kind;
 pub mod mediapipe;
 mod network;
 pub mod opencv;
 pub mod openseeface;
 pub mod scripted;
 
-pub use kind::{EngineConfig, EngineKind, UnknownEngine, describe, load};
+pub use config::EngineConfig;
+pub use entry::{EngineEntry, Setting, UnknownEngine, describe, load};
+pub use eos::Identity;
+pub use openseeface::PnpPoints;
+
+entry::engines! {
+    MediaPipe = mediapipe;
+    OpenCvHaar = opencv::haar;
+    OpenCvYunet = opencv::yunet;
+    OpenCvYunetPyfeat = opencv::yunet_pyfeat;
+    OpenSeeFace = openseeface;
+    Eos = eos;
+    InsightFace = insightface;
+    Scripted = scripted;
+}
 
 /// A loaded engine, in two halves. It assigns no identities and never smooths.
 ///
@@ -354,10 +369,10 @@ impl EngineError {
 }
 
 choices! {
-    /// Whether frames follow one another.
-    pub enum RunningMode {
-        Video = "video": "frames follow one another: faces go on from where they were, and mediapipe and openseeface search only when one is missing",
-        Image = "image": "every frame stands alone",
+    /// Relation of the frames to one another.
+    pub enum RunningMode, words running_mode_words {
+        Video = "video": "frames follow one another: an engine may follow faces instead of searching every frame",
+        Image = "image": "every frame is analysed independently",
     }
 }
 
@@ -372,13 +387,18 @@ pub struct Thresholds {
     pub tracking: f32,
 }
 
+impl Thresholds {
+    /// MediaPipe's: `FaceLandmarkerOptions` in `face_landmarker.h`. Those of other engines are in
+    /// [`EngineEntry::thresholds`].
+    pub const DEFAULT: Self = Self {
+        detection: 0.5,
+        presence: 0.5,
+        tracking: 0.5,
+    };
+}
+
 impl Default for Thresholds {
-    /// MediaPipe's: `FaceLandmarkerOptions` in `face_landmarker.h`. Other engines' are [`EngineKind::thresholds`].
     fn default() -> Self {
-        Self {
-            detection: 0.5,
-            presence: 0.5,
-            tracking: 0.5,
-        }
+        Self::DEFAULT
     }
 }

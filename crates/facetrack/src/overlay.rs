@@ -44,6 +44,25 @@ pub struct Style {
     pub blendshapes: usize,
 }
 
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            layers: Layers::BOXES
+                | Layers::LABELS
+                | Layers::CONTOURS
+                | Layers::KEY_POINTS
+                | Layers::POSE
+                | Layers::GAZE
+                | Layers::BLENDSHAPES
+                | Layers::INFO,
+            color: None,
+            line_width: 0.0025,
+            text_size: 0.022,
+            blendshapes: 8,
+        }
+    }
+}
+
 /// Timing of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pace {

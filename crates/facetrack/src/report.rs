@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::device::Placement;
 use super::model::ModelFile;
@@ -87,6 +88,8 @@ pub struct ReportSource {
     pub generator: String,
     /// Models read.
     pub models: Vec<ModelFile>,
+    /// Options of the analysis that were set explicitly, by name.
+    pub options: Map<String, Value>,
 }
 
 impl ReportSource {

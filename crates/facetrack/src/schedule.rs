@@ -19,7 +19,7 @@ pub mod lateness;
 
 use std::time::Duration;
 
-use crate::options::choices;
+use crate::words::choices;
 use latency::Latency;
 use lateness::Lateness;
 
@@ -32,10 +32,10 @@ const JITTER: u32 = 8;
 
 choices! {
     /// Handling of frames that come late.
-    pub enum LateFrames {
-        Auto = "auto": "held in live pipelines, analysed in others",
-        Hold = "hold": "faces are held from the last frame that was analysed",
-        Analyze = "analyze": "analysed, however late they are",
+    pub enum LateFrames, words late_frames_words {
+        Auto = "auto": "hold in live pipelines, analyze in others",
+        Hold = "hold": "hold the faces of the last analysed frame",
+        Analyze = "analyze": "analyse every frame, however late",
     }
 }
 

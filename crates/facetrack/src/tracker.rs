@@ -6,13 +6,13 @@ mod iou;
 
 use super::geometry::Point;
 use super::observation::Observation;
-use crate::options::choices;
+use crate::words::choices;
 
 choices! {
     /// Method that matches the faces of a frame with tracks.
-    pub enum TrackerKind {
-        Centroid = "centroid": "the nearest centre, one after the other",
-        Iou = "iou": "the best overlap with where faces are expected, all weighed together: no exchange when faces cross",
+    pub enum TrackerKind, words tracker_words {
+        Centroid = "centroid": "the nearest centre, one face after the other",
+        Iou = "iou": "the best overlap with the expected positions, for all faces together: ids are not exchanged when faces cross",
     }
 }
 

@@ -35,7 +35,7 @@ const LAYERS: [(char, &str); 10] = [
 /// The engines in the order of their digits, without the scripted one.
 pub fn engines() -> impl Iterator<Item = &'static str> {
     let engines = EngineKind::ALL.into_iter();
-    let real = engines.filter(|engine| *engine != EngineKind::Scripted);
+    let real = engines.filter(|engine| !engine.entry().is_synthetic);
     real.map(EngineKind::name)
 }
 

@@ -1,41 +1,31 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
+use crate::options::tests::{environment, options};
 use facetrack::device::{ConvAlgorithmSearch, CudaTuning, DeviceChoice};
-use facetrack::engine::RunningMode;
 use facetrack::engine::insightface::Module;
+use facetrack::engine::opencv::haar::Search;
 use facetrack::engine::opencv::yunet::{
     MAX_WIDTH as YUNET_MAX_WIDTH, NMS_THRESHOLD as YUNET_NMS_THRESHOLD,
 };
-use facetrack::options::Value;
+use facetrack::engine::{RunningMode, eos};
+use facetrack::smoothing::OneEuro;
 
-fn plan(set: &[(&str, Value)], env: &[(&'static str, &str)]) -> Plan {
-    let mut settings = Settings::new(FACETRACK);
-    for (name, value) in set {
-        settings.set(name, Some(value.clone()));
-    }
-    let env = env.iter().map(|(name, value)| (*name, (*value).to_owned()));
-    let (plan, warnings) =
-        Plan::new(&settings, &Environment(env.collect())).expect("a known engine");
+fn plan(set: &[(&str, &str)], env: &[(&'static str, &str)]) -> Plan {
+    let (plan, warnings) = Plan::new(&options(set), &environment(env)).expect("a known engine");
     assert_eq!(warnings, []);
     plan
 }
 
-fn text(word: &str) -> Value {
-    Value::Text(word.to_owned())
-}
-
 /// A `value` that `variable` can't have is told, and changes nothing.
 fn assert_warns(engine: &str, variable: &'static str, value: &str, option: &str) {
-    let chosen = ("STEP5_TRACKING_ENGINE", engine.to_owned());
-    let env = HashMap::from([chosen, (variable, value.to_owned())]);
-    let settings = Settings::new(FACETRACK);
-    let (given, warnings) = Plan::new(&settings, &Environment(env)).expect("an engine");
+    let env = environment(&[("STEP5_TRACKING_ENGINE", engine), (variable, value)]);
+    let (given, warnings) = Plan::new(&options(&[]), &env).expect("an engine");
     let [warning] = warnings.as_slice() else {
         panic!("{variable}: {warnings:?}");
     };
     assert_eq!((warning.variable, warning.option), (variable, option));
-    let usual = plan(&[("engine", text(engine))], &[]);
+    let usual = plan(&[("engine", engine)], &[]);
     assert_eq!(given.setup, usual.setup, "{variable}");
     assert_eq!(given.live, usual.live, "{variable}");
 }
@@ -130,7 +120,7 @@ fn what_openseeface_can_not_understand_warns() {
 
 #[test]
 fn defaults_of_openseeface_are_those_of_the_domain() {
-    let plan = plan(&[("engine", text("openseeface"))], &[]);
+    let plan = plan(&[("engine", "openseeface")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(0),
         ..EngineConfig::default()
@@ -185,7 +175,7 @@ fn what_eos_can_not_understand_warns() {
 
 #[test]
 fn defaults_of_eos_are_those_of_the_domain() {
-    let plan = plan(&[("engine", text("eos"))], &[]);
+    let plan = plan(&[("engine", "eos")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(eos::MAX_WIDTH),
         ..EngineConfig::default()
@@ -235,7 +225,7 @@ fn the_environment_reaches_insightface() {
         det_size: 320,
         embedding: false,
     };
-    assert_eq!(config.insightface, told);
+    assert_eq!(config.pack, told);
     assert_eq!(plan.live.schedule.inference_interval, 3);
     let wanted = Request {
         fallback: false,
@@ -262,7 +252,7 @@ fn a_size_of_the_detector_is_a_side_or_both() {
         ("4096X4096", 4096),
     ] {
         let plan = plan(&[], &[engine, ("STEP5_INSIGHTFACE_DET_SIZE", value)]);
-        assert_eq!(plan.setup.config.insightface.det_size, side, "{value:?}");
+        assert_eq!(plan.setup.config.pack.det_size, side, "{value:?}");
     }
 }
 
@@ -298,7 +288,7 @@ fn what_insightface_can_not_understand_warns() {
 
 #[test]
 fn defaults_of_insightface_are_those_of_the_domain() {
-    let plan = plan(&[("engine", text("insightface"))], &[]);
+    let plan = plan(&[("engine", "insightface")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(insightface::MAX_WIDTH),
         nms_threshold: insightface::NMS_THRESHOLD,
@@ -320,18 +310,18 @@ fn what_insightface_alone_can_be_told_reaches_it() {
         "tensorrt",
         "fp16",
     ];
-    let set: Vec<_> = switches.map(|name| (name, Value::Bool(true))).into();
+    let set: Vec<_> = switches.map(|name| (name, "true")).into();
     let more = [
-        ("engine", text("insightface")),
-        ("det-size", Value::Int(1024)),
-        ("allowed-modules", text("recognition")),
-        ("tf32", Value::Bool(false)),
-        ("warm-up-runs", Value::Int(0)),
-        ("cudnn-conv-algo-search", text("heuristic")),
-        ("cuda-lib-path", text("/first")),
-        ("gpu-min-free-vram", Value::Int(1)),
-        ("gpu-id", Value::Int(1)),
-        ("device", text("cuda")),
+        ("engine", "insightface"),
+        ("det-size", "1024"),
+        ("allowed-modules", "recognition"),
+        ("tf32", "false"),
+        ("warm-up-runs", "0"),
+        ("cudnn-conv-algo-search", "heuristic"),
+        ("cuda-lib-path", "/first"),
+        ("gpu-min-free-vram", "1"),
+        ("gpu-id", "1"),
+        ("device", "cuda"),
     ];
     let env = [("STEP5_CUDA_LIB_PATH", "/then")];
     let plan = plan(&[set, more.into()].concat(), &env);
@@ -340,7 +330,7 @@ fn what_insightface_alone_can_be_told_reaches_it() {
         det_size: 1024,
         embedding: true,
     };
-    assert_eq!(plan.setup.config.insightface, settings);
+    assert_eq!(plan.setup.config.pack, settings);
     let request = Request {
         device: Some(DeviceChoice::Cuda),
         gpu_id: Some(1),
@@ -370,15 +360,15 @@ fn each_way_to_run_on_a_gpu_has_a_switch_of_its_own() {
     let usual = plan(&[], &[]).setup.request.tuning;
     let mut seen = vec![usual];
     for (name, value) in [
-        ("warm-up-runs", Value::Int(1)),
-        ("cudnn-conv-algo-search", text("default")),
-        ("tf32", Value::Bool(false)),
-        ("deterministic", Value::Bool(true)),
-        ("arena-shrinkage", Value::Bool(true)),
-        ("pinned-io", Value::Bool(true)),
-        ("cuda-graph", Value::Bool(true)),
-        ("tensorrt", Value::Bool(true)),
-        ("fp16", Value::Bool(true)),
+        ("warm-up-runs", "1"),
+        ("cudnn-conv-algo-search", "default"),
+        ("tf32", "false"),
+        ("deterministic", "true"),
+        ("arena-shrinkage", "true"),
+        ("pinned-io", "true"),
+        ("cuda-graph", "true"),
+        ("tensorrt", "true"),
+        ("fp16", "true"),
     ] {
         let tuning = plan(&[(name, value)], &[]).setup.request.tuning;
         assert!(!seen.contains(&tuning), "{name}");
@@ -395,7 +385,7 @@ fn a_device_that_was_set_is_told_from_one_that_was_not() {
         ("cpu", DeviceChoice::Cpu),
         ("cuda", DeviceChoice::Cuda),
     ] {
-        assert_eq!(device(&[("device", text(word))]), Some(choice));
+        assert_eq!(device(&[("device", word)]), Some(choice));
     }
 }
 
@@ -414,34 +404,31 @@ fn the_environment_gates_the_gpu() {
         };
         assert_eq!(gate(&[], &[(variable, value)]), closed);
     }
-    let engine = ("engine", text("insightface"));
+    let engine = ("engine", "insightface");
     let number = [("STEP5_INSIGHTFACE_CTX_ID", "-1")];
-    let set = [engine, ("gpu-id", Value::Int(-1))];
+    let set = [engine, ("gpu-id", "-1")];
     assert_eq!(gate(&set, &number), Gate::Open, "the property beats it");
 }
 
 #[test]
 fn a_variable_that_nobody_asks_warns_of_nothing() {
-    let env = Environment([("TRACKING_DISABLE_GPU", "perhaps".to_owned())].into());
+    let env = environment(&[("TRACKING_DISABLE_GPU", "perhaps")]);
     for set in [
         &[("engine", "scripted")][..],
         &[("engine", "insightface"), ("device", "auto")],
     ] {
-        let mut settings = Settings::new(FACETRACK);
-        for (name, value) in set {
-            settings.set(name, Some(text(value)));
-        }
-        let (_, warnings) = Plan::new(&settings, &env).unwrap();
+        let (_, warnings) = Plan::new(&options(set), &env).unwrap();
         assert_eq!(warnings, [], "{set:?}");
     }
 }
 
 #[test]
 fn modules_that_do_not_exist_are_an_error() {
-    let mut settings = Settings::new(FACETRACK);
-    settings.set("engine", Some(text("insightface")));
-    settings.set("allowed-modules", Some(text("detection,landmarks")));
-    let error = Plan::new(&settings, &Environment::default()).unwrap_err();
+    let set = [
+        ("engine", "insightface"),
+        ("allowed-modules", "detection,landmarks"),
+    ];
+    let error = Plan::new(&options(&set), &Environment::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`allowed-modules`: \"landmarks\" is no module, there are: detection, landmark_2d_106, landmark_3d_68, genderage, recognition"
@@ -449,33 +436,25 @@ fn modules_that_do_not_exist_are_an_error() {
 }
 
 #[test]
-fn the_snapshot_has_every_variable() {
-    let known = Environment::variables();
-    for variable in Gate::VARIABLES.iter().chain(&LibrarySearch::VARIABLES) {
-        assert!(known.clone().any(|known| known == *variable), "{variable}");
-    }
-}
-
-#[test]
 fn what_eos_alone_can_be_told_reaches_it() {
     let set = [
-        ("engine", text("eos")),
-        ("identity", text("per-frame")),
-        ("mesh", Value::Bool(true)),
+        ("engine", "eos"),
+        ("identity", "per-frame"),
+        ("mesh", "true"),
     ];
     let told = eos::Settings {
         identity: eos::Identity::PerFrame,
         mesh: true,
     };
-    assert_eq!(plan(&set, &[]).setup.config.eos, told);
+    assert_eq!(plan(&set, &[]).setup.config.morphable, told);
 }
 
 #[test]
 fn each_engine_has_its_own_defaults() {
     for kind in EngineKind::ALL {
-        let plan = plan(&[("engine", text(kind.name()))], &[]);
+        let plan = plan(&[("engine", kind.name())], &[]);
         assert_eq!(plan.live.tuning.thresholds, kind.thresholds());
-        assert_eq!(plan.setup.config.haar, Search::default());
+        assert_eq!(plan.setup.config.cascade, Search::default());
         let overlap = match kind {
             EngineKind::InsightFace => insightface::NMS_THRESHOLD,
             _ => YUNET_NMS_THRESHOLD,
@@ -489,23 +468,20 @@ fn each_engine_has_its_own_defaults() {
         ("eos", eos::MAX_WIDTH),
         ("insightface", insightface::MAX_WIDTH),
     ] {
-        let plan = plan(&[("engine", text(engine))], &[]);
+        let plan = plan(&[("engine", engine)], &[]);
         assert_eq!(plan.setup.config.detect_max_width, Some(width), "{engine}");
     }
 }
 
 #[test]
 fn other_settings_do_not_make_another_engine_of_the_one_that_is_loaded() {
-    let loaded = plan(&[("max-faces", Value::Int(2))], &[]);
-    let mut settings = Settings::new(FACETRACK);
-    for (name, value) in [
-        ("engine", text("opencv-yunet")),
-        ("max-faces", Value::Int(1)),
-        ("presence-confidence", Value::Float(0.25)),
-    ] {
-        settings.set(name, Some(value));
-    }
-    let live = Live::with(&loaded.setup, &settings, &Environment::default());
+    let loaded = plan(&[("max-faces", "2")], &[]);
+    let set = options(&[
+        ("engine", "opencv-yunet"),
+        ("max-faces", "1"),
+        ("presence-confidence", "0.25"),
+    ]);
+    let live = Live::with(&loaded.setup, &set, &Environment::default());
     let mut want = loaded.live;
     want.tuning.thresholds.presence = 0.25;
     assert_eq!(live, want);
@@ -513,9 +489,7 @@ fn other_settings_do_not_make_another_engine_of_the_one_that_is_loaded() {
 
 #[test]
 fn an_unknown_engine_lists_the_known_ones() {
-    let mut settings = Settings::new(FACETRACK);
-    settings.set("engine", Some(text("dlib")));
-    let error = Plan::new(&settings, &Environment::default()).unwrap_err();
+    let error = Plan::new(&options(&[("engine", "dlib")]), &Environment::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "unknown engine \"dlib\", `engine` is one of: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface, scripted"
@@ -524,14 +498,14 @@ fn an_unknown_engine_lists_the_known_ones() {
 
 #[test]
 fn native_smoothing_is_the_originals() {
-    let one = ("max-faces", Value::Int(1));
+    let one = ("max-faces", "1");
     for (set, smooths) in [
         (vec![], false),
         (vec![one.clone()], true),
-        (vec![one.clone(), ("running-mode", text("image"))], false),
-        (vec![one.clone(), ("smoothing", text("off"))], false),
-        (vec![one, ("engine", text("scripted"))], false),
-        (vec![("smoothing", text("one-euro"))], true),
+        (vec![one.clone(), ("running-mode", "image")], false),
+        (vec![one.clone(), ("smoothing", "off")], false),
+        (vec![one, ("engine", "scripted")], false),
+        (vec![("smoothing", "one-euro")], true),
     ] {
         let tuning = plan(&set, &[]).live.tuning;
         let want = smooths.then_some(OneEuro::MEDIAPIPE);
@@ -549,8 +523,8 @@ fn every_choice_has_a_meaning() {
         ("device", "cuda"),
         ("cudnn-conv-algo-search", "heuristic"),
     ] {
-        plan(&[(option, text(word))], &[]);
+        plan(&[(option, word)], &[]);
     }
-    let plan = plan(&[("running-mode", text("image"))], &[]);
+    let plan = plan(&[("running-mode", "image")], &[]);
     assert_eq!(plan.setup.config.running_mode, RunningMode::Image);
 }

@@ -3,10 +3,7 @@
 
 use std::env;
 
-use facetrack::device::{Check, Gate, MachineProbe, Outcome, Request, examine};
-use facetrack::engine::EngineKind;
-use facetrack::options::Settings;
-use facetrack::options::facetrack::FACETRACK;
+use facetrack::device::{Check, Gate, LibrarySearch, MachineProbe, Outcome, Request, examine};
 
 use facetrack_remedies::for_fault;
 
@@ -16,12 +13,13 @@ use crate::places;
 /// Checks the GPU for the engine that may use one, with the options of this environment.
 pub fn checks() -> Section {
     let lookup = |name: &str| env::var(name).ok();
-    let settings = Settings::new(FACETRACK);
-    let (options, _) = settings.resolve(Some(EngineKind::InsightFace.name()), &lookup);
     let request = Request {
+        gate: Gate::of(&lookup),
+        gpu_id: lookup(Gate::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
+        libraries: LibrarySearch::of(None, &lookup),
         runtime: places::search_paths().runtime_candidates(),
         visible_devices: lookup("CUDA_VISIBLE_DEVICES"),
-        ..Request::of(&settings, &options, &lookup)
+        ..Request::default()
     };
     let examined = examine(&request, &mut MachineProbe::default());
     section(&examined, &request.gate)

@@ -100,30 +100,16 @@ fn features() -> Vec<&'static str> {
 mod tests {
     use super::*;
     use facetrack::device::{Gate, LibrarySearch};
-    use facetrack::options::facetrack::FACETRACK;
-    use facetrack::options::facetrackoverlay::FACETRACKOVERLAY;
-    use facetrack::options::trackjsonload::TRACKJSONLOAD;
-    use facetrack::options::trackjsonsink::TRACKJSONSINK;
-    use facetrack::options::trackudpsink::TRACKUDPSINK;
 
     #[test]
     fn every_variable_that_the_plugin_reads_is_listed() {
-        let variables = [
-            FACETRACK,
-            FACETRACKOVERLAY,
-            TRACKJSONLOAD,
-            TRACKJSONSINK,
-            TRACKUDPSINK,
-        ]
-        .concat()
-        .iter()
-        .flat_map(|option| option.env)
-        .map(|default| default.variable)
-        .chain(Gate::VARIABLES)
-        .chain(LibrarySearch::VARIABLES)
-        .chain(["CUDA_VISIBLE_DEVICES", "INSIGHTFACE_HOME"])
-        .map(|variable| (variable.to_owned(), "1".to_owned()))
-        .collect::<Vec<_>>();
+        let variables = ["STEP5_TRACKING_ENGINE"]
+            .into_iter()
+            .chain(Gate::VARIABLES)
+            .chain(LibrarySearch::VARIABLES)
+            .chain(["CUDA_VISIBLE_DEVICES", "INSIGHTFACE_HOME"])
+            .map(|variable| (variable.to_owned(), "1".to_owned()))
+            .collect::<Vec<_>>();
         assert_eq!(
             set_variables(variables.clone().into_iter()).len(),
             variables.len()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! What the environment says about a GPU that nobody asked for by name.
 
-use super::DeviceChoice;
-use crate::engine::EngineKind;
-use crate::options::{EnvWarning, kebab, parse_switch};
+use crate::engine::{EngineKind, Setting};
+use crate::words::{kebab, parse_switch};
 
 /// Switches the GPU off for `device=auto`.
 const DISABLE: &str = "TRACKING_DISABLE_GPU";
@@ -69,16 +68,13 @@ impl Gate {
         Self::Open
     }
 
-    /// What of the variables is neither yes nor no where the gate stays open for it.
-    pub fn warning(lookup: &dyn Fn(&str) -> Option<String>) -> Option<EnvWarning> {
+    /// The variable that should be true or false and is neither, and its value. It leaves the
+    /// gate open.
+    pub fn invalid_switch(
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<(&'static str, String)> {
         let value = lookup(DISABLE).filter(|value| !value.trim().is_empty())?;
-        parse_switch(&value).is_none().then(|| EnvWarning {
-            variable: DISABLE,
-            value,
-            reason: "not true or false".to_owned(),
-            option: "device",
-            used: DeviceChoice::Auto.nick().to_owned(),
-        })
+        parse_switch(&value).is_none().then_some((DISABLE, value))
     }
 
     fn closed(variable: &'static str, value: Option<String>) -> Self {
@@ -89,12 +85,15 @@ impl Gate {
     }
 }
 
-/// The one engine that may use a GPU.
+/// Whether a list names an engine that can use a GPU.
 fn lists_the_engine(engines: &str) -> bool {
+    let uses_gpu = |name: &str| {
+        let kind = name.parse::<EngineKind>();
+        kind.is_ok_and(|kind| kind.uses(Setting::Gpu))
+    };
     engines
         .split([',', ';', ' '])
-        .map(kebab)
-        .any(|name| name == EngineKind::InsightFace.name() || name == ALL)
+        .any(|name| uses_gpu(name) || kebab(name) == ALL)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::validation::{Gib, Validated, validate};
 use super::{Decision, DeviceChoice, Fault, Gate, Placement, Probe, Request, Severity, Unmet};
-use crate::engine::EngineKind;
+use crate::engine::{EngineKind, Setting};
 
 /// Why an engine may not run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -30,15 +30,10 @@ pub fn negotiate(
     request: &Request,
     probe: &mut dyn Probe,
 ) -> Result<Decision, Refusal> {
-    match engine {
-        EngineKind::InsightFace => with_gpu(request, probe),
-        EngineKind::MediaPipe
-        | EngineKind::OpenCvHaar
-        | EngineKind::OpenCvYunet
-        | EngineKind::OpenCvYunetPyfeat
-        | EngineKind::OpenSeeFace
-        | EngineKind::Eos
-        | EngineKind::Scripted => Ok(without_gpu(engine, request.device)),
+    if engine.uses(Setting::Gpu) {
+        with_gpu(request, probe)
+    } else {
+        Ok(without_gpu(engine, request.device))
     }
 }
 

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use super::{CudaTuning, DeviceChoice, Gate, LibrarySearch};
-use crate::options::{Resolved, Settings};
 
 /// Default maximum of memory that the runtime may take, bytes.
 pub const MAX_VRAM: u64 = 2048 << 20;
@@ -53,52 +52,5 @@ impl Default for Request {
             visible_devices: None,
             tuning: CudaTuning::default(),
         }
-    }
-}
-
-impl Request {
-    /// What `settings` of the element `facetrack` and the environment ask for; `options` are both with the defaults.
-    pub fn of(
-        settings: &Settings,
-        options: &Resolved,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Self {
-        const MEBIBYTE: u64 = 1 << 20;
-        // A GPU that was named by the property is none that the environment forbids by its number.
-        let names_gpu = settings.explicit::<i32>("gpu-id").is_some();
-        let gate_env = |variable: &str| match variable == Gate::GPU_NUMBER && names_gpu {
-            true => None,
-            false => env(variable),
-        };
-        Self {
-            device: settings.explicit("device"),
-            gate: Gate::of(&gate_env),
-            fallback: options.get("gpu-fallback"),
-            gpu_id: u32::try_from(options.get::<i32>("gpu-id")).ok(),
-            max_vram: u64::from(options.get::<u32>("gpu-max-vram")) * MEBIBYTE,
-            min_free_vram: u64::from(options.get::<u32>("gpu-min-free-vram")) * MEBIBYTE,
-            libraries: LibrarySearch::of(
-                settings
-                    .explicit::<String>("cuda-lib-path")
-                    .map(PathBuf::from),
-                env,
-            ),
-            tuning: cuda_tuning(options),
-            ..Self::default()
-        }
-    }
-}
-
-fn cuda_tuning(options: &Resolved) -> CudaTuning {
-    CudaTuning {
-        warm_up_runs: options.get("warm-up-runs"),
-        conv_algorithm_search: options.get("cudnn-conv-algo-search"),
-        tf32: options.get("tf32"),
-        deterministic: options.get("deterministic"),
-        arena_shrinkage: options.get("arena-shrinkage"),
-        pinned_io: options.get("pinned-io"),
-        cuda_graph: options.get("cuda-graph"),
-        tensorrt: options.get("tensorrt"),
-        fp16: options.get("fp16"),
     }
 }

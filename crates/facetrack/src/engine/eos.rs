@@ -17,14 +17,14 @@ use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;
 use crate::engine::{
-    Completer, Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    RunningMode, Thresholds, Wanted,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
+    Finder, Frame, RunningMode, Setting, Thresholds, Wanted,
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
 use crate::morphable::{FaceModel, FitSettings, Fitter, Past};
 use crate::observation::{FitFailure, LandmarkScheme, Landmarks, Observation};
-use crate::options::choices;
+use crate::words::choices;
 use report::{Report, Reporter};
 
 pub use load::load;
@@ -39,7 +39,7 @@ pub const MAX_WIDTH: usize = 1280;
 
 choices! {
     /// Frames that a face's shape is fitted to.
-    pub enum Identity {
+    pub enum Identity, words identity_words {
         Running = "running": "all frames of the face so far: its shape comes to rest",
         PerFrame = "per-frame": "each frame by itself, as eos does",
     }
@@ -80,6 +80,26 @@ struct Fitting {
     jaw_open_scale: f32,
 }
 
+/// The engine `eos`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::RunningMode,
+        Setting::Detection,
+        Setting::Presence,
+        Setting::Suppression,
+        Setting::Morphable,
+        Setting::JawOpen,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::Model,
+        Setting::ModelParts,
+    ],
+    thresholds: yunet::THRESHOLDS,
+    detect_max_width: MAX_WIDTH,
+    ..EngineEntry::new("eos", |config| Ok(describe(config)), load)
+};
+
 /// Describes the engine before it is loaded, without models.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     EngineInfo {
@@ -97,7 +117,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 /// Frames that shapes are fitted to with `config`. Single images share no shape.
 fn identity(config: &EngineConfig) -> Identity {
     match config.running_mode {
-        RunningMode::Video => config.eos.identity,
+        RunningMode::Video => config.morphable.identity,
         RunningMode::Image => Identity::PerFrame,
     }
 }
@@ -119,7 +139,7 @@ pub fn assemble(
     let fitting = Fitting {
         channels: info.blendshapes.clone(),
         fitter: Fitter::new(model.clone(), FitSettings::default()),
-        reporter: Reporter::new(model, config.eos.mesh),
+        reporter: Reporter::new(model, config.morphable.mesh),
         identity: identity(config),
         pasts: HashMap::new(),
         jaw_open_scale: config.jaw_open_scale,

@@ -28,8 +28,8 @@ use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::device::Placement;
 use crate::engine::{
-    Completer, Context, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    Thresholds, Wanted,
+    Completer, Context, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder,
+    Frame, Setting, Thresholds, Wanted,
 };
 use crate::nms::Detection;
 use crate::observation::{LandmarkScheme, Landmarks, Observation};
@@ -81,9 +81,28 @@ pub struct Derived {
     jaw_open_scale: f32,
 }
 
+/// The engine `insightface`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::Detection,
+        Setting::Suppression,
+        Setting::Pack,
+        Setting::JawOpen,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::Model,
+        Setting::Gpu,
+    ],
+    thresholds: THRESHOLDS,
+    nms_threshold: NMS_THRESHOLD,
+    detect_max_width: MAX_WIDTH,
+    ..EngineEntry::new("insightface", |config| Ok(describe(config)), load)
+};
+
 /// Describes the engine with a complete pack. The loaded engine describes its own pack.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
-    let settings = &config.insightface;
+    let settings = &config.pack;
     let schemes = [
         (Module::Landmark3d68, LandmarkScheme::Ibug68),
         (Module::Landmark2d106, LandmarkScheme::InsightFace106),
@@ -126,7 +145,7 @@ impl InsightFace {
     /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack
     /// that can't.
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
-        config.insightface.check()?;
+        config.pack.check()?;
         if let Placement::Cuda(cuda) = &config.placement {
             cuda.tuning.check()?;
         }

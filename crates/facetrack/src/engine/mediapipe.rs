@@ -19,8 +19,8 @@ mod roi;
 use std::mem;
 
 use super::{
-    Completer, Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    RunningMode, Thresholds,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
+    Finder, Frame, RunningMode, Setting, Thresholds,
 };
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::image::ImageView;
@@ -40,6 +40,26 @@ pub(super) use roi::Roi;
 /// Default maximum number of faces, as in the pipeline that this engine replaces. (The original's
 /// default is 1.)
 pub const DEFAULT_MAX_FACES: usize = 5;
+
+/// The engine `mediapipe`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    aliases: &["mediapipe-landmarker"],
+    settings: &[
+        Setting::RunningMode,
+        Setting::Detection,
+        Setting::Presence,
+        Setting::Overlap,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::Model,
+    ],
+    // `num_faces` of 1 with a stream in `face_landmarker_graph.cc`.
+    smooths_natively: |config| {
+        config.running_mode == RunningMode::Video && config.max_faces == Some(1)
+    },
+    ..EngineEntry::new("mediapipe", |config| Ok(describe(config)), load)
+};
 
 /// Parts of the engine. The networks come from `face_landmarker.task` and run in any runtime.
 pub struct Parts {

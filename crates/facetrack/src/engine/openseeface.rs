@@ -13,12 +13,12 @@ mod tracking;
 
 use crate::blendshape::BlendshapeSource;
 use crate::engine::{
-    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame, RunningMode,
-    Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
+    RunningMode, Setting, Thresholds,
 };
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
-use crate::options::choices;
+use crate::words::choices;
 use tracking::Tracking;
 
 pub(super) use faces::FACE_POINTS;
@@ -51,8 +51,8 @@ pub const CHANNELS: [&str; 8] = [
 
 choices! {
     /// Points of the 3-D model that are reported as the camera sees them.
-    pub enum PnpPoints {
-        None = "none": "none",
+    pub enum PnpPoints, words pnp_points_words {
+        None = "none": "no points",
         Fitted = "fitted": "the points that the pose is solved with",
         All = "all": "the points of all landmarks",
     }
@@ -94,6 +94,25 @@ struct OpenSeeFace {
     tracking: Tracking,
 }
 
+/// The engine `openseeface`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::RunningMode,
+        Setting::Detection,
+        Setting::Presence,
+        Setting::Tracking,
+        Setting::Calibration,
+        Setting::JawOpen,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::ModelParts,
+        Setting::GazeModel,
+    ],
+    thresholds: THRESHOLDS,
+    ..EngineEntry::new("openseeface", |config| Ok(describe(config)), load)
+};
+
 /// Describes the engine before it is loaded, without models.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     let is_video = config.running_mode == RunningMode::Video;
@@ -104,7 +123,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
         pose: true,
-        gaze: config.openseeface.gaze,
+        gaze: config.tracking.gaze,
         features: is_video,
         fit: true,
         temporal: is_video,

@@ -23,12 +23,28 @@ use std::thread;
 use std::time::Duration;
 
 use super::{
-    Completer, Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    RunningMode,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
+    Finder, Frame, RunningMode, Setting,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
 use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
+
+/// The engine `scripted`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::RunningMode,
+        Setting::Calibration,
+        Setting::Landmarks,
+        Setting::Script,
+    ],
+    is_synthetic: true,
+    ..EngineEntry::new(
+        "scripted",
+        |config| Ok(Script::of(config)?.info(config.running_mode)),
+        load,
+    )
+};
 
 /// The default script.
 const DEFAULT_SCRIPT: &str = "face x=0.3 dx=0.005";

@@ -253,17 +253,10 @@ fn full(scheme: LandmarkScheme) -> Observation {
 }
 
 fn all() -> Style {
-    let choices = Layers::CHOICES.iter();
-    let words: Vec<_> = choices.map(|choice| choice.nick).collect();
     Style {
-        layers: layers(&words.join("+")),
+        layers: Layers::ALL,
         ..STYLE
     }
-}
-
-fn layers(words: &str) -> Layers {
-    use crate::options::{FromValue, Value};
-    Layers::from_value(Some(&Value::Text(words.to_owned()))).expect("known layers")
 }
 
 /// `share` 255ths of a color over the background.
@@ -376,16 +369,16 @@ fn points_are_where_the_landmarks_are_and_nowhere_else() {
 
 #[test]
 fn every_layer_draws_something_of_its_own() {
-    for choice in Layers::CHOICES {
+    for layers in Layers::EACH {
         let mut picture = Picture::rgb((160, 120));
         let style = Style {
-            layers: layers(choice.nick),
+            layers: *layers,
             ..STYLE
         };
         let report = report(vec![full(LandmarkScheme::MediaPipe478)]);
         assert!(!Overlay::is_empty(&report, &style));
         picture.draw(&report, &style);
-        assert!(!picture.changed().is_empty(), "{}", choice.nick);
+        assert!(!picture.changed().is_empty(), "{layers:?}");
     }
     let nothing = Style {
         layers: Layers::NONE,

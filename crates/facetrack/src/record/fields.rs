@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Parts of a face that a record may have.
 
-use crate::options::flags;
+use crate::words::flags;
 
 flags! {
     /// A set of parts that are added to a face's id, whole pixels, score and blendshapes.
-    pub struct Fields;
+    pub struct Fields, words fields_words;
     LANDMARKS = 0, "landmarks": "landmarks, landmark_confidence and landmarks_106";
     BOX = 1, "box": "the box with decimals";
     KEY_POINTS = 2, "key-points": "key points of the detector";

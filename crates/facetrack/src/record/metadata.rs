@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::Completeness;
-use crate::options::Value;
 use crate::report::ReportSource;
 
 /// What is known of a stream.
@@ -22,8 +23,8 @@ pub struct Metadata {
     pub generator: String,
     /// What analysed the frames; `None` before the first analysed one.
     pub source: Option<Arc<ReportSource>>,
-    /// Options that shape the record.
-    pub options: Vec<(&'static str, Value)>,
+    /// Options that shape the record, and other options that were set explicitly.
+    pub options: Map<String, Value>,
     /// Whether the record has all of the video.
     pub completeness: Completeness,
     /// Whether the time of a frame does not follow from its number.

@@ -70,6 +70,7 @@ impl Head {
             load_time: self.load_time_ms.map(from_milliseconds).unwrap_or_default(),
             generator: self.generator.clone(),
             models: self.models.iter().map(model_file).collect(),
+            options: self.facetrack_options.clone(),
         })
     }
 

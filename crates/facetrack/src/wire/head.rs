@@ -3,9 +3,8 @@
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Map, Value};
 
-use crate::options::Value;
 use crate::record::{Metadata, SCHEMA, Totals};
 
 /// The video and how it was analysed. Two runs over the same input with the same options produce
@@ -45,7 +44,7 @@ pub(crate) struct Head {
     pub(crate) models: IndexMap<String, String>,
     /// Properties of trackjsonsink that affect the file, with their values.
     #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": ["boolean", "number", "string"]})))]
-    pub(crate) options: IndexMap<String, Json>,
+    pub(crate) options: Map<String, Value>,
     /// Number of frames with the status gap, which were missing in the stream or carried no
     /// picture.
     #[serde(skip_deserializing)]
@@ -102,6 +101,10 @@ pub(crate) struct Head {
     /// at about 0.7 s.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) start_time: u64,
+    /// Properties of facetrack that were set explicitly, with their values. Absent if none were.
+    #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": ["boolean", "number", "string"]})))]
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(crate) facetrack_options: Map<String, Value>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -113,9 +116,12 @@ impl Head {
     pub(crate) fn new(metadata: &Metadata, totals: Option<Totals>) -> Self {
         let metadata = metadata.clone();
         let completeness = metadata.completeness;
+        let generator = match &metadata.source {
+            Some(source) => source.generator.clone(),
+            None => metadata.generator,
+        };
         let source = metadata.source.unwrap_or_default();
         let models = source.models.iter();
-        let options = metadata.options.into_iter();
         Self {
             video_path: metadata.video_path,
             total_frames: totals.map(|totals| totals.frames),
@@ -124,14 +130,12 @@ impl Head {
             width: metadata.width,
             height: metadata.height,
             schema: Some(SCHEMA.to_owned()),
-            generator: metadata.generator,
+            generator,
             device: source.device.clone(),
             models: models
                 .map(|model| (model.name.clone(), model.sha256.clone()))
                 .collect(),
-            options: options
-                .map(|(name, value)| (name.to_owned(), json(value)))
-                .collect(),
+            options: metadata.options,
             padded_frames: totals.map(|totals| totals.padded),
             execution_provider: source.execution_provider.clone(),
             device_reason: source.device_reason.clone(),
@@ -146,15 +150,7 @@ impl Head {
             orientation: metadata.orientation,
             pixel_aspect_ratio: metadata.pixel_aspect_ratio,
             start_time: metadata.start_time,
+            facetrack_options: source.options.clone(),
         }
-    }
-}
-
-fn json(value: Value) -> Json {
-    match value {
-        Value::Bool(value) => value.into(),
-        Value::Int(value) => value.into(),
-        Value::Float(value) => value.into(),
-        Value::Text(value) => value.into(),
     }
 }

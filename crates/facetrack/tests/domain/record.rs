@@ -96,6 +96,7 @@ fn source() -> Arc<ReportSource> {
             name: "face_landmarker.task".into(),
             sha256: "64".repeat(32),
         }],
+        ..ReportSource::default()
     })
 }
 

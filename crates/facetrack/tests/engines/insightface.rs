@@ -30,7 +30,7 @@ fn published() -> Option<PathBuf> {
 fn config(pack: &Path, settings: Settings) -> EngineConfig {
     EngineConfig {
         model: Some(pack.to_owned()),
-        insightface: settings,
+        pack: settings,
         ..EngineConfig::default()
     }
 }

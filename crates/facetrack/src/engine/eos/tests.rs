@@ -145,7 +145,7 @@ fn engine_with(config: &EngineConfig, presence: f32) -> Engine {
 
 fn engine(eos: Settings) -> Engine {
     let config = EngineConfig {
-        eos,
+        morphable: eos,
         ..EngineConfig::default()
     };
     engine_with(&config, 5.0)
@@ -445,7 +445,7 @@ fn frames_that_stand_alone_share_nothing() {
         ..EngineConfig::default()
     };
     let per_frame = EngineConfig {
-        eos: Settings {
+        morphable: Settings {
             identity: Identity::PerFrame,
             mesh: false,
         },

@@ -67,7 +67,7 @@ impl Fake {
             range: ValueRange::BYTE,
             path: "fake.onnx".into(),
             file: ModelFile {
-                name: format!("{}.onnx", module.nick()),
+                name: format!("{}.onnx", module.name()),
                 sha256: "00".repeat(32),
             },
         }

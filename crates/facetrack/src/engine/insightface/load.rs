@@ -37,7 +37,7 @@ pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
     Ok(Folder {
         need: need(&folder, config)?,
         folder,
-        wanted: config.insightface.wanted(),
+        wanted: config.pack.wanted(),
         paths: config.paths.clone(),
         threads: config.threads,
     })

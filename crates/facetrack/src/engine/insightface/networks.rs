@@ -46,11 +46,11 @@ impl Networks {
         let Some(detector) = detector else {
             return Err(pack.unusable("it has no detector").into());
         };
-        if config.insightface.embedding && measures.embedding_len() == 0 {
+        if config.pack.embedding && measures.embedding_len() == 0 {
             let error = pack.unusable("it has no recognition network");
             return Err(EngineError::config("embedding", error.to_string()));
         }
-        if config.insightface.embedding && detector.key_points() == 0 {
+        if config.pack.embedding && detector.key_points() == 0 {
             let error = pack.unusable("its detector finds no key points, which align faces");
             return Err(EngineError::config("embedding", error.to_string()));
         }

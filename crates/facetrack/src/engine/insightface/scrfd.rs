@@ -64,7 +64,7 @@ impl Detector {
             range: opened.range,
             heads,
             fixed,
-            side: config.insightface.det_size,
+            side: config.pack.det_size,
             limit: limit(config),
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
@@ -142,7 +142,7 @@ impl Detector {
 
 /// Side of the square that frames are to be fitted into, px, whatever network there is.
 pub fn wanted_side(config: &EngineConfig) -> usize {
-    config.insightface.det_size.min(limit(config))
+    config.pack.det_size.min(limit(config))
 }
 
 /// Maximum side of an input, px.

@@ -3,7 +3,7 @@
 
 use super::scrfd;
 use crate::engine::EngineError;
-use crate::options::{choices, kebab};
+use crate::words::kebab;
 
 /// Side of the detector's input, px.
 pub const DET_SIZE: usize = 640;
@@ -11,15 +11,19 @@ pub const DET_SIZE: usize = 640;
 /// Maximum side of the detector's input, px. ONNX Runtime takes about 100 bytes per pixel.
 pub const MAX_DET_SIZE: usize = 4096;
 
-choices! {
-    /// Task of a network of a pack, by InsightFace's names.
-    pub enum Module {
-        Detection = "detection": "finds faces",
-        Landmark2d106 = "landmark_2d_106": "106 landmarks",
-        Landmark3d68 = "landmark_3d_68": "68 landmarks in space, and the head's pose",
-        GenderAge = "genderage": "age and gender",
-        Recognition = "recognition": "the embedding",
-    }
+/// Task of a network of a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Module {
+    /// Finds faces.
+    Detection,
+    /// 106 landmarks.
+    Landmark2d106,
+    /// 68 landmarks in 3-D, and the head pose.
+    Landmark3d68,
+    /// Age and gender.
+    GenderAge,
+    /// The embedding.
+    Recognition,
 }
 
 impl Module {
@@ -31,6 +35,17 @@ impl Module {
         Self::GenderAge,
         Self::Recognition,
     ];
+
+    /// InsightFace's name of the task.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detection => "detection",
+            Self::Landmark2d106 => "landmark_2d_106",
+            Self::Landmark3d68 => "landmark_3d_68",
+            Self::GenderAge => "genderage",
+            Self::Recognition => "recognition",
+        }
+    }
 }
 
 /// The modules that a list names, by commas or spaces; `None` for a list of none, which stands for
@@ -46,9 +61,9 @@ pub fn modules(list: &str) -> Result<Option<Vec<Module>>, String> {
 
 fn module(word: &str) -> Result<Module, String> {
     let mut modules = Module::ALL.into_iter();
-    let found = modules.find(|module| kebab(module.nick()) == kebab(word));
+    let found = modules.find(|module| kebab(module.name()) == kebab(word));
     found.ok_or_else(|| {
-        let nicks = Module::ALL.map(Module::nick).join(", ");
+        let nicks = Module::ALL.map(Module::name).join(", ");
         format!("{word:?} is no module, there are: {nicks}")
     })
 }
@@ -105,7 +120,7 @@ impl Settings {
         if self.embedding && !self.allows(Module::Recognition) {
             let reason = format!(
                 "it needs the module {}, which is not among the allowed modules",
-                Module::Recognition.nick()
+                Module::Recognition.name()
             );
             return Err(EngineError::config("embedding", reason));
         }
@@ -145,7 +160,7 @@ mod tests {
         let told = modules("detection age").unwrap_err();
         assert!(told.contains("\"age\""), "{told}");
         for module in Module::ALL {
-            assert!(told.contains(module.nick()), "{told}");
+            assert!(told.contains(module.name()), "{told}");
         }
     }
 }

@@ -103,7 +103,7 @@ fn detector() -> Fake {
 fn config(settings: Settings) -> EngineConfig {
     EngineConfig {
         nms_threshold: NMS_THRESHOLD,
-        insightface: Settings {
+        pack: Settings {
             det_size: 128,
             ..settings
         },
@@ -246,7 +246,7 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
     };
     for size in [0, 16, 100, 639, 8192, usize::MAX] {
         let mut config = config(Settings::default());
-        config.insightface = sized(size);
+        config.pack = sized(size);
         let error = InsightFace::new(Box::new(FakePack::of(&[Detection])), &config).err();
         let error = error.expect("no size for a detector");
         assert!(matches!(error, EngineError::Config { .. }), "{error}");
@@ -429,7 +429,7 @@ fn a_warm_up_runs_the_networks_on_nothing() {
 
     let pack = FakePack::of(&Module::ALL);
     let config = EngineConfig {
-        insightface: Settings {
+        pack: Settings {
             embedding: true,
             ..Settings::default()
         },

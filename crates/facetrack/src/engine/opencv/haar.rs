@@ -14,7 +14,9 @@ mod resize;
 mod scan;
 mod xml;
 
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame};
+use crate::engine::{
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
+};
 use crate::geometry::Rect;
 use crate::model::{ModelError, file};
 use crate::observation::Observation;
@@ -38,6 +40,12 @@ const CONFIDENCE: f32 = 1.0;
 /// Maximum side of a frame, px: enough for GStreamer's frames, and small enough for 32-bit offsets
 /// and single precision.
 const MAX_SIDE: usize = 65_535;
+
+/// The engine `opencv-haar`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[Setting::Cascade, Setting::Models, Setting::Model],
+    ..EngineEntry::new("opencv-haar", |_| Ok(describe()), load)
+};
 
 /// The arguments of OpenCV's `detectMultiScale`. As there, if no size of the cascade's window is
 /// within the bounds, the size nearest to the minimum is searched.
@@ -105,7 +113,7 @@ pub fn describe() -> EngineInfo {
 /// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be
 /// searched for.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    config.haar.check()?;
+    config.cascade.check()?;
     let path = config
         .paths
         .model(CASCADE, FAMILY, config.model.as_deref())?;
@@ -120,7 +128,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
             models: vec![file],
             ..describe()
         },
-        detector: Detector::new(cascade, config.haar),
+        detector: Detector::new(cascade, config.cascade),
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
         resizer: Resizer::default(),

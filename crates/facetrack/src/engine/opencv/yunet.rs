@@ -13,7 +13,10 @@ mod load;
 use std::path::Path;
 
 use crate::engine::network::{Contract, Network, Outputs};
-use crate::engine::{EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame, Thresholds};
+use crate::engine::{
+    EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
+    Thresholds,
+};
 use crate::image::ImageView;
 use crate::model::graph::Graph;
 use crate::model::{Model, ModelError, ModelFile};
@@ -172,6 +175,20 @@ pub struct Yunet {
     detector: Detector,
     thresholds: Thresholds,
 }
+
+/// The engine `opencv-yunet`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::Detection,
+        Setting::Suppression,
+        Setting::Networks,
+        Setting::Models,
+        Setting::Model,
+    ],
+    thresholds: THRESHOLDS,
+    detect_max_width: MAX_WIDTH,
+    ..EngineEntry::new("opencv-yunet", |_| Ok(describe()), load)
+};
 
 /// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {

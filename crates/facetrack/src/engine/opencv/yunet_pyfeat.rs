@@ -8,9 +8,9 @@
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::engine::mediapipe::{FaceMesh, MeshParts};
 use crate::engine::{
-    Engine, EngineConfig, EngineError, EngineInfo, EngineKind, ModelRole, mediapipe,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, ModelRole, mediapipe,
 };
-use crate::engine::{Finder, Frame, Thresholds};
+use crate::engine::{Finder, Frame, Setting, Thresholds};
 use crate::model::ModelFile;
 use crate::observation::{LandmarkScheme, Observation};
 
@@ -22,6 +22,22 @@ struct YunetPyfeat {
     info: EngineInfo,
     faces: YunetMesh,
 }
+
+/// The engine `opencv-yunet-pyfeat`.
+pub static ENTRY: EngineEntry = EngineEntry {
+    settings: &[
+        Setting::Detection,
+        Setting::Presence,
+        Setting::Suppression,
+        Setting::Landmarks,
+        Setting::Networks,
+        Setting::Models,
+        Setting::ModelParts,
+    ],
+    thresholds: yunet::THRESHOLDS,
+    detect_max_width: yunet::MAX_WIDTH,
+    ..EngineEntry::new("opencv-yunet-pyfeat", |_| Ok(describe()), load)
+};
 
 /// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {

@@ -72,10 +72,10 @@ impl Faces {
             running_mode: config.running_mode,
             contour,
             lesson: Lesson {
-                time: config.openseeface.calibration_time,
+                time: config.tracking.calibration_time,
                 detail,
             },
-            projected: match config.openseeface.pnp_points {
+            projected: match config.tracking.pnp_points {
                 PnpPoints::None => Vec::new(),
                 PnpPoints::Fitted => contour.to_vec(),
                 PnpPoints::All => (0..model::LANDMARKS).collect(),

@@ -55,7 +55,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
             .and_then(|path| opener.open(path, rewrite::gaze))
             .map_err(|error| error.of(ModelRole::Gaze))
     };
-    let gaze = config.openseeface.gaze.then(open_gaze).transpose()?;
+    let gaze = config.tracking.gaze.then(open_gaze).transpose()?;
     let landmarks = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
     let landmarks = opener
         .open(landmarks, rewrite::landmarks)

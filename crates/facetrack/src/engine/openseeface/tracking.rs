@@ -49,7 +49,7 @@ impl Tracking {
             thresholds: THRESHOLDS,
             max_faces,
             running_mode: config.running_mode,
-            schedule: Schedule::new(&config.openseeface, max_faces),
+            schedule: Schedule::new(&config.tracking, max_faces),
             places: Vec::new(),
         }
     }

@@ -186,7 +186,7 @@ fn published_networks_say_of_many_faces_what_they_say_of_each() {
     };
     let pack = load::folder(&EngineConfig {
         model: Some(Path::new("insightface").to_owned()),
-        insightface: settings,
+        pack: settings,
         ..EngineConfig::default()
     });
     let opened = match pack.and_then(|pack| pack.open(&Placement::Cpu)) {

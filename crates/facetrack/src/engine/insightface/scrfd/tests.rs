@@ -42,7 +42,7 @@ fn config(det_size: usize) -> EngineConfig {
         nms_threshold: super::super::NMS_THRESHOLD,
         ..EngineConfig::default()
     };
-    config.insightface.det_size = det_size;
+    config.pack.det_size = det_size;
     config
 }
 

@@ -121,7 +121,7 @@ fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> 
     let config = EngineConfig {
         max_faces: Some(max_faces),
         running_mode,
-        openseeface: Settings {
+        tracking: Settings {
             scan_every: 3,
             discard_after: 2,
             ..Settings::default()

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Settings of engines.
+
+use std::path::PathBuf;
+
+use super::{EngineKind, RunningMode, eos, insightface, opencv, openseeface};
+use crate::device::Placement;
+use crate::locate::SearchPaths;
+
+/// Settings that an engine is loaded with. Those of one engine are defined in its folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineConfig {
+    /// Model file; `None` to look for the published one.
+    pub model: Option<PathBuf>,
+    /// Model file of the detector, for engines with several models; `None` as with `model`.
+    pub detector_model: Option<PathBuf>,
+    /// Model file of the landmarks, for engines with several models; `None` as with `model`.
+    pub landmark_model: Option<PathBuf>,
+    /// Model file of the gaze, for engines with several models; `None` as with `model`.
+    pub gaze_model: Option<PathBuf>,
+    /// Places to search for models and ONNX Runtime.
+    pub paths: SearchPaths,
+    /// Relation of the frames to one another.
+    pub running_mode: RunningMode,
+    /// Maximum number of faces; `None` for the default of the engine.
+    pub max_faces: Option<usize>,
+    /// Threads that one network runs on.
+    pub threads: usize,
+    /// Maximum width, in pixels, of the detector's input; 0 for no limit, `None` for the default
+    /// of the engine.
+    pub detect_max_width: Option<usize>,
+    /// Maximum IoU of two detected faces.
+    pub nms_threshold: f32,
+    /// Factor of a `jawOpen` that is derived from landmarks.
+    pub jaw_open_scale: f32,
+    /// Search with a cascade.
+    pub cascade: opencv::haar::Search,
+    /// Following faces with landmark networks, and the features derived from them.
+    pub tracking: openseeface::Settings,
+    /// Fit of a morphable model.
+    pub morphable: eos::Settings,
+    /// Networks of a model pack.
+    pub pack: insightface::Settings,
+    /// Device of the networks, for engines that can use a GPU.
+    pub placement: Placement,
+    /// Faces of an engine that follows a script.
+    pub script: Option<String>,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            model: None,
+            detector_model: None,
+            landmark_model: None,
+            gaze_model: None,
+            paths: SearchPaths::default(),
+            running_mode: RunningMode::default(),
+            max_faces: None,
+            threads: 1,
+            detect_max_width: None,
+            nms_threshold: opencv::yunet::NMS_THRESHOLD,
+            jaw_open_scale: 1.0,
+            cascade: opencv::haar::Search::default(),
+            tracking: openseeface::Settings::default(),
+            morphable: eos::Settings::default(),
+            pack: insightface::Settings::default(),
+            placement: Placement::Cpu,
+            script: None,
+        }
+    }
+}
+
+impl EngineConfig {
+    /// The default settings of one engine.
+    pub fn of(kind: EngineKind) -> Self {
+        let entry = kind.entry();
+        Self {
+            detect_max_width: Some(entry.detect_max_width),
+            nms_threshold: entry.nms_threshold,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Enums and flags whose values have a word and a description, and the spelling of words.
+//!
+//! Both macros also export a macro that passes the words on to another macro. A user of this crate
+//! can so give the same words to types of its own.
+
+/// An enum whose values have words: `Variant = "word": "description"`; the first is the default.
+/// `words!(callback, extra)` calls `callback!(extra, Enum: Variant = "word": "description", …)`.
+macro_rules! choices {
+    (
+        $(#[$meta:meta])* pub enum $name:ident, words $words:ident {
+            $first:ident = $first_word:literal: $first_blurb:literal,
+            $($variant:ident = $word:literal: $blurb:literal,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum $name {
+            #[doc = concat!("`", $first_word, "`: ", $first_blurb, ".")]
+            #[default]
+            $first,
+            $(#[doc = concat!("`", $word, "`: ", $blurb, ".")] $variant,)*
+        }
+
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $words {
+            ($callback:ident, $extra:tt) => {
+                $callback! {
+                    $extra, $name:
+                    $first = $first_word: $first_blurb,
+                    $($variant = $word: $blurb,)*
+                }
+            };
+        }
+    };
+}
+
+/// A set of flags that have words: `NAME = bit, "word": "description"`. `words!` is that of
+/// [`choices`].
+macro_rules! flags {
+    (
+        $(#[$meta:meta])* pub struct $set:ident, words $words:ident;
+        $($name:ident = $bit:literal, $word:literal: $blurb:literal;)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $set(u32);
+
+        impl $set {
+            $(
+                #[doc = concat!("`", $word, "`: ", $blurb, ".")]
+                pub const $name: Self = Self(1 << $bit);
+            )*
+
+            /// No flag.
+            pub const NONE: Self = Self(0);
+
+            /// All flags.
+            pub const ALL: Self = Self(0 $(| 1 << $bit)*);
+
+            /// Each flag, in the order of the bits.
+            pub const EACH: &'static [Self] = &[$(Self::$name),*];
+
+            /// The flags as bits.
+            pub fn bits(self) -> u32 {
+                self.0
+            }
+
+            /// The flags of `bits`; unknown bits are ignored.
+            pub fn from_bits(bits: u32) -> Self {
+                Self(bits & Self::ALL.0)
+            }
+
+            /// Whether all of `others` are set.
+            pub fn contains(self, others: Self) -> bool {
+                self.0 & others.0 == others.0
+            }
+        }
+
+        impl std::ops::BitOr for $set {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $words {
+            ($callback:ident, $extra:tt) => {
+                $callback! {
+                    $extra, $set:
+                    $($name = $bit, $word: $blurb;)*
+                }
+            };
+        }
+    };
+}
+
+pub(crate) use {choices, flags};
+
+/// `1, true, yes, y, on, all` and their opposites, in any case; `None` for anything else.
+pub fn parse_switch(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "y" | "on" | "all" => Some(true),
+        "0" | "false" | "no" | "n" | "off" | "none" => Some(false),
+        _ => None,
+    }
+}
+
+/// A name in this project's spelling: lower case, with hyphens instead of underscores.
+pub fn kebab(text: &str) -> String {
+    text.trim().to_ascii_lowercase().replace('_', "-")
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Environment variables of the pipeline that this plugin replaces. They give defaults of options.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use gst::glib;
+use gst::glib::prelude::*;
+use thiserror::Error;
+
+use super::field::Field;
+use super::{Defaults, Row, text};
+use facetrack::device::{DeviceChoice, Gate};
+use facetrack::engine::EngineKind;
+use facetrack::words::parse_switch;
+
+/// Interval, in frames, of profiling lines that a variable switches on, as in the replaced pipeline.
+const PROFILE_INTERVAL: u32 = 20;
+
+/// Variables for an element.
+struct Group {
+    element: &'static str,
+    /// The engine that the variables are for; `None` for every engine.
+    engine: Option<&'static str>,
+    /// The first valid one of several for an option counts.
+    variables: &'static [Variable],
+}
+
+/// A variable that gives the default of an option.
+struct Variable {
+    name: &'static str,
+    option: &'static str,
+    rule: Rule,
+}
+
+/// How a variable is read.
+enum Rule {
+    /// The value of the option.
+    Value,
+    /// A switch; if it is on, the option has this value.
+    Switch(u32),
+    /// An integer in this range, for an option that is a text.
+    Integer(i32, i32),
+    /// The side of a square that is a multiple of this, or both sides: `640`, `640,640`, `640x640`.
+    Square(usize),
+    /// It does not give a value, but has this effect if the option is not set.
+    Effect(&'static str),
+}
+
+const fn of(name: &'static str, option: &'static str) -> Variable {
+    let rule = Rule::Value;
+    Variable { name, option, rule }
+}
+
+impl Variable {
+    const fn rule(mut self, rule: Rule) -> Self {
+        self.rule = rule;
+        self
+    }
+}
+
+const FORBIDS_GPU: Rule = Rule::Effect("true or false; true forbids the GPU");
+const ALLOWS_GPU: Rule = Rule::Effect(
+    "if `STEP5_ENABLE_GPU` or `STEP5_GPU_ENGINES` is set, the GPU is forbidden unless the first is true and the second lists the engine or is `all`",
+);
+const FOLDERS: Rule = Rule::Effect("folders to search, separated by colons");
+const TOOLKIT: Rule = Rule::Effect("folder of a CUDA toolkit to search");
+
+static GROUPS: &[Group] = &[
+    Group {
+        element: "facetrack",
+        engine: None,
+        variables: &[
+            of("STEP5_TRACKING_ENGINE", "engine"),
+            of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval"),
+            of("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
+            of("STEP5_GPU_FALLBACK_AUTO", "gpu-fallback"),
+            of("STEP5_GPU_MAX_VRAM_MB", "gpu-max-vram"),
+            of("TRACKING_DISABLE_GPU", "device").rule(FORBIDS_GPU),
+            of("STEP5_ENABLE_GPU", "device").rule(ALLOWS_GPU),
+            of("STEP5_GPU_ENGINES", "device").rule(ALLOWS_GPU),
+            of("STEP5_CUDA_LIB_PATH", "cuda-lib-path").rule(FOLDERS),
+            of("STEP5_CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
+            of("CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
+            of("STEP5_ENABLE_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
+            of("STEP5_GPU_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("mediapipe"),
+        variables: &[of("STEP5_MEDIAPIPE_MAX_FACES", "max-faces")],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("opencv-haar"),
+        variables: &[
+            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+            of("STEP5_OPENCV_HAAR_CASCADE_PATH", "model"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("opencv-yunet"),
+        variables: &[
+            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+            of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_YUNET_MODEL_PATH", "model"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("opencv-yunet-pyfeat"),
+        variables: &[
+            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+            of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_YUNET_MODEL_PATH", "detector-model"),
+            of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("openseeface"),
+        variables: &[
+            of("STEP5_OPENSEEFACE_MAX_FACES", "max-faces"),
+            of(
+                "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
+                "detection-confidence",
+            ),
+            of("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "jaw-open-scale"),
+            of("STEP5_OPENSEEFACE_DETECT_EVERY_N", "inference-interval"),
+            of("STEP5_OPENSEEFACE_DETECTION_MODEL_PATH", "detector-model"),
+            of("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "landmark-model"),
+            of("STEP5_OPENSEEFACE_MODEL_ID", "landmark-model").rule(Rule::Integer(-3, 4)),
+            of("STEP5_OPENSEEFACE_MODELS_DIR", "models-dir"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("eos"),
+        variables: &[
+            of("STEP5_EOS_MAX_FACES", "max-faces"),
+            of("STEP5_EOS_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_EOS_JAWOPEN_SCALE", "jaw-open-scale"),
+            of("STEP5_EOS_FIT_EVERY_N", "inference-interval"),
+            of("STEP5_EOS_SFM_MODEL_PATH", "model"),
+            of("STEP5_YUNET_MODEL_PATH", "detector-model"),
+            of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
+            of("STEP5_EOS_MODELS_DIR", "models-dir"),
+        ],
+    },
+    Group {
+        element: "facetrack",
+        engine: Some("insightface"),
+        variables: &[
+            of("STEP5_INSIGHTFACE_MAX_FACES", "max-faces"),
+            of("STEP5_INSIGHTFACE_MAX_WIDTH", "detect-max-width"),
+            of("STEP5_INSIGHTFACE_DET_SIZE", "det-size").rule(Rule::Square(32)),
+            of("STEP5_INSIGHTFACE_ALLOWED_MODULES", "allowed-modules"),
+            of("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale"),
+            of("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval"),
+            of("STEP5_INSIGHTFACE_MODEL_NAME", "model"),
+            of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id"),
+        ],
+    },
+    Group {
+        element: "trackjsonsink",
+        engine: None,
+        variables: &[
+            of("STEP5_BLENDSHAPES_PROFILE", "blendshape-profile"),
+            of("STEP5_BLENDSHAPES_EXPORT_KEYS", "blendshape-keys"),
+            of("STEP5_BLENDSHAPES_INCLUDE_TONGUE", "include-tongue"),
+            of("STEP5_EXPORT_VERBOSE_FIELDS", "verbose"),
+        ],
+    },
+];
+
+fn variables() -> impl Iterator<Item = (&'static Group, &'static Variable)> {
+    let of_group = |group: &'static Group| group.variables.iter().map(move |it| (group, it));
+    GROUPS.iter().flat_map(of_group)
+}
+
+/// An environment variable with an invalid value.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[error("environment variable {variable}={value:?} ignored: {reason}; `{option}` is {used}")]
+pub(crate) struct EnvWarning {
+    pub variable: &'static str,
+    pub value: String,
+    pub reason: String,
+    pub option: &'static str,
+    /// The value of the option.
+    pub used: String,
+}
+
+impl EnvWarning {
+    /// The warning of a variable that should switch the GPU off or not, and is invalid.
+    pub fn of_gate(environment: &Environment) -> Option<Self> {
+        let (variable, value) = Gate::invalid_switch(&|name| environment.get(name))?;
+        Some(Self {
+            variable,
+            value,
+            reason: "not true or false".to_owned(),
+            option: "device",
+            used: text::display(&DeviceChoice::default().value()),
+        })
+    }
+}
+
+/// The variables that have an effect, as they were at one time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment(pub HashMap<&'static str, String>);
+
+impl Environment {
+    /// The environment of the process.
+    pub fn of_process() -> Self {
+        let names = variables().map(|(_, variable)| variable.name);
+        Self(
+            names
+                .filter_map(|name| Some((name, std::env::var(name).ok()?)))
+                .collect(),
+        )
+    }
+
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+
+    /// The value of an option by the first variable that is set and valid. `resolved` has the
+    /// default of the option.
+    pub fn value_of<S: Defaults>(
+        &self,
+        row: &Row<S>,
+        engine: Option<EngineKind>,
+        resolved: &S,
+        warnings: &mut Vec<EnvWarning>,
+    ) -> Option<glib::Value> {
+        let engine = engine.map(EngineKind::name);
+        let groups = GROUPS.iter().filter(|group| {
+            group.element == S::ELEMENT && (group.engine.is_none() || group.engine == engine)
+        });
+        let mut variables = groups
+            .flat_map(|group| group.variables)
+            .filter(|variable| variable.option == row.name);
+        variables.find_map(|variable| {
+            let value = self
+                .get(variable.name)
+                .filter(|text| !text.trim().is_empty())?;
+            let parsed = variable.rule.parse(row, &value);
+            parsed.unwrap_or_else(|reason| {
+                warnings.push(EnvWarning {
+                    variable: variable.name,
+                    value,
+                    reason,
+                    option: row.name,
+                    used: text::display(&row.value(resolved)),
+                });
+                None
+            })
+        })
+    }
+}
+
+impl Rule {
+    fn parse<S: Defaults>(&self, row: &Row<S>, text: &str) -> Result<Option<glib::Value>, String> {
+        match *self {
+            Self::Value => row.parse(text).map(Some),
+            Self::Switch(value) => parse_switch(text)
+                .map(|on| on.then(|| value.to_value()))
+                .ok_or_else(|| "not true or false".to_owned()),
+            Self::Integer(min, max) => match text.trim().parse::<i32>() {
+                Ok(number) if (min..=max).contains(&number) => {
+                    Ok(Some(number.to_string().to_value()))
+                }
+                _ => Err(format!("not an integer from {min} to {max}")),
+            },
+            Self::Square(step) => side(text)
+                .filter(|side| side.is_multiple_of(step))
+                .and_then(|side| row.parse(&side.to_string()).ok())
+                .map(Some)
+                .ok_or_else(|| {
+                    let range = text::expected(&row.param_spec());
+                    format!("not {range} that is a multiple of {step}, or the two sides of a square, as in 640,640")
+                }),
+            Self::Effect(_) => Ok(None),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match *self {
+            Self::Value => "the value of the property".to_owned(),
+            Self::Switch(value) => format!("true or false; true = {value}"),
+            Self::Integer(min, max) => format!("an integer from {min} to {max}"),
+            Self::Square(step) => format!(
+                "a multiple of {step}, or the two sides of a square, as in `640,640` or `640x640`"
+            ),
+            Self::Effect(effect) => effect.to_owned(),
+        }
+    }
+}
+
+/// The side of a square from one side or both.
+fn side(text: &str) -> Option<usize> {
+    let mut sides = text
+        .split([',', 'x', 'X'])
+        .map(|side| side.trim().parse().ok());
+    let first = sides.next()??;
+    let is_square = match (sides.next(), sides.next()) {
+        (None, _) => true,
+        (Some(second), None) => second == Some(first),
+        (Some(_), Some(_)) => false,
+    };
+    is_square.then_some(first)
+}
+
+/// The variables as a table in Markdown.
+pub fn table() -> String {
+    let mut text =
+        "| variable | element | property | engine | value |\n|---|---|---|---|---|\n".to_owned();
+    for (group, variable) in variables() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| `{}` | `{}` | `{}` | {} | {} |",
+            variable.name,
+            group.element,
+            variable.option,
+            group.engine.unwrap_or("all"),
+            variable.rule.describe(),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use facetrack::device::LibrarySearch;
+
+    use super::super::{FaceTrackSettings, JsonSinkSettings};
+    use super::*;
+
+    fn names_of<S: Defaults>() -> impl Iterator<Item = (&'static str, &'static str)> {
+        S::ROWS.iter().map(|row| (S::ELEMENT, row.name))
+    }
+
+    #[test]
+    fn every_variable_has_an_option_and_an_engine() {
+        let options: Vec<_> = names_of::<FaceTrackSettings>()
+            .chain(names_of::<JsonSinkSettings>())
+            .collect();
+        for (group, variable) in variables() {
+            let option = (group.element, variable.option);
+            assert!(options.contains(&option), "{}", variable.name);
+            let is_engine = |name: &str| EngineKind::ALL.map(EngineKind::name).contains(&name);
+            assert!(group.engine.is_none_or(is_engine), "{}", variable.name);
+        }
+    }
+
+    #[test]
+    fn the_table_has_every_variable() {
+        let is_known = |name: &str| variables().any(|(_, variable)| variable.name == name);
+        for name in Gate::VARIABLES.into_iter().chain(LibrarySearch::VARIABLES) {
+            assert!(is_known(name), "{name}");
+        }
+        let text = table();
+        assert_eq!(text.lines().count(), variables().count() + 2);
+        for line in text.lines() {
+            assert_eq!(line.matches('|').count(), 6, "{line}");
+        }
+    }
+
+    /// `facetrack doctor` lists variables by these prefixes, and the last one by name.
+    #[test]
+    fn the_doctor_lists_every_variable() {
+        for (_, Variable { name, .. }) in variables() {
+            let has_prefix = name.starts_with("STEP5_") || name.starts_with("TRACKING_");
+            assert!(has_prefix || *name == "CUDA_HOME", "{name}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Options of the element `facetrackoverlay`.
+
+use gst::glib;
+use gst::glib::prelude::*;
+
+use super::Defaults;
+use super::field::{Field, flags_field, word_field};
+use super::row::Description;
+use facetrack::overlay::{Layers, Style};
+
+facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");
+
+/// Settings of the element.
+#[derive(Debug, Clone)]
+pub(crate) struct OverlaySettings {
+    /// Without the colour.
+    pub style: Style,
+    pub color: Option<String>,
+    pub add_borders: bool,
+}
+
+impl Default for OverlaySettings {
+    fn default() -> Self {
+        Self {
+            style: Style::default(),
+            color: None,
+            add_borders: true,
+        }
+    }
+}
+
+impl Defaults for OverlaySettings {
+    const ROWS: &'static [Row] = ROWS;
+    const ELEMENT: &'static str = "facetrackoverlay";
+}
+
+type Row = super::Row<OverlaySettings>;
+
+/// Every option, in the order in which they are shown.
+const ROWS: &[Row] = &[
+    Row::playing(
+        "layers",
+        |s| &mut s.style.layers,
+        "Layers to draw; 0 = none, and frames pass unchanged",
+    ),
+    Row::playing(
+        "color",
+        |s| &mut s.color,
+        "Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish",
+    ),
+    Row::playing("line-width", |s| &mut s.style.line_width, "Width of lines").range(
+        0.0,
+        0.1,
+        "of the frame's shorter side",
+    ),
+    Row::playing(
+        "text-size",
+        |s| &mut s.style.text_size,
+        "Height of text, at least 8 px; smaller if a panel would be wider than the frame",
+    )
+    .range(0.0, 0.1, "of the frame's shorter side"),
+    Row::playing(
+        "max-blendshapes",
+        |s| &mut s.style.blendshapes,
+        "Maximum number of blendshapes to draw per face, strongest first",
+    )
+    .range(0.0, 100.0, ""),
+    Row::playing(
+        "add-borders",
+        |s| &mut s.add_borders,
+        "Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched",
+    ),
+];

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Types of settings, as GObject properties.
+
+use std::path::PathBuf;
+
+use gst::glib;
+use gst::glib::prelude::*;
+
+use super::row::Description;
+
+/// A setting that a property reads and writes.
+pub(crate) trait Field {
+    /// The value of the property.
+    fn value(&self) -> glib::Value;
+
+    /// Takes the value of the property.
+    fn set_value(&mut self, value: &glib::Value);
+
+    /// The property, with this setting as the default.
+    fn param_spec(&self, description: &Description) -> glib::ParamSpec;
+}
+
+/// `type: property type, function that makes the property, |setting| property, |property| setting`.
+macro_rules! fields {
+    ($($field:ty: $property:ty, $param_spec:ident, |$get:ident| $to:expr, |$set:ident| $from:expr;)*) => {$(
+        impl Field for $field {
+            fn value(&self) -> glib::Value {
+                let $get = self;
+                <$property>::from($to).to_value()
+            }
+
+            fn set_value(&mut self, value: &glib::Value) {
+                if let Ok($set) = value.get::<$property>() {
+                    *self = $from;
+                }
+            }
+
+            fn param_spec(&self, description: &Description) -> glib::ParamSpec {
+                let $get = self;
+                description.$param_spec($to)
+            }
+        }
+    )*};
+}
+
+fields! {
+    bool: bool, boolean, |on| *on, |on| on;
+    u32: u32, uint, |number| *number, |number| number;
+    usize: u32, uint, |number| uint(*number), |number| number as usize;
+    // 0 is no limit.
+    Option<usize>: u32, uint, |limit| limit.map_or(0, uint), |limit| (limit > 0).then_some(limit as usize);
+    // -1 is none.
+    Option<i32>: i32, int, |number| number.unwrap_or(-1), |number| Some(number);
+    f32: f64, double, |number| decimal(*number), |number| number as f32;
+    f64: f64, double, |number| *number, |number| number;
+    String: String, string, |text| text.clone(), |text| text;
+    Option<String>: Option<String>, string, |text| text.clone(), |text| text;
+    Option<PathBuf>: Option<String>, string,
+        |path| path.as_ref().map(|path| path.display().to_string()),
+        |path| path.map(PathBuf::from);
+}
+
+fn uint(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The number that has the same shortest decimal notation.
+fn decimal(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(f64::from(number))
+}
+
+/// Makes a type a setting whose property is the GObject enum or flags `$word`, which the type
+/// converts to and from.
+macro_rules! word_field {
+    ($setting:ty, $word:ty, $param_spec:ident) => {
+        impl Field for $setting {
+            fn value(&self) -> glib::Value {
+                <$word>::from(*self).to_value()
+            }
+
+            fn set_value(&mut self, value: &glib::Value) {
+                if let Ok(word) = value.get::<$word>() {
+                    *self = word.into();
+                }
+            }
+
+            fn param_spec(&self, description: &Description) -> glib::ParamSpec {
+                description.$param_spec(<$word>::from(*self))
+            }
+        }
+    };
+}
+
+/// Makes an enum of the domain a setting, and its words those of a GObject enum.
+macro_rules! enum_field {
+    ($type_name:literal, $domain:ident: $($variant:ident = $word:literal: $blurb:literal,)*) => {
+        const _: () = {
+            #[derive(Clone, Copy, glib::Enum)]
+            #[enum_type(name = $type_name)]
+            enum Word {
+                $(#[enum_value(name = $blurb, nick = $word)] $variant,)*
+            }
+
+            impl From<$domain> for Word {
+                fn from(value: $domain) -> Self {
+                    match value {
+                        $($domain::$variant => Self::$variant,)*
+                    }
+                }
+            }
+
+            impl From<Word> for $domain {
+                fn from(word: Word) -> Self {
+                    match word {
+                        $(Word::$variant => Self::$variant,)*
+                    }
+                }
+            }
+
+            word_field!($domain, Word, choice);
+        };
+    };
+}
+
+/// Makes flags of the domain a setting, and their words those of GObject flags.
+macro_rules! flags_field {
+    ($type_name:literal, $domain:ident: $($name:ident = $bit:literal, $word:literal: $blurb:literal;)*) => {
+        const _: () = {
+            #[glib::flags(name = $type_name)]
+            enum Words {
+                $(#[flags_value(name = $blurb, nick = $word)] $name = 1 << $bit,)*
+            }
+
+            impl From<$domain> for Words {
+                fn from(flags: $domain) -> Self {
+                    Self::from_bits_truncate(flags.bits())
+                }
+            }
+
+            impl From<Words> for $domain {
+                fn from(words: Words) -> Self {
+                    Self::from_bits(words.bits())
+                }
+            }
+
+            word_field!($domain, Words, flags);
+        };
+    };
+}
+
+pub(super) use {enum_field, flags_field, word_field};

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Options of the elements: one table for each element, with one row for each option.
+//!
+//! A row has the name and the description of an option, and the field of the settings that it sets.
+//! The default of an option is the default of this field. Properties, the values from the
+//! environment, the options in a record and the tables in the documentation are made from the rows.
+
+mod environment;
+mod facetrack;
+mod facetrackoverlay;
+mod field;
+mod row;
+mod text;
+mod trackjsonload;
+mod trackjsonsink;
+mod trackudpsink;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gst::glib;
+use gst::glib::prelude::*;
+use serde_json::{Map, Value};
+
+pub use self::environment::table as environment_table;
+pub(crate) use self::environment::{EnvWarning, Environment};
+pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing, Unused};
+pub(crate) use self::facetrackoverlay::OverlaySettings;
+pub(crate) use self::row::{Description, Reading, Row};
+pub use self::text::{display, expected};
+pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
+pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};
+pub(crate) use self::trackudpsink::UdpSettings;
+use ::facetrack::engine::EngineKind;
+
+/// Settings with defaults, some of which may depend on the engine.
+pub(crate) trait Defaults: Clone + Default + 'static {
+    /// The rows that set them.
+    const ROWS: &'static [Row<Self>];
+
+    /// The name of the element.
+    const ELEMENT: &'static str;
+
+    /// The defaults with an engine.
+    fn of_engine(_kind: EngineKind) -> Self {
+        Self::default()
+    }
+
+    /// The engine whose defaults are shown.
+    fn engine(&self) -> EngineKind {
+        EngineKind::default()
+    }
+}
+
+/// The properties of an element: its options, and what can only be read.
+pub(crate) fn properties<S: Defaults, E>(readings: &[Reading<E>]) -> Vec<glib::ParamSpec> {
+    let options = S::ROWS.iter().map(Row::param_spec);
+    options
+        .chain(readings.iter().map(Reading::param_spec))
+        .collect()
+}
+
+/// The reading that the property with a GObject id shows; `None` for an option.
+pub(crate) fn reading<S: Defaults, E>(
+    readings: &'static [Reading<E>],
+    id: usize,
+) -> Option<&'static Reading<E>> {
+    readings.get(id.checked_sub(S::ROWS.len() + 1)?)
+}
+
+/// The word of an enum value.
+pub(crate) fn word(value: impl ToValue) -> String {
+    text::display(&value.to_value())
+}
+
+/// A counter as the value of a reading.
+pub(crate) fn count(counter: &AtomicU64) -> glib::Value {
+    let count = counter.load(Ordering::Relaxed);
+    (count.min(i32::MAX as u64) as u32).to_value()
+}
+
+/// The options that shape a record, by name.
+pub(crate) fn shaping<S: Defaults>(settings: &S) -> Map<String, Value> {
+    named_values(S::ROWS.iter().filter(|row| row.shapes_record), settings)
+}
+
+fn named_values<S: Defaults>(
+    rows: impl Iterator<Item = &'static Row<S>>,
+    settings: &S,
+) -> Map<String, Value> {
+    let values = rows.map(|row| (row.name.to_owned(), text::json(&row.value(settings))));
+    values.filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// The settings of an element, and which of them were set explicitly.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Options<S> {
+    pub settings: S,
+    /// Indexes of rows.
+    explicit: BTreeSet<usize>,
+}
+
+impl<S: Defaults> Options<S> {
+    /// Sets the property with a GObject id, which count from 1. A string that is NULL makes the
+    /// option unset.
+    pub fn set_property(&mut self, id: usize, value: &glib::Value) {
+        let index = id - 1;
+        let row = &S::ROWS[index];
+        if value.get::<Option<&str>>() == Ok(None) {
+            self.explicit.remove(&index);
+            row.set_value(&mut self.settings, &row.value(&S::default()));
+        } else {
+            self.explicit.insert(index);
+            row.set_value(&mut self.settings, value);
+        }
+    }
+
+    /// The value of the property with a GObject id.
+    pub fn property(&self, id: usize) -> glib::Value {
+        let index = id - 1;
+        let row = &S::ROWS[index];
+        if self.explicit.contains(&index) {
+            row.value(&self.settings)
+        } else {
+            row.value(&S::of_engine(self.settings.engine()))
+        }
+    }
+
+    /// The value of every option: as set, from the environment, or the default, in this order.
+    /// Variables with invalid values are listed and ignored.
+    pub fn resolve(
+        &self,
+        engine: Option<EngineKind>,
+        environment: &Environment,
+    ) -> (S, Vec<EnvWarning>) {
+        let mut resolved = engine.map_or_else(S::default, S::of_engine);
+        let mut warnings = Vec::new();
+        for (index, row) in S::ROWS.iter().enumerate() {
+            let value = if self.explicit.contains(&index) {
+                Some(row.value(&self.settings))
+            } else {
+                environment.value_of(row, engine, &resolved, &mut warnings)
+            };
+            if let Some(value) = value {
+                row.set_value(&mut resolved, &value);
+            }
+        }
+        (resolved, warnings)
+    }
+
+    /// The options that were set explicitly, by name.
+    pub fn explicit(&self) -> Map<String, Value> {
+        named_values(self.explicit_rows(), &self.settings)
+    }
+
+    fn explicit_rows(&self) -> impl Iterator<Item = &'static Row<S>> {
+        self.explicit.iter().map(|index| &S::ROWS[*index])
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Rows of a table of options.
+
+use gst::glib;
+use gst::glib::prelude::*;
+use gst::glib::translate::{FromGlib, IntoGlib};
+use gst::prelude::*;
+
+use super::Defaults;
+use super::field::Field;
+use super::text;
+use facetrack::engine::{EngineKind, Setting};
+
+/// When an option may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// In the states NULL and READY.
+    Ready,
+    /// At any time; the change takes effect with the next frame.
+    Playing,
+    /// Never: the option can only be read.
+    ReadOnly,
+}
+
+/// Name and description of a property.
+pub(crate) struct Description {
+    name: &'static str,
+    nick: String,
+    blurb: String,
+    access: Access,
+    range: (f64, f64),
+}
+
+impl Description {
+    fn new(name: &'static str, blurb: String, access: Access, range: (f64, f64)) -> Self {
+        let mut nick = name.replace('-', " ");
+        if let Some(first) = nick.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        Self {
+            name,
+            nick,
+            blurb,
+            access,
+            range,
+        }
+    }
+
+    fn complete<'a, B: ParamSpecBuilderExt<'a>>(&'a self, builder: B) -> B {
+        let builder = builder.nick(&self.nick).blurb(&self.blurb);
+        match self.access {
+            Access::Ready => builder.mutable_ready(),
+            Access::Playing => builder.mutable_playing(),
+            Access::ReadOnly => builder.read_only(),
+        }
+    }
+
+    pub fn boolean(&self, default: bool) -> glib::ParamSpec {
+        let spec = glib::ParamSpecBoolean::builder(self.name).default_value(default);
+        self.complete(spec).build()
+    }
+
+    pub fn uint(&self, default: u32) -> glib::ParamSpec {
+        let spec = glib::ParamSpecUInt::builder(self.name)
+            .minimum(self.range.0 as u32)
+            .maximum(self.range.1 as u32)
+            .default_value(default);
+        self.complete(spec).build()
+    }
+
+    pub fn int(&self, default: i32) -> glib::ParamSpec {
+        let spec = glib::ParamSpecInt::builder(self.name)
+            .minimum(self.range.0 as i32)
+            .maximum(self.range.1 as i32)
+            .default_value(default);
+        self.complete(spec).build()
+    }
+
+    pub fn double(&self, default: f64) -> glib::ParamSpec {
+        let spec = glib::ParamSpecDouble::builder(self.name)
+            .minimum(self.range.0)
+            .maximum(self.range.1)
+            .default_value(default);
+        self.complete(spec).build()
+    }
+
+    pub fn string(&self, default: impl Into<Option<String>>) -> glib::ParamSpec {
+        let default = default.into();
+        let spec = glib::ParamSpecString::builder(self.name).default_value(default.as_deref());
+        self.complete(spec).build()
+    }
+
+    pub fn structure(&self) -> glib::ParamSpec {
+        let spec = glib::ParamSpecBoxed::builder::<gst::Structure>(self.name);
+        self.complete(spec).build()
+    }
+
+    pub fn choice<T>(&self, default: T) -> glib::ParamSpec
+    where
+        T: StaticType + FromGlib<i32> + IntoGlib<GlibType = i32>,
+    {
+        let spec = glib::ParamSpecEnum::builder_with_default(self.name, default);
+        self.complete(spec).build()
+    }
+
+    pub fn flags<T>(&self, default: T) -> glib::ParamSpec
+    where
+        T: StaticType + FromGlib<u32> + IntoGlib<GlibType = u32>,
+    {
+        let spec = glib::ParamSpecFlags::builder(self.name).default_value(default);
+        self.complete(spec).build()
+    }
+}
+
+/// An option that sets a field of the settings `S`.
+pub(crate) struct Row<S: 'static> {
+    pub name: &'static str,
+    blurb: &'static str,
+    unit: &'static str,
+    range: (f64, f64),
+    access: Access,
+    /// Engines that do not use this ignore the option.
+    pub setting: Option<Setting>,
+    /// Whether the option shapes a record, which then states its value.
+    pub shapes_record: bool,
+    /// Reports an error in a text.
+    check: fn(&str) -> Result<(), String>,
+    field: fn(&mut S) -> &mut dyn Field,
+}
+
+impl<S: Defaults> Row<S> {
+    /// An option that may change in NULL and READY, of any value that its type has; numbers are not
+    /// negative.
+    pub const fn new(
+        name: &'static str,
+        field: fn(&mut S) -> &mut dyn Field,
+        blurb: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            blurb,
+            unit: "",
+            range: (0.0, i32::MAX as f64),
+            access: Access::Ready,
+            setting: None,
+            shapes_record: false,
+            check: |_| Ok(()),
+            field,
+        }
+    }
+
+    /// An option that may change at any time.
+    pub const fn playing(
+        name: &'static str,
+        field: fn(&mut S) -> &mut dyn Field,
+        blurb: &'static str,
+    ) -> Self {
+        let mut row = Self::new(name, field, blurb);
+        row.access = Access::Playing;
+        row
+    }
+
+    /// A number from `min` to `max`, with a unit or "".
+    pub const fn range(mut self, min: f64, max: f64, unit: &'static str) -> Self {
+        self.range = (min, max);
+        self.unit = unit;
+        self
+    }
+
+    /// An option for the engines that use `setting`.
+    pub const fn of(mut self, setting: Setting) -> Self {
+        self.setting = Some(setting);
+        self
+    }
+
+    /// An option that shapes a record.
+    pub const fn shaping(mut self) -> Self {
+        self.shapes_record = true;
+        self
+    }
+
+    /// A text in which `check` finds no error.
+    pub const fn checked(mut self, check: fn(&str) -> Result<(), String>) -> Self {
+        self.check = check;
+        self
+    }
+
+    /// The value in `settings`.
+    pub fn value(&self, settings: &S) -> glib::Value {
+        (self.field)(&mut settings.clone()).value()
+    }
+
+    pub fn set_value(&self, settings: &mut S, value: &glib::Value) {
+        (self.field)(settings).set_value(value);
+    }
+
+    pub fn param_spec(&self) -> glib::ParamSpec {
+        let description = Description::new(self.name, self.long_blurb(), self.access, self.range);
+        (self.field)(&mut S::default()).param_spec(&description)
+    }
+
+    /// Reads a value from text.
+    ///
+    /// # Errors
+    /// The expected form of the text.
+    pub fn parse(&self, text: &str) -> Result<glib::Value, String> {
+        (self.check)(text)?;
+        text::parse(&self.param_spec(), text)
+    }
+
+    /// The blurb with the unit, and for an option of some engines with their names and defaults.
+    fn long_blurb(&self) -> String {
+        let mut blurb = self.blurb.to_owned();
+        if !self.unit.is_empty() {
+            blurb += &format!(" [{}]", self.unit);
+        }
+        let Some(setting) = self.setting else {
+            return blurb;
+        };
+        let default_of = |kind| text::display(&self.value(&S::of_engine(kind)));
+        let usual = default_of(EngineKind::default());
+        let engines = engines_with(setting);
+        for kind in &engines {
+            let default = default_of(*kind);
+            if default != usual {
+                blurb += &format!(" (default of {}: {default})", kind.name());
+            }
+        }
+        blurb + &format!(" (engines: {})", names(&engines))
+    }
+}
+
+/// The engines that use a setting.
+pub(super) fn engines_with(setting: Setting) -> Vec<EngineKind> {
+    let mut engines = EngineKind::ALL.to_vec();
+    engines.retain(|kind| kind.uses(setting));
+    engines
+}
+
+pub(super) fn names(engines: &[EngineKind]) -> String {
+    let names: Vec<_> = engines.iter().map(|kind| kind.name()).collect();
+    names.join(", ")
+}
+
+/// A property that reads the state of the element `E`.
+pub(crate) struct Reading<E: 'static> {
+    pub name: &'static str,
+    pub blurb: &'static str,
+    pub param_spec: fn(&Description) -> glib::ParamSpec,
+    pub value: fn(&E) -> glib::Value,
+}
+
+impl<E> Reading<E> {
+    /// A property that reads a counter.
+    pub const fn count(
+        name: &'static str,
+        value: fn(&E) -> glib::Value,
+        blurb: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            blurb,
+            param_spec: |description| description.uint(0),
+            value,
+        }
+    }
+
+    pub fn param_spec(&self) -> glib::ParamSpec {
+        let range = (0.0, f64::from(i32::MAX));
+        let blurb = self.blurb.to_owned();
+        let description = Description::new(self.name, blurb, Access::ReadOnly, range);
+        (self.param_spec)(&description)
+    }
+}

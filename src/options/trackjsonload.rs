@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Options of the element `trackjsonload`.
+
+use std::path::PathBuf;
+
+use gst::glib;
+use gst::glib::prelude::*;
+
+use super::Defaults;
+use super::field::{Field, word_field};
+use super::row::Description;
+
+/// Key that finds the record of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+#[enum_type(name = "GstTrackJsonLoadMatch")]
+pub(crate) enum MatchBy {
+    #[default]
+    #[enum_value(
+        name = "the time; the frame number if the buffer or the file has no times",
+        nick = "auto"
+    )]
+    Auto,
+    #[enum_value(
+        name = "the time, which also works after seeking and with missing frames",
+        nick = "pts"
+    )]
+    Pts,
+    #[enum_value(
+        name = "the frame number, counted as in trackjsonsink, and after seeking from the target of the seek",
+        nick = "frame"
+    )]
+    Frame,
+}
+
+word_field!(MatchBy, MatchBy, choice);
+
+/// Settings of the element.
+#[derive(Debug, Clone)]
+pub(crate) struct LoadSettings {
+    pub location: Option<PathBuf>,
+    pub match_by: MatchBy,
+    /// ms.
+    pub tolerance: u32,
+}
+
+impl Default for LoadSettings {
+    fn default() -> Self {
+        Self {
+            location: None,
+            match_by: MatchBy::default(),
+            tolerance: 2,
+        }
+    }
+}
+
+impl Defaults for LoadSettings {
+    const ROWS: &'static [Row] = ROWS;
+    const ELEMENT: &'static str = "trackjsonload";
+}
+
+type Row = super::Row<LoadSettings>;
+
+/// Every option, in the order in which they are shown.
+const ROWS: &[Row] = &[
+    Row::new(
+        "location",
+        |s| &mut s.location,
+        "File to read, written by trackjsonsink with format=dense or format=jsonl",
+    ),
+    Row::new(
+        "match",
+        |s| &mut s.match_by,
+        "Key that finds the record of a buffer",
+    ),
+    Row::new(
+        "tolerance",
+        |s| &mut s.tolerance,
+        "Maximum difference between the times of a buffer and of its record; half the frame duration gives every buffer the nearest record",
+    )
+    .range(0.0, 60_000.0, "ms"),
+];

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Options of the element `trackudpsink`. Names and defaults are those of `facetracker.py` (`--ip`,
+//! `--port`, `--face-id-offset`).
+
+use super::Defaults;
+
+/// Settings of the element.
+#[derive(Debug, Clone)]
+pub(crate) struct UdpSettings {
+    pub host: String,
+    pub port: u32,
+    pub face_id_offset: u32,
+}
+
+impl Default for UdpSettings {
+    fn default() -> Self {
+        Self {
+            host: "127.0.0.1".to_owned(),
+            port: 11573,
+            face_id_offset: 0,
+        }
+    }
+}
+
+impl Defaults for UdpSettings {
+    const ROWS: &'static [Row] = ROWS;
+    const ELEMENT: &'static str = "trackudpsink";
+}
+
+type Row = super::Row<UdpSettings>;
+
+/// Every option, in the order in which they are shown.
+const ROWS: &[Row] = &[
+    Row::new(
+        "host",
+        |s| &mut s.host,
+        "Name or address of the receiver, IPv4 or IPv6; if a name has both, its IPv4 address is used, where receivers listen",
+    ),
+    Row::new("port", |s| &mut s.port, "UDP port of the receiver").range(1.0, 65535.0, ""),
+    Row::new(
+        "face-id-offset",
+        |s| &mut s.face_id_offset,
+        "Number of the first face, for receivers of several senders",
+    )
+    .range(0.0, 1_000_000.0, ""),
+];
