@@ -24,18 +24,18 @@ use facetrack::blendshape::Blendshapes;
 use facetrack::observation::Observation;
 use facetrack::report::{FrameReport, TrackedFace};
 
-/// What was added to a buffer.
+/// The metadata that was added to a buffer.
 pub(crate) struct Added {
-    /// A number for each face's region of interest: the id of its detection, by which DL Streamer finds one from the other.
+    /// The id of each face's detection, and of its region of interest. DL Streamer finds one by the other with it.
     pub(crate) numbers: Vec<u32>,
-    /// How many pieces there are.
+    /// The number of pieces.
     pub(crate) pieces: Option<u32>,
 }
 
-/// Adds what is known of a report's faces; `sightings` has one for each.
+/// Adds the faces of a report; `sightings` has one entry for each.
 ///
 /// # Errors
-/// When the library takes no more.
+/// If the library refuses a piece.
 pub(crate) fn add(
     buffer: &mut gst::BufferRef,
     report: &FrameReport,
@@ -54,8 +54,7 @@ pub(crate) fn add(
     })
 }
 
-/// Whether this is a relation meta that holds this many pieces, the first of which is a face. The library removes no single
-/// ones. Elements that cut the picture drop the relations, so there may be others by now, as many as those were.
+/// Whether this is a relation meta with this many pieces that begins with a face. The library cannot remove single pieces. Elements that crop the picture drop the relations, so another element may have added the same number of other pieces since.
 pub(crate) fn holds(meta: &gst::MetaRef<'_, gst::Meta>, pieces: u32) -> bool {
     let face = glib::Quark::from_str(region::TYPE);
     meta.downcast_ref::<AnalyticsRelationMeta>()

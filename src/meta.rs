@@ -39,7 +39,7 @@
 //! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`, `ibug-68`, `insightface-106`; absent without landmarks |
 //! | `landmarks` | bytes | x, y, z of each landmark; z by frame width |
 //! | `landmark-confidences` | bytes | a score for each landmark, 0…1; absent where the engine has none |
-//! | `contour-scheme`, `contour`, `contour-confidences` | | as those of `landmarks`: InsightFace's 106 points, where `landmarks` are others; absent without |
+//! | `contour-scheme`, `contour`, `contour-confidences` | | as for `landmarks`: InsightFace's 106 points, if `landmarks` has other points; else absent |
 //! | `key-points` | bytes | x, y of each key point; absent without |
 //! | `blendshape-names` | string | channels, separated by commas; absent without blendshapes |
 //! | `blendshapes` | bytes | a value for each name |
@@ -47,7 +47,7 @@
 //! | `pose` | bytes | 4×4 matrix camera from head by rows; absent without |
 //! | `age` | double | years, as a network guesses; absent without |
 //! | `gender` | string | `female`, `male`, as it guesses; there with `age` |
-//! | `embedding` | bytes | the face as a point of unit length, by which people are told apart; absent unless asked for |
+//! | `embedding` | bytes | vector of unit length that identifies a person; absent unless requested |
 //! | `gaze` | bytes | x, y, confidence of the right pupil, then of the left; absent without |
 //! | `features` | bytes | OpenSeeFace's features in the order of [`Features::NAMES`]; absent without |
 //! | `fit` | structure `fit` | OpenSeeFace's 3-D face model fitted to the landmarks; absent without |
@@ -66,7 +66,7 @@
 //! | `landmarks-3d` | bytes | x, y, z of each landmark in the model's space, then of pupils and eyeballs |
 //! | `projected` | bytes | x, y of the model's points in the picture, as many as were asked for |
 //!
-//! and a morphable model, in the conventions of [`MorphableFit`], either this field alone:
+//! and a morphable model, in the conventions of [`MorphableFit`], either only this field:
 //!
 //! | field | type | |
 //! |---|---|---|
@@ -84,7 +84,7 @@
 //! | `scale` | double | size of a millimetre of the model; by frame width |
 //! | `residual` | double | mean distance of the landmarks from their vertices; by frame width |
 //! | `contour` | bytes | x, y of the vertices that the outline's landmarks were matched with |
-//! | `mesh` | bytes | x, y, z of every vertex, as those of `landmarks`; absent unless asked for |
+//! | `mesh` | bytes | x, y, z of every vertex, as in `landmarks`; absent unless requested |
 //!
 //! [`Features::NAMES`]: facetrack::observation::Features::NAMES
 //! [`ModelFit`]: facetrack::observation::ModelFit
@@ -96,8 +96,8 @@
 //!
 //! # Regions of interest
 //!
-//! A region has the type `face`, the box in whole pixels cut to the frame, and as its id the track's; with the feature
-//! `analytics` that of the face's object detection, by which DL Streamer finds one from the other. Its parameters are
+//! A region has the type `face`, the box in whole pixels clipped to the frame, and the id of the track. With the feature
+//! `analytics`, it has the id of the face's object detection instead, which links both in DL Streamer. Its parameters are
 //! structures as DL Streamer's readers (`gstgva`, `GVA::RegionOfInterest`) expect them:
 //!
 //! | structure | fields |
@@ -125,7 +125,7 @@
 //! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale` has `add-borders=true`
 //!    and the frame at hand, W by H with pixels of P, has another shape than the analysed one, w by h with pixels of p, the
 //!    picture has borders: with s = (w · p) / (h · P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and
-//!    lies in the middle, its offset rounded down. What `add-borders` is, no metadata says.
+//!    lies in the middle, its offset rounded down. No metadata contains the value of `add-borders`.
 //!
 //! `python/facetrack` reads all of this in Python. Without it, hold the record in a variable while its faces are read: the
 //! bindings do not keep it for a structure that points into it.
@@ -302,9 +302,9 @@ impl FaceTrackMeta {
         analysed_frame(Fields(meta.structure())).ok()
     }
 
-    /// The report on a buffer, in pixels of the frame that the buffer is by its caps: of the video as it is here, behind
-    /// elements that copy, convert, scale or encode it. The report's width and height are the frame's. What is no
-    /// place in the picture, such as the pose, is that of the analysed picture. `frame` may be of encoded video.
+    /// The report on a buffer, in pixels of the frame that its caps describe, after elements that copy, convert, scale or
+    /// encode the video. The report has the width and height of this frame. Values that are not positions in the picture, such as
+    /// the pose, refer to the analysed picture. `frame` may be encoded video.
     ///
     /// # Errors
     /// [`MetaError::Stale`] where elements did something else to the picture; the others of [`FaceTrackMeta::read`].
@@ -352,7 +352,7 @@ fn analysed_frame(record: Fields<'_>) -> Result<FrameShape, MetaError> {
     }
 }
 
-/// The report in pixels of a frame of this size, in which the analysed picture lies at `scale`.
+/// The report in pixels of a frame of this size that contains the analysed picture at `scale`.
 fn report_from_structure(
     record: Fields<'_>,
     (width, height): (u32, u32),
@@ -426,9 +426,9 @@ fn complete(known: &[Sighting], buffer: &gst::BufferRef, report: &FrameReport) -
     sightings.take(report.faces.len()).collect()
 }
 
-/// Removes an earlier record, its witness, its regions, and its relations where nobody else has added to them. They are not
-/// changed in place: on a copied buffer GStreamer 1.22 ties the record's structure to the life of the buffer that it was
-/// copied from.
+/// Removes an earlier record, its witness, its regions, and its relations unless another element has added to them. They are not
+/// changed in place, because on a copied buffer GStreamer 1.22 ties the lifetime of the record's structure to the original
+/// buffer.
 fn remove(buffer: &mut gst::BufferRef, pieces: Option<u32>) {
     buffer.foreach_meta_mut(|meta| {
         let meta = meta.as_meta_ref();

@@ -37,7 +37,7 @@ pub(super) enum CalibrationError {
         source: io::Error,
     },
     /// The content is invalid.
-    #[error("`calibration-file` {path} is damaged: {reason}. Remove it to learn anew, or set another file", path = path.display())]
+    #[error("`calibration-file` {path} is damaged: {reason}. Remove it to learn again, or set another file", path = path.display())]
     Damaged {
         /// File.
         path: PathBuf,

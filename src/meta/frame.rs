@@ -24,10 +24,10 @@ const SCALED: &str = "scaled";
 /// The record's field for the shape of the analysed pixels.
 pub(super) const PIXEL_ASPECT_RATIO: &str = "pixel-aspect-ratio";
 
-/// What scaling does with a picture that has another shape than the frame it is to fill.
+/// How a scaler treats a picture whose aspect ratio differs from its output frame.
 ///
-/// Metadata is not told, so a reader has to know it. It makes no difference where the shapes agree, as they do wherever caps
-/// leave the pixels' shape open.
+/// Metadata does not contain this, so a reader has to know it. It makes no difference if the aspect ratios are the same, which is always so if the caps
+/// do not fix the pixel aspect ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
     /// The picture keeps its shape and lies between black borders: `videoscale` as it is, with `add-borders=true`.
@@ -41,16 +41,16 @@ pub enum Fit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Stale {
     /// An element dropped what hangs on the picture's size: it cut, turned or redrew the picture.
-    #[error("an element after the analysis cut, turned or redrew the picture")]
+    #[error("an element after the analysis cropped, rotated or redrew the picture")]
     Remade,
     /// The frame is a part of the picture, which is whole in memory, by a `GstVideoCropMeta`.
-    #[error("an element after the analysis cut the picture")]
+    #[error("an element after the analysis cropped the picture")]
     Cropped,
-    /// The frame's caps have no size, as those of some encoded video.
-    #[error("the caps do not say how large the frame is")]
+    /// The frame's caps have no size, as with some encoded video.
+    #[error("the caps do not contain the size of the frame")]
     Unsized,
-    /// The frame has another size, and nothing told that the picture was scaled.
-    #[error("the frame is {width}×{height}, and no element told that it scaled what was analysed")]
+    /// The frame has another size, and no element announced that it scaled the picture.
+    #[error("the frame is {width}×{height}, and no element announced that it scaled the analysed picture")]
     Resized {
         /// Width of the frame, px.
         width: u32,

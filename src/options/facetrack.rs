@@ -155,7 +155,7 @@ impl Defaults for FaceTrackSettings {
 
 type Row = super::Row<FaceTrackSettings>;
 
-/// Every option, in the order in which they are shown.
+/// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
     Row::playing(
         "engine",
@@ -273,7 +273,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "discard-after",
         |s| &mut s.config.tracking.discard_after,
-        "Number of frames in which a lost face is searched for at its last position; 0 = none",
+        "Number of frames to search for a lost face at its last position; 0 = none",
     )
     .range(0.0, 1000.0, "frames")
     .of(Setting::Tracking),
@@ -292,7 +292,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "calibration-time",
         |s| &mut s.config.tracking.calibration_time,
-        "Time from the first frame of a face in which its range of expression is learned; 0 = always",
+        "Time, counted from the first frame of a face, during which its range of expression is learned; 0 = no limit",
     )
     .range(0.0, 1_000_000.0, "s")
     .of(Setting::Tracking),

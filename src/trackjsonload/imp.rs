@@ -107,14 +107,14 @@ impl TrackJsonLoad {
         Ok(())
     }
 
-    /// Lets `work` have the record, where there is one.
+    /// Calls `work` with the record, if there is one.
     fn with(&self, work: impl FnOnce(&mut Replaying)) {
         if let Some(replaying) = lock(&self.state).as_mut() {
             work(replaying);
         }
     }
 
-    /// What the file says of a buffer, which is of this shape.
+    /// The recorded report for a buffer of this shape.
     fn report(
         &self,
         buffer: &gst::BufferRef,
@@ -143,7 +143,7 @@ impl TrackJsonLoad {
         lock(&self.sightings).see(report, now)
     }
 
-    /// A file that says nothing of any buffer was hardly meant.
+    /// Warns if the file has no record for any buffer, which is probably a mistake.
     fn warn_of_strangers(&self) {
         let unmatched = self.unmatched.load(Ordering::Relaxed);
         if unmatched > 0 && self.matched.load(Ordering::Relaxed) == 0 {
@@ -288,7 +288,7 @@ impl BaseTransformImpl for TrackJsonLoad {
         if event.type_() != gst::EventType::Seek {
             return self.parent_src_event(event);
         }
-        // Before it goes on: its segment may come before the call returns.
+        // Set first, because the new segment may arrive before the call returns.
         self.with(Replaying::expect_seek);
         let sought = self.parent_src_event(event);
         if !sought {

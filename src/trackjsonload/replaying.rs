@@ -25,7 +25,7 @@ pub(super) enum ReplayingError {
     Open {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// It is a folder, pipe or device.
@@ -54,7 +54,7 @@ pub(super) struct Replaying {
     replay: Replay<File>,
     frames: Frames,
     counter: Counter,
-    /// Whether the next segment is that of a seek.
+    /// Whether the next segment comes from a seek.
     is_sought: bool,
     match_by: MatchBy,
     /// ns.
@@ -127,8 +127,8 @@ impl Replaying {
         self.is_sought = false;
     }
 
-    /// Begins a segment, which starts at `start` ns of the video. Only those of seeks are elsewhere in the record; the others
-    /// go on with it, as the sink has counted them.
+    /// Begins a segment that starts at `start` ns of the video. Only the segment of a seek changes the position in the record; other
+    /// segments continue it, as the sink has counted them.
     pub(super) fn begin(&mut self, start: u64) {
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());

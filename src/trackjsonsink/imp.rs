@@ -63,17 +63,17 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// What becomes of buffers.
+/// State of the element, which decides how buffers are handled.
 #[derive(Default)]
 enum State {
     /// The element is not started.
     #[default]
     Stopped,
-    /// They are recorded.
+    /// Buffers are recorded.
     Recording(Box<Recording>),
-    /// The record is whole: what comes after end-of-stream is dropped.
+    /// The record is complete: buffers after end-of-stream are dropped.
     Finished,
-    /// The record is broken: they are refused.
+    /// Writing failed: buffers are refused.
     Failed,
 }
 
@@ -105,7 +105,7 @@ const READINGS: &[Reading<TrackJsonSink>] = &[
 ];
 
 impl TrackJsonSink {
-    /// What the settings and the remembered environment make.
+    /// The configuration from the settings and the remembered environment.
     fn config(&self) -> (Result<Config, ConfigError>, Vec<EnvWarning>) {
         let environment = lock(&self.environment).clone();
         let options = lock(&self.options).clone();
@@ -113,7 +113,7 @@ impl TrackJsonSink {
         (Config::new(settings), warnings)
     }
 
-    /// Finds what is wrong before anything starts.
+    /// Checks the settings before anything starts.
     fn prepare(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.environment) = Environment::of_process();
         let (config, warnings) = self.config();
@@ -142,7 +142,7 @@ impl TrackJsonSink {
         Ok(())
     }
 
-    /// Lets `work` have the record, where there is one. An error ends it and is posted.
+    /// Calls `work` with the record, if there is one. An error ends the record and is posted.
     fn record(
         &self,
         work: impl FnOnce(&mut Recording) -> Result<(), Stop>,
@@ -280,7 +280,7 @@ impl TrackJsonSink {
         }
     }
 
-    /// Makes a record that is not finished readable, and tells where it is.
+    /// Makes an unfinished record readable, and reports its path.
     fn abandon(&self, state: State) {
         let State::Recording(recording) = state else {
             return;

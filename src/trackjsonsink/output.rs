@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::options::{self, Format};
 
-/// What a file under way is called: its name and this.
+/// Suffix of the name of an unfinished file.
 const PARTIAL_SUFFIX: &str = ".partial";
 
 /// Where a record goes.
@@ -52,15 +52,15 @@ pub(super) enum OutputError {
     Create {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system refuses a write.
-    #[error("writing to {path} failed: {source}. {hint}. What was written before is kept", path = path.display(), hint = remedy(source))]
+    #[error("writing to {path} failed: {source}. {hint}. Everything written before is kept", path = path.display(), hint = remedy(source))]
     Write {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The whole file can't take its name.
@@ -70,7 +70,7 @@ pub(super) enum OutputError {
         partial: PathBuf,
         /// Name it should have.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file's folder is gone at the end.
@@ -83,7 +83,7 @@ pub(super) enum OutputError {
     },
 }
 
-/// What a person can do about it.
+/// The remedy for the user.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "Create its folder, or set another location",
@@ -224,18 +224,18 @@ impl Destination {
     }
 }
 
-/// What becomes of a file that has the name already.
+/// How an existing file of the same name is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It stays, and that is an error.
+    /// It is kept, and an error is reported.
     Refuse,
     /// It is replaced.
     Replace,
 }
 
-/// Empties a file unless somebody else writes it.
+/// Empties a file, unless another process is writing it.
 fn take_over(file: &File, path: &Path) -> Result<(), OutputError> {
-    // File systems without locks say so, and then there is no way to know.
+    // File systems without locks return another error; then another writer cannot be detected.
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         return Err(OutputError::Busy(path.to_owned()));
     }

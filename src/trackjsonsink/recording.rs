@@ -19,7 +19,7 @@ use facetrack::record::timeline::{Before, Continuity, Timeline};
 use facetrack::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
 use facetrack::report::{FrameReport, FrameStatus};
 
-/// What the record says of its maker where no analysed frame says it.
+/// Generator in a record without analysed frames.
 const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
 
 /// Frames without metadata after which the sink says so. Our choice: a second or two of video.
@@ -40,10 +40,10 @@ pub(super) struct Recording {
     has_own_path: bool,
     /// Set while the pipeline wants the streaming thread back.
     unlocked: Arc<AtomicBool>,
-    /// What became of the last analysed frame.
+    /// Status of the last analysed frame.
     last_analysis: Option<FrameStatus>,
     metadata: Carried,
-    /// Whether a record that can't be read has been told of.
+    /// Whether unreadable metadata was already reported.
     warned: bool,
 }
 
@@ -139,7 +139,7 @@ impl Recording {
         })
     }
 
-    /// What was recorded.
+    /// The numbers of recorded frames and faces.
     pub(super) fn totals(&self) -> Totals {
         self.record.totals()
     }
@@ -254,10 +254,10 @@ impl Recording {
         lacks
     }
 
-    /// Ends the record well, compared with what was promised of the video; the file has its name afterwards.
+    /// Ends the record, compares it with the promised end of the video, and gives the file its final name.
     ///
     /// # Errors
-    /// [`OutputError`]. What was written is kept.
+    /// [`OutputError`]. Everything written is kept.
     pub(super) fn finish(mut self, promise: &Promise) -> Result<Finished, OutputError> {
         let rate = self.timeline.rhythm().rate(self.nominal);
         let found = Found {

@@ -53,10 +53,10 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// What is under way in PAUSED and PLAYING.
+/// State in PAUSED and PLAYING.
 struct State {
     sending: Sending,
-    /// Whether this stream's faces that can't be sent have been told of.
+    /// Whether faces of this stream that cannot be sent were already reported.
     told: bool,
     absence: Absence,
 }
@@ -102,7 +102,7 @@ impl TrackUdpSink {
         Ok(())
     }
 
-    /// The frame's faces, where it says anything of faces.
+    /// The faces of the frame, if it has metadata.
     fn report(&self, buffer: &gst::BufferRef) -> Option<FrameReport> {
         let report = FaceTrackMeta::read(buffer);
         self.watch(!matches!(report, Err(MetaError::Absent)));
@@ -145,7 +145,7 @@ impl TrackUdpSink {
         self.packets_dropped.fetch_add(dropped, Ordering::Relaxed);
     }
 
-    /// Tells why faces are not sent.
+    /// Warns that faces are not sent, and why.
     fn tell_unfit(&self, report: &FrameReport) {
         let engine = &report.source.engine;
         gst::element_imp_warning!(

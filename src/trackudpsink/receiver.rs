@@ -29,10 +29,10 @@ pub(super) enum ReceiverError {
 }
 
 impl Receiver {
-    /// Finds out where `host` is. That may take its time; nothing later does.
+    /// Resolves `host`, which may block. No later call blocks.
     ///
     /// # Errors
-    /// When nobody knows the host, or the system has no socket for its kind of address.
+    /// If the host cannot be resolved, or the system has no socket for its address family.
     pub(super) fn find(host: &str, port: u16) -> Result<Self, ReceiverError> {
         let address = resolve(host, port).map_err(|source| ReceiverError::Host {
             host: host.to_owned(),
@@ -50,10 +50,10 @@ impl Receiver {
         self.address
     }
 
-    /// Gives a packet to the system, or to nobody: it does not wait.
+    /// Hands a packet to the system without waiting for a receiver.
     ///
     /// # Errors
-    /// When the system does not take it.
+    /// If the system does not accept it.
     pub(super) fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.socket.send_to(packet, self.address).map(|_| ())
     }

@@ -8,25 +8,25 @@ use super::receiver::Receiver;
 use facetrack::packet::{Header, Slots, encode};
 use facetrack::report::FrameReport;
 
-/// A stream under way.
+/// State of a stream.
 pub(super) struct Sending {
     receiver: Receiver,
     face_id_offset: i32,
     slots: Slots,
-    /// What the last packets told for the time, s.
+    /// Time in the last packets, s.
     time: f64,
-    /// Whether the system did not take the last packet.
+    /// Whether the system did not accept the last packet.
     failing: bool,
 }
 
-/// What became of a frame's faces.
+/// Numbers of sent and unsent faces of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sent {
-    /// Faces whose packet is on its way.
+    /// Faces whose packet was sent.
     pub(super) packets: u64,
-    /// Faces whose packet the system did not take.
+    /// Faces whose packet the system did not accept.
     pub(super) dropped: u64,
-    /// Faces that no packet can be made of.
+    /// Faces without the measurements that a packet needs.
     pub(super) unfit: u64,
 }
 

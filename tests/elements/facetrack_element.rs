@@ -670,7 +670,7 @@ fn what_happens_to_the_gpu_is_told_and_no_frame_is_lost() {
     assert!(fell_back.matches(gst::ResourceError::Failed));
     assert_eq!(
         fell_back.message(),
-        "the GPU failed, the processor goes on: the script says fall-back at=4"
+        "the GPU failed, continuing on the CPU: the script says fall-back at=4"
     );
     assert_eq!(fell_back.message(), reason());
     assert_eq!(element.property::<String>("active-device"), "cpu");
@@ -703,7 +703,7 @@ fn what_happens_to_the_gpu_while_loading_is_told_before_ready() {
         assert_eq!(warning.type_(), gst::MessageType::Warning);
     }
     let ready = ready.structure().expect("a message of the element");
-    let fell_back = "the GPU failed, the processor goes on: the script says fall-back at=0";
+    let fell_back = "the GPU failed, continuing on the CPU: the script says fall-back at=0";
     assert_eq!(ready.get("reason"), Ok(fell_back));
     assert_eq!(element.property::<String>("device-reason"), fell_back);
     element.set_state(gst::State::Null).expect("NULL");

@@ -64,8 +64,8 @@ impl Sandbox {
     fn program(&self, name: &str, script: &str) {
         let source = self.path("script");
         fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // By another process: what tests beside this one start meanwhile has files open for a moment that are written
-        // here, and a program that is open for writing can't be run.
+        // Another process copies the file. If this process wrote it, a child process that another test starts in
+        // parallel could hold it open, and a file that is open for writing cannot be executed.
         let installed = Command::new("install")
             .args(["-m", "755"])
             .arg(source)
@@ -89,7 +89,7 @@ impl Sandbox {
         self.program("apt-get", &format!("{others}\n{script}"));
     }
 
-    /// apt-get downloads an archive, in which dpkg-deb finds `content`.
+    /// apt-get downloads an archive that contains `content` for dpkg-deb.
     fn apt_delivers(&self, content: &str) {
         self.apt(": > bundle-data_1.0_all.deb");
         self.dpkg_unpacks(&format!(
@@ -141,12 +141,11 @@ impl Sandbox {
         command
     }
 
-    /// The manifest has two files for research alone, of which `model.bin` alone is in a package, and which are used as a
-    /// pack.
+    /// The manifest has a pack of two files for research only. Only `model.bin` is in a package.
     fn lists_a_pack(&self) {
         self.changes_manifest(|files| {
             let model = &mut files[0];
-            model["licence"] = "research alone".into();
+            model["licence"] = "research only".into();
             for mark in ["non_commercial", "on_request", "is_pack"] {
                 model[mark] = true.into();
             }
@@ -200,7 +199,7 @@ impl Sandbox {
             .unwrap()
     }
 
-    /// What lies in the data folder but the lock and whole files.
+    /// The contents of the data folder except the lock and the complete files.
     fn leftovers(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("data/facetrack")).unwrap();
         entries
@@ -403,11 +402,11 @@ fn what_is_not_for_commerce_says_so() {
     let sandbox = Sandbox::offline();
     let manifest = sandbox.path("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    let licence = r#""licence": "research alone", "non_commercial": true"#;
+    let licence = r#""licence": "research only", "non_commercial": true"#;
     fs::write(&manifest, text.replace(r#""licence": "CC0-1.0""#, licence)).unwrap();
     let told = "Not for commercial use, by their licence: model.bin";
     let text = said(&sandbox.fetch());
-    assert!(text.contains(", research alone"), "{text}");
+    assert!(text.contains(", research only"), "{text}");
     assert!(!text.contains(told), "{text}");
     sandbox.pip_delivers(GOOD);
     for _ in 0..2 {
@@ -429,7 +428,7 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
     assert!(output.status.success(), "{text}");
     assert_eq!(sandbox.models(), Vec::<String>::new(), "{text}");
     for name in ["model.bin", "unpackaged.bin"] {
-        let told = format!("- {name} (research alone): facetrack fetch family");
+        let told = format!("- {name} (research only): facetrack fetch family");
         assert!(text.contains(&told), "{told:?} not in\n{text}");
     }
 
@@ -441,7 +440,7 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
         ["family/model.bin", "family/unpackaged.bin"]
     );
     for part in [
-        ", research alone",
+        ", research only",
         "Not for commercial use, by their licence: model.bin, unpackaged.bin",
     ] {
         assert!(text.contains(part), "{part:?} not in\n{text}");

@@ -301,7 +301,7 @@ impl fmt::Display for Notice {
                 "too little GPU memory: faces are looked for in frames reduced to {det_size} px: {reason}"
             ),
             Self::FellBackToCpu { reason } => {
-                write!(f, "the GPU failed, the processor goes on: {reason}")
+                write!(f, "the GPU failed, continuing on the CPU: {reason}")
             }
         }
     }

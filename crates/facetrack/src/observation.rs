@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What an engine reports of one face. Every coordinate is `f32` in pixels of the original image.
+//! Measurements of one face by an engine. Every coordinate is `f32` in pixels of the original image.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Observation {
     pub features: Option<Features>,
     /// InsightFace's 106 points, where [`Observation::landmarks`] are others.
     pub secondary_landmarks: Option<Landmarks>,
-    /// What the face looks like.
+    /// Age and gender, as estimated by a network.
     pub attributes: Option<Attributes>,
     /// The face as a point of unit length in a space where one person's faces lie close together. It identifies people:
     /// it is measured only when asked for.
@@ -45,7 +45,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// A face of which only the box is known.
+    /// A face with a box and no other measurements.
     pub fn from_bbox(bbox: Rect) -> Self {
         Self {
             bbox,
@@ -65,11 +65,10 @@ impl Observation {
         }
     }
 
-    /// What identities are followed by: the mean of MediaPipe's landmarks where they alone say where the face is, the
-    /// centre of the unclipped box otherwise.
+    /// The position that the tracker assigns ids with: the mean of MediaPipe's landmarks if only they give the position
+    /// of the face, else the centre of the unclipped box.
     ///
-    /// The box of a face with key points is that of the detector that found it, and is there also in frames in which the
-    /// landmarks are not.
+    /// A face with key points has the box of its detector, also in frames without landmarks.
     pub fn centroid(&self) -> Point {
         match &self.landmarks {
             Some(landmarks) if self.is_at_mean() => landmarks.mean(),
@@ -205,11 +204,11 @@ pub struct Landmark {
 /// Landmarks of one face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Landmarks {
-    /// What each index means.
+    /// The meaning of each index.
     pub scheme: LandmarkScheme,
     /// As many points as the scheme has.
     pub points: Vec<Landmark>,
-    /// The engine's own score of each point, in their order; empty where it has none.
+    /// The engine's own score of each point, in their order; empty if it has none.
     pub confidences: Vec<f32>,
 }
 
@@ -291,7 +290,7 @@ pub struct EulerAngles {
     pub roll: f32,
 }
 
-/// Where the eyes look: the pupils, those of the face's right eye and left eye.
+/// Gaze: the pupils of the face's right eye and left eye.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gaze {
     /// The eye on the right side of the face.
@@ -345,7 +344,7 @@ pub struct MorphableFit {
     pub shape: Vec<f32>,
     /// Coefficients of the expressions, from 0 on.
     pub expression: Vec<f32>,
-    /// What the expressions are called, in their order.
+    /// Names of the expressions, in their order.
     pub expression_names: Arc<[String]>,
     /// Camera from model as a unit quaternion (x, y, z, w), in the conventions of [`HeadPose`].
     pub rotation: [f32; 4],
@@ -436,16 +435,16 @@ impl Features {
     }
 }
 
-/// What a network makes of a face's looks. It is a guess, and no more.
+/// Age and gender, as estimated by a network from the face's appearance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attributes {
     /// Years.
     pub age: f32,
-    /// What it is taken for.
+    /// Estimated gender.
     pub gender: Gender,
 }
 
-/// What InsightFace's `genderage` tells apart.
+/// Classes of InsightFace's `genderage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]

@@ -38,7 +38,7 @@ pub const SCHEMA: &str = "facetrack-2";
 /// The schema before it: `pts` are timestamps, and holes are filled by them.
 pub const SCHEMA_1: &str = "facetrack-1";
 
-/// What of a face is exported.
+/// The parts of a face that are exported.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Export {
     /// Blendshape channels.
@@ -59,11 +59,11 @@ impl Export {
 pub struct FrameRecord<'a> {
     /// Time in the video, ns.
     pub pts: Option<u64>,
-    /// What became of it.
+    /// Whether it was analysed.
     pub status: FrameStatus,
     /// Its faces in any order; those without a finite position are left out.
     pub faces: &'a [TrackedFace],
-    /// Width and height of the frame that the faces' positions belong to, px; `None` for those of the metadata.
+    /// Width and height of the frame that the faces' positions belong to, px; `None` for the size in the metadata.
     pub size: Option<(u32, u32)>,
 }
 
@@ -136,7 +136,7 @@ impl Record {
         &mut self.metadata
     }
 
-    /// What was recorded.
+    /// The numbers of recorded frames and faces.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -144,7 +144,7 @@ impl Record {
     /// Records the next frame. Its number is one more than the last one's, from 1.
     ///
     /// # Errors
-    /// When the storage fails. What was written before stays readable; the record takes no more frames, only
+    /// If the storage fails. Everything written before stays readable; the record takes no more frames, only
     /// [`Record::close`].
     pub fn frame(&mut self, frame: &FrameRecord<'_>) -> io::Result<()> {
         self.totals.frames += 1;

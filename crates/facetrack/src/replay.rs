@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Reads the JSON record of a stream back, frame by frame: the inverse of [`record`](super::record).
 //!
-//! A dense or jsonl record is recognised by its content, whatever its name, and also where a stream broke off and left it
-//! without its end. Opening a record reads it once, without making anything of the faces, and keeps where each frame is;
-//! a frame's faces are read when they are wanted. So a record takes some 70 bytes of memory a frame.
+//! A dense or jsonl record is recognised by its content, not by its name. It may lack its end, if the stream broke off.
+//! Opening a record scans it once and keeps the position of each frame, which takes about 70 bytes of memory per frame.
+//! The faces of a frame are parsed when they are needed.
 //!
-//! What a verbose record says comes back so that writing it again yields the same text. That takes some care where figures
-//! were rounded: see `rounded`. What a record does not say is absent.
+//! Reading a verbose record and writing it again yields the same text. Rounded numbers need some care for this: see
+//! `rounded`. Values that a record does not contain are absent.
 
 mod document;
 mod head;
@@ -63,7 +63,7 @@ pub enum ReplayError {
     #[error("its metadata are damaged: {0}. Record it again")]
     Head(String),
     /// A frame says something that can't be.
-    #[error("line {line}, frame {frame}: {reason}. Record it again, or mend the line")]
+    #[error("line {line}, frame {frame}: {reason}. Record it again, or fix the line")]
     Frame {
         /// Line on which the frame begins, from 1.
         line: u64,
@@ -79,7 +79,7 @@ pub enum ReplayError {
     TooLong {
         /// Line, from 1.
         line: u64,
-        /// Greatest length, MiB.
+        /// Maximum length, MiB.
         limit: usize,
     },
     /// It does not have a frame a line, and is too large to be read in one.
@@ -87,7 +87,7 @@ pub enum ReplayError {
         "it is larger than {limit} MiB, and its frames are not on lines of their own: lay it out as trackjsonsink writes it"
     )]
     TooLarge {
-        /// Greatest size, MiB.
+        /// Maximum size, MiB.
         limit: usize,
     },
 }
@@ -99,7 +99,7 @@ pub struct Replay<S> {
     index: Index,
     /// The frame that was read last, as text.
     text: Vec<u8>,
-    /// Channels of the last blendshapes, which are those of the next as a rule.
+    /// Channels of the last blendshapes, reused for the next ones if they are the same.
     channels: Arc<[String]>,
 }
 
@@ -156,8 +156,8 @@ impl<S: Read + Seek> Replay<S> {
         self.index.times
     }
 
-    /// What the record says of a frame, by its place in [`Replay::frames`]; `None` where nothing analysed it. `video` is
-    /// the size of the frames where the record does not say it, px.
+    /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not analysed. `video` is the
+    /// size of the frames, in px, if the record does not contain it.
     ///
     /// # Errors
     /// [`ReplayError::Read`], [`ReplayError::Frame`].

@@ -213,8 +213,8 @@ impl Drawing {
         }
     }
 
-    /// A frame with its number and a timestamp of this pipeline from which its age follows. The age is the one when the frame was
-    /// tracked, even if it is drawn again later.
+    /// A frame with its number and a timestamp of this pipeline that gives its age. The age refers to the time of tracking, even if the
+    /// frame is drawn again later.
     fn stamped(&self, frame: &Frame) -> Option<gst::Sample> {
         let mut buffer = frame.sample.buffer()?.copy();
         let fields = buffer.get_mut()?;

@@ -32,8 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(900);
 /// How long a line of the program's is waited for before its window is looked at again.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Greatest difference of a channel from the colour that is drawn, which lets a tenth of the video through and is mixed
-/// with more of it at edges.
+/// Maximum difference of a channel from the drawn colour, because a tenth of the video shows through, and more of it at
+/// edges.
 const TOLERANCE: u8 = 64;
 
 /// How far from a line or a point nothing of it is left, px.
@@ -63,7 +63,7 @@ impl<'a> Preview<'a> {
         Self { running, desktop }
     }
 
-    /// What the program says with `words` in it, after what was waited for before.
+    /// Waits for the next output of the program that contains `words`.
     #[track_caller]
     fn wait_for(&mut self, words: &str) -> String {
         let line = self.running.line_with(words, PATIENCE);
@@ -160,7 +160,7 @@ fn time(line: &str) -> ClockTime {
     ClockTime::from_nseconds(nanos(seconds) * 1_000_000_000 + nanos(fraction))
 }
 
-/// What an engine measures in each frame of a clip, by the frame's time.
+/// Measurements of an engine in each frame of a clip, with the frame's time.
 fn track(files: &Files, engine: &str) -> Vec<(ClockTime, FrameReport)> {
     common::init();
     let elements = format!("decodebin ! facetrack engine={engine}");
@@ -191,7 +191,7 @@ struct Places {
 }
 
 impl Places {
-    /// In a window of this size, in which the picture keeps its shape, and lies in the middle.
+    /// A window of this size. The picture keeps its aspect ratio and is centred.
     fn new(report: &FrameReport, width: f32, height: f32) -> Self {
         let face = &report.faces[0].face;
         let frame = [report.width as f32, report.height as f32];

@@ -58,7 +58,7 @@ impl Need {
         }
     }
 
-    /// Most of `max_vram` bytes that the detector's arena may take, since each network has one: half, which its maps need.
+    /// Maximum part of `max_vram`, in bytes, for the arena of the detector: half if there are other networks, because each network has its own arena.
     pub fn share_of_detector(&self, max_vram: u64) -> u64 {
         match self.others {
             0 => max_vram,
@@ -66,8 +66,8 @@ impl Need {
         }
     }
 
-    /// Most of `max_vram` bytes that the arena of another network may take, of which the file has `weights` bytes: its part
-    /// of the other half, by what it needs.
+    /// Maximum part of `max_vram`, in bytes, for the arena of another network whose file has `weights` bytes: its share
+    /// of the other half, in proportion to its need.
     pub fn share_of_other(&self, max_vram: u64, weights: u64) -> u64 {
         let rest = u128::from(max_vram - max_vram / 2);
         let need = u128::from(weights) + u128::from(PER_NETWORK);
@@ -80,8 +80,7 @@ impl Need {
     }
 }
 
-/// The largest detector's input up to `wanted.det_size` that fits into what is free and allowed on a GPU of which the
-/// other engines of this process have `claimed` bytes; `None` when not even the smallest does.
+/// The largest detector input, up to `wanted.det_size`, that fits into the free and allowed GPU memory. The other engines of this process have reserved `claimed` bytes. `None` if even the smallest input does not fit.
 pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize> {
     let fits = |det_size: usize| Need { det_size, ..wanted }.fits(cuda, claimed);
     if fits(wanted.det_size) {
@@ -94,7 +93,7 @@ pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize
         .find(|side| fits(*side))
 }
 
-/// Half of `det_size`, a multiple of 32 px; `None` where that is too small to be of use.
+/// Half of `det_size`, a multiple of 32 px; `None` if that is too small.
 pub fn halved_det_size(det_size: usize) -> Option<usize> {
     let half = det_size / 2 / STEP * STEP;
     (half >= MIN_DET_SIZE).then_some(half)

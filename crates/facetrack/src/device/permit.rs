@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_claimed_is_told_to_the_next_and_comes_back() {
-        /// A GPU of this test alone.
+        /// A GPU that only this test uses.
         const GPU: u32 = 901;
         let wanting = |bytes| {
             move |others| match others + bytes <= 100 {

@@ -12,12 +12,12 @@ use checks::{
     free_memory, placement,
 };
 
-/// Questions to a machine, in the order in which they are asked. Tests answer by script.
+/// Queries to the machine, in the order of their use. Tests implement it with a script.
 pub trait Probe {
     /// The NVIDIA driver and its devices.
     ///
     /// # Errors
-    /// Why there is nothing to ask.
+    /// The reason why no driver was found.
     fn driver(&mut self, request: &Request) -> Result<DriverInfo, String>;
 
     /// Whether ONNX Runtime has the CUDA provider; what it is, for a person to read.

@@ -8,8 +8,8 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 use super::Totals;
 
-/// Bytes gathered before a write. Large enough that writing costs nothing beside making the lines, small enough that a
-/// crash costs a second or two of video. Our choice.
+/// Number of bytes that are collected before a write. Writes of this size cost little compared to formatting the lines, and a
+/// crash loses only a second or two of video. Our choice.
 const WRITE_SIZE: usize = 64 * 1024;
 
 /// Something to write to that can be read, changed and cut afterwards.
@@ -181,7 +181,7 @@ impl<S: Storage> ArrayDocument<S> {
         self.pending.clear();
         if let Err(error) = result {
             self.state = State::Failed;
-            // Where that fails too, the error already under way is the one to tell.
+            // If this fails too, the first error is the one to report.
             let _ = self.take_back();
             return Err(error);
         }

@@ -86,7 +86,7 @@ impl Hole {
     }
 }
 
-/// What comes before a frame.
+/// The missing frames before a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Before {
     /// The frame before.

@@ -60,7 +60,7 @@ impl Head {
         !self.tracking_engine.is_empty()
     }
 
-    /// What analysed the frames.
+    /// The engine that analysed the frames.
     pub(super) fn source(&self) -> Arc<ReportSource> {
         Arc::new(ReportSource {
             engine: self.tracking_engine.clone(),

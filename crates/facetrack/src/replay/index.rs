@@ -30,7 +30,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
-    /// What analysed the frames.
+    /// The engine that analysed the frames.
     pub(super) source: Arc<ReportSource>,
     /// The first frame whose source is known.
     source_from: Option<usize>,

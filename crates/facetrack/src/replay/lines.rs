@@ -10,14 +10,14 @@ use super::index::{Index, Indexer};
 use super::{ReplayError, document};
 use crate::wire::{Head, Header, Trailer};
 
-/// Greatest length of a line, and of a record that is laid out in another way. A frame with a hundred meshes has 2 MiB.
+/// Maximum length of a line, and of a record with another layout, in bytes. A frame with a hundred meshes has 2 MiB.
 /// Our choice.
 pub(super) const LIMIT: usize = 256 << 20;
 
-/// What the first line of a dense record ends with.
+/// End of the first line of a dense record.
 const DENSE_OPENING: &[u8] = b",\"frames\":[";
 
-/// What the last line of a dense record is.
+/// The last line of a dense record.
 const DENSE_CLOSING: &[u8] = b"]}";
 
 /// A line that is an object by itself, without the lines after it.
@@ -100,14 +100,14 @@ pub(super) fn no_record(error: &serde_json::Error, line: u64) -> ReplayError {
     }
 }
 
-/// What went wrong, without the place.
+/// The description of the error, without its position.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = text.rfind(" at line ").unwrap_or(text.len());
     text[..place].to_owned()
 }
 
-/// What went wrong with a frame, and where in its text.
+/// The description of an error in a frame, with its position in the frame's text.
 pub(super) fn reason_in_frame(error: &serde_json::Error) -> String {
     let (reason, column) = (reason(error), error.column());
     match error.line() {

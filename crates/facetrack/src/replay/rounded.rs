@@ -125,7 +125,7 @@ fn center_along(points: &mut [Landmark], center: i32, axis: fn(&mut Landmark) ->
     }
     for value in points.iter_mut().map(axis) {
         let moved = *value + nudge;
-        // What has room for as much again also has room for what the metadata round.
+        // A value that could move twice as far without a change of its rounding stays the same after the rounding of the metadata too.
         if thousandths(moved + nudge) == thousandths(*value) {
             *value = moved;
         }

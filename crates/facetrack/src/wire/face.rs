@@ -371,8 +371,8 @@ impl Face {
         self.centroid_x
     }
 
-    /// The face with its identity. It shares the names of its blendshapes with `channels`, those of the
-    /// last face, or replaces them.
+    /// The face with its id. If its blendshapes have the names in `channels`, it shares them; else `channels` is
+    /// replaced.
     ///
     /// # Errors
     /// A description of an invalid value.

@@ -98,7 +98,7 @@ impl Desktop {
     }
 }
 
-/// What a person does at the desktop.
+/// Input of a user at the desktop.
 enum Input {
     /// Turns to a window, or to none.
     Focus(WindowId),
@@ -165,7 +165,7 @@ impl Window<'_> {
         String::from_utf8(title.value).expect("UTF-8")
     }
 
-    /// What the window shows; `None` while it is being resized.
+    /// The contents of the window; `None` while it is being resized.
     pub fn shot(&self) -> Option<Shot> {
         let x = &self.desktop.connection;
         let size = x.get_geometry(self.id).ok()?.reply().ok()?;
