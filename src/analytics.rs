@@ -108,7 +108,7 @@ fn add_tracking(
     let id = relations.add_tracking_mtd(u64::from(track), first)?.id();
     let mut tracking = relations
         .mtd_mut::<AnalyticsTrackingMtd>(id)
-        .ok_or_else(|| glib::bool_error!("The tracking of {track} is not there"))?;
+        .ok_or_else(|| glib::bool_error!("the tracking metadata of track {track} is missing"))?;
     tracking.update_last_seen(sighting.last)?;
     Ok(id)
 }

@@ -116,12 +116,12 @@
 //! [`FaceTrackMeta::in_frame`] yields faces in pixels of the frame that a buffer is by its caps, or says why they are
 //! [`Stale`]. Another reader does the same in these steps:
 //!
-//! 1. Without `FaceTrackFrame` on the buffer an element cut, turned or redrew the picture: the coordinates don't hold.
+//! 1. Without `FaceTrackFrame` on the buffer an element cropped, rotated or redrew the picture: the coordinates are invalid.
 //!    `videocrop`, `videoflip`, `videobox` and other filters that make a new picture drop it; copying, `videoconvert`,
 //!    `videoscale`, encoders, decoders and filters that work in place keep it.
 //! 2. A `GstVideoCropMeta` says the same.
 //! 3. If its field `scaled` (boolean) is false, the frame has to have the record's `width` and `height`, and the coordinates
-//!    are times these; with another size they don't hold.
+//!    are times these; with another size they are invalid.
 //! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale` has `add-borders=true`
 //!    and the frame at hand, W by H with pixels of P, has another shape than the analysed one, w by h with pixels of p, the
 //!    picture has borders: with s = (w · p) / (h · P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and
@@ -191,13 +191,17 @@ pub enum MetaError {
     #[error("the buffer has no FaceTrackMeta")]
     Absent,
     /// The metadata is of a layout that this reader does not know.
-    #[error("FaceTrackMeta has version {0}, this plugin reads version {VERSION}: update it")]
+    #[error(
+        "FaceTrackMeta has version {0}, but this plugin reads version {VERSION}: update the plugin"
+    )]
     Version(u32),
     /// A field is missing, of another type or has a value that it can't have.
     #[error("field `{0}` of FaceTrackMeta is missing or malformed")]
     Malformed(String),
     /// The record is not of this frame's pixels any more.
-    #[error("where faces are in this frame is not known: {0}; put facetrack behind what did it")]
+    #[error(
+        "the positions of faces in this frame are unknown: {0}; put facetrack after that element"
+    )]
     Stale(#[from] Stale),
 }
 

@@ -248,7 +248,7 @@ impl FaceTrack {
             None => (),
             Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
-                self.warn_of_settings([format!("the engine stays as it is: {error}")]);
+                self.warn_of_settings([format!("the engine was not changed: {error}")]);
             }
         }
     }
@@ -282,7 +282,7 @@ impl FaceTrack {
                 self,
                 gst::StreamError::Format,
                 (
-                    "the video has the orientation {} and is not turned upright: faces are missed, or reported lying. \
+                    "the video has the orientation {} and is not rotated upright, so faces are missed or reported as rotated. \
                      Put `videoconvert ! videoflip video-direction=auto` before facetrack",
                     turn.tag
                 )
@@ -573,7 +573,7 @@ impl ElementImpl for FaceTrack {
             gst::subclass::ElementMetadata::new(
                 "Face tracker",
                 "Filter/Analyzer/Video",
-                "Finds and follows faces: boxes, landmarks, blendshapes, gaze and head pose as metadata",
+                "Tracks faces and attaches boxes, landmarks, blendshapes, gaze and head pose as metadata",
                 element::AUTHOR,
             )
         });
@@ -629,7 +629,7 @@ impl BaseTransformImpl for FaceTrack {
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = gst_video::VideoInfo::from_caps(incaps)
-            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are no caps of raw video"))?;
+            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are not caps of raw video"))?;
         if video::ignores_pixel_aspect_ratio(&info) {
             gst::element_imp_warning!(
                 self,

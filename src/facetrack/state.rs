@@ -363,7 +363,7 @@ impl State {
 
 fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineError {
     EngineError::Frame(format!(
-        "a buffer of {} bytes can't be read as {}×{} {}, which takes {}",
+        "a buffer of {} bytes is too small for {}×{} {}, which needs {} bytes",
         buffer.size(),
         info.width(),
         info.height(),

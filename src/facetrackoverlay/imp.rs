@@ -242,7 +242,7 @@ impl ElementImpl for FaceTrackOverlay {
             gst::subclass::ElementMetadata::new(
                 "Face overlay",
                 "Filter/Editor/Video",
-                "Draws the faces that facetrack found into the frames",
+                "Draws the faces found by facetrack into the frames",
                 element::AUTHOR,
             )
         });

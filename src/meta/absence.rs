@@ -38,10 +38,10 @@ impl Absence {
 pub(crate) fn remedy(source: Option<&gst::Pad>) -> &'static str {
     let query = || gst::query::Custom::new(gst::Structure::new_empty(SOURCE_QUERY));
     if source.is_some_and(|pad| pad.peer_query(&mut query())) {
-        "the frames carry no metadata of facetrack, which comes later in the pipeline: put facetrack before this element"
+        "the frames have no metadata of facetrack, which comes later in the pipeline: put facetrack before this element"
     } else {
-        "the frames carry no metadata of facetrack: put facetrack or trackjsonload before this element, and nothing in \
-             between that drops metadata"
+        "the frames have no metadata of facetrack: put facetrack or trackjsonload before this element, and no element \
+             that drops metadata between them"
     }
 }
 

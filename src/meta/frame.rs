@@ -30,27 +30,29 @@ pub(super) const PIXEL_ASPECT_RATIO: &str = "pixel-aspect-ratio";
 /// do not fix the pixel aspect ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// The picture keeps its shape and lies between black borders: `videoscale` as it is, with `add-borders=true`.
-    /// Several such elements in a row are taken for one.
+    /// The picture keeps its aspect ratio and gets black borders: `videoscale` with its default `add-borders=true`.
+    /// Several such elements in a row count as one.
     Borders,
     /// The picture is stretched over the frame: `videoscale add-borders=false`.
     Stretch,
 }
 
-/// Why a record does not say where faces are in a frame.
+/// Reasons why the positions of faces in a frame are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Stale {
-    /// An element dropped what hangs on the picture's size: it cut, turned or redrew the picture.
+    /// An element dropped the metadata that depends on the picture's size: it cropped, rotated or redrew the picture.
     #[error("an element after the analysis cropped, rotated or redrew the picture")]
     Remade,
-    /// The frame is a part of the picture, which is whole in memory, by a `GstVideoCropMeta`.
+    /// A `GstVideoCropMeta` limits the frame to a part of the picture in memory.
     #[error("an element after the analysis cropped the picture")]
     Cropped,
     /// The frame's caps have no size, as with some encoded video.
     #[error("the caps do not contain the size of the frame")]
     Unsized,
     /// The frame has another size, and no element announced that it scaled the picture.
-    #[error("the frame is {width}×{height}, and no element announced that it scaled the analysed picture")]
+    #[error(
+        "the frame is {width}×{height}, and no element announced that it scaled the analysed picture"
+    )]
     Resized {
         /// Width of the frame, px.
         width: u32,

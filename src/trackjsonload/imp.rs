@@ -150,7 +150,7 @@ impl TrackJsonLoad {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Failed,
-                ("the file says nothing of any of the {unmatched} buffers: set match=frame where times differ, a greater tolerance, or another location")
+                ("the file has no record for any of the {unmatched} buffers. Set match=frame if the times differ, a larger tolerance, or another location")
             );
         }
     }
@@ -214,7 +214,7 @@ impl ElementImpl for TrackJsonLoad {
             gst::subclass::ElementMetadata::new(
                 "Tracking JSON replay",
                 "Filter/Video/Metadata",
-                "Attaches the faces of a file that trackjsonsink wrote to the frames that they were found in",
+                "Re-attaches faces recorded by trackjsonsink to their video",
                 element::AUTHOR,
             )
         });

@@ -18,10 +18,10 @@ use facetrack::report::FrameReport;
 #[derive(Debug, Error)]
 pub(super) enum ReplayingError {
     /// No file is named.
-    #[error("location is not set: set it to a file that trackjsonsink wrote")]
+    #[error("location is not set. Set it to a file written by trackjsonsink")]
     NoLocation,
     /// The system refuses the file.
-    #[error("{path} can't be opened: {source}. Set location to a file that trackjsonsink wrote", path = path.display())]
+    #[error("{path} cannot be opened: {source}. Set location to a file written by trackjsonsink", path = path.display())]
     Open {
         /// File.
         path: PathBuf,
@@ -29,7 +29,7 @@ pub(super) enum ReplayingError {
         source: std::io::Error,
     },
     /// It is a folder, pipe or device.
-    #[error("{path} is no regular file, and nothing else can be read in the order of the buffers: set location to a file that trackjsonsink wrote", path = .0.display())]
+    #[error("{path} is not a regular file, so it cannot be read in the order of the buffers. Set location to a file written by trackjsonsink", path = .0.display())]
     NotRegular(PathBuf),
     /// There is something wrong with what is in it.
     #[error("{path}: {source}", path = path.display())]

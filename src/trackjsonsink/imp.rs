@@ -154,7 +154,7 @@ impl TrackJsonSink {
                 gst::debug!(
                     CAT,
                     imp = self,
-                    "dropped: the record ended with end-of-stream"
+                    "buffer dropped, because the record ended with end-of-stream"
                 );
                 return Ok(gst::FlowSuccess::Ok);
             }
@@ -275,7 +275,7 @@ impl TrackJsonSink {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Failed,
-                ("no frame carries facetrack's metadata, so the record has no faces: put facetrack, or trackjsonload, before trackjsonsink")
+                ("no frame has metadata of facetrack, so the record has no faces. Put facetrack or trackjsonload before trackjsonsink")
             );
         }
     }
@@ -292,7 +292,7 @@ impl TrackJsonSink {
                 gst::element_imp_warning!(
                     self,
                     gst::ResourceError::Close,
-                    ("the record is not complete: its {frames} frames are kept in {path}")
+                    ("the record is incomplete. Its {frames} frames are kept in {path}")
                 );
             }
             Err(error) => {
@@ -322,7 +322,7 @@ fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
     };
     gst::error_msg!(
         gst::StreamError::Failed,
-        ("the stream ended and {what}: nothing is recorded. Check the video, and the messages of the elements before this one")
+        ("the stream ended and {what}, so nothing is recorded. Check the video and the messages of the elements before this one")
     )
 }
 
@@ -391,7 +391,7 @@ impl ElementImpl for TrackJsonSink {
             gst::subclass::ElementMetadata::new(
                 "Tracking JSON sink",
                 "Sink/Video/Metadata",
-                "Writes the faces that facetrack found as JSON, a line for each frame",
+                "Writes the faces found by facetrack as JSON, one line per frame",
                 element::AUTHOR,
             )
         });

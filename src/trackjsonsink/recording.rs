@@ -329,7 +329,7 @@ impl Recording {
             Before::Jump(seconds) => {
                 gst::warning!(
                     CAT,
-                    "timestamps jump by {seconds:.1} s, which is not filled"
+                    "timestamps jump by {seconds:.1} s; the gap is too long to fill"
                 );
                 Ok(())
             }

@@ -133,7 +133,7 @@ impl TrackUdpSink {
         gst::element_imp_warning!(
             self,
             gst::StreamError::Format,
-            ("Nothing is sent: {remedy}")
+            ("nothing is sent: {remedy}")
         );
     }
 
@@ -151,7 +151,7 @@ impl TrackUdpSink {
         gst::element_imp_warning!(
             self,
             gst::StreamError::Format,
-            ("faces of engine={engine} can't be sent: packets need OpenSeeFace's landmarks. Set facetrack's engine=openseeface")
+            ("faces of engine={engine} cannot be sent, because packets need OpenSeeFace's landmarks. Set engine=openseeface on facetrack")
         );
     }
 }
@@ -204,7 +204,7 @@ impl ElementImpl for TrackUdpSink {
             gst::subclass::ElementMetadata::new(
                 "Tracking UDP sink",
                 "Sink/Network/Metadata",
-                "Sends the faces that facetrack found as OpenSeeFace's UDP packets",
+                "Sends the faces found by facetrack as OpenSeeFace UDP packets",
                 element::AUTHOR,
             )
         });

@@ -17,10 +17,10 @@ pub(super) struct Receiver {
 #[derive(Debug, Error)]
 pub(super) enum ReceiverError {
     #[error(
-        "host={host} can't be resolved: {source}. Set `host` to the receiver's name or address, such as 127.0.0.1"
+        "host={host} cannot be resolved: {source}. Set `host` to the name or address of the receiver, such as 127.0.0.1"
     )]
     Host { host: String, source: io::Error },
-    #[error("no UDP socket for host={host} ({address}): {source}")]
+    #[error("the UDP socket for host={host} ({address}) cannot be created: {source}")]
     Socket {
         host: String,
         address: SocketAddr,

@@ -86,7 +86,7 @@ impl Sending {
     fn log(&self, result: &io::Result<()>) {
         let address = self.receiver.address();
         match result {
-            Ok(()) if self.failing => gst::info!(CAT, "packets go to {address} again"),
+            Ok(()) if self.failing => gst::info!(CAT, "packets are sent to {address} again"),
             Ok(()) => (),
             Err(error) if self.failing => gst::debug!(CAT, "packet to {address} dropped: {error}"),
             Err(error) => gst::warning!(CAT, "packets to {address} are dropped: {error}"),

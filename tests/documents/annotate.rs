@@ -313,7 +313,7 @@ fn what_cannot_be_annotated_leaves_no_file() {
             "unknown engine \"nope\"",
         ),
         (&video, &["--facetrackoverlay", "layers=nope"], "layers"),
-        (&video, &["--track", "/nowhere.json"], "can't be opened"),
+        (&video, &["--track", "/nowhere.json"], "cannot be opened"),
         (
             &video,
             &["--track", "/nowhere.json", "--facetrack", "engine=eos"],
@@ -322,7 +322,7 @@ fn what_cannot_be_annotated_leaves_no_file() {
         (
             &video,
             &["--track", &text.to_string_lossy()],
-            "not what trackjsonsink writes",
+            "not written by trackjsonsink",
         ),
     ] {
         let output = at("annotated.mp4");

@@ -107,7 +107,7 @@ fn faces_are_cut_out_of_resized_frames() {
     for (arguments, reason) in [
         (
             &[&*clip, &*output, "videoflip"][..],
-            "cut, turned or redrew the picture",
+            "cropped, rotated or redrew the picture",
         ),
         (&[&*clip, &*output, "nope"], "nope"),
         (&["/nowhere.mp4", &*output], "not found"),

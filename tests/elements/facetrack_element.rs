@@ -453,7 +453,7 @@ fn a_buffer_that_is_too_small_is_an_error() {
     assert!(result.is_ok(), "the frame itself is passed on");
     let error = stream.error().expect("an error");
     assert!(
-        error.contains("10 bytes can't be read as 64×48 RGB"),
+        error.contains("10 bytes is too small for 64×48 RGB"),
         "{error}"
     );
 }
@@ -665,7 +665,7 @@ fn what_happens_to_the_gpu_is_told_and_no_frame_is_lost() {
     assert!(reduced.matches(gst::ResourceError::NoSpaceLeft));
     assert_eq!(
         reduced.message(),
-        "too little GPU memory: faces are looked for in frames reduced to 320 px: the script says reduce at=2"
+        "too little GPU memory, det-size reduced to 320 px: the script says reduce at=2"
     );
     assert!(fell_back.matches(gst::ResourceError::Failed));
     assert_eq!(

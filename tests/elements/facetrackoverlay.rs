@@ -157,7 +157,7 @@ fn where_the_picture_was_cut_or_turned_nothing_is_drawn() {
         let (pixels, warning) = behind(elements, "");
         assert_eq!(changed(&pixels), 0, "{elements}");
         let warning = warning.expect(elements);
-        assert!(warning.contains("put facetrack behind"), "{warning}");
+        assert!(warning.contains("put facetrack after"), "{warning}");
     }
 }
 
@@ -191,9 +191,10 @@ fn reasons_in_turn_are_told_once_each() {
         }
     }
     let warnings = bus::warnings(&stream.bus);
-    for (warning, what) in
-        std::iter::zip(&warnings, ["cut the picture", "FaceTrackMeta", "9 bytes"])
-    {
+    for (warning, what) in std::iter::zip(
+        &warnings,
+        ["cropped the picture", "FaceTrackMeta", "9 bytes"],
+    ) {
         assert!(warning.contains(what), "{warning}");
     }
     assert_eq!(warnings.len(), 3);

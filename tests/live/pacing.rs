@@ -382,7 +382,7 @@ fn an_engine_that_can_not_be_loaded_leaves_the_one_at_work() {
         assert_eq!(last.source.engine, "scripted");
         assert_eq!(last.faces[0].id, 1, "nothing is forgotten");
         let text = warning.expect("a warning").message().to_owned();
-        assert!(text.contains("the engine stays as it is"), "{text}");
+        assert!(text.contains("the engine was not changed"), "{text}");
         assert!(text.contains(model.unwrap_or(engine)), "{text}");
         camera.next_frame();
         let told = camera.messages(gst::MessageType::Warning);

@@ -26,7 +26,7 @@ const REMEDY: &str = "sudo apt-get update";
 /// One line that says why, with the remedy.
 pub fn unpack(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     program::output(Command::new(APT).arg("--version"))
-        .map_err(|error| format!("{error}: this source is for Debian and its kin"))?;
+        .map_err(|error| format!("{error}: this source needs Debian or a derivative"))?;
     let tree = scratch.join("tree");
     let archive = download(package, scratch)?;
     program::output(

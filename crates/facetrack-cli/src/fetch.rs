@@ -16,7 +16,7 @@ use crate::{output, packs, places, size, source, terms};
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 /// There is no folder for the project's data.
-const NO_PLACE: &str = "there is no place for the files: set HOME or XDG_DATA_HOME";
+const NO_PLACE: &str = "no folder for the files is known: set HOME or XDG_DATA_HOME";
 
 /// Fetches the files called `names`, which may be names of families, or all that this machine's processor can use and
 /// that do not have to be asked for, into the folder `to`, or else into the user's.
@@ -89,7 +89,7 @@ fn unasked(
     let files = manifest.usable().filter(left_out).map(line);
     let files = files.filter(|_| names.is_empty());
     listed(
-        "Left out, since their licence restricts their use, until they are requested:",
+        "Not fetched unless requested, because their licence restricts their use:",
         files,
     )
 }
@@ -124,7 +124,7 @@ fn without(files: &[&KnownFile]) -> Option<String> {
         .iter()
         .map(|file| format!("{}: {}", file.name, file.purpose));
     let lost = listed(
-        "Missing, since no package contains them and no server provided them:",
+        "Missing, because no package contains them and no server provided them:",
         lost,
     )?;
     Some(format!("{lost}\nEverything else works without them."))
@@ -253,7 +253,7 @@ fn attempt(
             store.install(&candidate, file)?;
             Ok(())
         }
-        State::Wrong(hash) => Err(format!("refused, its sha256 is {hash}")),
+        State::Wrong(hash) => Err(format!("rejected: its sha256 is {hash}")),
         State::Missing => Err("nothing came".to_owned()),
     })
 }
@@ -289,7 +289,7 @@ fn unavailable(file: &KnownFile, path: &Path, tried: &[String]) -> String {
     let size = size::human(file.size);
     let tried = tried.join("\n  - ");
     let kept = if path.exists() {
-        "The existing file has other bytes; it was not changed.\n  "
+        "The existing file differs; it was not changed.\n  "
     } else {
         ""
     };

@@ -139,7 +139,7 @@ fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
         Ok(()) => Ok(()),
         Err(TryLockError::Error(error)) => Err(StoreError::at(path)(error)),
         Err(TryLockError::WouldBlock) => {
-            output::print_line("Waiting for another fetch to end …")?;
+            output::print_line("Waiting for another fetch to finish …")?;
             lock.lock().map_err(StoreError::at(path))
         }
     }

@@ -271,7 +271,7 @@ fn a_debian_package_that_is_of_no_use_is_explained() {
     sandbox.apt_delivers("another version, and longer than the right one");
     let text = said(&sandbox.fetch());
     assert!(
-        text.contains("Debian package bundle-data: refused, its sha256 is"),
+        text.contains("Debian package bundle-data: rejected: its sha256 is"),
         "{text}"
     );
     sandbox.dpkg_unpacks("/bin/mkdir -p \"$3\"");
@@ -317,7 +317,7 @@ fn with_wrong_bytes_everywhere_the_old_file_stays() {
     let output = sandbox.fetch();
     assert!(!output.status.success());
     let said = said(&output);
-    assert_eq!(said.matches("refused, its sha256 is").count(), 2, "{said}");
+    assert_eq!(said.matches("rejected: its sha256 is").count(), 2, "{said}");
     assert!(said.contains("it was not changed"), "{said}");
     assert_eq!(fs::read_to_string(sandbox.model()).unwrap(), "old");
     assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
@@ -404,7 +404,7 @@ fn what_is_not_for_commerce_says_so() {
     let text = fs::read_to_string(&manifest).unwrap();
     let licence = r#""licence": "research only", "non_commercial": true"#;
     fs::write(&manifest, text.replace(r#""licence": "CC0-1.0""#, licence)).unwrap();
-    let told = "Not for commercial use, by their licence: model.bin";
+    let told = "Not licensed for commercial use: model.bin";
     let text = said(&sandbox.fetch());
     assert!(text.contains(", research only"), "{text}");
     assert!(!text.contains(told), "{text}");
@@ -441,7 +441,7 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
     );
     for part in [
         ", research only",
-        "Not for commercial use, by their licence: model.bin, unpackaged.bin",
+        "Not licensed for commercial use: model.bin, unpackaged.bin",
     ] {
         assert!(text.contains(part), "{part:?} not in\n{text}");
     }
@@ -639,10 +639,10 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
     }
     for part in [
         "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
-        "· Not for commercial use, by their licence: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
+        "· Not licensed for commercial use: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
          scrfd_500m_bnkps.onnx, 2d106det.onnx, w600k_mbf.onnx, genderage.onnx",
-        "· scrfd_500m_bnkps.onnx is not there: it is fetched only where it is asked for (facetrack fetch insightface)",
-        "· no pack of InsightFace's networks: buffalo_l, ",
+        "· scrfd_500m_bnkps.onnx is missing: it is fetched only on request (facetrack fetch insightface)",
+        "· no InsightFace model pack found: buffalo_l, ",
         "· insightface: no pack",
         "✗ mediapipe: ",
         "✗ opencv-haar: ",
@@ -677,7 +677,7 @@ fn the_doctor_makes_seven_checks_of_the_gpu() {
         "· 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider",
         "· 7/7 a session on the GPU: not checked without",
         "· a GPU is optional",
-        "✗ TRACKING_DISABLE_GPU=1, which keeps insightface from the GPU",
+        "✗ TRACKING_DISABLE_GPU=1, which disables the GPU for insightface",
     ] {
         assert!(said.contains(part), "{part:?} not in\n{said}");
     }

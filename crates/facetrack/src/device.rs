@@ -41,7 +41,7 @@ choices! {
     pub enum ConvAlgorithmSearch, words conv_algorithm_search_words {
         Exhaustive = "exhaustive": "try all at the first run: slow start, fastest afterwards",
         Heuristic = "heuristic": "use a heuristic",
-        Default = "default": "use the algorithm that always works",
+        Default = "default": "use the algorithm that works in all cases",
     }
 }
 

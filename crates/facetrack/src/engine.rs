@@ -298,7 +298,7 @@ impl fmt::Display for Notice {
         match self {
             Self::DetectionSizeReduced { det_size, reason } => write!(
                 f,
-                "too little GPU memory: faces are looked for in frames reduced to {det_size} px: {reason}"
+                "too little GPU memory, det-size reduced to {det_size} px: {reason}"
             ),
             Self::FellBackToCpu { reason } => {
                 write!(f, "the GPU failed, continuing on the CPU: {reason}")
@@ -371,7 +371,7 @@ impl EngineError {
 choices! {
     /// Relation of the frames to one another.
     pub enum RunningMode, words running_mode_words {
-        Video = "video": "frames follow one another: an engine may follow faces instead of searching every frame",
+        Video = "video": "successive frames of a video: an engine may track faces instead of searching every frame",
         Image = "image": "every frame is analysed independently",
     }
 }

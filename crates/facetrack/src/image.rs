@@ -204,13 +204,13 @@ pub enum ImageError {
         height: usize,
     },
     /// A component of the layout is not supported, or its plane does not exist.
-    #[error("component {index} of the format is laid out in a way that cannot be read")]
+    #[error("component {index} of the format has a layout that cannot be read")]
     Component {
         /// Index of the component.
         index: usize,
     },
     /// The number of planes is wrong.
-    #[error("the format has {expected} planes, {actual} given")]
+    #[error("the format has {expected} planes, not {actual}")]
     PlaneCount {
         /// Number of planes of the format.
         expected: usize,

@@ -32,14 +32,14 @@ use super::wire::Frame;
 #[derive(Debug, Error)]
 pub enum ReplayError {
     /// The system refuses to read.
-    #[error("reading it failed: {0}. Set location to a copy on a disk that can be read")]
+    #[error("it cannot be read: {0}. Set location to a readable copy")]
     Read(#[from] io::Error),
     /// There is nothing in it.
     #[error("it is empty: record it again")]
     Empty,
     /// It is no record, or a broken one.
     #[error(
-        "line {line}, column {column}: {reason}. It is not what trackjsonsink writes with format=dense or format=jsonl"
+        "line {line}, column {column}: {reason}. The file was not written by trackjsonsink with format=dense or format=jsonl"
     )]
     NoRecord {
         /// Line, from 1.
@@ -50,17 +50,15 @@ pub enum ReplayError {
         reason: String,
     },
     /// It is a reduced record.
-    #[error(
-        "it is a reduced record, which does not say where faces are: record with format=dense or format=jsonl"
-    )]
+    #[error("it is a reduced record, which has no boxes: record with format=dense or format=jsonl")]
     Reduced,
     /// It has another layout than this reader knows.
     #[error(
-        "it follows the schema {0:?}, and this plugin reads {SCHEMA:?} and {SCHEMA_1:?}: update it"
+        "it has the schema {0:?}, but this plugin reads {SCHEMA:?} and {SCHEMA_1:?}: update the plugin"
     )]
     Schema(String),
     /// The head says something that can't be.
-    #[error("its metadata are damaged: {0}. Record it again")]
+    #[error("its metadata is damaged: {0}. Record it again")]
     Head(String),
     /// A frame says something that can't be.
     #[error("line {line}, frame {frame}: {reason}. Record it again, or fix the line")]
@@ -73,9 +71,7 @@ pub enum ReplayError {
         reason: String,
     },
     /// A line is longer than any frame.
-    #[error(
-        "line {line} is longer than {limit} MiB: a record has a frame a line, as trackjsonsink writes it"
-    )]
+    #[error("line {line} is longer than {limit} MiB: trackjsonsink writes one frame per line")]
     TooLong {
         /// Line, from 1.
         line: u64,
@@ -84,7 +80,7 @@ pub enum ReplayError {
     },
     /// It does not have a frame a line, and is too large to be read in one.
     #[error(
-        "it is larger than {limit} MiB, and its frames are not on lines of their own: lay it out as trackjsonsink writes it"
+        "it is larger than {limit} MiB and does not have one frame per line: format it as trackjsonsink does"
     )]
     TooLarge {
         /// Maximum size, MiB.

@@ -195,7 +195,7 @@ pub enum SampleError {
     #[error("a region needs finite coordinates and sides above 0, not {0:?}")]
     Region(RotatedRect),
     /// The rectangle extends beyond the precision of `f32`.
-    #[error("the region {0:?} reaches beyond ±{FARTHEST} pixels")]
+    #[error("the region {0:?} extends beyond ±{FARTHEST} pixels")]
     TooFar(RotatedRect),
     /// The window is empty or reaches beyond the image.
     #[error("{0:?} is not a part of the image")]

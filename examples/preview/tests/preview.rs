@@ -388,7 +388,7 @@ fn faces_are_where_the_metadata_says_and_keys_change_what_is_seen() {
 
     // An engine whose model is missing leaves the one at work.
     preview.press("2 ");
-    let reason = preview.wait_for("the engine stays as it is");
+    let reason = preview.wait_for("the engine was not changed");
     assert!(
         reason.contains("haarcascade_frontalface_default.xml"),
         "{reason}"

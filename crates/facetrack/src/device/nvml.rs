@@ -41,7 +41,7 @@ pub struct Gpu {
 pub fn nvidia_driver(visible: Option<&str>) -> Result<DriverInfo, String> {
     ask(visible).map_err(|error| match error {
         NvmlError::LibloadingError(cause) => format!("no NVIDIA driver: {cause}"),
-        other => format!("the NVIDIA driver does not answer: {other}"),
+        other => format!("the NVIDIA driver does not respond: {other}"),
     })
 }
 

@@ -167,7 +167,7 @@ impl Script {
             }
             _ => {
                 return Err(format!(
-                    "unknown clause {verb:?}, there are: face, landmarks, learns, slow"
+                    "unknown clause {verb:?}, expected one of: face, landmarks, learns, slow"
                 ));
             }
         }
@@ -200,7 +200,7 @@ fn read_face(pairs: &[(&str, &str)]) -> Result<ScriptedFace, String> {
             "to" => face.to = read(key, value)?,
             _ => {
                 return Err(format!(
-                    "unknown key {key:?} of face, there are: x, y, size, dx, dy, from, to"
+                    "unknown key {key:?} of face, expected one of: x, y, size, dx, dy, from, to"
                 ));
             }
         }
@@ -219,7 +219,7 @@ fn read_only(key: &str, verb: &str, pairs: &[(&str, &str)]) -> Result<u64, Strin
 fn read<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
     value
         .parse()
-        .map_err(|_| format!("{value:?} is no value of {key}"))
+        .map_err(|_| format!("{value:?} is not a value of {key}"))
 }
 
 /// Content of the calibration.
@@ -466,7 +466,7 @@ mod tests {
         for (script, want) in [
             ("nose", "unknown clause \"nose\""),
             ("face z=1", "unknown key \"z\""),
-            ("face x=left", "\"left\" is no value of x"),
+            ("face x=left", "\"left\" is not a value of x"),
             ("face x", "not key=value"),
             ("fail", "fail takes at=<number>"),
             ("slow at=1", "slow takes ms=<number>"),

@@ -34,14 +34,14 @@ pub enum BlendshapeProfile {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ProfileError {
     /// No profile of that name.
-    #[error("unknown blendshape profile `{name}`: it is one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
+    #[error("unknown blendshape profile `{name}`, expected one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
     Unknown {
         /// The name.
         name: String,
     },
     /// `custom` without channels.
     #[error(
-        "blendshape profile `custom` needs `blendshape-keys`, a comma list such as `jawOpen,mouthClose`"
+        "blendshape profile `custom` needs `blendshape-keys`, a comma-separated list such as `jawOpen,mouthClose`"
     )]
     NoKeys,
 }

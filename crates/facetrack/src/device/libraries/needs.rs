@@ -238,7 +238,7 @@ mod tests {
             assert_eq!(needs(13).check_driver(driver).is_ok(), fits, "{driver}");
         }
         let fault = needs(13).check_driver("12.4").unwrap_err();
-        let told = "this ONNX Runtime was built for CUDA 13, the driver runs CUDA 12.4";
+        let told = "this ONNX Runtime was built for CUDA 13, but the driver supports CUDA 12.4";
         assert_eq!(fault.to_string(), told);
     }
 
