@@ -26,7 +26,7 @@
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! facetrackoverlay ! videoconvert ! autovideosink
  * ]|
- * Shows a video with everything that was measured of its faces.
+ * Shows a video with its tracked faces.
  *
  * |[
  * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack max-faces=1 ! facetrackoverlay layers=boxes+mesh+info ! videoconvert ! autovideosink sync=false

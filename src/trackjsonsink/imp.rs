@@ -2,31 +2,35 @@
 /**
  * SECTION:element-trackjsonsink
  *
- * Writes the faces that `facetrack` found as JSON: one object with a head and a line for each frame (`dense`), the same as
- * lines for pipes and live use (`jsonl`), or ids and positions alone (`reduced`).
+ * trackjsonsink writes the faces found by `facetrack` as JSON: one object with a header and one
+ * line per frame (`dense`), the same as separate lines for pipes and live use (`jsonl`), or ids and
+ * positions only (`reduced`).
  *
- * Every decoded frame has its line, numbered from 1 without a hole: also frames without a face and frames that were not
- * analysed. Frame N is the Nth frame that the decoder puts out, as other programs count the frames of the file. An empty frame
- * is filled in for each one that is known to be lost: after an interruption (the flag GST_BUFFER_FLAG_DISCONT, and time has
- * passed), in a GAP event with the flag GST_GAP_FLAG_MISSING_DATA, and where late frames may be dropped (the properties `qos` and
- * `max-lateness`). Uneven timestamps are no loss; #GstTrackJsonSink:fill-by fills by time. A hole of more than 60 s is not
- * filled. `pts` is the stream time: 0 for the first frame of a file, also if its timestamps begin later.
+ * Every decoded frame has a line, including frames without a face and frames that were not
+ * analysed. Frames are numbered from 1 without gaps. Frame N is the Nth frame from the decoder, as
+ * other programs count the frames of the file. An empty frame is filled in for each frame that is
+ * known to be lost: after an interruption (a buffer with the flag GST_BUFFER_FLAG_DISCONT, if time
+ * has passed), in a GAP event with the flag GST_GAP_FLAG_MISSING_DATA, and where late frames may be
+ * dropped (properties `qos` and `max-lateness`). Uneven timestamps do not count as a loss;
+ * #GstTrackJsonSink:fill-by can fill by time instead. Gaps of more than 60 s are not filled. `pts`
+ * is the stream time. It is 0 for the first frame of a file, even if its timestamps begin later.
  *
- * A dense or reduced file is written under its name and `.partial` and renamed at end-of-stream. When the stream breaks off,
- * the partial file stays, is valid JSON, and a warning names it. A file that has its name may still lack frames, because the
- * video was cut off or damaged: then `complete` in its metadata is false, `incomplete_reason` says why, and a warning does, too.
- * What came is compared with what the container says of the video's end and of its own length. A stream without a single
- * frame is an error.
+ * While a dense or reduced file is written, it is named `<name>.partial`. It is renamed at
+ * end-of-stream. If the stream breaks off, the partial file stays; it is valid JSON, and a warning
+ * names it. A file with its final name may still lack frames, if the video was cut off or damaged.
+ * In this case `complete` in its metadata is false, and `incomplete_reason` and a warning report
+ * what is missing. The element finds this out by comparing the received frames with the duration
+ * and the size that the container states. A stream without a single frame is an error.
  *
- * Once the file has its name the element posts an element message named `trackjsonsink-done` with the fields `location`
- * (string), `frames` and `faces` (uint64) and `complete` (boolean).
+ * When the file has its final name, the element posts an element message named `trackjsonsink-done`
+ * with the fields `location` (string), `frames` and `faces` (uint64) and `complete` (boolean).
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json
  * ]|
- * Writes what is known of the faces into a file.
+ * Writes the faces of a video to a file.
  *
  * |[
  * gst-launch-1.0 -m filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json fields=pose+landmarks
@@ -36,7 +40,7 @@
  * |[
  * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink | head -n 3
  * ]|
- * Prints the head and the first two frames.
+ * Prints the header and the first two frames.
  */
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -100,7 +104,7 @@ const READINGS: &[Reading<TrackJsonSink>] = &[
     Reading::count(
         "faces",
         |sink| options::count(&sink.faces),
-        "Number of recorded faces, in all frames together",
+        "Number of recorded faces, summed over all frames",
     ),
 ];
 

@@ -2,32 +2,36 @@
 /**
  * SECTION:element-trackudpsink
  *
- * Sends the faces that `facetrack engine=openseeface` found to programs that understand OpenSeeFace: VSeeFace, VTube Studio,
- * vpuppr and whatever else reads the UDP packets of its `facetracker.py`. Each face of each frame is one packet of 1785
- * bytes, also when there are many faces. A frame without a face sends nothing. A stream that begins with 60 frames without
- * facetrack's metadata, or ends before, is a warning.
+ * trackudpsink sends the faces found by `facetrack engine=openseeface` to programs that read the
+ * UDP packets of OpenSeeFace's `facetracker.py`, such as VSeeFace, VTube Studio and vpuppr. Each
+ * face of each frame is one packet of 1785 bytes, for any number of faces. A frame without a face
+ * sends nothing. If a stream begins with 60 frames without metadata of facetrack, or ends before
+ * that, a warning is posted.
  *
- * The stream never waits for the network, and nobody needs to listen: packets that the system does not take are counted in
- * `packets-dropped`. A packet is larger than an Ethernet frame and travels in two fragments, as the original's.
+ * The stream never waits for the network, and does not need a receiver: packets that the system
+ * does not accept are counted in `packets-dropped`. A packet is larger than an Ethernet frame and
+ * travels in two fragments, as with the original.
  *
- * Faces are numbered from `face-id-offset` on. A face has the lowest number that is free when it comes, and keeps it while it
- * is seen, so the only face is always face 0, where receivers look for it. The time in a packet is the time of day when
- * its frame was sent, and rises from frame to frame: receivers take no packet that is not later than the one before.
+ * Faces are numbered from `face-id-offset`. A face gets the lowest free number when it enters, and
+ * keeps it while it is seen, so a single face is always face 0, where receivers look for it. The
+ * time in a packet is the time of day at which its frame was sent. It increases from frame to
+ * frame, because receivers ignore a packet that is not later than the previous one.
  *
- * `sync` is true as in GStreamer's other sinks, so a file moves an avatar at the file's own speed. `sync=false` sends
- * each frame as soon as it is there: the least delay with a camera.
+ * `sync` is true, as in other GStreamer sinks, so a file moves an avatar at the speed of the video.
+ * With `sync=false`, each frame is sent as soon as it arrives, which gives the least delay with a
+ * camera.
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=openseeface ! trackudpsink
  * ]|
- * Moves an avatar on this machine as the face in a video.
+ * Moves an avatar on this machine like the face in a video.
  *
  * |[
  * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
  * ]|
- * Moves it as the face in front of a camera, with the least delay.
+ * Moves the avatar like the face in front of a camera, with the least delay.
  */
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
@@ -75,7 +79,7 @@ const READINGS: &[Reading<TrackUdpSink>] = &[
     Reading::count(
         "packets-sent",
         |sink| options::count(&sink.packets_sent),
-        "Number of packets sent, received or not",
+        "Number of packets sent, whether or not they were received",
     ),
     Reading::count(
         "packets-dropped",
