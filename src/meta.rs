@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The metadata that carries a [`FrameReport`] on a buffer.
 //!
-//! One `GstCustomMeta` named `FaceTrackMeta` is the whole record. It has no tags, so every element that copies metadata
-//! keeps it, also when the video is scaled or converted. Coordinates are divided by the width and the height of the frame
-//! that was analysed, so that they hold for the picture whatever its size. A second one, `FaceTrackFrame`, is a witness of
-//! what became of the picture: see [the frame at hand](#the-frame-at-hand).
-//! Beside it there is one `GstVideoRegionOfInterestMeta` for each face: see [regions of interest](#regions-of-interest). With
-//! the feature `analytics` there is a `GstAnalyticsRelationMeta` too.
+//! One `GstCustomMeta` named `FaceTrackMeta` is the whole record. It has no tags, so every element
+//! that copies metadata keeps it, also when the video is scaled or converted. Coordinates are
+//! divided by the width and the height of the frame that was analysed, so that they hold for the
+//! picture whatever its size. A second one, `FaceTrackFrame`, is a witness of what became of the
+//! picture: see [the frame at hand](#the-frame-at-hand). Beside it there is one
+//! `GstVideoRegionOfInterestMeta` for each face: see [regions of interest](#regions-of-interest).
+//! With the feature `analytics` there is a `GstAnalyticsRelationMeta` too.
 //!
 //! # Layout
 //!
-//! The structure of `FaceTrackMeta` has these fields. A field that is not listed is to be ignored; a change that an old
-//! reader would get wrong raises `version`.
+//! The structure of `FaceTrackMeta` has these fields. A field that is not listed is to be ignored;
+//! a change that an old reader would get wrong raises `version`.
 //!
 //! | field | type | |
 //! |---|---|---|
@@ -90,15 +91,16 @@
 //! [`ModelFit`]: facetrack::observation::ModelFit
 //! [`MorphableFit`]: facetrack::observation::MorphableFit
 //!
-//! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats that went in, but points of
-//! the picture within the precision of a 32-bit float. A buffer's copies share them, so that a mesh, which is the largest of
-//! all, is written once.
+//! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats
+//! that went in, but points of the picture within the precision of a 32-bit float. A buffer's
+//! copies share them, so that a mesh, which is the largest of all, is written once.
 //!
 //! # Regions of interest
 //!
-//! A region has the type `face`, the box in whole pixels clipped to the frame, and the id of the track. With the feature
-//! `analytics`, it has the id of the face's object detection instead, which links both in DL Streamer. Its parameters are
-//! structures as DL Streamer's readers (`gstgva`, `GVA::RegionOfInterest`) expect them:
+//! A region has the type `face`, the box in whole pixels clipped to the frame, and the id of the
+//! track. With the feature `analytics`, it has the id of the face's object detection instead, which
+//! links both in DL Streamer. Its parameters are structures as DL Streamer's readers (`gstgva`,
+//! `GVA::RegionOfInterest`) expect them:
 //!
 //! | structure | fields |
 //! |---|---|
@@ -108,27 +110,30 @@
 //! | `blendshapes` | a tensor with `names` (string), separated by commas; absent without |
 //! | `age`, `gender` | `label` (string): years, `female` or `male`; absent without |
 //!
-//! All but the first two have the engine's name as `model_name`. A tensor is a row of 32-bit floats in `data_buffer` (a
-//! `GVariant` of bytes), with `dims` (array of uint: 1, their number), `precision` (int) 10 and `layout` (int) 193.
+//! All but the first two have the engine's name as `model_name`. A tensor is a row of 32-bit floats
+//! in `data_buffer` (a `GVariant` of bytes), with `dims` (array of uint: 1, their number),
+//! `precision` (int) 10 and `layout` (int) 193.
 //!
 //! # The frame at hand
 //!
-//! [`FaceTrackMeta::in_frame`] yields faces in pixels of the frame that a buffer is by its caps, or says why they are
-//! [`Stale`]. Another reader does the same in these steps:
+//! [`FaceTrackMeta::in_frame`] yields faces in pixels of the frame that a buffer is by its caps, or
+//! says why they are [`Stale`]. Another reader does the same in these steps:
 //!
-//! 1. Without `FaceTrackFrame` on the buffer an element cropped, rotated or redrew the picture: the coordinates are invalid.
-//!    `videocrop`, `videoflip`, `videobox` and other filters that make a new picture drop it; copying, `videoconvert`,
-//!    `videoscale`, encoders, decoders and filters that work in place keep it.
+//! 1. Without `FaceTrackFrame` on the buffer an element cropped, rotated or redrew the picture: the
+//!    coordinates are invalid. `videocrop`, `videoflip`, `videobox` and other filters that make a
+//!    new picture drop it; copying, `videoconvert`, `videoscale`, encoders, decoders and filters
+//!    that work in place keep it.
 //! 2. A `GstVideoCropMeta` says the same.
-//! 3. If its field `scaled` (boolean) is false, the frame has to have the record's `width` and `height`, and the coordinates
-//!    are times these; with another size they are invalid.
-//! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale` has `add-borders=true`
-//!    and the frame at hand, W by H with pixels of P, has another shape than the analysed one, w by h with pixels of p, the
-//!    picture has borders: with s = (w · p) / (h · P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and
-//!    lies in the middle, its offset rounded down. No metadata contains the value of `add-borders`.
+//! 3. If its field `scaled` (boolean) is false, the frame has to have the record's `width` and
+//!    `height`, and the coordinates are times these; with another size they are invalid.
+//! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale`
+//!    has `add-borders=true` and the frame at hand, W by H with pixels of P, has another shape than
+//!    the analysed one, w by h with pixels of p, the picture has borders: with s = (w · p) / (h ·
+//!    P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and lies in the middle,
+//!    its offset rounded down. No metadata contains the value of `add-borders`.
 //!
-//! `python/facetrack` reads all of this in Python. Without it, hold the record in a variable while its faces are read: the
-//! bindings do not keep it for a structure that points into it.
+//! `python/facetrack` reads all of this in Python. Without it, hold the record in a variable while
+//! its faces are read: the bindings do not keep it for a structure that points into it.
 //!
 //! ```python
 //! record = buffer.get_custom_meta("FaceTrackMeta").get_structure()
@@ -220,12 +225,13 @@ impl FaceTrackMeta {
         });
     }
 
-    /// Puts `report` on a buffer, in place of an earlier one and what went with it. The frame's pixels are square, and
-    /// nothing is known of the faces' past.
+    /// Puts `report` on a buffer, in place of an earlier one and what went with it. The frame's
+    /// pixels are square, and nothing is known of the faces' past.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
-    /// more. The buffer then has no record, neither this one nor an earlier one.
+    /// When something else has taken the metadata's name; with the feature `analytics` also when
+    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
+    /// earlier one.
     pub fn attach(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -234,13 +240,14 @@ impl FaceTrackMeta {
         Self::attach_to(buffer, report, shape)
     }
 
-    /// As [`FaceTrackMeta::attach`], to a frame of another shape: where the report is of another size, the frame is the same
-    /// picture scaled, between borders where its shape is another one ([`Fit::Borders`]). The pixels of the report are taken to
-    /// have the shape of the frame's.
+    /// As [`FaceTrackMeta::attach`], to a frame of another shape: where the report is of another
+    /// size, the frame is the same picture scaled, between borders where its shape is another one
+    /// ([`Fit::Borders`]). The pixels of the report are taken to have the shape of the frame's.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
-    /// more. The buffer then has no record, neither this one nor an earlier one.
+    /// When something else has taken the metadata's name; with the feature `analytics` also when
+    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
+    /// earlier one.
     pub fn attach_to(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -249,12 +256,13 @@ impl FaceTrackMeta {
         Self::attach_seen(buffer, report, frame, &[])
     }
 
-    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. Where there are fewer, a face is taken for one that
-    /// came at the buffer's time.
+    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. Where there are fewer, a
+    /// face is taken for one that came at the buffer's time.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
-    /// more. The buffer then has no record, neither this one nor an earlier one.
+    /// When something else has taken the metadata's name; with the feature `analytics` also when
+    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
+    /// earlier one.
     pub fn attach_seen(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -282,7 +290,8 @@ impl FaceTrackMeta {
         Ok(())
     }
 
-    /// The report on a buffer, in pixels of the frame that was analysed; `None` when there is none that can be read.
+    /// The report on a buffer, in pixels of the frame that was analysed; `None` when there is none
+    /// that can be read.
     pub fn from_buffer(buffer: &gst::BufferRef) -> Option<FrameReport> {
         Self::read(buffer).ok()
     }
@@ -306,12 +315,14 @@ impl FaceTrackMeta {
         analysed_frame(Fields(meta.structure())).ok()
     }
 
-    /// The report on a buffer, in pixels of the frame that its caps describe, after elements that copy, convert, scale or
-    /// encode the video. The report has the width and height of this frame. Values that are not positions in the picture, such as
-    /// the pose, refer to the analysed picture. `frame` may be encoded video.
+    /// The report on a buffer, in pixels of the frame that its caps describe, after elements that
+    /// copy, convert, scale or encode the video. The report has the width and height of this frame.
+    /// Values that are not positions in the picture, such as the pose, refer to the analysed
+    /// picture. `frame` may be encoded video.
     ///
     /// # Errors
-    /// [`MetaError::Stale`] where elements did something else to the picture; the others of [`FaceTrackMeta::read`].
+    /// [`MetaError::Stale`] where elements did something else to the picture; the others of
+    /// [`FaceTrackMeta::read`].
     pub fn in_frame(
         buffer: &gst::BufferRef,
         frame: &VideoInfo,
@@ -430,9 +441,9 @@ fn complete(known: &[Sighting], buffer: &gst::BufferRef, report: &FrameReport) -
     sightings.take(report.faces.len()).collect()
 }
 
-/// Removes an earlier record, its witness, its regions, and its relations unless another element has added to them. They are not
-/// changed in place, because on a copied buffer GStreamer 1.22 ties the lifetime of the record's structure to the original
-/// buffer.
+/// Removes an earlier record, its witness, its regions, and its relations unless another element
+/// has added to them. They are not changed in place, because on a copied buffer GStreamer 1.22 ties
+/// the lifetime of the record's structure to the original buffer.
 fn remove(buffer: &mut gst::BufferRef, pieces: Option<u32>) {
     buffer.foreach_meta_mut(|meta| {
         let meta = meta.as_meta_ref();

@@ -55,8 +55,8 @@ pub(super) enum CalibrationError {
 }
 
 impl CalibrationFile {
-    /// Restores the calibration of `analyzer` from the file at `path`, if it exists, and checks that the file can be written
-    /// at the end of the stream.
+    /// Restores the calibration of `analyzer` from the file at `path`, if it exists, and checks
+    /// that the file can be written at the end of the stream.
     ///
     /// # Errors
     /// [`CalibrationError`].
@@ -86,7 +86,8 @@ impl CalibrationFile {
         }
     }
 
-    /// Replaces the content of the file by `calibration` if they differ. The file is complete at any time.
+    /// Replaces the content of the file by `calibration` if they differ. The file is complete at
+    /// any time.
     ///
     /// # Errors
     /// [`CalibrationError::Write`].

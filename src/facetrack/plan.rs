@@ -56,8 +56,8 @@ impl Plan {
     /// Combines explicit settings, the environment and the defaults.
     ///
     /// # Errors
-    /// [`EngineError::Unknown`] if no engine has the name that was set, [`EngineError::Config`] if a
-    /// setting is invalid.
+    /// [`EngineError::Unknown`] if no engine has the name that was set, [`EngineError::Config`] if
+    /// a setting is invalid.
     pub fn new(
         options: &Options<FaceTrackSettings>,
         env: &Environment,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Regions of interest, in the format of Intel's DL Streamer.
 //!
-//! Its readers (`gstgva.RegionOfInterest`, `GVA::RegionOfInterest`) call each parameter structure of a region a tensor: one
-//! named `detection`, one named `object_id`, and results, which are numbers in `data_buffer` or a word in `label`.
+//! Its readers (`gstgva.RegionOfInterest`, `GVA::RegionOfInterest`) call each parameter structure
+//! of a region a tensor: one named `detection`, one named `object_id`, and results, which are
+//! numbers in `data_buffer` or a word in `label`.
 
 use gst::glib;
 use gst_video::VideoRegionOfInterestMeta;
@@ -26,7 +27,8 @@ const PRECISION_FP32: i32 = 10;
 /// `GVA_LAYOUT_NC` of `gva_tensor_meta.h`: a row of numbers for each item of a batch.
 const LAYOUT_NC: i32 = 193;
 
-/// The format that `gstgvawatermarkimpl.cpp` draws as points: x, y of each, as fractions of the region.
+/// The format that `gstgvawatermarkimpl.cpp` draws as points: x, y of each, as fractions of the
+/// region.
 const LANDMARK_POINTS: &str = "landmark_points";
 
 /// The frame of the regions, and the position of the report's picture in it.
@@ -174,8 +176,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// A detector's key points come first, since `createFaceAlignmentFunction` of `pre_processors.cpp` turns a face upright by
-    /// the first points that it finds.
+    /// A detector's key points come first, since `createFaceAlignmentFunction` of
+    /// `pre_processors.cpp` turns a face upright by the first points that it finds.
     fn tensors(&self, face: &Observation) -> Vec<gst::Structure> {
         let mut tensors = Vec::new();
         if !face.key_points.is_empty() {

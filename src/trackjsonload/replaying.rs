@@ -127,8 +127,8 @@ impl Replaying {
         self.is_sought = false;
     }
 
-    /// Begins a segment that starts at `start` ns of the video. Only the segment of a seek changes the position in the record; other
-    /// segments continue it, as the sink has counted them.
+    /// Begins a segment that starts at `start` ns of the video. Only the segment of a seek changes
+    /// the position in the record; other segments continue it, as the sink has counted them.
     pub(super) fn begin(&mut self, start: u64) {
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());

@@ -445,7 +445,8 @@ impl BaseSinkImpl for TrackJsonSink {
         Ok(())
     }
 
-    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into packed ones.
+    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into
+    /// packed ones.
     fn propose_allocation(
         &self,
         query: &mut gst::query::Allocation,

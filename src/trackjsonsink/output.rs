@@ -190,7 +190,8 @@ impl Destination {
     /// Gives a whole file its name.
     ///
     /// # Errors
-    /// [`OutputError::Exists`] when there is such a file by now, [`OutputError::Rename`], [`OutputError::Vanished`].
+    /// [`OutputError::Exists`] when there is such a file by now, [`OutputError::Rename`],
+    /// [`OutputError::Vanished`].
     pub(super) fn finish(
         &self,
         file: Option<&mut File>,

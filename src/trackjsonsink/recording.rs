@@ -144,8 +144,8 @@ impl Recording {
         self.record.totals()
     }
 
-    /// Whether the analysis has failed, now or when what is replayed was recorded. That stops a stream, and then sources send
-    /// an end-of-stream all the same.
+    /// Whether the analysis has failed, now or when what is replayed was recorded. That stops a
+    /// stream, and then sources send an end-of-stream all the same.
     pub(super) fn is_broken(&self) -> bool {
         self.last_analysis == Some(FrameStatus::Error)
     }
@@ -199,7 +199,8 @@ impl Recording {
         self.record.metadata_mut().orientation = self.following.orientation(pad);
     }
 
-    /// Records a buffer, and what is missing before it. `may_drop` says whether late buffers are dropped on their way.
+    /// Records a buffer, and what is missing before it. `may_drop` says whether late buffers are
+    /// dropped on their way.
     ///
     /// # Errors
     /// [`Stop`].
@@ -241,8 +242,8 @@ impl Recording {
         self.fill(before)
     }
 
-    /// Whether frames have come and none of them carried metadata, for the first time that this is certain: after a while, or
-    /// when the stream `has_ended`.
+    /// Whether frames have come and none of them carried metadata, for the first time that this is
+    /// certain: after a while, or when the stream `has_ended`.
     pub(super) fn lacks_metadata(&mut self, has_ended: bool) -> bool {
         let Carried::Nothing(frames) = self.metadata else {
             return false;
@@ -254,7 +255,8 @@ impl Recording {
         lacks
     }
 
-    /// Ends the record, compares it with the promised end of the video, and gives the file its final name.
+    /// Ends the record, compares it with the promised end of the video, and gives the file its
+    /// final name.
     ///
     /// # Errors
     /// [`OutputError`]. Everything written is kept.

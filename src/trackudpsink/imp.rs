@@ -241,7 +241,8 @@ impl ElementImpl for TrackUdpSink {
 
 /// Nothing here waits but the base class, for the clock, so there is nothing to unlock.
 impl BaseSinkImpl for TrackUdpSink {
-    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into packed ones.
+    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into
+    /// packed ones.
     fn propose_allocation(
         &self,
         query: &mut gst::query::Allocation,

@@ -59,8 +59,8 @@ impl Receiver {
     }
 }
 
-/// The first IPv4 address of `host`, else its first one: OpenSeeFace's receivers listen on IPv4, and `localhost` is often
-/// both.
+/// The first IPv4 address of `host`, else its first one: OpenSeeFace's receivers listen on IPv4,
+/// and `localhost` is often both.
 fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
     let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
     let ipv4 = addresses.iter().find(|address| address.is_ipv4());
@@ -69,7 +69,8 @@ fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it has no address"))
 }
 
-/// A socket that is not connected: so a receiver that is not there yet, or away for a while, is no error of a later packet.
+/// A socket that is not connected: so a receiver that is not there yet, or away for a while, is no
+/// error of a later packet.
 fn open(to: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

@@ -47,7 +47,8 @@ impl Sending {
         self.slots = Slots::default();
     }
 
-    /// Sends the faces of a frame, each in a packet of its own; `now` is the time of day in seconds.
+    /// Sends the faces of a frame, each in a packet of its own; `now` is the time of day in
+    /// seconds.
     pub(super) fn send(&mut self, report: &FrameReport, now: f64) -> Sent {
         self.time = later(now, self.time);
         let ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
@@ -94,8 +95,8 @@ impl Sending {
     }
 }
 
-/// `now`, or a moment after `last` where the clock was set back: receivers pass over a packet that is not later than the
-/// one before.
+/// `now`, or a moment after `last` where the clock was set back: receivers pass over a packet that
+/// is not later than the one before.
 fn later(now: f64, last: f64) -> f64 {
     now.max(last.next_up())
 }

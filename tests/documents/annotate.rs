@@ -192,7 +192,8 @@ fn the_sample_clip_is_annotated_as_it_is_tracked_and_from_its_record() {
     }
 }
 
-/// More frames than x264enc looks ahead, of a size that H.264 does not have, with sound that has to wait and without.
+/// More frames than x264enc looks ahead, of a size that H.264 does not have, with sound that has to
+/// wait and without.
 #[test]
 fn sound_and_odd_sizes_are_no_hindrance() {
     init();

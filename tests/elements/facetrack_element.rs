@@ -116,7 +116,8 @@ fn ids(report: &FrameReport) -> Vec<u32> {
     report.faces.iter().map(|face| face.id).collect()
 }
 
-/// A sink that shows parts of frames would have `videocrop` leave them whole: what is analysed is what is shown.
+/// A sink that shows parts of frames would have `videocrop` leave them whole: what is analysed is
+/// what is shown.
 #[test]
 fn pictures_are_cut_before_they_are_analysed() {
     common::init();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack engine=insightface` in a pipeline, on the processor: what is wrong with settings and packs, and what reaches a
-//! reader. Where it runs is the business of `facetrack_device.rs`.
+//! `facetrack engine=insightface` in a pipeline, on the processor: what is wrong with settings and
+//! packs, and what reaches a reader. Where it runs is the business of `facetrack_device.rs`.
 
 use crate::common;
 

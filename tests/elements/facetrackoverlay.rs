@@ -407,7 +407,8 @@ fn grey_in(caps: &gst::Caps) -> gst::Buffer {
     harness.push_and_pull(grey()).expect("converted")
 }
 
-/// Maximum error of a color, levels, by the bits of a component. It includes the errors of `videoconvert` in both directions.
+/// Maximum error of a color, levels, by the bits of a component. It includes the errors of
+/// `videoconvert` in both directions.
 fn tolerance(format: &str) -> u8 {
     match format {
         "RGB15" | "RGB16" => 9,
@@ -686,7 +687,8 @@ fn how_fast_frames_come_is_shown() {
     );
 }
 
-/// A pipeline as users build it: landmarks are found in its pixels where its metadata says they are.
+/// A pipeline as users build it: landmarks are found in its pixels where its metadata says they
+/// are.
 #[test]
 fn a_scripted_face_is_drawn_in_a_pipeline() {
     common::init();

@@ -971,8 +971,8 @@ fn is_child(test: &str) -> bool {
     std::env::var(CHILD).is_ok_and(|name| name == test)
 }
 
-/// Runs the test `name` of this program in a process of its own, by way of a shell that first does `setup`, and returns
-/// what it printed.
+/// Runs the test `name` of this program in a process of its own, by way of a shell that first does
+/// `setup`, and returns what it printed.
 fn run_child(name: &str, setup: &str, environment: &[(&str, &str)]) -> String {
     let program = std::env::current_exe().expect("this program");
     let output = Command::new("sh")

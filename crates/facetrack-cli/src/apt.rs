@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Downloads files of Debian packages with `apt-get download`, as an ordinary user. Nothing is installed, and no script of
-//! a package runs.
+//! Downloads files of Debian packages with `apt-get download`, as an ordinary user. Nothing is
+//! installed, and no script of a package runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -38,8 +38,8 @@ pub fn unpack(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     Ok(tree)
 }
 
-/// Downloads the archive of `package`: with the machine's package lists, and where these are missing or out of date with
-/// lists of its own.
+/// Downloads the archive of `package`: with the machine's package lists, and where these are
+/// missing or out of date with lists of its own.
 fn download(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     let into = folder(scratch, "archives")?;
     if get(&[], package, &into).is_err() {

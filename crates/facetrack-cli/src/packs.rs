@@ -11,8 +11,9 @@ use facetrack::manifest::{KnownFile, Manifest};
 use crate::output;
 use crate::store::{self, State, Store, StoreError};
 
-/// Renames the folder of each pack with a damaged file among `files`, and adds the pack's other files to `files`. Returns the
-/// new folders. A folder that contains files of others is not changed.
+/// Renames the folder of each pack with a damaged file among `files`, and adds the pack's other
+/// files to `files`. Returns the new folders. A folder that contains files of others is not
+/// changed.
 ///
 /// # Errors
 /// Where one can't be read or renamed.

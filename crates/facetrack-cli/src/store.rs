@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The project's data folder. A file in it is whole and has the right hash, or has not been touched.
+//! The project's data folder. A file in it is whole and has the right hash, or has not been
+//! touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
@@ -12,7 +13,8 @@ use thiserror::Error;
 
 use crate::output;
 
-/// Prefix of the folders for downloads. They are in the data folder, since a rename within a file system is atomic.
+/// Prefix of the folders for downloads. They are in the data folder, since a rename within a file
+/// system is atomic.
 const SCRATCH_PREFIX: &str = ".fetch-";
 
 /// How a file compares with its entry in the manifest.
@@ -49,7 +51,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates the folder if necessary, waits for other fetches to end, and removes the leftovers of interrupted ones.
+    /// Creates the folder if necessary, waits for other fetches to end, and removes the leftovers
+    /// of interrupted ones.
     ///
     /// # Errors
     /// Where the folder can't be written.
@@ -81,7 +84,8 @@ impl Store {
             .map_err(StoreError::at(&self.root))
     }
 
-    /// Moves `candidate`, which lies in a scratch folder, to its place. Its bytes have been checked.
+    /// Moves `candidate`, which lies in a scratch folder, to its place. Its bytes have been
+    /// checked.
     ///
     /// # Errors
     /// Where it can't be written; the old file is still there then.

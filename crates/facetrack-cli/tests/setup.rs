@@ -64,8 +64,9 @@ impl Sandbox {
     fn program(&self, name: &str, script: &str) {
         let source = self.path("script");
         fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // Another process copies the file. If this process wrote it, a child process that another test starts in
-        // parallel could hold it open, and a file that is open for writing cannot be executed.
+        // Another process copies the file. If this process wrote it, a child process that another
+        // test starts in parallel could hold it open, and a file that is open for writing cannot be
+        // executed.
         let installed = Command::new("install")
             .args(["-m", "755"])
             .arg(source)

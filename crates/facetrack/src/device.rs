@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where an engine runs: a pure decision over what was asked for and what a probe of the machine says.
+//! Where an engine runs: a pure decision over what was asked for and what a probe of the machine
+//! says.
 //!
-//! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor, whatever properties and
-//! environment say, and nothing is probed for it.
+//! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor,
+//! whatever properties and environment say, and nothing is probed for it.
 
 use crate::engine::EngineError;
 use crate::words::choices;
@@ -62,9 +63,11 @@ pub struct CudaTuning {
     pub pinned_io: bool,
     /// The detector's run captured once as a CUDA graph and replayed, where its input has one size.
     pub cuda_graph: bool,
-    /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor `deterministic`.
+    /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor
+    /// `deterministic`.
     pub tensorrt: bool,
-    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is faster in it.
+    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is
+    /// faster in it.
     pub fp16: bool,
 }
 

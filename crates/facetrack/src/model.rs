@@ -13,7 +13,8 @@ use thiserror::Error;
 
 pub use graph::tflite;
 
-/// A network that is ready to run. All tensors are `f32`; those that a file has in half precision are converted.
+/// A network that is ready to run. All tensors are `f32`; those that a file has in half precision
+/// are converted.
 pub trait Model: Send {
     /// Inputs in the order that [`Model::run`] takes them.
     fn inputs(&self) -> &[TensorSpec];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Measurements of one face by an engine. Every coordinate is `f32` in pixels of the original image.
+//! Measurements of one face by an engine. Every coordinate is `f32` in pixels of the original
+//! image.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ pub struct Observation {
     pub secondary_landmarks: Option<Landmarks>,
     /// Age and gender, as estimated by a network.
     pub attributes: Option<Attributes>,
-    /// The face as a point of unit length in a space where one person's faces lie close together. It identifies people:
-    /// it is measured only when asked for.
+    /// The face as a point of unit length in a space where one person's faces lie close together.
+    /// It identifies people: it is measured only when asked for.
     pub embedding: Option<Arc<[f32]>>,
 }
 
@@ -65,8 +66,8 @@ impl Observation {
         }
     }
 
-    /// The position that the tracker assigns ids with: the mean of MediaPipe's landmarks if only they give the position
-    /// of the face, else the centre of the unclipped box.
+    /// The position that the tracker assigns ids with: the mean of MediaPipe's landmarks if only
+    /// they give the position of the face, else the centre of the unclipped box.
     ///
     /// A face with key points has the box of its detector, also in frames without landmarks.
     pub fn centroid(&self) -> Point {
@@ -76,8 +77,9 @@ impl Observation {
         }
     }
 
-    /// Calls `change` with x, y and the depth of every point of the face that is a position in the picture, px. The
-    /// depth is 0 for points in the plane. The box is not among them; pose and 3-D models have spaces of their own.
+    /// Calls `change` with x, y and the depth of every point of the face that is a position in the
+    /// picture, px. The depth is 0 for points in the plane. The box is not among them; pose and 3-D
+    /// models have spaces of their own.
     pub fn for_each_point(&mut self, mut change: impl FnMut(&mut f32, &mut f32, &mut f32)) {
         let mut change_landmark =
             |point: &mut Landmark| change(&mut point.x, &mut point.y, &mut point.z);
@@ -154,8 +156,8 @@ pub enum LandmarkScheme {
     /// OpenSeeFace's 66 points: iBUG's 68 in another order, without the inner corners of the mouth.
     #[serde(rename = "openseeface-66")]
     OpenSeeFace66,
-    /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and inner lips, each from
-    /// the image's left.
+    /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and
+    /// inner lips, each from the image's left.
     #[serde(rename = "ibug-68")]
     Ibug68,
     /// InsightFace's 106 points of `2d106det`.
@@ -197,7 +199,8 @@ pub struct Landmark {
     pub x: f32,
     /// Downward, px.
     pub y: f32,
-    /// Away from the camera, px at the scale of `y`, relative to the face's centre; 0 in 2-D schemes.
+    /// Away from the camera, px at the scale of `y`, relative to the face's centre; 0 in 2-D
+    /// schemes.
     pub z: f32,
 }
 
@@ -240,13 +243,15 @@ impl Landmarks {
 /// Rotation and translation of the head in camera space (right-handed, y up, looking along −z).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadPose {
-    /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe: centimetres; eos: millimetres of
-    /// the model; InsightFace: about the width of a face; both at depth 0, which their cameras do not know).
+    /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe:
+    /// centimetres; eos: millimetres of the model; InsightFace: about the width of a face; both at
+    /// depth 0, which their cameras do not know).
     pub matrix: [[f32; 4]; 4],
 }
 
 impl HeadPose {
-    /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not finite in `f32`.
+    /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not
+    /// finite in `f32`.
     pub fn new(rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Option<Self> {
         let row = |i: usize| {
             let row = [
@@ -262,8 +267,9 @@ impl HeadPose {
         is_finite.then_some(Self { matrix })
     }
 
-    /// Yaw, pitch and roll in degrees: the rotation read as Ry(yaw)·Rx(pitch)·Rz(roll). Positive yaw turns the face
-    /// to the image's right, positive pitch lowers the chin, positive roll tilts it counter-clockwise in the image.
+    /// Yaw, pitch and roll in degrees: the rotation read as Ry(yaw)·Rx(pitch)·Rz(roll). Positive
+    /// yaw turns the face to the image's right, positive pitch lowers the chin, positive roll tilts
+    /// it counter-clockwise in the image.
     ///
     /// A uniform scale in the matrix does not change the angles.
     pub fn euler_degrees(&self) -> EulerAngles {
@@ -308,18 +314,21 @@ pub struct Pupil {
     pub confidence: f32,
 }
 
-/// A 3-D model of a face as a camera sees it, fitted to landmarks: OpenSeeFace's, in its conventions, which its receivers
-/// read. [`Observation::pose`] says where the head is in the conventions of every engine.
+/// A 3-D model of a face as a camera sees it, fitted to landmarks: OpenSeeFace's, in its
+/// conventions, which its receivers read. [`Observation::pose`] says where the head is in the
+/// conventions of every engine.
 ///
-/// The camera's first axis points down the image, the second to its right, the third away from the viewer; its focal
-/// length is the image's width w, its principal point (row w/2, column h/2). The model's axes point to the right side of
-/// the face, up, and out of it; its unit is about the width of a face. OpenSeeFace finds the face behind the camera, at a
-/// negative distance, where it looks like one in front that is turned half around the line of sight.
+/// The camera's first axis points down the image, the second to its right, the third away from the
+/// viewer; its focal length is the image's width w, its principal point (row w/2, column h/2). The
+/// model's axes point to the right side of the face, up, and out of it; its unit is about the width
+/// of a face. OpenSeeFace finds the face behind the camera, at a negative distance, where it looks
+/// like one in front that is turned half around the line of sight.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelFit {
     /// Whether the solver came to an end; otherwise the error is 99999 and everything else 0.
     pub success: bool,
-    /// Distance of the outline and the tip of the nose from the model, px: about a root mean square.
+    /// Distance of the outline and the tip of the nose from the model, px: about a root mean
+    /// square.
     pub error: f32,
     /// The inverse rotation as a quaternion (x, y, z, w).
     pub quaternion: [f32; 4],
@@ -329,8 +338,9 @@ pub struct ModelFit {
     pub rotation: [f32; 3],
     /// Camera from model, in units of the model.
     pub translation: [f32; 3],
-    /// The landmarks in the model's space, as many as the scheme has, then the pupils and the centres of the eyeballs,
-    /// right before left. In a good fit they are moved, levelled and scaled so that nose and width are the model's.
+    /// The landmarks in the model's space, as many as the scheme has, then the pupils and the
+    /// centres of the eyeballs, right before left. In a good fit they are moved, levelled and
+    /// scaled so that nose and width are the model's.
     pub points: Vec<[f32; 3]>,
     /// Points of the model as the camera sees them, px: as many as were asked for.
     pub projected: Vec<Point>,
@@ -340,7 +350,8 @@ pub struct ModelFit {
 /// [`morphable`](super::morphable).
 #[derive(Debug, Clone, PartialEq)]
 pub struct MorphableFit {
-    /// Coefficients of the shape's principal components, in standard deviations; as many as the model has.
+    /// Coefficients of the shape's principal components, in standard deviations; as many as the
+    /// model has.
     pub shape: Vec<f32>,
     /// Coefficients of the expressions, from 0 on.
     pub expression: Vec<f32>,
@@ -354,11 +365,11 @@ pub struct MorphableFit {
     pub scale: f32,
     /// Mean distance of the landmarks with a vertex of their own from that vertex, px.
     pub residual: f32,
-    /// The outline as the camera sees it, px: the vertices that the outline's landmarks were matched with, in the order of
-    /// the landmarks.
+    /// The outline as the camera sees it, px: the vertices that the outline's landmarks were
+    /// matched with, in the order of the landmarks.
     pub contour: Vec<Point>,
-    /// Every vertex as the camera sees it, in the units of a [`Landmark`]: px, and px away from the camera relative to the
-    /// landmarks' mean; `None` unless asked for.
+    /// Every vertex as the camera sees it, in the units of a [`Landmark`]: px, and px away from the
+    /// camera relative to the landmarks' mean; `None` unless asked for.
     pub mesh: Option<Arc<[Landmark]>>,
 }
 
@@ -399,8 +410,9 @@ impl fmt::Display for FitFailure {
     }
 }
 
-/// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face before. −1…1, 0 at rest;
-/// an eye that closes, a brow or corner that sinks, a mouth that closes are negative.
+/// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face
+/// before. −1…1, 0 at rest; an eye that closes, a brow or corner that sinks, a mouth that closes
+/// are negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Features(pub [f32; 14]);
 

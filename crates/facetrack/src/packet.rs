@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace's packet: a face as its receivers read it, in the layout of `facetracker.py` (its calls of `struct.pack`)
-//! and `Unity/OpenSee.cs` of emilianavt/OpenSeeFace at commit dee5bb76.
+//! OpenSeeFace's packet: a face as its receivers read it, in the layout of `facetracker.py` (its
+//! calls of `struct.pack`) and `Unity/OpenSee.cs` of emilianavt/OpenSeeFace at commit dee5bb76.
 //!
 //! | byte | | |
 //! |--:|---|---|
@@ -34,13 +34,15 @@ pub const SIZE: usize = 1785;
 /// Points of the 3-D model: the landmarks, the pupils, the centres of the eyeballs.
 const MODEL_POINTS: usize = 70;
 
-/// The error of a fit that has failed (`estimate_depth` of `tracker.py`): receivers pass over faces with a large one.
+/// The error of a fit that has failed (`estimate_depth` of `tracker.py`): receivers pass over faces
+/// with a large one.
 const FAILED_FIT: f32 = 99999.0;
 
 /// The fields of a packet other than the measurements of the face.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Header {
-    /// Time of the frame, s. Receivers ignore a packet unless its time is later than the time of the previous packet.
+    /// Time of the frame, s. Receivers ignore a packet unless its time is later than the time of
+    /// the previous packet.
     pub time: f64,
     /// Number of the face. Receivers use number 0 by default.
     pub id: i32,
@@ -52,8 +54,8 @@ pub struct Header {
 
 /// The packet of a face; `None` for one without OpenSeeFace's landmarks and its fitted model.
 ///
-/// Pupils that were not looked for are 0 with a score of 0, eyes without features are open, features that were not
-/// measured are 0: receivers know no other way.
+/// Pupils that were not looked for are 0 with a score of 0, eyes without features are open,
+/// features that were not measured are 0: receivers know no other way.
 pub fn encode(face: &Observation, header: &Header) -> Option<Vec<u8>> {
     let landmarks = face
         .landmarks

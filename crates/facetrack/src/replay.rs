@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads the JSON record of a stream back, frame by frame: the inverse of [`record`](super::record).
+//! Reads the JSON record of a stream back, frame by frame: the inverse of
+//! [`record`](super::record).
 //!
-//! A dense or jsonl record is recognised by its content, not by its name. It may lack its end, if the stream broke off.
-//! Opening a record scans it once and keeps the position of each frame, which takes about 70 bytes of memory per frame.
-//! The faces of a frame are parsed when they are needed.
+//! A dense or jsonl record is recognised by its content, not by its name. It may lack its end, if
+//! the stream broke off. Opening a record scans it once and keeps the position of each frame, which
+//! takes about 70 bytes of memory per frame. The faces of a frame are parsed when they are needed.
 //!
-//! Reading a verbose record and writing it again yields the same text. Rounded numbers need some care for this: see
-//! `rounded`. Values that a record does not contain are absent.
+//! Reading a verbose record and writing it again yields the same text. Rounded numbers need some
+//! care for this: see `rounded`. Values that a record does not contain are absent.
 
 mod document;
 mod head;
@@ -152,8 +153,8 @@ impl<S: Read + Seek> Replay<S> {
         self.index.times
     }
 
-    /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not analysed. `video` is the
-    /// size of the frames, in px, if the record does not contain it.
+    /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not
+    /// analysed. `video` is the size of the frames, in px, if the record does not contain it.
     ///
     /// # Errors
     /// [`ReplayError::Read`], [`ReplayError::Frame`].

@@ -21,7 +21,8 @@ choices! {
 pub struct TrackerConfig {
     /// Matching method.
     pub kind: TrackerKind,
-    /// Maximum distance, in pixels, that a centroid may move between two sightings, for [`TrackerKind::Centroid`].
+    /// Maximum distance, in pixels, that a centroid may move between two sightings, for
+    /// [`TrackerKind::Centroid`].
     pub max_distance: f32,
     /// Maximum number of consecutive frames without a sighting; one more ends the track.
     pub max_age: u32,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The preview as users see it: its window on an X server without a screen, its keys pressed there, and its pixels held
-//! to what the metadata says.
+//! The preview as users see it: its window on an X server without a screen, its keys pressed there,
+//! and its pixels held to what the metadata says.
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
@@ -25,15 +25,15 @@ use gstfacetrack::meta::FaceTrackMeta;
 /// The program.
 const PREVIEW: &str = env!("CARGO_BIN_EXE_facetrack-preview");
 
-/// After this time something counts as not happening, on a machine that is busy with other things, or has to build the
-/// program first.
+/// After this time something counts as not happening, on a machine that is busy with other things,
+/// or has to build the program first.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// How long a line of the program's is waited for before its window is looked at again.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Maximum difference of a channel from the drawn colour, because a tenth of the video shows through, and more of it at
-/// edges.
+/// Maximum difference of a channel from the drawn colour, because a tenth of the video shows
+/// through, and more of it at edges.
 const TOLERANCE: u8 = 64;
 
 /// How far from a line or a point nothing of it is left, px.
@@ -102,7 +102,8 @@ impl<'a> Preview<'a> {
         keys.chars().for_each(|key| self.window().press(key));
     }
 
-    /// A screenshot on which all is as `wanted`, and stays so: one that was taken while the program drew is of two pictures.
+    /// A screenshot on which all is as `wanted`, and stays so: one that was taken while the program
+    /// drew is of two pictures.
     #[track_caller]
     fn shot_with(&mut self, name: &str, wanted: impl Fn(&Shot) -> bool) -> Shot {
         let start = Instant::now();
@@ -182,8 +183,8 @@ fn report_at(reports: &[(ClockTime, FrameReport)], time: ClockTime) -> &FrameRep
     &report.expect("a frame of that time").1
 }
 
-/// Where things of the only face of a report are in a window: its landmarks, its key points, and points on the four sides
-/// of its box.
+/// Where things of the only face of a report are in a window: its landmarks, its key points, and
+/// points on the four sides of its box.
 struct Places {
     landmarks: Vec<[f32; 2]>,
     key_points: Vec<[f32; 2]>,
@@ -262,8 +263,8 @@ fn share(shot: &Shot, places: &[[f32; 2]], color: Rgb) -> usize {
     100 * shown.count() / places.len()
 }
 
-/// How many pixels are nearer to a colour than they are in another shot, by a third: what is held or predicted is drawn
-/// faintly.
+/// How many pixels are nearer to a colour than they are in another shot, by a third: what is held
+/// or predicted is drawn faintly.
 fn count_nearer(shot: &Shot, other: &Shot, color: Rgb) -> usize {
     let distance = |pixel: [u8; 3]| {
         let pairs = pixel.into_iter().zip(color.0);

@@ -16,7 +16,8 @@ const ENGINES: &str = "STEP5_GPU_ENGINES";
 /// The number of the GPU, or [`PROCESSOR`] for none.
 const NUMBER: &str = "STEP5_INSIGHTFACE_CTX_ID";
 
-/// The number with which InsightFace selects the CPU: `ctx_id` of `prepare` in its model classes, such as in `scrfd.py`.
+/// The number with which InsightFace selects the CPU: `ctx_id` of `prepare` in its model classes,
+/// such as in `scrfd.py`.
 const PROCESSOR: &str = "-1";
 
 /// Stands for every engine in [`ENGINES`].
@@ -43,8 +44,9 @@ impl Gate {
     /// The variable that is also the default of `gpu-id`. It is ignored if `gpu-id` was set.
     pub const GPU_NUMBER: &'static str = NUMBER;
 
-    /// Reads the variables with `lookup`. `TRACKING_DISABLE_GPU` disables the GPU if it is true, and `STEP5_INSIGHTFACE_CTX_ID` if it is -1. If `STEP5_ENABLE_GPU` or
-    /// `STEP5_GPU_ENGINES` is set, the GPU is enabled only if the first is true and the second lists `insightface` or
+    /// Reads the variables with `lookup`. `TRACKING_DISABLE_GPU` disables the GPU if it is true,
+    /// and `STEP5_INSIGHTFACE_CTX_ID` if it is -1. If `STEP5_ENABLE_GPU` or `STEP5_GPU_ENGINES` is
+    /// set, the GPU is enabled only if the first is true and the second lists `insightface` or
     /// `all`. An empty variable counts as unset.
     pub fn of(lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name| lookup(name).filter(|value| !value.trim().is_empty());

@@ -26,7 +26,8 @@ pub trait Probe {
     /// The fault.
     fn provider(&mut self, request: &Request) -> Result<String, Fault>;
 
-    /// Finds the libraries that the provider needs, and loads them; what was found, for a person to read.
+    /// Finds the libraries that the provider needs, and loads them; what was found, for a person to
+    /// read.
     ///
     /// # Errors
     /// The fault.
@@ -206,7 +207,8 @@ pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Valid
     Ok(Validated { cuda, driver })
 }
 
-/// Makes every check that is possible, for a report. The checks of the runtime are made without a GPU as well.
+/// Makes every check that is possible, for a report. The checks of the runtime are made without a
+/// GPU as well.
 pub fn examine(request: &Request, probe: &mut dyn Probe) -> Vec<(Check, Outcome)> {
     let (mut outcomes, found) = examine_device(request, probe);
     let mut failed = outcomes.iter().find_map(failure);

@@ -97,8 +97,8 @@ impl EngineEntry {
     }
 }
 
-/// Defines [`EngineKind`] from one line for each engine: its variant and the module with its `ENTRY`.
-/// The first engine is the default.
+/// Defines [`EngineKind`] from one line for each engine: its variant and the module with its
+/// `ENTRY`. The first engine is the default.
 macro_rules! engines {
     ($($kind:ident = $($module:ident)::+;)*) => {
         /// An engine of this build.
@@ -204,7 +204,8 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineErr
     (kind.entry().load)(config)
 }
 
-/// Describes what an engine measures with `config`, without loading it and without a list of models.
+/// Describes what an engine measures with `config`, without loading it and without a list of
+/// models.
 ///
 /// # Errors
 /// [`EngineError::Config`] if a setting cannot be used.

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
-//! An engine that reports faces from a script: for tests, documentation and applications that need faces without a
-//! network.
+//! An engine that reports faces from a script: for tests, documentation and applications that need
+//! faces without a network.
 //!
-//! A script is a list of clauses separated by semicolons, each a verb and `key=value` pairs; lengths are fractions of
-//! the frame, frames count from 1 at the load of the engine:
+//! A script is a list of clauses separated by semicolons, each a verb and `key=value` pairs;
+//! lengths are fractions of the frame, frames count from 1 at the load of the engine:
 //!
-//! - `face x=0.5 y=0.5 size=0.3 dx=0 dy=0 from=1 to=…`: a square face with its centre at `x`, `y` in frame 1, `size`
-//!   of the frame's height a side, that moves by `dx`, `dy` a frame, turns back at the frame's edges, and is seen in the
-//!   frames `from` to `to`;
+//! - `face x=0.5 y=0.5 size=0.3 dx=0 dy=0 from=1 to=…`: a square face with its centre at `x`, `y`
+//!   in frame 1, `size` of the frame's height a side, that moves by `dx`, `dy` a frame, turns back
+//!   at the frame's edges, and is seen in the frames `from` to `to`;
 //! - `landmarks`: faces carry landmarks, blendshapes and a pose;
 //! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
 //! - `slow ms=N`: looking at a frame takes N milliseconds, as a network would.
 //!
-//! With the feature `test-faults`, which released builds do not have, more clauses make the engine fail.
+//! With the feature `test-faults`, which released builds do not have, more clauses make the engine
+//! fail.
 
 #[cfg(feature = "test-faults")]
 mod faults;

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::{LANDMARKS, MAX_TEXT, ShapeModel};
 
-/// Minimum number of points to estimate a camera from: `estimate_orthographic_projection_linear` in eos.
+/// Minimum number of points to estimate a camera from: `estimate_orthographic_projection_linear` in
+/// eos.
 const MIN_VERTICES: usize = 4;
 
 /// The vertex of each landmark. Landmarks are counted from 0 here, from 1 in the file.

@@ -88,7 +88,8 @@ impl BlendshapeProfile {
         Ok(Self::Custom(keys))
     }
 
-    /// The exported channels of one face in order; `None` when that is none. Values that are not finite are left out.
+    /// The exported channels of one face in order; `None` when that is none. Values that are not
+    /// finite are left out.
     pub(crate) fn apply(&self, blendshapes: &Blendshapes) -> Option<IndexMap<String, f32>> {
         let selected = |(name, value): &(&str, f32)| value.is_finite() && self.selects(name);
         let mut channels: IndexMap<_, _> = match self {

@@ -88,10 +88,12 @@ impl Indexer {
         Ok(())
     }
 
-    /// The index of a record with this head at its beginning and, where there is one, this at its end.
+    /// The index of a record with this head at its beginning and, where there is one, this at its
+    /// end.
     ///
     /// # Errors
-    /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not rise.
+    /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not
+    /// rise.
     pub(super) fn finish(
         self,
         first: Head,

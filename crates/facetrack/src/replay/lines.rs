@@ -10,8 +10,8 @@ use super::index::{Index, Indexer};
 use super::{ReplayError, document};
 use crate::wire::{Head, Header, Trailer};
 
-/// Maximum length of a line, and of a record with another layout, in bytes. A frame with a hundred meshes has 2 MiB.
-/// Our choice.
+/// Maximum length of a line, and of a record with another layout, in bytes. A frame with a hundred
+/// meshes has 2 MiB. Our choice.
 pub(super) const LIMIT: usize = 256 << 20;
 
 /// End of the first line of a dense record.
@@ -164,8 +164,8 @@ impl<R: BufRead> Lines<R> {
         self.offset + blanks as u64
     }
 
-    /// Lets `work` have the text, place and number of every line that is left. The last one may be cut off: its number is
-    /// returned then.
+    /// Lets `work` have the text, place and number of every line that is left. The last one may be
+    /// cut off: its number is returned then.
     fn each(
         &mut self,
         mut work: impl FnMut(&[u8], u64, u64) -> serde_json::Result<()>,

@@ -371,8 +371,8 @@ impl Face {
         self.centroid_x
     }
 
-    /// The face with its id. If its blendshapes have the names in `channels`, it shares them; else `channels` is
-    /// replaced.
+    /// The face with its id. If its blendshapes have the names in `channels`, it shares them; else
+    /// `channels` is replaced.
     ///
     /// # Errors
     /// A description of an invalid value.
