@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The element `trackudpsink`: sends faces to receivers of OpenSeeFace.
 
+use std::sync::LazyLock;
+
 use gst::glib;
 use gst::prelude::*;
 
 mod imp;
 mod receiver;
 mod sending;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "trackudpsink",
+        gst::DebugColorFlags::empty(),
+        Some("Tracking UDP sink"),
+    )
+});
 
 glib::wrapper! {
     /// Sends the results of `facetrack` as OpenSeeFace UDP packets.
