@@ -3,16 +3,16 @@
 //!
 //! One `GstCustomMeta` named `FaceTrackMeta` is the whole record. It has no tags, so every element
 //! that copies metadata keeps it, also when the video is scaled or converted. Coordinates are
-//! divided by the width and the height of the frame that was analysed, so that they hold for the
-//! picture whatever its size. A second one, `FaceTrackFrame`, is a witness of what became of the
-//! picture: see [the frame at hand](#the-frame-at-hand). Beside it there is one
-//! `GstVideoRegionOfInterestMeta` for each face: see [regions of interest](#regions-of-interest).
-//! With the feature `analytics` there is a `GstAnalyticsRelationMeta` too.
+//! divided by the width and the height of the analysed frame, so they are valid for any size of the
+//! picture. A second `GstCustomMeta`, `FaceTrackFrame`, is a witness: it shows whether elements
+//! changed the picture, see [the frame at hand](#the-frame-at-hand). In addition, each face has a
+//! `GstVideoRegionOfInterestMeta`: see [regions of interest](#regions-of-interest). With the
+//! feature `analytics` there is a `GstAnalyticsRelationMeta` too.
 //!
 //! # Layout
 //!
-//! The structure of `FaceTrackMeta` has these fields. A field that is not listed is to be ignored;
-//! a change that an old reader would get wrong raises `version`.
+//! The structure of `FaceTrackMeta` has these fields. Ignore fields that are not listed. `version`
+//! increases with every incompatible change.
 //!
 //! | field | type | |
 //! |---|---|---|
@@ -20,10 +20,10 @@
 //! | `width`, `height` | uint | size of the analysed frame, px |
 //! | `pixel-aspect-ratio` | fraction | shape of its pixels; absent = 1/1 |
 //! | `status` | string | `tracked`, `no-face`, `skipped`, `gap`, `error` |
-//! | `engine`, `device`, `generator` | string | what made the record |
-//! | `execution-provider`, `device-reason` | string | ONNX Runtime's name of what runs the networks, and why there |
+//! | `engine`, `device`, `generator` | string | engine, device and plugin that made the record |
+//! | `execution-provider`, `device-reason` | string | ONNX Runtime's name of the execution provider, and the reason for the device |
 //! | `load-time` | uint64 | how long the engine took to load, ns |
-//! | `models` | string | a line for each model file: SHA-256 in hex, two blanks, file name |
+//! | `models` | string | one line per model file: SHA-256 in hex, two spaces, file name |
 //! | `options` | string | options of facetrack that were set explicitly, as a JSON object; absent if none were |
 //! | `analytics-pieces` | uint | number of pieces in the `GstAnalyticsRelationMeta` that go with the record; absent without |
 //! | `faces` | uint | number of faces |
@@ -58,14 +58,14 @@
 //!
 //! | field | type | |
 //! |---|---|---|
-//! | `success` | boolean | without it the rest means nothing |
+//! | `success` | boolean | if false, ignore the other fields |
 //! | `error` | double | distance of the outline and the tip of the nose from the model; by frame width |
 //! | `quaternion` | bytes | inverse rotation: x, y, z, w |
 //! | `euler` | bytes | rotation as three angles in degrees |
 //! | `rotation` | bytes | the same as axis times angle in radians |
 //! | `translation` | bytes | camera from model: x, y, z in units of the model |
 //! | `landmarks-3d` | bytes | x, y, z of each landmark in the model's space, then of pupils and eyeballs |
-//! | `projected` | bytes | x, y of the model's points in the picture, as many as were asked for |
+//! | `projected` | bytes | x, y of the requested points of the model in the picture |
 //!
 //! and a morphable model, in the conventions of [`MorphableFit`], either only this field:
 //!
@@ -78,8 +78,8 @@
 //! | field | type | |
 //! |---|---|---|
 //! | `shape` | bytes | coefficients of the shape's components, in standard deviations |
-//! | `expression` | bytes | coefficients of the expressions, from 0 on |
-//! | `expression-names` | string | what the expressions are called, separated by commas |
+//! | `expression` | bytes | coefficients of the expressions, 0 or more |
+//! | `expression-names` | string | names of the expressions, separated by commas |
 //! | `rotation` | bytes | camera from model as a unit quaternion: x, y, z, w |
 //! | `origin` | bytes | x, y of the model's origin in the picture |
 //! | `scale` | double | size of a millimetre of the model; by frame width |
@@ -91,9 +91,9 @@
 //! [`ModelFit`]: facetrack::observation::ModelFit
 //! [`MorphableFit`]: facetrack::observation::MorphableFit
 //!
-//! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats
-//! that went in, but points of the picture within the precision of a 32-bit float. A buffer's
-//! copies share them, so that a mesh, which is the largest of all, is written once.
+//! `bytes` are a `GBytes` of little-endian 32-bit floats. Values are stored without loss, except
+//! points of the picture, which are exact to the precision of a 32-bit float. Copies of a buffer
+//! share them, so a mesh, which is the largest value, is written once.
 //!
 //! # Regions of interest
 //!
@@ -104,9 +104,9 @@
 //!
 //! | structure | fields |
 //! |---|---|
-//! | `detection` | `x_min`, `x_max`, `y_min`, `y_max` (double): the box cut to the frame, in parts of it; `confidence` (double), absent where the engine has none; `label_id` (int) 0 |
+//! | `detection` | `x_min`, `x_max`, `y_min`, `y_max` (double): the box clipped to the frame, as fractions of the frame; `confidence` (double), absent if the engine has none; `label_id` (int) 0 |
 //! | `object_id` | `id` (int): the track's |
-//! | `key_points`, and one named as the landmarks' scheme | a tensor with `format` `landmark_points`: x, y of each point in parts of the region; absent without |
+//! | `key_points`, and one named as the landmarks' scheme | a tensor with `format` `landmark_points`: x, y of each point as fractions of the region; absent without |
 //! | `blendshapes` | a tensor with `names` (string), separated by commas; absent without |
 //! | `age`, `gender` | `label` (string): years, `female` or `male`; absent without |
 //!
@@ -116,24 +116,25 @@
 //!
 //! # The frame at hand
 //!
-//! [`FaceTrackMeta::in_frame`] yields faces in pixels of the frame that a buffer is by its caps, or
-//! says why they are [`Stale`]. Another reader does the same in these steps:
+//! [`FaceTrackMeta::in_frame`] returns faces in pixels of the frame that the caps of a buffer
+//! describe, or the reason why they are [`Stale`]. Other readers do the same in these steps:
 //!
 //! 1. Without `FaceTrackFrame` on the buffer an element cropped, rotated or redrew the picture: the
 //!    coordinates are invalid. `videocrop`, `videoflip`, `videobox` and other filters that make a
 //!    new picture drop it; copying, `videoconvert`, `videoscale`, encoders, decoders and filters
 //!    that work in place keep it.
 //! 2. A `GstVideoCropMeta` says the same.
-//! 3. If its field `scaled` (boolean) is false, the frame has to have the record's `width` and
-//!    `height`, and the coordinates are times these; with another size they are invalid.
-//! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale`
-//!    has `add-borders=true` and the frame at hand, W by H with pixels of P, has another shape than
-//!    the analysed one, w by h with pixels of p, the picture has borders: with s = (w · p) / (h ·
-//!    P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and lies in the middle,
-//!    its offset rounded down. No metadata contains the value of `add-borders`.
+//! 3. If its field `scaled` (boolean) is false, the frame must have the record's `width` and
+//!    `height`, and the coordinates are multiplied by them; with another size they are invalid.
+//! 4. If it is true, the coordinates are multiplied by the frame's width and height. But if
+//!    `videoscale` has `add-borders=true`, and the aspect ratio of the frame at hand (W by H, pixel
+//!    aspect ratio P) differs from the analysed frame (w by h, pixel aspect ratio p), the picture
+//!    has borders: with s = (w · p) / (h · P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H
+//!    · s⌋ by H, and lies in the middle, its offset rounded down. No metadata contains the value of
+//!    `add-borders`.
 //!
-//! `python/facetrack` reads all of this in Python. Without it, hold the record in a variable while
-//! its faces are read: the bindings do not keep it for a structure that points into it.
+//! `python/facetrack` reads all of this in Python. Without it, keep the record in a variable while
+//! its faces are read, because the bindings do not keep it alive for structures inside it.
 //!
 //! ```python
 //! record = buffer.get_custom_meta("FaceTrackMeta").get_structure()
@@ -214,7 +215,7 @@ impl FaceTrackMeta {
     /// The name under which the metadata is registered.
     pub const NAME: &str = "FaceTrackMeta";
 
-    /// Makes the metadata known to GStreamer. Once is enough, more do no harm.
+    /// Registers the metadata with GStreamer. Further calls have no effect.
     pub fn register() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
@@ -225,13 +226,12 @@ impl FaceTrackMeta {
         });
     }
 
-    /// Puts `report` on a buffer, in place of an earlier one and what went with it. The frame's
-    /// pixels are square, and nothing is known of the faces' past.
+    /// Attaches `report` to a buffer, and replaces an earlier report with its regions and
+    /// relations. The frame's pixels are square, and the faces have no history.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when
-    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
-    /// earlier one.
+    /// If the name of the metadata is registered for something else; with the feature `analytics`
+    /// also if GStreamer's library refuses the relations. The buffer then has no record at all.
     pub fn attach(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -240,14 +240,14 @@ impl FaceTrackMeta {
         Self::attach_to(buffer, report, shape)
     }
 
-    /// As [`FaceTrackMeta::attach`], to a frame of another shape: where the report is of another
-    /// size, the frame is the same picture scaled, between borders where its shape is another one
-    /// ([`Fit::Borders`]). The pixels of the report are taken to have the shape of the frame's.
+    /// As [`FaceTrackMeta::attach`], to a frame of another shape: if the report has another size,
+    /// the frame is the same picture scaled, with borders if the aspect ratios differ
+    /// ([`Fit::Borders`]). The pixel aspect ratio of the report is assumed to be the same as in the
+    /// frame.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when
-    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
-    /// earlier one.
+    /// If the name of the metadata is registered for something else; with the feature `analytics`
+    /// also if GStreamer's library refuses the relations. The buffer then has no record at all.
     pub fn attach_to(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -256,13 +256,12 @@ impl FaceTrackMeta {
         Self::attach_seen(buffer, report, frame, &[])
     }
 
-    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. Where there are fewer, a
-    /// face is taken for one that came at the buffer's time.
+    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. A face without one is
+    /// assumed to have appeared at the buffer's time.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when
-    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
-    /// earlier one.
+    /// If the name of the metadata is registered for something else; with the feature `analytics`
+    /// also if GStreamer's library refuses the relations. The buffer then has no record at all.
     pub fn attach_seen(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -290,16 +289,16 @@ impl FaceTrackMeta {
         Ok(())
     }
 
-    /// The report on a buffer, in pixels of the frame that was analysed; `None` when there is none
-    /// that can be read.
+    /// The report on a buffer, in pixels of the analysed frame; `None` if there is no readable
+    /// report.
     pub fn from_buffer(buffer: &gst::BufferRef) -> Option<FrameReport> {
         Self::read(buffer).ok()
     }
 
-    /// As [`FaceTrackMeta::from_buffer`], and tells why there is none.
+    /// As [`FaceTrackMeta::from_buffer`], with the reason if there is none.
     ///
     /// # Errors
-    /// [`MetaError`], whatever is on the buffer.
+    /// [`MetaError`]
     pub fn read(buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
         let record = Fields(meta.structure());
@@ -308,8 +307,7 @@ impl FaceTrackMeta {
         report_from_structure(record, size, analysed.scale())
     }
 
-    /// Size and pixel aspect ratio of the frame that was analysed; `None` without a record that can
-    /// be read.
+    /// Size and pixel aspect ratio of the analysed frame; `None` without a readable record.
     pub fn analysed_frame(buffer: &gst::BufferRef) -> Option<FrameShape> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).ok()?;
         analysed_frame(Fields(meta.structure())).ok()
@@ -321,7 +319,7 @@ impl FaceTrackMeta {
     /// picture. `frame` may be encoded video.
     ///
     /// # Errors
-    /// [`MetaError::Stale`] where elements did something else to the picture; the others of
+    /// [`MetaError::Stale`] if elements changed the picture in another way; the errors of
     /// [`FaceTrackMeta::read`].
     pub fn in_frame(
         buffer: &gst::BufferRef,

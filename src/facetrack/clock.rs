@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frame times for engines, which increase from frame to frame, whatever the timestamps are.
+//! Frame times for engines, which increase from frame to frame even if the timestamps do not.
 
 use std::time::Duration;
 

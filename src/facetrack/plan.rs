@@ -38,7 +38,7 @@ pub(super) struct Setup {
     pub config: EngineConfig,
     pub tracker: TrackerConfig,
     pub request: Request,
-    /// The file that keeps what the engine learns.
+    /// The file that stores the calibration of the engine.
     pub calibration_file: Option<PathBuf>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Typed access to a structure that somebody else may have written.
+//! Typed access to a structure that another program may have written.
 
 use std::sync::Arc;
 

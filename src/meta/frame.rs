@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the picture that was analysed lies in the frame at hand.
+//! Finds the position of the analysed picture in the frame at hand.
 //!
-//! GStreamer tells metadata what an element does to the picture by the metadata's tags: a copy is
-//! told to all, scaling and conversion to metadata that hangs on the picture's size, and an element
-//! that cuts or turns the picture drops such metadata, as it knows no better. The record has no
-//! tags and outlives everything. So a second `GstCustomMeta` with tags goes with it as a witness:
-//! as long as it is there, the picture was copied, converted and scaled, and nothing else.
+//! GStreamer uses the tags of metadata to decide how an element treats it. All metadata is
+//! transformed on a copy; metadata whose tags depend on the picture's size is transformed on
+//! scaling and conversion too, and dropped by elements that crop or rotate the picture. The record
+//! has no tags, so every element keeps it. A second `GstCustomMeta` with tags accompanies it as a
+//! witness: as long as it is present, the picture was only copied, converted or scaled.
 
 use gst::glib;
 use gst::meta::{CustomMeta, MetaTag, MetaTransform, MetaTransformCopy};
@@ -115,7 +115,7 @@ impl FrameShape {
         })
     }
 
-    /// The shape of pixels, where somebody's caps say what can't be 1/1.
+    /// The pixel aspect ratio, or 1/1 if the caps have an invalid one.
     pub(super) fn sound_ratio(self) -> gst::Fraction {
         let ratio = self.pixel_aspect_ratio;
         if ratio.numer() > 0 && ratio.denom() > 0 {
@@ -129,7 +129,8 @@ impl FrameShape {
         Scale::of(self.width, self.height)
     }
 
-    /// Where the picture of this shape lies in the frame that `buffer` is, by caps.
+    /// The position of the picture of this shape in the frame of `buffer`, which has the caps of
+    /// `frame`.
     pub(super) fn placed(
         self,
         buffer: &gst::BufferRef,
@@ -138,7 +139,7 @@ impl FrameShape {
     ) -> Result<Scale, Stale> {
         let (width, height) = (frame.width(), frame.height());
         let scaled = was_scaled(buffer).ok_or(Stale::Remade)?;
-        // It is relative to the memory, whatever the caps are.
+        // Cropping is relative to the memory, not to the caps.
         if buffer.meta::<VideoCropMeta>().is_some() {
             return Err(Stale::Cropped);
         }
@@ -223,8 +224,7 @@ pub(super) fn attach(buffer: &mut gst::BufferRef, scaled: bool) -> Result<(), gl
     Ok(())
 }
 
-/// Whether the picture was scaled or converted; `None` when there is no telling what it went
-/// through.
+/// Whether the picture was scaled or converted; `None` if it may have been changed in another way.
 fn was_scaled(buffer: &gst::BufferRef) -> Option<bool> {
     let witness = CustomMeta::from_buffer(buffer, WITNESS).ok()?;
     witness.structure().get(SCALED).ok()

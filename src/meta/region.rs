@@ -15,7 +15,7 @@ use facetrack::geometry::{Point, Rect};
 use facetrack::observation::{Attributes, Observation};
 use facetrack::report::{FrameReport, TrackedFace};
 
-/// Type of the regions, and the label of what is in them.
+/// Type of the regions, and label of their content.
 pub(crate) const TYPE: &str = "face";
 
 /// `label_id`: there is one kind of things.

@@ -31,12 +31,12 @@ pub(super) enum ReplayingError {
     /// It is a folder, pipe or device.
     #[error("{path} is not a regular file, so it cannot be read in the order of the buffers. Set location to a file written by trackjsonsink", path = .0.display())]
     NotRegular(PathBuf),
-    /// There is something wrong with what is in it.
+    /// The content of the file is invalid.
     #[error("{path}: {source}", path = path.display())]
     Content {
         /// File.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         source: ReplayError,
     },
 }
@@ -91,7 +91,7 @@ impl Replaying {
         self.replay.len()
     }
 
-    /// What is missing in the file, in words.
+    /// A description of the missing part of the file.
     pub(super) fn defect(&self) -> Option<String> {
         let line = self.replay.cut_line()?;
         let path = self.path.display();

@@ -38,7 +38,7 @@ pub(super) enum OutputError {
     NotRegular {
         /// Location.
         path: PathBuf,
-        /// Format that was asked for.
+        /// Requested format.
         format: String,
     },
     /// The format needs a file.
@@ -78,7 +78,7 @@ pub(super) enum OutputError {
     Vanished {
         /// Name it should have.
         path: PathBuf,
-        /// Where it is now.
+        /// Its present path.
         rescued: PathBuf,
     },
 }

@@ -71,7 +71,7 @@ impl From<OutputError> for Stop {
 
 /// A record that is finished.
 pub(super) struct Finished {
-    /// Where it is.
+    /// Path of the file.
     pub(super) location: PathBuf,
     /// The video as the record names it.
     pub(super) video: String,
@@ -144,8 +144,8 @@ impl Recording {
         self.record.totals()
     }
 
-    /// Whether the analysis has failed, now or when what is replayed was recorded. That stops a
-    /// stream, and then sources send an end-of-stream all the same.
+    /// Whether the analysis has failed, now or during the recording that is replayed. This stops
+    /// the stream, but sources still send an end-of-stream.
     pub(super) fn is_broken(&self) -> bool {
         self.last_analysis == Some(FrameStatus::Error)
     }
@@ -199,8 +199,8 @@ impl Recording {
         self.record.metadata_mut().orientation = self.following.orientation(pad);
     }
 
-    /// Records a buffer, and what is missing before it. `may_drop` says whether late buffers are
-    /// dropped on their way.
+    /// Records a buffer, and the missing frames before it. `may_drop` is true if late buffers may
+    /// be dropped upstream.
     ///
     /// # Errors
     /// [`Stop`].
@@ -342,7 +342,7 @@ impl Recording {
         let read = FaceTrackMeta::read(buffer);
         match (&mut self.metadata, &read) {
             (Carried::Nothing(frames), Err(MetaError::Absent)) => {
-                // Nobody analyses what is no picture.
+                // Gap buffers are not analysed.
                 *frames += u64::from(!buffer.flags().contains(gst::BufferFlags::GAP));
             }
             (metadata, _) => *metadata = Carried::Settled,

@@ -18,7 +18,7 @@ pub(super) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
     pad.peer_query(&mut query).then(|| query.uri())?
 }
 
-/// The path that a URI stands for; `None` for what is not a local file.
+/// The path of a URI; `None` if it is not a local file.
 pub(super) fn path(uri: &str) -> Option<PathBuf> {
     glib::filename_from_uri(uri).ok().map(|(path, _)| path)
 }
@@ -29,7 +29,7 @@ pub(super) fn is_live(pad: &gst::Pad) -> bool {
     pad.peer_query(&mut query) && query.result().0
 }
 
-/// What is promised of a video that is not live.
+/// The promised extent of a video that is not live.
 pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
     let end = following.promised_end(pad.peer_query_duration());
     let path = uri(pad).as_deref().and_then(path);

@@ -27,7 +27,7 @@ pub fn exports() -> String {
         }
     }
     if let Some(folder) = places::program_off_path() {
-        // Last, so that nothing there is taken for another program.
+        // Last, so that no program there hides another one.
         lines.push(format!("PATH=\"$PATH\":{}", quoted(&folder)));
     }
     lines

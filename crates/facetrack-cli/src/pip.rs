@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::{places, program};
 
-/// Wheels are chosen for this CPython whatever this machine has: only data is taken from them.
+/// Wheels are chosen for this CPython, not for the one of this machine, because only data is taken
+/// from them.
 const PYTHON_VERSION: &str = "3.12";
 const ABI: &str = "cp312";
 

@@ -61,7 +61,7 @@ impl Store {
     /// A new folder for half-done work, removed when dropped.
     ///
     /// # Errors
-    /// Where it can't be made.
+    /// If it cannot be created.
     pub fn scratch(&self) -> Result<TempDir, StoreError> {
         tempfile::Builder::new()
             .prefix(SCRATCH_PREFIX)
@@ -73,7 +73,7 @@ impl Store {
     /// checked.
     ///
     /// # Errors
-    /// Where it can't be written; the old file is still there then.
+    /// If it cannot be written; the old file is kept.
     pub fn install(&self, candidate: &Path, file: &KnownFile) -> Result<PathBuf, StoreError> {
         let path = self.place(file);
         let folder = path.parent().unwrap_or(&self.root);
@@ -94,7 +94,7 @@ pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
 /// How the file at `path` compares with its entry.
 ///
 /// # Errors
-/// Where it can't be read.
+/// If it cannot be read.
 pub fn state(path: &Path, file: &KnownFile) -> Result<State, StoreError> {
     let hash = match sha256(path) {
         Ok(hash) => hash,

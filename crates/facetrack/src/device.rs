@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where an engine runs: a pure decision over what was asked for and what a probe of the machine
-//! says.
+//! Decides where an engine runs, from the request and what a probe of the machine says.
 //!
-//! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor,
-//! whatever properties and environment say, and nothing is probed for it.
+//! Only the engine `insightface` may use CUDA. Every other engine runs on the CPU, regardless of
+//! properties and environment, and the machine is not probed for it.
 
 use crate::words::choices;
 
@@ -28,7 +27,7 @@ pub use request::{MAX_VRAM, MIN_FREE_VRAM, Request};
 pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};
 
 choices! {
-    /// The device that was asked for.
+    /// The requested device.
     pub enum DeviceChoice, words device_words {
         Auto = "auto": "the best device for the engine",
         Cpu = "cpu": "the CPU",
@@ -143,7 +142,7 @@ impl Placement {
 /// Where an engine runs, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Where it runs.
+    /// Device.
     pub placement: Placement,
     /// Why, for the property `device-reason`, the message on the bus and the JSON.
     pub reason: String,
@@ -165,8 +164,8 @@ pub enum Unmet {
 /// How loudly a line is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// As asked for.
+    /// As requested.
     Info,
-    /// Something else than was asked for.
+    /// Different from the request.
     Warning,
 }

@@ -240,7 +240,7 @@ pub struct EngineInfo {
     pub name: &'static str,
     /// Dense landmarks it reports.
     pub landmarks: Option<LandmarkScheme>,
-    /// Further landmarks that it reports: [`Observation::contour`].
+    /// Further landmarks that it reports: [`Observation::secondary_landmarks`].
     pub secondary_landmarks: Option<LandmarkScheme>,
     /// Number of sparse key points it reports.
     pub key_points: usize,
@@ -320,7 +320,7 @@ pub enum EngineError {
     Part {
         /// Which of them.
         role: ModelRole,
-        /// What is wrong with it.
+        /// The reason.
         source: ModelError,
     },
     /// A setting has a value that the engine can't use.
@@ -328,7 +328,7 @@ pub enum EngineError {
     Config {
         /// Name of the setting in the engine's configuration.
         setting: &'static str,
-        /// What is wrong with its value.
+        /// The reason.
         reason: String,
     },
     /// A frame that can't be read.

@@ -39,7 +39,8 @@ pub struct KnownFile {
     pub size: u64,
     /// Licence of the content, an SPDX identifier where there is one.
     pub licence: String,
-    /// Whether that forbids commercial use: it is told wherever the file is fetched or listed.
+    /// Whether the licence forbids commercial use. This is printed wherever the file is fetched or
+    /// listed.
     #[serde(default)]
     pub non_commercial: bool,
     /// Whether it is fetched only on request, by its own name or by the name of its family.
@@ -48,7 +49,7 @@ pub struct KnownFile {
     /// Whether it is kept in a folder called as its family, which is used as a whole.
     #[serde(default)]
     pub is_pack: bool,
-    /// Where it can be had, in the order to try.
+    /// Sources of the file, in the order to try.
     pub sources: Vec<Source>,
     /// Networks in it, with their tensors.
     #[serde(default)]
@@ -185,7 +186,7 @@ impl KnownFile {
             .any(|source| matches!(source, Source::Package { .. } | Source::Debian { .. }))
     }
 
-    /// Where it belongs in a folder of such files.
+    /// Its path in a folder of such files.
     pub fn place(&self) -> PathBuf {
         if self.is_pack {
             [&self.family, &self.name].iter().collect()

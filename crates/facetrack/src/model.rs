@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The seam between engines and whatever runs their networks.
+//! The interface between engines and the runtime of their networks.
 
 pub mod file;
 pub(crate) mod graph;
@@ -70,12 +70,12 @@ pub enum ModelError {
     /// No file at that path.
     #[error("model file {path} not found (searched in {looked})", path = path.display())]
     Missing {
-        /// File asked for.
+        /// Requested file.
         path: PathBuf,
-        /// Folders looked in.
+        /// Searched folders.
         looked: String,
     },
-    /// The file is there and can't be read.
+    /// The file exists but cannot be read.
     #[error("model file {path} could not be read: {source}", path = path.display())]
     Read {
         /// File.
@@ -100,7 +100,7 @@ pub enum ModelError {
         path: PathBuf,
         /// Format expected.
         format: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The model is of another kind than the engine needs.
@@ -118,7 +118,7 @@ pub enum ModelError {
     Pack {
         /// Folder.
         folder: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// No folder with networks of InsightFace's.
@@ -128,7 +128,7 @@ pub enum ModelError {
     NoPack {
         /// Packs looked for.
         names: String,
-        /// Folders looked in.
+        /// Searched folders.
         looked: String,
     },
     /// The runtime refused or failed a run.

@@ -41,7 +41,7 @@ pub struct Observation {
     /// Age and gender, as estimated by a network.
     pub attributes: Option<Attributes>,
     /// The face as a point of unit length in a space where one person's faces lie close together.
-    /// It identifies people: it is measured only when asked for.
+    /// It identifies people, so it is measured only on request.
     pub embedding: Option<Arc<[f32]>>,
 }
 
@@ -308,7 +308,7 @@ pub struct Gaze {
 /// The middle of an iris.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pupil {
-    /// Where it is, px.
+    /// Position, px.
     pub position: Point,
     /// The engine's own score; the place means nothing at 0.
     pub confidence: f32,
@@ -342,7 +342,7 @@ pub struct ModelFit {
     /// centres of the eyeballs, right before left. In a good fit they are moved, levelled and
     /// scaled so that nose and width are the model's.
     pub points: Vec<[f32; 3]>,
-    /// Points of the model as the camera sees them, px: as many as were asked for.
+    /// The requested points of the model, projected into the picture, px.
     pub projected: Vec<Point>,
 }
 
@@ -369,7 +369,7 @@ pub struct MorphableFit {
     /// matched with, in the order of the landmarks.
     pub contour: Vec<Point>,
     /// Every vertex as the camera sees it, in the units of a [`Landmark`]: px, and px away from the
-    /// camera relative to the landmarks' mean; `None` unless asked for.
+    /// camera relative to the landmarks' mean; `None` unless requested.
     pub mesh: Option<Arc<[Landmark]>>,
 }
 

@@ -44,7 +44,7 @@ pub const SCHEMA_1: &str = "facetrack-1";
 pub struct Export {
     /// Blendshape channels.
     pub profile: BlendshapeProfile,
-    /// Parts that are added to what the record's readers need.
+    /// Additional parts, besides those that every reader needs.
     pub fields: Fields,
 }
 
@@ -90,7 +90,7 @@ pub enum End {
     Broken,
 }
 
-/// Counts of what was recorded.
+/// Counts of recorded frames and faces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Frames, padded ones included.
@@ -132,9 +132,9 @@ impl Record {
         }
     }
 
-    /// What is known of the stream; may change until the record is closed, but for the size, once
-    /// there is a frame: frames do not say theirs where it is that one, and of a record that breaks
-    /// off the head is read that was written first.
+    /// Properties of the stream. They may change until the record is closed, except the size, once
+    /// there is a frame: frames of this size do not repeat it, and readers of an interrupted record
+    /// use the header that was written first.
     pub fn metadata_mut(&mut self) -> &mut Metadata {
         &mut self.metadata
     }
@@ -178,6 +178,6 @@ trait Layout: Send {
         totals: Totals,
     ) -> io::Result<()>;
 
-    /// Writes what comes last. Returns the counts of what was written.
+    /// Writes the end of the record. Returns the counts of written frames and faces.
     fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals>;
 }

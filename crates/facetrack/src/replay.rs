@@ -51,7 +51,7 @@ pub enum ReplayError {
         line: u64,
         /// Byte of that line, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The reason.
         reason: String,
     },
     /// It is a reduced record.
@@ -72,7 +72,7 @@ pub enum ReplayError {
         line: u64,
         /// The frame's number.
         frame: u64,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A line is longer than any frame.
@@ -196,7 +196,7 @@ impl<S: Read + Seek> Replay<S> {
     }
 }
 
-/// What is wrong with a text that begins on `line`.
+/// The error of a text that begins on `line`.
 fn no_record(error: &serde_json::Error, line: u64) -> ReplayError {
     ReplayError::NoRecord {
         line: line + (error.line() as u64).saturating_sub(1),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is known of one frame after engine, tracker and smoothing: the content of the metadata and
+//! The results for one frame after engine, tracker and smoothing: the content of the metadata and
 //! of the JSON.
 
 use std::fmt;

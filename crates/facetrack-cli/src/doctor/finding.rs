@@ -63,7 +63,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// A heading with what was found under it.
+    /// A heading with its findings.
     pub fn new(title: &'static str, findings: Vec<Finding>) -> Self {
         Self { title, findings }
     }

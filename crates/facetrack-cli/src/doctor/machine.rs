@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The processor, and what the environment says.
+//! Checks of the processor and the environment.
 
 use std::{env, fs, thread};
 
 use super::finding::{Finding, Section};
 
-/// Variables that change what the plugin does, by prefix.
+/// Prefixes of variables that change the behaviour of the plugin.
 const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
 /// The same, whole.
 const NAMES: [&str; 6] = [

@@ -41,7 +41,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Waits for the right to run on the GPU. It has to be dropped before the next is asked for:
+    /// Waits for the right to run on the GPU. It must be dropped before the next one is requested:
     /// another way would wait for itself.
     pub fn turn(&mut self) -> Permit<'_> {
         self.turns.wait()

@@ -20,14 +20,13 @@ pub trait Probe {
     /// The reason why no driver was found.
     fn driver(&mut self, request: &Request) -> Result<DriverInfo, String>;
 
-    /// Whether ONNX Runtime has the CUDA provider; what it is, for a person to read.
+    /// Checks that ONNX Runtime has the CUDA provider, and returns a description of it.
     ///
     /// # Errors
     /// The fault.
     fn provider(&mut self, request: &Request) -> Result<String, Fault>;
 
-    /// Finds the libraries that the provider needs, and loads them; what was found, for a person to
-    /// read.
+    /// Finds the libraries that the provider needs, and loads them. Returns a description of them.
     ///
     /// # Errors
     /// The fault.
@@ -109,7 +108,7 @@ pub enum Fault {
     /// Some of CUDA's libraries are missing or broken.
     #[error("{reason}")]
     Libraries {
-        /// Each library, and what is wrong with it.
+        /// Each library, and its problem.
         reason: String,
         /// Python packages that contain them.
         packages: Vec<String>,
@@ -246,7 +245,7 @@ fn examine_device(
     let version = driver_version(&driver);
     let (index, gpu) = match (chosen(request, &driver), &version) {
         (Ok(chosen), _) => chosen,
-        // One that is too old tells nothing of its devices.
+        // A driver that is too old does not list its devices.
         (Err(_), Err(fault)) => {
             let device = format!("{} devices", driver.devices);
             let mut outcomes = after(Check::Driver, fault.clone());

@@ -100,7 +100,7 @@ struct MeshCompleter(MeshReader);
 /// Creates the engine from `parts`. Each network is run once.
 ///
 /// # Errors
-/// [`EngineError::Model`] when a part is not what it should be or does not run.
+/// [`EngineError::Model`] if a part is invalid or does not run.
 pub fn assemble(parts: Parts, config: &EngineConfig) -> Result<Engine, EngineError> {
     let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
     let FaceMesh { landmarks, reader } = FaceMesh::new(parts.mesh)?;

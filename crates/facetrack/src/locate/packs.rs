@@ -153,7 +153,7 @@ mod tests {
         let file = touch(folder.join("det.onnx"));
         assert_eq!(find(&folder).unwrap(), folder);
         assert!(find(&file).is_err(), "a file is no pack");
-        // What is no word is a path, though it be of one part.
+        // A name that is not a single word is a path, even if it has only one part.
         for path in [".", "..", "buffalo_l/"] {
             let around = SearchPaths {
                 collection: Some(root.path().join("own/models")),

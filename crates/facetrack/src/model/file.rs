@@ -38,7 +38,7 @@ pub fn read_up_to(
     Ok((bytes, file))
 }
 
-/// The content of the file at `path`, which has at most `most` bytes, whatever its hash.
+/// The content of the file at `path`, with at most `most` bytes. Its hash is not checked.
 ///
 /// # Errors
 /// Those of [`read`] but [`ModelError::Hash`].

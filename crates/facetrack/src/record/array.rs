@@ -127,7 +127,7 @@ impl<S: Storage> ArrayDocument<S> {
         self.written == 0
     }
 
-    /// The storage, for what is changed in place after the end.
+    /// The storage, for changes in place after the end.
     pub(super) fn storage(&mut self) -> &mut S {
         &mut self.storage
     }

@@ -107,7 +107,7 @@ impl Completeness {
         self.reason.is_none()
     }
 
-    /// Compares what came with what was promised.
+    /// Compares the received frames with the promise.
     pub fn of(promise: &Promise, found: &Found) -> Self {
         let early = early_end(promise, found);
         let reasons: Vec<String> = [
@@ -254,7 +254,7 @@ mod tests {
             (container, Open, 2000, true),
             (container, Unknown, 3100, true),
             (container, Unknown, 2000, false),
-            // What is not known can't be compared.
+            // Unknown values cannot be compared.
             (video, Whole, 5000, true),
         ] {
             let is = is_complete(end, extent, &found(found_ms));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Completeness;
 use crate::report::ReportSource;
 
-/// What is known of a stream.
+/// Properties of a stream.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metadata {
     /// Path or URI of the video; empty when unknown.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The reduced format: what the pipeline's reducer makes of a dense record.
+//! The reduced format: the output of the pipeline's reducer for a dense record.
 
 use std::io;
 

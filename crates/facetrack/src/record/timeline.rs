@@ -139,7 +139,7 @@ impl Timeline {
         self.arrived.period(1).or(self.nominal)
     }
 
-    /// Takes a frame at `pts` ns and returns what is missing before it.
+    /// Takes a frame at `pts` ns and returns the missing frames before it.
     pub fn frame(&mut self, pts: Option<u64>, continuity: Continuity) -> Before {
         let Some(pts) = pts.map(|pts| pts as f64) else {
             self.last = self.last.zip(self.filled_period()).map(|(a, b)| a + b);

@@ -23,7 +23,7 @@ pub enum Times {
 }
 
 impl Head {
-    /// Refuses what the readers of this schema would get wrong.
+    /// Rejects values that the readers of this schema would misinterpret.
     ///
     /// # Errors
     /// [`ReplayError::Schema`], [`ReplayError::Head`].
@@ -114,7 +114,7 @@ impl Head {
     }
 }
 
-/// A record of the first schema has thousandths. The cast saturates, whatever a file says.
+/// A record of the first schema has thousandths. The cast saturates for values out of range.
 fn from_milliseconds(time: f64) -> Duration {
     Duration::from_micros((time * 1e3).round() as u64)
 }

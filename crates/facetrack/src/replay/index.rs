@@ -26,7 +26,7 @@ pub(super) struct Entry {
     pub(super) line: u64,
 }
 
-/// What is known of a record without its faces.
+/// A record without its faces.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
@@ -49,7 +49,7 @@ impl Index {
     }
 }
 
-/// What is read of a frame to find it again. Serde skips its faces, however many there are.
+/// The fields of a frame that identify it. Serde skips its faces.
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an object")]
 struct OutlineJson {
@@ -70,7 +70,7 @@ impl Indexer {
     /// Adds the frame that `text` is, found at `offset` and on `line`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason.
     pub(super) fn add(&mut self, text: &[u8], offset: u64, line: u64) -> serde_json::Result<()> {
         let frame: OutlineJson = serde_json::from_slice(text)?;
         let status = frame.status.as_deref().and_then(wire::from_name);

@@ -112,7 +112,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Head {
-    /// The metadata with these counts. Without them, what is counted is `null`.
+    /// The metadata with these counts. Without them, the counts are `null`.
     pub(crate) fn new(metadata: &Metadata, totals: Option<Totals>) -> Self {
         let metadata = metadata.clone();
         let completeness = metadata.completeness;

@@ -31,7 +31,7 @@ pub fn driver_version(driver: &DriverInfo) -> Result<String, Fault> {
     }
 }
 
-/// The GPU that was asked for, or the one with the most free memory of those that are new enough.
+/// The requested GPU, or the GPU with the most free memory among those that are new enough.
 pub fn chosen<'a>(request: &Request, driver: &'a DriverInfo) -> Result<(u32, &'a Gpu), Fault> {
     let gpus = &driver.gpus;
     let none = || Fault::HiddenDevices(driver.devices);
@@ -84,7 +84,7 @@ pub fn placement(request: &Request, index: u32, gpu: &Gpu) -> Cuda {
     }
 }
 
-/// Bytes as GiB with one place, rounded down: what is said to be free is there.
+/// Bytes as GiB with one decimal, rounded down, for free memory.
 pub struct Gib(pub u64);
 
 impl fmt::Display for Gib {
@@ -94,7 +94,7 @@ impl fmt::Display for Gib {
     }
 }
 
-/// The same rounded up: what is said to be enough is.
+/// The same rounded up, for required memory.
 struct RoundedUp(u64);
 
 impl fmt::Display for RoundedUp {

@@ -140,7 +140,7 @@ impl Detector {
     }
 }
 
-/// Side of the square that frames are to be fitted into, px, whatever network there is.
+/// Side of the square that frames are fitted into, px, for any network.
 pub fn wanted_side(config: &EngineConfig) -> usize {
     config.pack.det_size.min(limit(config))
 }

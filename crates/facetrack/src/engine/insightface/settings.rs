@@ -48,7 +48,7 @@ impl Module {
     }
 }
 
-/// The modules that a list names, by commas or spaces; `None` for a list of none, which stands for
+/// The modules in a list, separated by commas or spaces; `None` for an empty list, which stands for
 /// all.
 ///
 /// # Errors

@@ -72,7 +72,7 @@ impl FaceGeometry {
     /// Reads the bundle's `geometry_pipeline_metadata_landmarks.binarypb`.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The error in the bytes.
     pub fn from_metadata(bytes: &[u8]) -> Result<Self, String> {
         let metadata = Metadata::decode(bytes).map_err(|e| e.to_string())?;
         let vertices = metadata.canonical_mesh.unwrap_or_default().vertex_buffer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Measures a face, whatever detector found it: landmarks in its region, then blendshapes and pose.
+//! Measures a face that any detector found: landmarks in its region, then blendshapes and pose.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ impl FaceMesh {
     /// Creates the mesh from `parts`. Each network is run once.
     ///
     /// # Errors
-    /// When a part is not what it should be or does not run.
+    /// If a part is invalid or does not run.
     pub fn new(parts: MeshParts) -> Result<Self, ModelError> {
         let path = parts.path.as_path();
         let geometry = parts

@@ -6,9 +6,9 @@ use nalgebra::{Matrix3, SVD, Vector3};
 /// A point in two spaces, and how much it counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Correspondence {
-    /// Where it is.
+    /// Its position.
     pub source: Vector3<f64>,
-    /// Where it should go.
+    /// Its target position.
     pub target: Vector3<f64>,
     /// At least 0.
     pub weight: f64,

@@ -68,7 +68,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 /// came from, for the record. Each network of `mesh` is run once.
 ///
 /// # Errors
-/// [`EngineError::Model`] when a part is not what it should be or does not run.
+/// [`EngineError::Model`] if a part is invalid or does not run.
 pub fn assemble(
     detector: Detector,
     mesh: MeshParts,

@@ -4,8 +4,8 @@
 //! ONNX Runtime would leave its blocked layout some twenty times: the published graphs write hard
 //! sigmoids as additions, clips and divisions, multiply images by one number per channel, have
 //! numbers of channels that are not whole blocks, and end with convolutions of several filters per
-//! channel. [`passes`] change that. In addition, offsets are computed only where they are read,
-//! which saves a third of the landmark network's time.
+//! channel. `passes` change that. In addition, offsets are computed only where they are read, which
+//! saves a third of the landmark network's time.
 
 mod peaks;
 

@@ -64,7 +64,7 @@ impl Tail {
         self.pointwise.outputs() / self.pointwise.groups
     }
 
-    /// Whether its filters look at 3×3 pixels, and what it yields has the size of what it takes.
+    /// Whether its filters look at 3×3 pixels, and its output has the size of its input.
     pub fn keeps_size(&self) -> bool {
         let is = |name, values: &[i64]| {
             let own = self.spatial.node.attribute(name);

@@ -209,7 +209,7 @@ impl Window {
         (self.kernel[axis] - 1) * self.dilation[axis] + 1
     }
 
-    /// Shape of what the window yields on an image of `shape`, channels last.
+    /// Output shape of the window on an image of `shape`, channels last.
     fn yields(&self, shape: &[usize], channels: usize) -> Result<Vec<usize>, Reason> {
         let [batch, height, width, _] = *shape else {
             return Err(format!("{shape:?} is not the shape of an image"));
