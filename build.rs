@@ -5,7 +5,7 @@ use std::path::Path;
 
 fn main() {
     gst_plugin_version_helper::info();
-    // Without a word cargo takes every file of the folder for a reason to build anew.
+    // Without these lines, a change of any file in the folder causes a rebuild.
     let sources = ["build.rs", "Cargo.toml", ".git/logs/HEAD"];
     for source in sources.iter().filter(|source| Path::new(source).exists()) {
         println!("cargo:rerun-if-changed={source}");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine `insightface` on a GPU against itself on the CPU, and the effect of each latency option, for
-//! `benches/cuda.sh`, which says how to make the frames.
+//! The engine `insightface` on a GPU against itself on the CPU, and the effect of each latency
+//! option, for `benches/cuda.sh`, which says how to make the frames.
 //!
-//! It shows raw frames to the engine, once on the CPU and then once for each option. It fails if there is no GPU, if an
-//! option fails, and if the results differ by more than the bar. With `cpu` it runs on the CPU in place of the GPU, which
-//! tests everything but the GPU.
+//! It shows raw frames to the engine, once on the CPU and then once for each option. It fails if
+//! there is no GPU, if an option fails, and if the results differ by more than the bar. With `cpu`
+//! it runs on the CPU in place of the GPU, which tests everything but the GPU.
 
 #[path = "cuda/parity.rs"]
 pub mod parity;
@@ -170,8 +170,8 @@ fn read_arguments(arguments: &[String]) -> Result<Arguments, Box<dyn Error>> {
     })
 }
 
-/// Each option by itself, except half precision, which TensorRT has as well. TensorRT comes last, since its libraries stay
-/// in memory.
+/// Each option by itself, except half precision, which TensorRT has as well. TensorRT comes last,
+/// since its libraries stay in memory.
 fn rows() -> Vec<Row> {
     let with = |name, is_exact, change: fn(&mut CudaTuning)| {
         let mut tuning = CudaTuning::default();
@@ -204,7 +204,8 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Where the engine runs with `tuning`: on a GPU that passed the checks, or on the CPU if that was requested.
+/// Where the engine runs with `tuning`: on a GPU that passed the checks, or on the CPU if that was
+/// requested.
 fn placement(arguments: &Arguments, tuning: CudaTuning) -> Result<Placement, Box<dyn Error>> {
     if arguments.device == DeviceChoice::Cpu {
         return Ok(Placement::Cpu);

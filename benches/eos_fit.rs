@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The fit of eos' morphable model without detector and networks, for `benches/against_eos.py`.
 //!
-//! `cargo bench --bench eos_fit -- landmarks FILE` measures the 68 landmarks of the sample clip's face and writes them.
-//! `cargo bench --bench eos_fit -- fit FILE` fits each frame as a single picture, and prints the number of frames and the mean
-//! time per frame, ms. `… follow FILE` fits them as frames of a video.
+//! `cargo bench --bench eos_fit -- landmarks FILE` measures the 68 landmarks of the sample clip's
+//! face and writes them. `cargo bench --bench eos_fit -- fit FILE` fits each frame as a single
+//! picture, and prints the number of frames and the mean time per frame, ms. `… follow FILE` fits
+//! them as frames of a video.
 
 mod common;
 #[path = "common/sample.rs"]

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Time per frame outside the networks: mapping, sampling, tracking, smoothing, pose, metadata and JSON.
+//! Time per frame outside the networks: mapping, sampling, tracking, smoothing, pose, metadata and
+//! JSON.
 //!
-//! Run `cargo bench --bench overhead`, pinned to a core. Frames of the sample clip go through `facetrack ! trackjsonsink`. After
-//! each frame the two networks of a followed face run separately. The result is the difference of the medians.
+//! Run `cargo bench --bench overhead`, pinned to a core. Frames of the sample clip go through
+//! `facetrack ! trackjsonsink`. After each frame the two networks of a followed face run
+//! separately. The result is the difference of the medians.
 
 mod common;
 #[path = "common/sample.rs"]

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Time that `facetrackoverlay` takes for a frame of 1920×1080 with one face of 478 landmarks, compared with a
-//! `GstVideoOverlayComposition` of the same pixels.
+//! Time that `facetrackoverlay` takes for a frame of 1920×1080 with one face of 478 landmarks,
+//! compared with a `GstVideoOverlayComposition` of the same pixels.
 //!
-//! Run `cargo bench --bench overlay`, pinned to a core, with `-- FORMAT…` for some formats. It ends with an error if the mesh
-//! takes longer than [`BAR`]. Frames of the sample clip go through `facetrack` once, and then with its metadata through
-//! `facetrackoverlay`. The composition is only blended, not drawn: it has rectangles as large as the face, its label and the
-//! text.
+//! Run `cargo bench --bench overlay`, pinned to a core, with `-- FORMAT…` for some formats. It ends
+//! with an error if the mesh takes longer than [`BAR`]. Frames of the sample clip go through
+//! `facetrack` once, and then with its metadata through `facetrackoverlay`. The composition is only
+//! blended, not drawn: it has rectangles as large as the face, its label and the text.
 
 mod common;
 #[path = "common/sample.rs"]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Milliseconds that the resampler takes for a detector's and a landmark network's input, and for a whole frame as it is
-//! and at a width of 640, for every frame format.
+//! Milliseconds that the resampler takes for a detector's and a landmark network's input, and for a
+//! whole frame as it is and at a width of 640, for every frame format.
 //!
 //! `cargo bench --no-default-features --bench sampler [-- FORMAT…]`
 

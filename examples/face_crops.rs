@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Writes the largest view of each face in a video as a PNG file: `cargo run --release --example face_crops -- video.mp4 faces`.
+//! Writes the largest view of each face in a video as a PNG file:
+//! `cargo run --release --example face_crops -- video.mp4 faces`.
 //!
 //! Faces are cut out of other frames than the analysed ones: other elements have made squares of
-//! these. [`FaceTrackMeta::in_frame`] returns the faces' positions there, or the reason why they are
-//! unknown. A third argument replaces these elements, for example by
+//! these. [`FaceTrackMeta::in_frame`] returns the faces' positions there, or the reason why they
+//! are unknown. A third argument replaces these elements, for example by
 //! `"videoscale ! video/x-raw,width=1280,height=720"`, or by `videoflip`, after which the positions
 //! are unknown.
 

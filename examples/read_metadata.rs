@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Prints what `facetrack` measures in a video, from Rust: `cargo run --example read_metadata -- video.mp4`.
+//! Prints what `facetrack` measures in a video, from Rust:
+//! `cargo run --example read_metadata -- video.mp4`.
 //!
 //! The plugin is linked in, so no plugin path is needed.
 

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Faces in the terms of GStreamer's own analytics library, for elements and applications that know nothing of this plugin.
+//! Faces in the terms of GStreamer's own analytics library, for elements and applications that know
+//! nothing of this plugin.
 //!
-//! A buffer has one `GstAnalyticsRelationMeta`, also where there is no face: `objectdetectionoverlay` of GStreamer 1.26 goes
-//! on drawing the boxes of the frame before where it finds none. For each face there is
+//! A buffer has one `GstAnalyticsRelationMeta`, also where there is no face:
+//! `objectdetectionoverlay` of GStreamer 1.26 goes on drawing the boxes of the frame before where
+//! it finds none. For each face there is
 //!
-//! - an object detection: type `face`, the box in whole pixels cut to the frame, the engine's confidence; 0 where it has none,
-//!   as in DL Streamer's `add_region`, since the library has no word for that;
-//! - a tracking: the track's id, and in running time, as `ioutracker` has it, when it came and was last measured;
-//! - a classification, where there are blendshapes: a class for each channel, by its name, with its value, negative ones
-//!   as 0.
+//! - an object detection: type `face`, the box in whole pixels cut to the frame, the engine's
+//!   confidence; 0 where it has none, as in DL Streamer's `add_region`, since the library has no
+//!   word for that;
+//! - a tracking: the track's id, and in running time, as `ioutracker` has it, when it came and was
+//!   last measured;
+//! - a classification, where there are blendshapes: a class for each channel, by its name, with its
+//!   value, negative ones as 0.
 //!
-//! The detection relates to its tracking, as `ioutracker` has it. It contains its classification, and that is part of it, as
-//! DL Streamer has it. It does not relate to it: `objectdetectionoverlay` would then write the first channel at the box in
-//! place of `face`.
+//! The detection relates to its tracking, as `ioutracker` has it. It contains its classification,
+//! and that is part of it, as DL Streamer has it. It does not relate to it:
+//! `objectdetectionoverlay` would then write the first channel at the box in place of `face`.
 
 use gst::glib;
 use gst_analytics::prelude::*;
@@ -24,18 +28,19 @@ use facetrack::blendshape::Blendshapes;
 use facetrack::observation::Observation;
 use facetrack::report::{FrameReport, TrackedFace};
 
-/// What was added to a buffer.
+/// The metadata that was added to a buffer.
 pub(crate) struct Added {
-    /// A number for each face's region of interest: the id of its detection, by which DL Streamer finds one from the other.
+    /// The id of each face's detection, and of its region of interest. DL Streamer finds one by the
+    /// other with it.
     pub(crate) numbers: Vec<u32>,
-    /// How many pieces there are.
+    /// The number of pieces.
     pub(crate) pieces: Option<u32>,
 }
 
-/// Adds what is known of a report's faces; `sightings` has one for each.
+/// Adds the faces of a report; `sightings` has one entry for each.
 ///
 /// # Errors
-/// When the library takes no more.
+/// If the library refuses a piece.
 pub(crate) fn add(
     buffer: &mut gst::BufferRef,
     report: &FrameReport,
@@ -54,8 +59,9 @@ pub(crate) fn add(
     })
 }
 
-/// Whether this is a relation meta that holds this many pieces, the first of which is a face. The library removes no single
-/// ones. Elements that cut the picture drop the relations, so there may be others by now, as many as those were.
+/// Whether this is a relation meta with this many pieces that begins with a face. The library
+/// cannot remove single pieces. Elements that crop the picture drop the relations, so another
+/// element may have added the same number of other pieces since.
 pub(crate) fn holds(meta: &gst::MetaRef<'_, gst::Meta>, pieces: u32) -> bool {
     let face = glib::Quark::from_str(region::TYPE);
     meta.downcast_ref::<AnalyticsRelationMeta>()
@@ -109,7 +115,7 @@ fn add_tracking(
     let id = relations.add_tracking_mtd(u64::from(track), first)?.id();
     let mut tracking = relations
         .mtd_mut::<AnalyticsTrackingMtd>(id)
-        .ok_or_else(|| glib::bool_error!("The tracking of {track} is not there"))?;
+        .ok_or_else(|| glib::bool_error!("the tracking metadata of track {track} is missing"))?;
     tracking.update_last_seen(sighting.last)?;
     Ok(id)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! GStreamer elements that track faces in video.
 //!
-//! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The modules here wrap it
-//! into elements.
+//! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The
+//! modules here wrap it into elements.
 
 mod lock;
 

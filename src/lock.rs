@@ -3,7 +3,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A panic elsewhere is no reason to panic here: what these locks guard is whole between statements.
+/// A panic elsewhere is no reason to panic here: what these locks guard is whole between
+/// statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The metadata that carries a [`FrameReport`] on a buffer.
 //!
-//! One `GstCustomMeta` named `FaceTrackMeta` is the whole record. It has no tags, so every element that copies metadata
-//! keeps it, also when the video is scaled or converted. Coordinates are divided by the width and the height of the frame
-//! that was analysed, so that they hold for the picture whatever its size. A second one, `FaceTrackFrame`, is a witness of
-//! what became of the picture: see [the frame at hand](#the-frame-at-hand).
-//! Beside it there is one `GstVideoRegionOfInterestMeta` for each face: see [regions of interest](#regions-of-interest). With
-//! the feature `analytics` there is a `GstAnalyticsRelationMeta` too.
+//! One `GstCustomMeta` named `FaceTrackMeta` is the whole record. It has no tags, so every element
+//! that copies metadata keeps it, also when the video is scaled or converted. Coordinates are
+//! divided by the width and the height of the frame that was analysed, so that they hold for the
+//! picture whatever its size. A second one, `FaceTrackFrame`, is a witness of what became of the
+//! picture: see [the frame at hand](#the-frame-at-hand). Beside it there is one
+//! `GstVideoRegionOfInterestMeta` for each face: see [regions of interest](#regions-of-interest).
+//! With the feature `analytics` there is a `GstAnalyticsRelationMeta` too.
 //!
 //! # Layout
 //!
-//! The structure of `FaceTrackMeta` has these fields. A field that is not listed is to be ignored; a change that an old
-//! reader would get wrong raises `version`.
+//! The structure of `FaceTrackMeta` has these fields. A field that is not listed is to be ignored;
+//! a change that an old reader would get wrong raises `version`.
 //!
 //! | field | type | |
 //! |---|---|---|
@@ -39,7 +40,7 @@
 //! | `landmark-scheme` | string | `mediapipe-478`, `openseeface-66`, `ibug-68`, `insightface-106`; absent without landmarks |
 //! | `landmarks` | bytes | x, y, z of each landmark; z by frame width |
 //! | `landmark-confidences` | bytes | a score for each landmark, 0…1; absent where the engine has none |
-//! | `contour-scheme`, `contour`, `contour-confidences` | | as those of `landmarks`: InsightFace's 106 points, where `landmarks` are others; absent without |
+//! | `contour-scheme`, `contour`, `contour-confidences` | | as for `landmarks`: InsightFace's 106 points, if `landmarks` has other points; else absent |
 //! | `key-points` | bytes | x, y of each key point; absent without |
 //! | `blendshape-names` | string | channels, separated by commas; absent without blendshapes |
 //! | `blendshapes` | bytes | a value for each name |
@@ -47,7 +48,7 @@
 //! | `pose` | bytes | 4×4 matrix camera from head by rows; absent without |
 //! | `age` | double | years, as a network guesses; absent without |
 //! | `gender` | string | `female`, `male`, as it guesses; there with `age` |
-//! | `embedding` | bytes | the face as a point of unit length, by which people are told apart; absent unless asked for |
+//! | `embedding` | bytes | vector of unit length that identifies a person; absent unless requested |
 //! | `gaze` | bytes | x, y, confidence of the right pupil, then of the left; absent without |
 //! | `features` | bytes | OpenSeeFace's features in the order of [`Features::NAMES`]; absent without |
 //! | `fit` | structure `fit` | OpenSeeFace's 3-D face model fitted to the landmarks; absent without |
@@ -66,7 +67,7 @@
 //! | `landmarks-3d` | bytes | x, y, z of each landmark in the model's space, then of pupils and eyeballs |
 //! | `projected` | bytes | x, y of the model's points in the picture, as many as were asked for |
 //!
-//! and a morphable model, in the conventions of [`MorphableFit`], either this field alone:
+//! and a morphable model, in the conventions of [`MorphableFit`], either only this field:
 //!
 //! | field | type | |
 //! |---|---|---|
@@ -84,21 +85,22 @@
 //! | `scale` | double | size of a millimetre of the model; by frame width |
 //! | `residual` | double | mean distance of the landmarks from their vertices; by frame width |
 //! | `contour` | bytes | x, y of the vertices that the outline's landmarks were matched with |
-//! | `mesh` | bytes | x, y, z of every vertex, as those of `landmarks`; absent unless asked for |
+//! | `mesh` | bytes | x, y, z of every vertex, as in `landmarks`; absent unless requested |
 //!
 //! [`Features::NAMES`]: facetrack::observation::Features::NAMES
 //! [`ModelFit`]: facetrack::observation::ModelFit
 //! [`MorphableFit`]: facetrack::observation::MorphableFit
 //!
-//! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats that went in, but points of
-//! the picture within the precision of a 32-bit float. A buffer's copies share them, so that a mesh, which is the largest of
-//! all, is written once.
+//! `bytes` are a `GBytes` of little-endian 32-bit floats. Everything comes back as the very floats
+//! that went in, but points of the picture within the precision of a 32-bit float. A buffer's
+//! copies share them, so that a mesh, which is the largest of all, is written once.
 //!
 //! # Regions of interest
 //!
-//! A region has the type `face`, the box in whole pixels cut to the frame, and as its id the track's; with the feature
-//! `analytics` that of the face's object detection, by which DL Streamer finds one from the other. Its parameters are
-//! structures as DL Streamer's readers (`gstgva`, `GVA::RegionOfInterest`) expect them:
+//! A region has the type `face`, the box in whole pixels clipped to the frame, and the id of the
+//! track. With the feature `analytics`, it has the id of the face's object detection instead, which
+//! links both in DL Streamer. Its parameters are structures as DL Streamer's readers (`gstgva`,
+//! `GVA::RegionOfInterest`) expect them:
 //!
 //! | structure | fields |
 //! |---|---|
@@ -108,27 +110,30 @@
 //! | `blendshapes` | a tensor with `names` (string), separated by commas; absent without |
 //! | `age`, `gender` | `label` (string): years, `female` or `male`; absent without |
 //!
-//! All but the first two have the engine's name as `model_name`. A tensor is a row of 32-bit floats in `data_buffer` (a
-//! `GVariant` of bytes), with `dims` (array of uint: 1, their number), `precision` (int) 10 and `layout` (int) 193.
+//! All but the first two have the engine's name as `model_name`. A tensor is a row of 32-bit floats
+//! in `data_buffer` (a `GVariant` of bytes), with `dims` (array of uint: 1, their number),
+//! `precision` (int) 10 and `layout` (int) 193.
 //!
 //! # The frame at hand
 //!
-//! [`FaceTrackMeta::in_frame`] yields faces in pixels of the frame that a buffer is by its caps, or says why they are
-//! [`Stale`]. Another reader does the same in these steps:
+//! [`FaceTrackMeta::in_frame`] yields faces in pixels of the frame that a buffer is by its caps, or
+//! says why they are [`Stale`]. Another reader does the same in these steps:
 //!
-//! 1. Without `FaceTrackFrame` on the buffer an element cut, turned or redrew the picture: the coordinates don't hold.
-//!    `videocrop`, `videoflip`, `videobox` and other filters that make a new picture drop it; copying, `videoconvert`,
-//!    `videoscale`, encoders, decoders and filters that work in place keep it.
+//! 1. Without `FaceTrackFrame` on the buffer an element cropped, rotated or redrew the picture: the
+//!    coordinates are invalid. `videocrop`, `videoflip`, `videobox` and other filters that make a
+//!    new picture drop it; copying, `videoconvert`, `videoscale`, encoders, decoders and filters
+//!    that work in place keep it.
 //! 2. A `GstVideoCropMeta` says the same.
-//! 3. If its field `scaled` (boolean) is false, the frame has to have the record's `width` and `height`, and the coordinates
-//!    are times these; with another size they don't hold.
-//! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale` has `add-borders=true`
-//!    and the frame at hand, W by H with pixels of P, has another shape than the analysed one, w by h with pixels of p, the
-//!    picture has borders: with s = (w · p) / (h · P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and
-//!    lies in the middle, its offset rounded down. What `add-borders` is, no metadata says.
+//! 3. If its field `scaled` (boolean) is false, the frame has to have the record's `width` and
+//!    `height`, and the coordinates are times these; with another size they are invalid.
+//! 4. If it is true, the coordinates are times the frame's width and height. But where `videoscale`
+//!    has `add-borders=true` and the frame at hand, W by H with pixels of P, has another shape than
+//!    the analysed one, w by h with pixels of p, the picture has borders: with s = (w · p) / (h ·
+//!    P) it is W by ⌊W / s⌋ if that is no more than H, else ⌊H · s⌋ by H, and lies in the middle,
+//!    its offset rounded down. No metadata contains the value of `add-borders`.
 //!
-//! `python/facetrack` reads all of this in Python. Without it, hold the record in a variable while its faces are read: the
-//! bindings do not keep it for a structure that points into it.
+//! `python/facetrack` reads all of this in Python. Without it, hold the record in a variable while
+//! its faces are read: the bindings do not keep it for a structure that points into it.
 //!
 //! ```python
 //! record = buffer.get_custom_meta("FaceTrackMeta").get_structure()
@@ -191,13 +196,17 @@ pub enum MetaError {
     #[error("the buffer has no FaceTrackMeta")]
     Absent,
     /// The metadata is of a layout that this reader does not know.
-    #[error("FaceTrackMeta has version {0}, this plugin reads version {VERSION}: update it")]
+    #[error(
+        "FaceTrackMeta has version {0}, but this plugin reads version {VERSION}: update the plugin"
+    )]
     Version(u32),
     /// A field is missing, of another type or has a value that it can't have.
     #[error("field `{0}` of FaceTrackMeta is missing or malformed")]
     Malformed(String),
     /// The record is not of this frame's pixels any more.
-    #[error("where faces are in this frame is not known: {0}; put facetrack behind what did it")]
+    #[error(
+        "the positions of faces in this frame are unknown: {0}; put facetrack after that element"
+    )]
     Stale(#[from] Stale),
 }
 
@@ -216,12 +225,13 @@ impl FaceTrackMeta {
         });
     }
 
-    /// Puts `report` on a buffer, in place of an earlier one and what went with it. The frame's pixels are square, and
-    /// nothing is known of the faces' past.
+    /// Puts `report` on a buffer, in place of an earlier one and what went with it. The frame's
+    /// pixels are square, and nothing is known of the faces' past.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
-    /// more. The buffer then has no record, neither this one nor an earlier one.
+    /// When something else has taken the metadata's name; with the feature `analytics` also when
+    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
+    /// earlier one.
     pub fn attach(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -230,13 +240,14 @@ impl FaceTrackMeta {
         Self::attach_to(buffer, report, shape)
     }
 
-    /// As [`FaceTrackMeta::attach`], to a frame of another shape: where the report is of another size, the frame is the same
-    /// picture scaled, between borders where its shape is another one ([`Fit::Borders`]). The pixels of the report are taken to
-    /// have the shape of the frame's.
+    /// As [`FaceTrackMeta::attach`], to a frame of another shape: where the report is of another
+    /// size, the frame is the same picture scaled, between borders where its shape is another one
+    /// ([`Fit::Borders`]). The pixels of the report are taken to have the shape of the frame's.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
-    /// more. The buffer then has no record, neither this one nor an earlier one.
+    /// When something else has taken the metadata's name; with the feature `analytics` also when
+    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
+    /// earlier one.
     pub fn attach_to(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -245,12 +256,13 @@ impl FaceTrackMeta {
         Self::attach_seen(buffer, report, frame, &[])
     }
 
-    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. Where there are fewer, a face is taken for one that
-    /// came at the buffer's time.
+    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. Where there are fewer, a
+    /// face is taken for one that came at the buffer's time.
     ///
     /// # Errors
-    /// When something else has taken the metadata's name; with the feature `analytics` also when GStreamer's library takes no
-    /// more. The buffer then has no record, neither this one nor an earlier one.
+    /// When something else has taken the metadata's name; with the feature `analytics` also when
+    /// GStreamer's library takes no more. The buffer then has no record, neither this one nor an
+    /// earlier one.
     pub fn attach_seen(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -278,7 +290,8 @@ impl FaceTrackMeta {
         Ok(())
     }
 
-    /// The report on a buffer, in pixels of the frame that was analysed; `None` when there is none that can be read.
+    /// The report on a buffer, in pixels of the frame that was analysed; `None` when there is none
+    /// that can be read.
     pub fn from_buffer(buffer: &gst::BufferRef) -> Option<FrameReport> {
         Self::read(buffer).ok()
     }
@@ -302,12 +315,14 @@ impl FaceTrackMeta {
         analysed_frame(Fields(meta.structure())).ok()
     }
 
-    /// The report on a buffer, in pixels of the frame that the buffer is by its caps: of the video as it is here, behind
-    /// elements that copy, convert, scale or encode it. The report's width and height are the frame's. What is no
-    /// place in the picture, such as the pose, is that of the analysed picture. `frame` may be of encoded video.
+    /// The report on a buffer, in pixels of the frame that its caps describe, after elements that
+    /// copy, convert, scale or encode the video. The report has the width and height of this frame.
+    /// Values that are not positions in the picture, such as the pose, refer to the analysed
+    /// picture. `frame` may be encoded video.
     ///
     /// # Errors
-    /// [`MetaError::Stale`] where elements did something else to the picture; the others of [`FaceTrackMeta::read`].
+    /// [`MetaError::Stale`] where elements did something else to the picture; the others of
+    /// [`FaceTrackMeta::read`].
     pub fn in_frame(
         buffer: &gst::BufferRef,
         frame: &VideoInfo,
@@ -352,7 +367,7 @@ fn analysed_frame(record: Fields<'_>) -> Result<FrameShape, MetaError> {
     }
 }
 
-/// The report in pixels of a frame of this size, in which the analysed picture lies at `scale`.
+/// The report in pixels of a frame of this size that contains the analysed picture at `scale`.
 fn report_from_structure(
     record: Fields<'_>,
     (width, height): (u32, u32),
@@ -426,9 +441,9 @@ fn complete(known: &[Sighting], buffer: &gst::BufferRef, report: &FrameReport) -
     sightings.take(report.faces.len()).collect()
 }
 
-/// Removes an earlier record, its witness, its regions, and its relations where nobody else has added to them. They are not
-/// changed in place: on a copied buffer GStreamer 1.22 ties the record's structure to the life of the buffer that it was
-/// copied from.
+/// Removes an earlier record, its witness, its regions, and its relations unless another element
+/// has added to them. They are not changed in place, because on a copied buffer GStreamer 1.22 ties
+/// the lifetime of the record's structure to the original buffer.
 fn remove(buffer: &mut gst::BufferRef, pieces: Option<u32>) {
     buffer.foreach_meta_mut(|meta| {
         let meta = meta.as_meta_ref();

@@ -3,8 +3,8 @@
 
 use facetrack::record::timeline::Continuity;
 
-/// Stream time of a timestamp in `segment`, ns: its position in the video. The timestamp may be before the start of the
-/// segment.
+/// Stream time of a timestamp in `segment`, ns: its position in the video. The timestamp may be
+/// before the start of the segment.
 pub(crate) fn time(segment: &gst::Segment, timestamp: Option<gst::ClockTime>) -> Option<u64> {
     let segment = segment.downcast_ref::<gst::ClockTime>()?;
     match segment.to_stream_time_full(timestamp?)? {
@@ -18,7 +18,8 @@ pub(crate) fn continuity_of(buffer: &gst::BufferRef) -> Continuity {
     continuity(buffer.flags().contains(gst::BufferFlags::DISCONT))
 }
 
-/// Whether frames are lost in `gap`. Demuxers also send gap events while the picture does not change.
+/// Whether frames are lost in `gap`. Demuxers also send gap events while the picture does not
+/// change.
 pub(crate) fn continuity_of_gap(gap: &gst::event::Gap) -> Continuity {
     continuity(gap.gap_flags().contains(gst::GapFlags::DATA))
 }

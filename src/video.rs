@@ -168,19 +168,21 @@ pub(crate) fn size(caps: &gst::CapsRef) -> (u32, u32) {
     (width, height)
 }
 
-/// Removes the support of crop metadata from a query to which the base class added the one of a sink. An upstream element would
-/// otherwise send uncropped frames with crop metadata, but the elements here only process visible pixels.
+/// Removes the support of crop metadata from a query to which the base class added the one of a
+/// sink. An upstream element would otherwise send uncropped frames with crop metadata, but the
+/// elements here only process visible pixels.
 pub(crate) fn refuse_crops(query: &mut gst::query::Allocation) {
     while let Some(index) = query.find_allocation_meta::<VideoCropMeta>() {
         query.remove_nth_allocation_meta(index);
     }
 }
 
-/// The frame as an image with the frame's strides, plane offsets, colorimetry and pixel aspect ratio. Only tiled formats are
-/// copied.
+/// The frame as an image with the frame's strides, plane offsets, colorimetry and pixel aspect
+/// ratio. Only tiled formats are copied.
 ///
 /// # Errors
-/// If GStreamer can neither describe nor unpack the format, or the strides or the memory do not fit the frame's size.
+/// If GStreamer can neither describe nor unpack the format, or the strides or the memory do not fit
+/// the frame's size.
 pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<'a>, VideoError> {
     let format = frame.format();
     let reader = READERS.iter().find(|(known, _)| *known == format);
@@ -235,7 +237,8 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
     })
 }
 
-/// Checks that tiles have the standard layout, in memory that is large enough: GStreamer's converter does not check it.
+/// Checks that tiles have the standard layout, in memory that is large enough: GStreamer's
+/// converter does not check it.
 fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError> {
     let tiles = |reason: &str| VideoError::Tiles {
         format: frame.format(),
@@ -319,8 +322,8 @@ fn plane<'a>(
     Ok(Plane { data, stride })
 }
 
-/// Bytes of the buffer's memory from the start of a plane on. The bindings compute the length of a plane from stride and height
-/// without checking the memory.
+/// Bytes of the buffer's memory from the start of a plane on. The bindings compute the length of a
+/// plane from stride and height without checking the memory.
 pub(crate) fn available_bytes<T>(frame: &VideoFrameRef<T>, plane: usize) -> usize
 where
     VideoFrameRef<T>: IsVideoFrame,
@@ -339,7 +342,8 @@ where
     })
 }
 
-/// Colorimetry of `info`'s frames. Unknown values are replaced by GStreamer's defaults for the format and size.
+/// Colorimetry of `info`'s frames. Unknown values are replaced by GStreamer's defaults for the
+/// format and size.
 pub fn colorimetry(info: &VideoInfo) -> Colorimetry {
     let named = info.colorimetry();
     let assumed = VideoInfo::builder(info.format(), info.width(), info.height())

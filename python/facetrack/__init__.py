@@ -274,7 +274,7 @@ def read(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool 
     """The metadata of a buffer; None if it has none.
 
     Positions are pixels of the analysed frame. With `caps`, those of the buffer, they are pixels of the buffer's frame; Stale is
-    raised if an element has cut, turned or redrawn the picture. `add_borders` is the property of the last `videoscale` on the
+    raised if an element has cropped, rotated or redrawn the picture. `add_borders` is the property of the last `videoscale` on the
     way; metadata does not have it.
     """
     meta = buffer.get_custom_meta("FaceTrackMeta")
@@ -323,7 +323,7 @@ def _placed(buffer: Gst.Buffer, record: Record, frame: GstVideo.VideoInfo | None
     witness = buffer.get_custom_meta("FaceTrackFrame")
     cropped = buffer.get_meta(GstVideo.video_crop_meta_api_get_type())
     if witness is None or cropped is not None:
-        raise Stale("an element has cut, turned or redrawn the picture since: put facetrack behind it")
+        raise Stale("an element has cropped, rotated or redrawn the picture since the analysis: put facetrack after it")
     scaled = witness.get_structure().get_value("scaled")
     if not scaled and (frame.width, frame.height) != (record.width, record.height):
         raise Stale(f"the frame is {frame.width}x{frame.height}, and no element said that it scaled the picture")

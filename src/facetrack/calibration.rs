@@ -21,15 +21,15 @@ pub(super) struct CalibrationFile {
 #[derive(Debug, Error)]
 pub(super) enum CalibrationError {
     /// The engine has no calibration.
-    #[error(
-        "the engine {0} learns nothing that `calibration-file` could keep: unset it, or set another engine"
-    )]
+    #[error("the engine {0} has no calibration. Unset `calibration-file`, or set another engine")]
     Useless(&'static str),
     /// The path does not name a file.
-    #[error("`calibration-file` {0:?} names no file: set the path of one, or unset it")]
+    #[error(
+        "`calibration-file` {0:?} is not the path of a file. Set the path of a file, or unset it"
+    )]
     NoFile(PathBuf),
     /// The file cannot be read.
-    #[error("`calibration-file` {path} can't be read: {source}. Allow reading it, or set another file", path = path.display())]
+    #[error("`calibration-file` {path} cannot be read: {source}. Make it readable, or set another file", path = path.display())]
     Read {
         /// File.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub(super) enum CalibrationError {
         source: io::Error,
     },
     /// The content is invalid.
-    #[error("`calibration-file` {path} is damaged: {reason}. Remove it to learn anew, or set another file", path = path.display())]
+    #[error("`calibration-file` {path} is damaged: {reason}. Delete it to start a new calibration, or set another file", path = path.display())]
     Damaged {
         /// File.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub(super) enum CalibrationError {
         reason: String,
     },
     /// The file cannot be written.
-    #[error("`calibration-file` {path} can't be written: {source}. Allow writing to its folder and make room there, or set another file", path = path.display())]
+    #[error("`calibration-file` {path} cannot be written: {source}. Make its folder writable and free disk space, or set another file", path = path.display())]
     Write {
         /// File.
         path: PathBuf,
@@ -55,8 +55,8 @@ pub(super) enum CalibrationError {
 }
 
 impl CalibrationFile {
-    /// Restores the calibration of `analyzer` from the file at `path`, if it exists, and checks that the file can be written
-    /// at the end of the stream.
+    /// Restores the calibration of `analyzer` from the file at `path`, if it exists, and checks
+    /// that the file can be written at the end of the stream.
     ///
     /// # Errors
     /// [`CalibrationError`].
@@ -86,7 +86,8 @@ impl CalibrationFile {
         }
     }
 
-    /// Replaces the content of the file by `calibration` if they differ. The file is complete at any time.
+    /// Replaces the content of the file by `calibration` if they differ. The file is complete at
+    /// any time.
     ///
     /// # Errors
     /// [`CalibrationError::Write`].

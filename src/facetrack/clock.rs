@@ -29,7 +29,8 @@ impl FrameClock {
             .unwrap_or(NOMINAL_PERIOD);
     }
 
-    /// The time of the next frame: its timestamp, or one period after the last frame if that is missing or not later.
+    /// The time of the next frame: its timestamp, or one period after the last frame if that is
+    /// missing or not later.
     pub fn next(&mut self, timestamp: Option<Duration>) -> Duration {
         let time = match (timestamp, self.last) {
             (Some(time), None) => time,

@@ -3,26 +3,29 @@
 /**
  * SECTION:element-facetrack
  *
- * facetrack finds and tracks faces in video, and attaches its measurements to each frame: a `FaceTrackMeta` with
- * everything, and a #GstVideoRegionOfInterestMeta of type `face` for each face. It reads raw frames in system memory in any
- * format, and never changes or copies them.
+ * facetrack finds and tracks faces in video, and attaches its measurements to each frame: a
+ * `FaceTrackMeta` with everything, and a #GstVideoRegionOfInterestMeta of type `face` for each
+ * face. It reads raw frames in system memory in any format, and never changes or copies them.
  *
- * #GstFaceTrack:engine selects the engine, and #GstFaceTrack:capabilities shows what it measures. Models and ONNX Runtime
- * are loaded from NULL to READY; nothing is downloaded. The engine may be set while frames flow: the new one is loaded in
- * the background, takes over between two frames, and a `facetrack-ready` message is posted. If it cannot be loaded, a
- * warning is posted and the current engine stays in use.
+ * #GstFaceTrack:engine selects the engine, and #GstFaceTrack:capabilities shows what it measures.
+ * Models and ONNX Runtime are loaded from NULL to READY; nothing is downloaded. The engine may be
+ * set while frames flow: the new one is loaded in the background, takes over between two frames,
+ * and a `facetrack-ready` message is posted. If it cannot be loaded, a warning is posted and the
+ * current engine stays in use.
  *
- * Live pipelines pass every frame: late frames are not analysed, and their faces are held, or predicted with
- * #GstFaceTrack:predict. See #GstFaceTrack:late-frames. The analysis time is measured and added to the answer to LATENCY
- * queries. The property `qos` of the base class has no effect.
+ * Live pipelines pass every frame: late frames are not analysed, and their faces are held, or
+ * predicted with #GstFaceTrack:predict. See #GstFaceTrack:late-frames. The analysis time is
+ * measured and added to the answer to LATENCY queries. The property `qos` of the base class has no
+ * effect.
  *
- * With #GstFaceTrack:post-messages, element messages named `facetrack` are posted when a face enters or leaves.
+ * With #GstFaceTrack:post-messages, element messages named `facetrack` are posted when a face
+ * enters or leaves.
  *
- * Engines find upright faces only. The examples rotate video with the tag `image-orientation`. A stream whose orientation is
- * not applied causes a warning.
+ * Engines find upright faces only. The examples rotate video with the tag `image-orientation`. A
+ * stream whose orientation is not applied causes a warning.
  *
- * Discontinuities, flushes, new segments, new caps and the action signal #GstFaceTrack::reset make the element forget the
- * previous frames. Gap buffers and empty buffers pass without analysis.
+ * Discontinuities, flushes, new segments, new caps and the action signal #GstFaceTrack::reset make
+ * the element forget the previous frames. Gap buffers and empty buffers pass without analysis.
  *
  * ## Example launch lines
  *
@@ -44,7 +47,8 @@
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=openseeface calibration-file=faces.json ! trackjsonsink location=video.json verbose=true
  * ]|
- * Writes landmarks, gaze, pose and features, and keeps the calibration of the face for the next video.
+ * Writes landmarks, gaze, pose and features, and keeps the calibration of the face for the next
+ * video.
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=eos ! trackjsonsink location=video.json verbose=true
@@ -118,7 +122,8 @@ struct Active {
 }
 
 impl Active {
-    /// `analyzer` was loaded for `plan`, and runs where `decision` says unless it fell back to the CPU.
+    /// `analyzer` was loaded for `plan`, and runs where `decision` says unless it fell back to the
+    /// CPU.
     fn of(env: &Environment, plan: &Plan, decision: &Decision, analyzer: &Analyzer) -> Self {
         let source = analyzer.source().clone();
         let stayed = source.device == decision.placement.device();
@@ -143,9 +148,9 @@ impl Active {
 
 /// The element.
 ///
-/// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the streaming thread, which
-/// holds it while a frame is analysed. Other threads request a reset with `reset_requested` or
-/// `calibration_reset_requested`, and do not wait for it.
+/// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the
+/// streaming thread, which holds it while a frame is analysed. Other threads request a reset with
+/// `reset_requested` or `calibration_reset_requested`, and do not wait for it.
 #[derive(Default)]
 pub struct FaceTrack {
     options: Mutex<Options<FaceTrackSettings>>,
@@ -221,8 +226,8 @@ impl FaceTrack {
         Ok(())
     }
 
-    /// Updates the read-only properties and posts warnings. Returns the message `facetrack-ready`, to post when the engine is
-    /// in use.
+    /// Updates the read-only properties and posts warnings. Returns the message `facetrack-ready`,
+    /// to post when the engine is in use.
     fn on_loaded(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
         self.warn_of_settings(&plan.unused);
@@ -234,8 +239,8 @@ impl FaceTrack {
         messages::ready(loaded.analyzer.source())
     }
 
-    /// Applies changed settings between two frames. Another engine is loaded in a thread of its own. The current one stays in
-    /// use until the other one is ready, or if it cannot be loaded.
+    /// Applies changed settings between two frames. Another engine is loaded in a thread of its
+    /// own. The current one stays in use until the other one is ready, or if it cannot be loaded.
     fn apply_settings(&self) {
         let mut unused = None;
         let successor = lock(&self.state).as_mut().and_then(|state| {
@@ -248,7 +253,7 @@ impl FaceTrack {
             None => (),
             Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
-                self.warn_of_settings([format!("the engine stays as it is: {error}")]);
+                self.warn_of_settings([format!("the engine was not changed: {error}")]);
             }
         }
     }
@@ -282,7 +287,7 @@ impl FaceTrack {
                 self,
                 gst::StreamError::Format,
                 (
-                    "the video has the orientation {} and is not turned upright: faces are missed, or reported lying. \
+                    "the video has the orientation {} and is not rotated upright, so faces are missed or reported as rotated. \
                      Put `videoconvert ! videoflip video-direction=auto` before facetrack",
                     turn.tag
                 )
@@ -310,7 +315,8 @@ impl FaceTrack {
         }
     }
 
-    /// Posts the notices of the engine as warnings, and updates the read-only properties from the source of the report.
+    /// Posts the notices of the engine as warnings, and updates the read-only properties from the
+    /// source of the report.
     fn on_notices(&self, notices: Vec<Notice>, source: &Arc<ReportSource>) {
         if notices.is_empty() {
             return;
@@ -369,7 +375,8 @@ impl FaceTrack {
         }
     }
 
-    /// Saves a calibration that was reset after the last frame. The request does not apply to the next engine.
+    /// Saves a calibration that was reset after the last frame. The request does not apply to the
+    /// next engine.
     fn save_reset_calibration(&self) {
         if self.calibration_reset_requested.load(Ordering::Acquire) {
             self.save_calibration();
@@ -440,7 +447,8 @@ impl FaceTrack {
         schedule.holds_late_frames()
     }
 
-    /// Queries the latency of upstream if it may have changed. No lock is held, because other elements answer.
+    /// Queries the latency of upstream if it may have changed. No lock is held, because other
+    /// elements answer.
     fn update_upstream_latency(&self) {
         if !lock(&self.schedule).take_invalid() {
             return;
@@ -454,7 +462,8 @@ impl FaceTrack {
         });
     }
 
-    /// Adds the latency of the analysis to the answer of upstream, as decoders do, if the source is live.
+    /// Adds the latency of the analysis to the answer of upstream, as decoders do, if the source is
+    /// live.
     fn add_latency(&self, answer: &mut gst::query::Latency) {
         let (live, min, max) = answer.result();
         if !live {
@@ -573,7 +582,7 @@ impl ElementImpl for FaceTrack {
             gst::subclass::ElementMetadata::new(
                 "Face tracker",
                 "Filter/Analyzer/Video",
-                "Finds and follows faces: boxes, landmarks, blendshapes, gaze and head pose as metadata",
+                "Tracks faces and attaches boxes, landmarks, blendshapes, gaze and head pose as metadata",
                 element::AUTHOR,
             )
         });
@@ -629,7 +638,7 @@ impl BaseTransformImpl for FaceTrack {
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = gst_video::VideoInfo::from_caps(incaps)
-            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are no caps of raw video"))?;
+            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are not caps of raw video"))?;
         if video::ignores_pixel_aspect_ratio(&info) {
             gst::element_imp_warning!(
                 self,
@@ -688,7 +697,8 @@ impl BaseTransformImpl for FaceTrack {
     fn src_event(&self, event: gst::Event) -> bool {
         match event.view() {
             gst::EventView::Qos(qos) => {
-                // Decoders and the base class would drop frames, but it is sufficient not to analyse them.
+                // Decoders and the base class would drop frames, but it is sufficient not to
+                // analyse them.
                 return self.on_qos(qos) || self.obj().sink_pad().push_event(event);
             }
             gst::EventView::Latency(_) => lock(&self.schedule).invalidate_latency(),

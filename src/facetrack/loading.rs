@@ -34,7 +34,7 @@ pub(super) enum LoadError {
     #[error("the engine {0}")]
     Panic(String),
     /// No thread can be created.
-    #[error("no thread to load the engine in: {0}. Set it in READY")]
+    #[error("the thread that loads the engine cannot be started: {0}. Set the engine in READY")]
     Thread(#[from] io::Error),
 }
 

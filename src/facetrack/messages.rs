@@ -62,8 +62,8 @@ pub(super) fn ready(source: &ReportSource) -> gst::Structure {
         .build()
 }
 
-/// The property `stats`: a structure per stage with times in ms, the latency of the element, ms, and GPU memory, MiB, if a
-/// GPU is used.
+/// The property `stats`: a structure per stage with times in ms, the latency of the element, ms,
+/// and GPU memory, MiB, if a GPU is used.
 pub(super) fn stats(profile: &Profile, latency: Duration, vram: Option<u64>) -> gst::Structure {
     profile
         .summary()

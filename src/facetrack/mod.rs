@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `facetrack`: finds and follows faces in video, and attaches what it knows of them to each frame.
+//! The element `facetrack`: tracks faces in video, and attaches its measurements to each frame.
 
 use gst::glib;
 use gst::prelude::*;
@@ -14,14 +14,14 @@ mod plan;
 mod state;
 
 glib::wrapper! {
-    /// The element.
+    /// Tracks faces in video.
     pub struct FaceTrack(ObjectSubclass<imp::FaceTrack>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
-/// Adds the element to `plugin`.
+/// Registers the element with `plugin`.
 ///
 /// # Errors
-/// When GStreamer refuses it.
+/// If GStreamer refuses the registration.
 pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(
         Some(plugin),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What settings and environment ask the element to do.
+//! The configuration of the element that results from settings and environment.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -21,9 +21,9 @@ use serde_json::{Map, Value};
 /// Everything that the element does, decided.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// What has to be loaded.
+    /// The part that needs loading.
     pub setup: Setup,
-    /// What may change from frame to frame.
+    /// The part that may change from frame to frame.
     pub live: Live,
     /// Options that were set for other engines.
     pub unused: Option<Unused>,
@@ -56,8 +56,8 @@ impl Plan {
     /// Combines explicit settings, the environment and the defaults.
     ///
     /// # Errors
-    /// [`EngineError::Unknown`] if no engine has the name that was set, [`EngineError::Config`] if a
-    /// setting is invalid.
+    /// [`EngineError::Unknown`] if no engine has the name that was set, [`EngineError::Config`] if
+    /// a setting is invalid.
     pub fn new(
         options: &Options<FaceTrackSettings>,
         env: &Environment,
@@ -84,7 +84,7 @@ impl Plan {
         Ok((plan, warnings))
     }
 
-    /// What the engine would measure.
+    /// Describes what the engine measures, without loading it.
     ///
     /// # Errors
     /// Those of [`engine::describe`].

@@ -99,7 +99,8 @@ impl State {
         (self.options != *options).then(|| options.clone())
     }
 
-    /// Applies the options that may change from frame to frame. Returns the options of other engines if they have changed.
+    /// Applies the options that may change from frame to frame. Returns the options of other
+    /// engines if they have changed.
     pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
         let engine =
             |options: &Options<FaceTrackSettings>| options.resolve(None, &self.env).0.engine;
@@ -121,8 +122,8 @@ impl State {
         Change::begin(plan, warnings).map(Some)
     }
 
-    /// The engine that is ready to take over, or the error that it failed with. One engine at a time is loaded: the one that
-    /// was set last, after the one before.
+    /// The engine that is ready to take over, or the error that it failed with. One engine at a
+    /// time is loaded: the one that was set last, after the one before.
     pub fn take_successor(&mut self) -> Option<Result<Successor, LoadError>> {
         let done = self
             .change
@@ -229,8 +230,8 @@ impl State {
         due.then(|| profile.line(self.analyzer.info().name, vram()))
     }
 
-    /// Processes a buffer that arrives at the running time `now`: analyses it, or holds the last faces, as `schedule`
-    /// decides. Gaps and empty buffers are not analysed.
+    /// Processes a buffer that arrives at the running time `now`: analyses it, or holds the last
+    /// faces, as `schedule` decides. Gaps and empty buffers are not analysed.
     pub fn process(
         &mut self,
         buffer: &gst::BufferRef,
@@ -363,7 +364,7 @@ impl State {
 
 fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineError {
     EngineError::Frame(format!(
-        "a buffer of {} bytes can't be read as {}×{} {}, which takes {}",
+        "a buffer of {} bytes is too small for {}×{} {}, which needs {} bytes",
         buffer.size(),
         info.width(),
         info.height(),

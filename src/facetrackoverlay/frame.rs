@@ -28,8 +28,8 @@ pub(super) enum FrameError {
     Canvas(#[from] CanvasError),
 }
 
-/// Caps of frames that can be drawn into: raw video in system memory, in every format whose samples can be addressed one by
-/// one.
+/// Caps of frames that can be drawn into: raw video in system memory, in every format whose samples
+/// can be addressed one by one.
 pub(super) fn caps() -> gst::Caps {
     let formats = VideoFormat::iter_raw().filter(|format| video::layout(*format).is_some());
     gst_video::VideoCapsBuilder::new()
@@ -37,7 +37,8 @@ pub(super) fn caps() -> gst::Caps {
         .build()
 }
 
-/// Calls `draw` with a canvas over the frame in `buffer`, whose samples are laid out as `layout` says.
+/// Calls `draw` with a canvas over the frame in `buffer`, whose samples are laid out as `layout`
+/// says.
 ///
 /// # Errors
 /// If the buffer cannot be mapped for writing, or does not hold the frame that `info` describes.
@@ -81,7 +82,8 @@ pub(super) fn draw_into(
     Ok(())
 }
 
-/// Bytes from row to row. Checks that the plane's size fits 32 bits, since `planes_data_mut` computes it with 32 bits.
+/// Bytes from row to row. Checks that the plane's size fits 32 bits, since `planes_data_mut`
+/// computes it with 32 bits.
 fn stride(frame: &VideoFrameRef<&mut gst::BufferRef>, plane: usize) -> Result<usize, FrameError> {
     let stride = frame.plane_stride()[plane];
     let rows = frame.plane_height(plane as u32);

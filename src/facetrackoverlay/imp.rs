@@ -3,30 +3,33 @@
 /**
  * SECTION:element-facetrackoverlay
  *
- * facetrackoverlay draws the results that facetrack attached to a frame into that frame: boxes with number and score,
- * landmarks, contours or the edges of a face mesh, key points, axes of the head, gaze, the strongest blendshapes, and the
- * engine with its speed. #GstFaceTrackOverlay:layers selects them.
+ * facetrackoverlay draws the results that facetrack attached to a frame into that frame: boxes with
+ * number and score, landmarks, contours or the edges of a face mesh, key points, axes of the head,
+ * gaze, the strongest blendshapes, and the engine with its speed. #GstFaceTrackOverlay:layers
+ * selects them.
  *
- * The element draws into frames in their own format, without converting them. It accepts raw video in system memory in every
- * format whose samples can be addressed one by one; for other formats, such as v210, tiled formats and formats with a
- * palette, put videoconvert before the element. Frames without facetrack's metadata and buffers with the flag
- * GST_BUFFER_FLAG_GAP pass unchanged and without a copy. Frames may have been scaled, converted, encoded or decoded since
- * their analysis: faces are drawn at their present position. Set #GstFaceTrackOverlay:add-borders as for the scaler. If an
- * element cropped or rotated the frames, nothing is drawn and a warning is posted once. A warning is also posted if a stream
- * begins with 60 frames without metadata, or ends before that: facetrack is missing, or comes after this element.
+ * The element draws into frames in their own format, without converting them. It accepts raw video
+ * in system memory in every format whose samples can be addressed one by one; for other formats,
+ * such as v210, tiled formats and formats with a palette, put videoconvert before the element.
+ * Frames without facetrack's metadata and buffers with the flag GST_BUFFER_FLAG_GAP pass unchanged
+ * and without a copy. Frames may have been scaled, converted, encoded or decoded since their
+ * analysis: faces are drawn at their present position. Set #GstFaceTrackOverlay:add-borders as for
+ * the scaler. If an element cropped or rotated the frames, nothing is drawn and a warning is posted
+ * once. A warning is also posted if a stream begins with 60 frames without metadata, or ends before
+ * that: facetrack is missing, or comes after this element.
  *
- * Text stays inside frames of 160×90 pixels or more. The sizes of lines and text are relative to the shorter side of the
- * frame.
+ * Text stays inside frames of 160×90 pixels or more. The sizes of lines and text are relative to
+ * the shorter side of the frame.
  *
- * If a face was not measured in this frame but is repeated from an earlier one, its box is dashed and all of it is dimmed.
- * Every property may change while frames flow.
+ * If a face was not measured in this frame but is repeated from an earlier one, its box is dashed
+ * and all of it is dimmed. Every property may change while frames flow.
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! facetrackoverlay ! videoconvert ! autovideosink
  * ]|
- * Shows a video with everything that was measured of its faces.
+ * Shows a video with its tracked faces.
  *
  * |[
  * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack max-faces=1 ! facetrackoverlay layers=boxes+mesh+info ! videoconvert ! autovideosink sync=false
@@ -122,7 +125,8 @@ impl State {
 
 /// The element.
 ///
-/// Lock order: `state`, which belongs to the streaming thread, then `options`, which is held only for a copy.
+/// Lock order: `state`, which belongs to the streaming thread, then `options`, which is held only
+/// for a copy.
 #[derive(Default)]
 pub struct FaceTrackOverlay {
     options: Mutex<Options<OverlaySettings>>,
@@ -177,7 +181,8 @@ impl FaceTrackOverlay {
         buffer
     }
 
-    /// Posts a warning that nothing is drawn. The caller holds no lock: handlers of the message may use the element.
+    /// Posts a warning that nothing is drawn. The caller holds no lock: handlers of the message may
+    /// use the element.
     fn warn(&self, why: &str) {
         gst::element_imp_warning!(self, gst::StreamError::Format, ("Nothing is drawn: {why}"));
     }
@@ -186,7 +191,8 @@ impl FaceTrackOverlay {
         self.warn(meta::remedy(Some(self.obj().src_pad())));
     }
 
-    /// Time since a frame was due; `None` for a frame that is early, as frames from files usually are.
+    /// Time since a frame was due; `None` for a frame that is early, as frames from files usually
+    /// are.
     fn latency(&self, buffer: &gst::BufferRef) -> Option<Duration> {
         let element = self.obj();
         let segment = element.sink_pad().sticky_event::<gst::event::Segment>(0)?;
@@ -242,7 +248,7 @@ impl ElementImpl for FaceTrackOverlay {
             gst::subclass::ElementMetadata::new(
                 "Face overlay",
                 "Filter/Editor/Video",
-                "Draws the faces that facetrack found into the frames",
+                "Draws the faces found by facetrack into the frames",
                 element::AUTHOR,
             )
         });
@@ -313,7 +319,8 @@ impl BaseTransformImpl for FaceTrackOverlay {
         is_unlinked || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
-    /// Replaces the base class' in-place transform, which would make every buffer writable, even if nothing is drawn.
+    /// Replaces the base class' in-place transform, which would make every buffer writable, even if
+    /// nothing is drawn.
     fn generate_output(&self) -> Result<GenerateOutputSuccess, gst::FlowError> {
         Ok(match self.take_queued_buffer() {
             Some(buffer) => GenerateOutputSuccess::Buffer(self.overlay(buffer)),

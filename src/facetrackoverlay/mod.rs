@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `facetrackoverlay`: draws facetrack's results into the frames.
+//! The element `facetrackoverlay`: draws the results of `facetrack` into the frames.
 
 use gst::glib;
 use gst::prelude::*;
@@ -9,11 +9,11 @@ mod imp;
 mod pace;
 
 glib::wrapper! {
-    /// The element.
+    /// Draws the results of `facetrack` into the frames.
     pub struct FaceTrackOverlay(ObjectSubclass<imp::FaceTrackOverlay>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
-/// Adds the element to `plugin`.
+/// Registers the element with `plugin`.
 ///
 /// # Errors
 /// If GStreamer refuses the registration.

@@ -27,21 +27,22 @@ impl Absence {
         self.is_settled && !has_metadata
     }
 
-    /// The stream ends. Returns whether it had frames, none of them with metadata, and [`Absence::count`] has not said so.
+    /// The stream ends. Returns whether it had frames, none of them with metadata, and
+    /// [`Absence::count`] has not said so.
     pub fn end(&mut self) -> bool {
         !std::mem::replace(&mut self.is_settled, true) && self.frames > 0
     }
 }
 
-/// The problem and its remedy. Elements behind the pad `source` are asked whether they attach metadata, which is too late;
-/// the caller must hold no lock.
+/// The problem and its remedy. Elements behind the pad `source` are asked whether they attach
+/// metadata, which is too late; the caller must hold no lock.
 pub(crate) fn remedy(source: Option<&gst::Pad>) -> &'static str {
     let query = || gst::query::Custom::new(gst::Structure::new_empty(SOURCE_QUERY));
     if source.is_some_and(|pad| pad.peer_query(&mut query())) {
-        "the frames carry no metadata of facetrack, which comes later in the pipeline: put facetrack before this element"
+        "the frames have no metadata of facetrack, which comes later in the pipeline: put facetrack before this element"
     } else {
-        "the frames carry no metadata of facetrack: put facetrack or trackjsonload before this element, and nothing in \
-             between that drops metadata"
+        "the frames have no metadata of facetrack: put facetrack or trackjsonload before this element, and no element \
+             that drops metadata between them"
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What takes the place of `crate::analytics` without the feature of that name: nothing.
+//! Replaces `crate::analytics` without the feature of that name, and does nothing.
 
 use gst::glib;
 
@@ -7,7 +7,7 @@ use super::region::Canvas;
 use super::sightings::Sighting;
 use facetrack::report::FrameReport;
 
-/// What was added to a buffer.
+/// The metadata that was added to a buffer.
 pub(super) struct Added {
     /// A number for each face's region of interest: its track's.
     pub(super) numbers: Vec<u32>,

@@ -12,7 +12,8 @@ use facetrack::geometry::Point;
 use facetrack::observation::{Landmark, Observation};
 use facetrack::wire;
 
-/// Where the analysed picture lies in a frame: where the origin of normalised coordinates is, and the pixels for each unit.
+/// Where the analysed picture lies in a frame: where the origin of normalised coordinates is, and
+/// the pixels for each unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) left: f64,

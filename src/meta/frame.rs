@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Where the picture that was analysed lies in the frame at hand.
 //!
-//! GStreamer tells metadata what an element does to the picture by the metadata's tags: a copy is told to all, scaling and
-//! conversion to metadata that hangs on the picture's size, and an element that cuts or turns the picture drops such
-//! metadata, as it knows no better. The record has no tags and outlives everything. So a second `GstCustomMeta` with tags
-//! goes with it as a witness: as long as it is there, the picture was copied, converted and scaled, and nothing else.
+//! GStreamer tells metadata what an element does to the picture by the metadata's tags: a copy is
+//! told to all, scaling and conversion to metadata that hangs on the picture's size, and an element
+//! that cuts or turns the picture drops such metadata, as it knows no better. The record has no
+//! tags and outlives everything. So a second `GstCustomMeta` with tags goes with it as a witness:
+//! as long as it is there, the picture was copied, converted and scaled, and nothing else.
 
 use gst::glib;
 use gst::meta::{CustomMeta, MetaTag, MetaTransform, MetaTransformCopy};
@@ -24,33 +25,36 @@ const SCALED: &str = "scaled";
 /// The record's field for the shape of the analysed pixels.
 pub(super) const PIXEL_ASPECT_RATIO: &str = "pixel-aspect-ratio";
 
-/// What scaling does with a picture that has another shape than the frame it is to fill.
+/// How a scaler treats a picture whose aspect ratio differs from its output frame.
 ///
-/// Metadata is not told, so a reader has to know it. It makes no difference where the shapes agree, as they do wherever caps
-/// leave the pixels' shape open.
+/// Metadata does not contain this, so a reader has to know it. It makes no difference if the aspect
+/// ratios are the same, which is always so if the caps do not fix the pixel aspect ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// The picture keeps its shape and lies between black borders: `videoscale` as it is, with `add-borders=true`.
-    /// Several such elements in a row are taken for one.
+    /// The picture keeps its aspect ratio and gets black borders: `videoscale` with its default
+    /// `add-borders=true`. Several such elements in a row count as one.
     Borders,
     /// The picture is stretched over the frame: `videoscale add-borders=false`.
     Stretch,
 }
 
-/// Why a record does not say where faces are in a frame.
+/// Reasons why the positions of faces in a frame are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Stale {
-    /// An element dropped what hangs on the picture's size: it cut, turned or redrew the picture.
-    #[error("an element after the analysis cut, turned or redrew the picture")]
+    /// An element dropped the metadata that depends on the picture's size: it cropped, rotated or
+    /// redrew the picture.
+    #[error("an element after the analysis cropped, rotated or redrew the picture")]
     Remade,
-    /// The frame is a part of the picture, which is whole in memory, by a `GstVideoCropMeta`.
-    #[error("an element after the analysis cut the picture")]
+    /// A `GstVideoCropMeta` limits the frame to a part of the picture in memory.
+    #[error("an element after the analysis cropped the picture")]
     Cropped,
-    /// The frame's caps have no size, as those of some encoded video.
-    #[error("the caps do not say how large the frame is")]
+    /// The frame's caps have no size, as with some encoded video.
+    #[error("the caps do not contain the size of the frame")]
     Unsized,
-    /// The frame has another size, and nothing told that the picture was scaled.
-    #[error("the frame is {width}×{height}, and no element told that it scaled what was analysed")]
+    /// The frame has another size, and no element announced that it scaled the picture.
+    #[error(
+        "the frame is {width}×{height}, and no element announced that it scaled the analysed picture"
+    )]
     Resized {
         /// Width of the frame, px.
         width: u32,
@@ -153,8 +157,9 @@ impl FrameShape {
         })
     }
 
-    /// As `gst_video_convert_scale_set_info` of GStreamer's `gstvideoconvertscale.c` reckons the borders. The converter then
-    /// moves the picture to a whole chroma sample, which is not followed: by a pixel, with 4:1:1 by three.
+    /// As `gst_video_convert_scale_set_info` of GStreamer's `gstvideoconvertscale.c` reckons the
+    /// borders. The converter then moves the picture to a whole chroma sample, which is not
+    /// followed: by a pixel, with 4:1:1 by three.
     pub(super) fn between_borders(self, frame: Self) -> Scale {
         let (width, height) = (u128::from(frame.width), u128::from(frame.height));
         let (across, up) = terms(self);
@@ -199,8 +204,9 @@ pub(super) fn register() {
     });
 }
 
-/// An element makes `to` of the witness's buffer. From GStreamer 1.28 on it may offer a matrix, also for what turns and cuts
-/// the picture: refused, it offers the scale if it only scales, and drops the witness if not.
+/// An element makes `to` of the witness's buffer. From GStreamer 1.28 on it may offer a matrix,
+/// also for what turns and cuts the picture: refused, it offers the scale if it only scales, and
+/// drops the witness if not.
 fn follow(to: &mut gst::BufferRef, witness: &CustomMeta, how: glib::Quark) -> bool {
     let scales = how == VideoMetaTransformScale::quark();
     if !scales && how != MetaTransformCopy::quark() {
@@ -217,7 +223,8 @@ pub(super) fn attach(buffer: &mut gst::BufferRef, scaled: bool) -> Result<(), gl
     Ok(())
 }
 
-/// Whether the picture was scaled or converted; `None` when there is no telling what it went through.
+/// Whether the picture was scaled or converted; `None` when there is no telling what it went
+/// through.
 fn was_scaled(buffer: &gst::BufferRef) -> Option<bool> {
     let witness = CustomMeta::from_buffer(buffer, WITNESS).ok()?;
     witness.structure().get(SCALED).ok()

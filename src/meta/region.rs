@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Regions of interest, in the form in which Intel's DL Streamer makes and reads them.
+//! Regions of interest, in the format of Intel's DL Streamer.
 //!
-//! Its readers (`gstgva.RegionOfInterest`, `GVA::RegionOfInterest`) call each parameter structure of a region a tensor: one
-//! named `detection`, one named `object_id`, and results, which are numbers in `data_buffer` or a word in `label`.
+//! Its readers (`gstgva.RegionOfInterest`, `GVA::RegionOfInterest`) call each parameter structure
+//! of a region a tensor: one named `detection`, one named `object_id`, and results, which are
+//! numbers in `data_buffer` or a word in `label`.
 
 use gst::glib;
 use gst_video::VideoRegionOfInterestMeta;
@@ -26,17 +27,18 @@ const PRECISION_FP32: i32 = 10;
 /// `GVA_LAYOUT_NC` of `gva_tensor_meta.h`: a row of numbers for each item of a batch.
 const LAYOUT_NC: i32 = 193;
 
-/// What `gstgvawatermarkimpl.cpp` draws as points: x, y of each, in parts of the region.
+/// The format that `gstgvawatermarkimpl.cpp` draws as points: x, y of each, as fractions of the
+/// region.
 const LANDMARK_POINTS: &str = "landmark_points";
 
-/// The frame that regions are in, and where the report's picture is there.
+/// The frame of the regions, and the position of the report's picture in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Canvas {
     width: u32,
     height: u32,
     left: f32,
     top: f32,
-    /// What lengths of the report are.
+    /// The size of the report's picture in the frame.
     across: f32,
     down: f32,
 }
@@ -166,7 +168,7 @@ fn object_id(track: u32) -> gst::Structure {
         .build()
 }
 
-/// What was measured in a region, and by which engine.
+/// Formats the measurements in a region.
 struct Parts<'a> {
     canvas: Canvas,
     pixels: Pixels,
@@ -174,8 +176,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// A detector's key points come first, since `createFaceAlignmentFunction` of `pre_processors.cpp` turns a face upright by
-    /// the first points that it finds.
+    /// A detector's key points come first, since `createFaceAlignmentFunction` of
+    /// `pre_processors.cpp` turns a face upright by the first points that it finds.
     fn tensors(&self, face: &Observation) -> Vec<gst::Structure> {
         let mut tensors = Vec::new();
         if !face.key_points.is_empty() {
@@ -213,7 +215,7 @@ impl Parts<'_> {
             .field("data_buffer", glib::Variant::array_from_fixed_array(&bytes))
     }
 
-    /// Names as those of the models in DL Streamer's own sample, `face_detection_and_classification`.
+    /// Names as in DL Streamer's own sample, `face_detection_and_classification`.
     fn words(&self, attributes: &Attributes) -> [gst::Structure; 2] {
         let word = |name: &str, label: &str| {
             gst::Structure::builder(name)

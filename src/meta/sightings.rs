@@ -34,8 +34,8 @@ pub struct Sightings {
 }
 
 impl Sightings {
-    /// Takes notice of a frame's faces, and yields a sighting for each, in their order. A frame without a running time is
-    /// taken for one at the time of the frame before.
+    /// Takes notice of a frame's faces, and yields a sighting for each, in their order. A frame
+    /// without a running time is taken for one at the time of the frame before.
     pub fn see(&mut self, report: &FrameReport, now: Option<gst::ClockTime>) -> Vec<Sighting> {
         self.latest = now.unwrap_or(self.latest);
         report.faces.iter().map(|face| self.track(face)).collect()

@@ -560,7 +560,7 @@ fn each_face_has_a_region_of_interest() {
     assert_eq!(scores, [None, Some(0.75f64)]);
 }
 
-/// What somebody else may put on a buffer under this name.
+/// Invalid values that another element may attach to a buffer under this name.
 #[test]
 fn malformed_metadata_is_told_and_never_panics() {
     let whole = report(vec![full_face(1, 0.7)]);
@@ -633,7 +633,7 @@ fn malformed_metadata_is_told_and_never_panics() {
     }
 }
 
-/// What somebody else may have made of a fitted model.
+/// Invalid values that another element may have written into a fitted model.
 #[test]
 fn a_malformed_fitted_model_is_told() {
     let whole = report(vec![full_face(1, 0.7)]);

@@ -14,7 +14,8 @@ use facetrack::device::{DeviceChoice, Gate};
 use facetrack::engine::EngineKind;
 use facetrack::words::parse_switch;
 
-/// Interval, in frames, of profiling lines that a variable switches on, as in the replaced pipeline.
+/// Interval, in frames, of profiling lines that a variable switches on, as in the replaced
+/// pipeline.
 const PROFILE_INTERVAL: u32 = 20;
 
 /// Variables for an element.

@@ -156,7 +156,7 @@ impl Defaults for FaceTrackSettings {
 
 type Row = super::Row<FaceTrackSettings>;
 
-/// Every option, in the order in which they are shown.
+/// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
     Row::playing(
         "engine",
@@ -189,14 +189,14 @@ const ROWS: &[Row] = &[
     Row::playing(
         "presence-confidence",
         |s| &mut s.tuning.thresholds.presence,
-        "Minimum confidence of the landmark network that a face is present; opencv-yunet-pyfeat and eos report a face below it without landmarks; models -1, -2 and -3 of openseeface need 0.87",
+        "Minimum confidence of the landmark network that a face is present; below it, opencv-yunet-pyfeat and eos report the face without landmarks; use 0.87 for models -1, -2 and -3 of openseeface",
     )
     .range(0.0, 1.0, "")
     .of(Setting::Presence),
     Row::playing(
         "tracking-confidence",
         |s| &mut s.tuning.thresholds.tracking,
-        "Minimum overlap (IoU) of a detection with a tracked face to be the same face, in video mode",
+        "Minimum overlap (IoU) of a detection with a tracked face to count as the same face, in video mode",
     )
     .range(0.0, 1.0, "")
     .of(Setting::Overlap),
@@ -274,7 +274,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "discard-after",
         |s| &mut s.config.tracking.discard_after,
-        "Number of frames in which a lost face is searched for at its last position; 0 = none",
+        "Number of frames to search for a lost face at its last position; 0 = none",
     )
     .range(0.0, 1000.0, "frames")
     .of(Setting::Tracking),
@@ -293,7 +293,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "calibration-time",
         |s| &mut s.config.tracking.calibration_time,
-        "Time from the first frame of a face in which its range of expression is learned; 0 = always",
+        "Time, counted from the first frame of a face, during which its range of expression is learned; 0 = no limit",
     )
     .range(0.0, 1_000_000.0, "s")
     .of(Setting::Tracking),
@@ -306,19 +306,19 @@ const ROWS: &[Row] = &[
     Row::new(
         "identity",
         |s| &mut s.config.morphable.identity,
-        "Frames that the shape of a face is fitted to; with running-mode=image always each frame separately",
+        "Frames that the shape of a face is fitted to; running-mode=image always uses per-frame",
     )
     .of(Setting::Morphable),
     Row::new(
         "mesh",
         |s| &mut s.config.morphable.mesh,
-        "Report every vertex of the fitted mesh in the metadata",
+        "Attach every vertex of the fitted mesh to the metadata",
     )
     .of(Setting::Morphable),
     Row::new(
         "jaw-open-scale",
         |s| &mut s.config.jaw_open_scale,
-        "Factor of the blendshape jawOpen, which is derived from landmarks",
+        "Factor for the blendshape jawOpen, which is derived from landmarks",
     )
     .range(0.0, 1000.0, "")
     .of(Setting::JawOpen),
@@ -352,7 +352,7 @@ const ROWS: &[Row] = &[
     Row::playing(
         "blendshape-interval",
         |s| &mut s.tuning.blendshape_interval,
-        "Interval at which the blendshapes of a face are measured, and repeated in between; 1 = every frame",
+        "Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame",
     )
     .range(1.0, 1000.0, "frames")
     .of(Setting::Landmarks),
@@ -376,7 +376,7 @@ const ROWS: &[Row] = &[
     Row::playing(
         "late-frames",
         |s| &mut s.schedule.late_frames,
-        "Analysis of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. In a stream that is always late, one frame in four is analysed, or a quarter of the time is used for analysis",
+        "Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or a quarter of the time is used for analysis",
     ),
     Row::new(
         "threads",
@@ -447,7 +447,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "device",
         |s| &mut s.request.device,
-        "Device of the networks, for engines that can use a GPU; the others always run on the CPU. An engine that can use a GPU runs on the CPU only if gpu-fallback is true and no usable GPU is found",
+        "Device for the networks, for engines that can use a GPU; other engines always run on the CPU. An engine that can use a GPU runs on the CPU only if gpu-fallback is true and no usable GPU is found",
     ),
     Row::new(
         "gpu-id",
@@ -498,13 +498,13 @@ const ROWS: &[Row] = &[
     Row::new(
         "tf32",
         |s| &mut s.request.tuning.tf32,
-        "Multiply with a 10-bit mantissa on Ampere and newer, which is faster; no effect with tensorrt",
+        "Use TF32, a 10-bit mantissa, for faster multiplications on Ampere and newer GPUs; no effect with tensorrt",
     )
     .of(Setting::Gpu),
     Row::new(
         "deterministic",
         |s| &mut s.request.tuning.deterministic,
-        "Give the same result in every run on the GPU: fixed convolution algorithms and no TF32, slower; not with tensorrt",
+        "Give the same result in every run on the GPU, with fixed convolution algorithms and without TF32; slower; not with tensorrt",
     )
     .of(Setting::Gpu),
     Row::new(

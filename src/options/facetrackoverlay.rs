@@ -37,7 +37,7 @@ impl Defaults for OverlaySettings {
 
 type Row = super::Row<OverlaySettings>;
 
-/// Every option, in the order in which they are shown.
+/// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
     Row::playing(
         "layers",

@@ -91,7 +91,7 @@ macro_rules! word_field {
     };
 }
 
-/// Makes an enum of the domain a setting, and its words those of a GObject enum.
+/// Makes an enum of the domain a setting, with a GObject enum of the same words.
 macro_rules! enum_field {
     ($type_name:literal, $domain:ident: $($variant:ident = $word:literal: $blurb:literal,)*) => {
         const _: () = {
@@ -122,7 +122,7 @@ macro_rules! enum_field {
     };
 }
 
-/// Makes flags of the domain a setting, and their words those of GObject flags.
+/// Makes flags of the domain a setting, with GObject flags of the same words.
 macro_rules! flags_field {
     ($type_name:literal, $domain:ident: $($name:ident = $bit:literal, $word:literal: $blurb:literal;)*) => {
         const _: () = {

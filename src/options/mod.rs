@@ -35,7 +35,7 @@ pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};
 pub(crate) use self::trackudpsink::UdpSettings;
 use ::facetrack::engine::EngineKind;
 
-/// Settings with defaults, some of which may depend on the engine.
+/// Settings with defaults, which may depend on the engine.
 pub(crate) trait Defaults: Clone + Default + 'static {
     /// The rows that set them.
     const ROWS: &'static [Row<Self>];

@@ -76,7 +76,7 @@ impl<S: Defaults> Row<S> {
         self
     }
 
-    /// A text in which `check` finds no error.
+    /// A text that is rejected if `check` returns an error.
     pub const fn checked(mut self, check: fn(&str) -> Result<(), String>) -> Self {
         self.check = check;
         self

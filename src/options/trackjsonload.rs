@@ -60,7 +60,7 @@ impl Defaults for LoadSettings {
 
 type Row = super::Row<LoadSettings>;
 
-/// Every option, in the order in which they are shown.
+/// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
     Row::new(
         "location",

@@ -93,7 +93,7 @@ impl Defaults for JsonSinkSettings {
 
 type Row = super::Row<JsonSinkSettings>;
 
-/// Every option, in the order in which they are shown.
+/// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
     Row::new(
         "location",
@@ -120,7 +120,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "blendshape-keys",
         |s| &mut s.blendshape_keys,
-        "Blendshapes of the profile custom, separated by commas, in the order in which they are written",
+        "Blendshapes of the profile custom in the order of output, separated by commas",
     )
     .shaping(),
     Row::new(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Options of the element `trackudpsink`. Names and defaults are those of `facetracker.py` (`--ip`,
+//! Options of the element `trackudpsink`, with the names and defaults of `facetracker.py` (`--ip`,
 //! `--port`, `--face-id-offset`).
 
 use super::Defaults;
@@ -29,7 +29,7 @@ impl Defaults for UdpSettings {
 
 type Row = super::Row<UdpSettings>;
 
-/// Every option, in the order in which they are shown.
+/// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
     Row::new(
         "host",

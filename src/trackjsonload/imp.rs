@@ -2,39 +2,43 @@
 /**
  * SECTION:element-trackjsonload
  *
- * Attaches what `trackjsonsink` wrote to the frames that it was recorded of, as `facetrack` would: what comes after can't tell
- * the difference. Overlays and sinks can be tried out without a camera or a model, and a video that was tracked once can be
- * annotated later, as often as one likes.
+ * trackjsonload re-attaches a recording of `trackjsonsink` to its video. The elements after it
+ * cannot distinguish it from `facetrack`, so overlays and sinks can be tried out without a camera
+ * or a model, and a video that was tracked once can be annotated any number of times.
  *
- * The file is dense or jsonl, which is recognised by its content; a partial one of a stream that broke off will do, and also
- * one that another program has changed and laid out anew. With `verbose=true` it has all that was measured but a morphable
- * model's mesh, and recording it again gives the same file, unless facetrack's engine was changed in the stream: the file
- * has one head, so all of its frames come back as those of the last engine, which the first line of a jsonl file then names
- * too. Without, boxes, ids, scores and blendshapes come back, and of the rest nothing is made up but the origin, which is
- * `detected` of all faces, held and predicted ones among them.
+ * Dense and jsonl files can be read; they are recognised by their content. Partial files of streams
+ * that broke off and files that another program has reformatted can be read too. A file that was
+ * recorded with `verbose=true` contains all measurements except the mesh of a morphable model, and
+ * recording it again gives the same file. Other files contain boxes, ids, scores and blendshapes,
+ * and all of their faces get the origin `detected`. A file has one header: if the engine of
+ * facetrack was changed during the stream, all frames come back as frames of the last engine, and a
+ * jsonl file that is recorded again names that engine in its first line.
  *
- * A buffer's record is the one with its stream time, within #GstTrackJsonLoad:tolerance, so seeking and playing in a loop are
- * no matter. Records of the schema `facetrack-1` have timestamps in place of stream times, and are compared with those. Where there are no times, or with #GstTrackJsonLoad:match set to `frame`, buffers are counted from the start of
- * the stream, over all of its segments, and missing ones too where the record counts them, as trackjsonsink counts them.
- * After seeking, they are counted from where it went, which the record's frame rate says: of a record that begins where the
- * stream does. One that was recorded from a seek on has to be found by times. What another analysis attached before is replaced. A buffer that the
- * file says nothing of passes as it is; when that is all of them, a warning at the end says so.
+ * Each buffer gets the record with the same stream time, within #GstTrackJsonLoad:tolerance, so
+ * seeking and looping work. Records of the schema `facetrack-1` are compared with timestamps
+ * instead of stream times. If there are no times, or if #GstTrackJsonLoad:match is `frame`, buffers
+ * are counted from the start of the stream, over all of its segments, as trackjsonsink counts them,
+ * including missing frames that the record counts. After seeking, they are counted from the target
+ * of the seek, at the frame rate of the record. This needs a record that begins with the stream; a
+ * record that begins at a seek position can only be matched by time. Metadata of an earlier
+ * analysis is replaced. A buffer without a record passes unchanged. If no buffer has a record, a
+ * warning is posted at the end.
  *
- * Positions are fractions of the frame that was analysed, so they also hold when the same video is played at another size,
- * between borders where that has another shape. The video that was analysed is assumed to have the
- * pixel aspect ratio of the one that is played.
+ * Positions are stored as fractions of the analysed frame, so they also fit if the video is played
+ * at another size, with borders if the aspect ratio differs. The pixel aspect ratio is assumed to
+ * be the same as in the analysed video.
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json verbose=true && gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=clip.json ! trackjsonsink location=again.json verbose=true && cmp clip.json again.json
  * ]|
- * Tracks a video, and records it again from the file.
+ * Tracks a video, and then records it again from the file.
  *
  * |[
  * gst-launch-1.0 -q videotestsrc num-buffers=50 ! facetrack engine=scripted ! trackjsonsink > faces.jsonl && gst-launch-1.0 videotestsrc num-buffers=50 ! trackjsonload location=faces.jsonl match=frame ! autovideosink
  * ]|
- * Shows how frames are found by their number, without any model.
+ * Matches frames by their number, without any model.
  */
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
@@ -107,14 +111,14 @@ impl TrackJsonLoad {
         Ok(())
     }
 
-    /// Lets `work` have the record, where there is one.
+    /// Calls `work` with the record, if there is one.
     fn with(&self, work: impl FnOnce(&mut Replaying)) {
         if let Some(replaying) = lock(&self.state).as_mut() {
             work(replaying);
         }
     }
 
-    /// What the file says of a buffer, which is of this shape.
+    /// The recorded report for a buffer of this shape.
     fn report(
         &self,
         buffer: &gst::BufferRef,
@@ -143,14 +147,14 @@ impl TrackJsonLoad {
         lock(&self.sightings).see(report, now)
     }
 
-    /// A file that says nothing of any buffer was hardly meant.
+    /// Warns if the file has no record for any buffer, which is probably a mistake.
     fn warn_of_strangers(&self) {
         let unmatched = self.unmatched.load(Ordering::Relaxed);
         if unmatched > 0 && self.matched.load(Ordering::Relaxed) == 0 {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Failed,
-                ("the file says nothing of any of the {unmatched} buffers: set match=frame where times differ, a greater tolerance, or another location")
+                ("the file has no record for any of the {unmatched} buffers. Set match=frame if the times differ, a larger tolerance, or another location")
             );
         }
     }
@@ -214,7 +218,7 @@ impl ElementImpl for TrackJsonLoad {
             gst::subclass::ElementMetadata::new(
                 "Tracking JSON replay",
                 "Filter/Video/Metadata",
-                "Attaches the faces of a file that trackjsonsink wrote to the frames that they were found in",
+                "Re-attaches faces recorded by trackjsonsink to their video",
                 element::AUTHOR,
             )
         });
@@ -288,7 +292,7 @@ impl BaseTransformImpl for TrackJsonLoad {
         if event.type_() != gst::EventType::Seek {
             return self.parent_src_event(event);
         }
-        // Before it goes on: its segment may come before the call returns.
+        // Set first, because the new segment may arrive before the call returns.
         self.with(Replaying::expect_seek);
         let sought = self.parent_src_event(event);
         if !sought {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `trackjsonload`: attaches what a tracking JSON says to the frames that it was recorded of.
+//! The element `trackjsonload`: re-attaches a recording to its video.
 
 use gst::glib;
 use gst::prelude::*;
@@ -8,7 +8,7 @@ mod imp;
 mod replaying;
 
 glib::wrapper! {
-    /// Attaches what `trackjsonsink` wrote.
+    /// Re-attaches a recording of `trackjsonsink`.
     pub struct TrackJsonLoad(ObjectSubclass<imp::TrackJsonLoad>)
         @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
@@ -16,7 +16,7 @@ glib::wrapper! {
 /// Registers the element with `plugin`.
 ///
 /// # Errors
-/// When GStreamer refuses it.
+/// If GStreamer refuses the registration.
 pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(
         Some(plugin),

@@ -18,18 +18,18 @@ use facetrack::report::FrameReport;
 #[derive(Debug, Error)]
 pub(super) enum ReplayingError {
     /// No file is named.
-    #[error("location is not set: set it to a file that trackjsonsink wrote")]
+    #[error("location is not set. Set it to a file written by trackjsonsink")]
     NoLocation,
     /// The system refuses the file.
-    #[error("{path} can't be opened: {source}. Set location to a file that trackjsonsink wrote", path = path.display())]
+    #[error("{path} cannot be opened: {source}. Set location to a file written by trackjsonsink", path = path.display())]
     Open {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// It is a folder, pipe or device.
-    #[error("{path} is no regular file, and nothing else can be read in the order of the buffers: set location to a file that trackjsonsink wrote", path = .0.display())]
+    #[error("{path} is not a regular file, so it cannot be read in the order of the buffers. Set location to a file written by trackjsonsink", path = .0.display())]
     NotRegular(PathBuf),
     /// There is something wrong with what is in it.
     #[error("{path}: {source}", path = path.display())]
@@ -54,7 +54,7 @@ pub(super) struct Replaying {
     replay: Replay<File>,
     frames: Frames,
     counter: Counter,
-    /// Whether the next segment is that of a seek.
+    /// Whether the next segment comes from a seek.
     is_sought: bool,
     match_by: MatchBy,
     /// ns.
@@ -127,8 +127,8 @@ impl Replaying {
         self.is_sought = false;
     }
 
-    /// Begins a segment, which starts at `start` ns of the video. Only those of seeks are elsewhere in the record; the others
-    /// go on with it, as the sink has counted them.
+    /// Begins a segment that starts at `start` ns of the video. Only the segment of a seek changes
+    /// the position in the record; other segments continue it, as the sink has counted them.
     pub(super) fn begin(&mut self, start: u64) {
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the options mean together.
+//! The configuration of a record, from all options together.
 
 use thiserror::Error;
 
@@ -9,7 +9,7 @@ use facetrack::record::timeline::Filling;
 use facetrack::record::{BlendshapeProfile, Export, Fields, ProfileError};
 use serde_json::{Map, Value};
 
-/// What to record and where.
+/// Content and location of a record.
 #[derive(Debug, Clone)]
 pub(super) struct Config {
     pub(super) destination: Destination,

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The stream that is recorded: the times of its frames, where it is interrupted, and what its tags say.
+//! The stream that is recorded: the times of its frames, where it is interrupted, and what its tags
+//! say.
 
 use crate::orientation::Orientation;
 use crate::stream;
 use facetrack::record::completeness::End;
 use facetrack::record::timeline::Continuity;
 
-/// Maximum start of a stream that counts as time 0, ns. The clock of an MPEG transport stream starts before its first frame,
-/// by the delay of the decoder's buffer, and demuxers count from there. Our choice: 0.7 s is common.
+/// Maximum start of a stream that counts as time 0, ns. The clock of an MPEG transport stream
+/// starts before its first frame, by the delay of the decoder's buffer, and demuxers count from
+/// there. Our choice: 0.7 s is common.
 const MAX_START: u64 = 5_000_000_000;
 
 /// How much longer than the longest track a tag may say that the video is: some writers round.
@@ -128,8 +130,9 @@ impl Following {
         self.end
     }
 
-    /// Time at which the video should end, by its segment or a tag, else at which the longest track ends, ns. `duration` is the
-    /// one of the longest track: a tag that exceeds it was copied from another file.
+    /// Time at which the video should end, by its segment or a tag, else at which the longest track
+    /// ends, ns. `duration` is the one of the longest track: a tag that exceeds it was copied from
+    /// another file.
     pub(super) fn promised_end(&self, duration: Option<gst::ClockTime>) -> Option<End> {
         let segment = self.segment.downcast_ref::<gst::ClockTime>()?;
         if segment.rate() < 0.0 {
@@ -156,7 +159,8 @@ impl Following {
     }
 }
 
-/// Where the first segment of a stream begins, ns, if its timestamps are times in the video as they are.
+/// Where the first segment of a stream begins, ns, if its timestamps are times in the video as they
+/// are.
 fn start_of(segment: &gst::Segment) -> Option<u64> {
     let segment = segment.downcast_ref::<gst::ClockTime>()?;
     let start = segment

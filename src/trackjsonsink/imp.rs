@@ -2,31 +2,35 @@
 /**
  * SECTION:element-trackjsonsink
  *
- * Writes the faces that `facetrack` found as JSON: one object with a head and a line for each frame (`dense`), the same as
- * lines for pipes and live use (`jsonl`), or ids and positions alone (`reduced`).
+ * trackjsonsink writes the faces found by `facetrack` as JSON: one object with a header and one
+ * line per frame (`dense`), the same as separate lines for pipes and live use (`jsonl`), or ids and
+ * positions only (`reduced`).
  *
- * Every decoded frame has its line, numbered from 1 without a hole: also frames without a face and frames that were not
- * analysed. Frame N is the Nth frame that the decoder puts out, as other programs count the frames of the file. An empty frame
- * is filled in for each one that is known to be lost: after an interruption (the flag GST_BUFFER_FLAG_DISCONT, and time has
- * passed), in a GAP event with the flag GST_GAP_FLAG_MISSING_DATA, and where late frames may be dropped (the properties `qos` and
- * `max-lateness`). Uneven timestamps are no loss; #GstTrackJsonSink:fill-by fills by time. A hole of more than 60 s is not
- * filled. `pts` is the stream time: 0 for the first frame of a file, also if its timestamps begin later.
+ * Every decoded frame has a line, including frames without a face and frames that were not
+ * analysed. Frames are numbered from 1 without gaps. Frame N is the Nth frame from the decoder, as
+ * other programs count the frames of the file. An empty frame is filled in for each frame that is
+ * known to be lost: after an interruption (a buffer with the flag GST_BUFFER_FLAG_DISCONT, if time
+ * has passed), in a GAP event with the flag GST_GAP_FLAG_MISSING_DATA, and where late frames may be
+ * dropped (properties `qos` and `max-lateness`). Uneven timestamps do not count as a loss;
+ * #GstTrackJsonSink:fill-by can fill by time instead. Gaps of more than 60 s are not filled. `pts`
+ * is the stream time. It is 0 for the first frame of a file, even if its timestamps begin later.
  *
- * A dense or reduced file is written under its name and `.partial` and renamed at end-of-stream. When the stream breaks off,
- * the partial file stays, is valid JSON, and a warning names it. A file that has its name may still lack frames, because the
- * video was cut off or damaged: then `complete` in its metadata is false, `incomplete_reason` says why, and a warning does, too.
- * What came is compared with what the container says of the video's end and of its own length. A stream without a single
- * frame is an error.
+ * While a dense or reduced file is written, it is named `<name>.partial`. It is renamed at
+ * end-of-stream. If the stream breaks off, the partial file stays; it is valid JSON, and a warning
+ * names it. A file with its final name may still lack frames, if the video was cut off or damaged.
+ * In this case `complete` in its metadata is false, and `incomplete_reason` and a warning report
+ * what is missing. The element finds this out by comparing the received frames with the duration
+ * and the size that the container states. A stream without a single frame is an error.
  *
- * Once the file has its name the element posts an element message named `trackjsonsink-done` with the fields `location`
- * (string), `frames` and `faces` (uint64) and `complete` (boolean).
+ * When the file has its final name, the element posts an element message named `trackjsonsink-done`
+ * with the fields `location` (string), `frames` and `faces` (uint64) and `complete` (boolean).
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json
  * ]|
- * Writes what is known of the faces into a file.
+ * Writes the faces of a video to a file.
  *
  * |[
  * gst-launch-1.0 -m filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=clip.json fields=pose+landmarks
@@ -36,7 +40,7 @@
  * |[
  * gst-launch-1.0 -q filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink | head -n 3
  * ]|
- * Prints the head and the first two frames.
+ * Prints the header and the first two frames.
  */
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -56,17 +60,17 @@ use crate::lock::lock;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
 use facetrack::record::completeness::Promise;
 
-/// What becomes of buffers.
+/// State of the element, which decides how buffers are handled.
 #[derive(Default)]
 enum State {
     /// The element is not started.
     #[default]
     Stopped,
-    /// They are recorded.
+    /// Buffers are recorded.
     Recording(Box<Recording>),
-    /// The record is whole: what comes after end-of-stream is dropped.
+    /// The record is complete: buffers after end-of-stream are dropped.
     Finished,
-    /// The record is broken: they are refused.
+    /// Writing failed: buffers are refused.
     Failed,
 }
 
@@ -93,12 +97,12 @@ const READINGS: &[Reading<TrackJsonSink>] = &[
     Reading::count(
         "faces",
         |sink| options::count(&sink.faces),
-        "Number of recorded faces, in all frames together",
+        "Number of recorded faces, summed over all frames",
     ),
 ];
 
 impl TrackJsonSink {
-    /// What the settings and the remembered environment make.
+    /// The configuration from the settings and the remembered environment.
     fn config(&self) -> (Result<Config, ConfigError>, Vec<EnvWarning>) {
         let environment = lock(&self.environment).clone();
         let options = lock(&self.options).clone();
@@ -106,7 +110,7 @@ impl TrackJsonSink {
         (Config::new(settings), warnings)
     }
 
-    /// Finds what is wrong before anything starts.
+    /// Checks the settings before anything starts.
     fn prepare(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.environment) = Environment::of_process();
         let (config, warnings) = self.config();
@@ -135,7 +139,7 @@ impl TrackJsonSink {
         Ok(())
     }
 
-    /// Lets `work` have the record, where there is one. An error ends it and is posted.
+    /// Calls `work` with the record, if there is one. An error ends the record and is posted.
     fn record(
         &self,
         work: impl FnOnce(&mut Recording) -> Result<(), Stop>,
@@ -147,7 +151,7 @@ impl TrackJsonSink {
                 gst::debug!(
                     CAT,
                     imp = self,
-                    "dropped: the record ended with end-of-stream"
+                    "buffer dropped, because the record ended with end-of-stream"
                 );
                 return Ok(gst::FlowSuccess::Ok);
             }
@@ -268,12 +272,12 @@ impl TrackJsonSink {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Failed,
-                ("no frame carries facetrack's metadata, so the record has no faces: put facetrack, or trackjsonload, before trackjsonsink")
+                ("no frame has metadata of facetrack, so the record has no faces. Put facetrack or trackjsonload before trackjsonsink")
             );
         }
     }
 
-    /// Makes a record that is not finished readable, and tells where it is.
+    /// Makes an unfinished record readable, and reports its path.
     fn abandon(&self, state: State) {
         let State::Recording(recording) = state else {
             return;
@@ -285,7 +289,7 @@ impl TrackJsonSink {
                 gst::element_imp_warning!(
                     self,
                     gst::ResourceError::Close,
-                    ("the record is not complete: its {frames} frames are kept in {path}")
+                    ("the record is incomplete. Its {frames} frames are kept in {path}")
                 );
             }
             Err(error) => {
@@ -315,7 +319,7 @@ fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
     };
     gst::error_msg!(
         gst::StreamError::Failed,
-        ("the stream ended and {what}: nothing is recorded. Check the video, and the messages of the elements before this one")
+        ("the stream ended and {what}, so nothing is recorded. Check the video and the messages of the elements before this one")
     )
 }
 
@@ -384,7 +388,7 @@ impl ElementImpl for TrackJsonSink {
             gst::subclass::ElementMetadata::new(
                 "Tracking JSON sink",
                 "Sink/Video/Metadata",
-                "Writes the faces that facetrack found as JSON, a line for each frame",
+                "Writes the faces found by facetrack as JSON, one line per frame",
                 element::AUTHOR,
             )
         });
@@ -434,7 +438,8 @@ impl BaseSinkImpl for TrackJsonSink {
         Ok(())
     }
 
-    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into packed ones.
+    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into
+    /// packed ones.
     fn propose_allocation(
         &self,
         query: &mut gst::query::Allocation,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `trackjsonsink`: writes the tracking JSON.
+//! The element `trackjsonsink`: writes the results of `facetrack` as JSON.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 });
 
 glib::wrapper! {
-    /// Writes what `facetrack` found to a file.
+    /// Writes the results of `facetrack` as JSON.
     pub struct TrackJsonSink(ObjectSubclass<imp::TrackJsonSink>)
         @extends gst_base::BaseSink, gst::Element, gst::Object;
 }
@@ -30,7 +30,7 @@ glib::wrapper! {
 /// Registers the element with `plugin`.
 ///
 /// # Errors
-/// When GStreamer refuses it.
+/// If GStreamer refuses the registration.
 pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(
         Some(plugin),

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::options::{self, Format};
 
-/// What a file under way is called: its name and this.
+/// Suffix of the name of an unfinished file.
 const PARTIAL_SUFFIX: &str = ".partial";
 
 /// Where a record goes.
@@ -28,13 +28,13 @@ pub(super) enum Destination {
 #[derive(Debug, Error)]
 pub(super) enum OutputError {
     /// There is a file of that name.
-    #[error("{path} exists already and a finished record is not overwritten: set overwrite=true, another location, or remove it", path = .0.display())]
+    #[error("{path} already exists. Set overwrite=true or another location, or delete the file", path = .0.display())]
     Exists(PathBuf),
     /// A folder has that name.
-    #[error("location {path} is a folder: set it to a file in it", path = .0.display())]
+    #[error("location {path} is a folder. Set it to the path of a file", path = .0.display())]
     Folder(PathBuf),
     /// The format needs a file that can be changed afterwards.
-    #[error("location {path} is not a regular file, which format={format} needs: set format=jsonl", path = path.display())]
+    #[error("location {path} is not a regular file, but format={format} needs one. Set format=jsonl", path = path.display())]
     NotRegular {
         /// Location.
         path: PathBuf,
@@ -42,39 +42,39 @@ pub(super) enum OutputError {
         format: String,
     },
     /// The format needs a file.
-    #[error("format={0} needs a file: set location, or format=jsonl for standard output")]
+    #[error("format={0} needs a file. Set location, or format=jsonl for standard output")]
     NeedsFile(String),
     /// Another process writes there.
-    #[error("{path} is being written by another pipeline: set another location, or wait for its end", path = .0.display())]
+    #[error("another pipeline is writing {path}. Set another location, or wait until it ends", path = .0.display())]
     Busy(PathBuf),
     /// The system refuses the file.
-    #[error("{path} can't be created: {source}. {hint}", path = path.display(), hint = remedy(source))]
+    #[error("{path} cannot be created: {source}. {hint}", path = path.display(), hint = remedy(source))]
     Create {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system refuses a write.
-    #[error("writing to {path} failed: {source}. {hint}. What was written before is kept", path = path.display(), hint = remedy(source))]
+    #[error("writing to {path} failed: {source}. {hint}. Everything written before is kept", path = path.display(), hint = remedy(source))]
     Write {
         /// File.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The whole file can't take its name.
-    #[error("{partial} is whole and can't be renamed to {path}: {source}. {hint}", path = path.display(), partial = partial.display(), hint = remedy(source))]
+    #[error("{partial} is complete but cannot be renamed to {path}: {source}. {hint}", path = path.display(), partial = partial.display(), hint = remedy(source))]
     Rename {
         /// Name it has.
         partial: PathBuf,
         /// Name it should have.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file's folder is gone at the end.
-    #[error("the folder of {path} has vanished; the record is kept as {rescued}", path = path.display(), rescued = rescued.display())]
+    #[error("the folder of {path} was removed; the record is kept as {rescued}", path = path.display(), rescued = rescued.display())]
     Vanished {
         /// Name it should have.
         path: PathBuf,
@@ -83,17 +83,17 @@ pub(super) enum OutputError {
     },
 }
 
-/// What a person can do about it.
+/// The remedy for the user.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "Create its folder, or set another location",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "Allow writing to its folder, or set another location"
+            "Make its folder writable, or set another location"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "Make room on the disk, or set another location"
+            "Free disk space, or set another location"
         }
-        io::ErrorKind::BrokenPipe => "The reader at the other end has gone",
+        io::ErrorKind::BrokenPipe => "The reader has closed the pipe",
         _ => "Set another location",
     }
 }
@@ -190,7 +190,8 @@ impl Destination {
     /// Gives a whole file its name.
     ///
     /// # Errors
-    /// [`OutputError::Exists`] when there is such a file by now, [`OutputError::Rename`], [`OutputError::Vanished`].
+    /// [`OutputError::Exists`] when there is such a file by now, [`OutputError::Rename`],
+    /// [`OutputError::Vanished`].
     pub(super) fn finish(
         &self,
         file: Option<&mut File>,
@@ -224,18 +225,18 @@ impl Destination {
     }
 }
 
-/// What becomes of a file that has the name already.
+/// How an existing file of the same name is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It stays, and that is an error.
+    /// It is kept, and an error is reported.
     Refuse,
     /// It is replaced.
     Replace,
 }
 
-/// Empties a file unless somebody else writes it.
+/// Empties a file, unless another process is writing it.
 fn take_over(file: &File, path: &Path) -> Result<(), OutputError> {
-    // File systems without locks say so, and then there is no way to know.
+    // File systems without locks return another error; then another writer cannot be detected.
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         return Err(OutputError::Busy(path.to_owned()));
     }

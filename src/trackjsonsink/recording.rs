@@ -19,7 +19,7 @@ use facetrack::record::timeline::{Before, Continuity, Timeline};
 use facetrack::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
 use facetrack::report::{FrameReport, FrameStatus};
 
-/// What the record says of its maker where no analysed frame says it.
+/// Generator in a record without analysed frames.
 const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
 
 /// Frames without metadata after which the sink says so. Our choice: a second or two of video.
@@ -40,10 +40,10 @@ pub(super) struct Recording {
     has_own_path: bool,
     /// Set while the pipeline wants the streaming thread back.
     unlocked: Arc<AtomicBool>,
-    /// What became of the last analysed frame.
+    /// Status of the last analysed frame.
     last_analysis: Option<FrameStatus>,
     metadata: Carried,
-    /// Whether a record that can't be read has been told of.
+    /// Whether unreadable metadata was already reported.
     warned: bool,
 }
 
@@ -139,13 +139,13 @@ impl Recording {
         })
     }
 
-    /// What was recorded.
+    /// The numbers of recorded frames and faces.
     pub(super) fn totals(&self) -> Totals {
         self.record.totals()
     }
 
-    /// Whether the analysis has failed, now or when what is replayed was recorded. That stops a stream, and then sources send
-    /// an end-of-stream all the same.
+    /// Whether the analysis has failed, now or when what is replayed was recorded. That stops a
+    /// stream, and then sources send an end-of-stream all the same.
     pub(super) fn is_broken(&self) -> bool {
         self.last_analysis == Some(FrameStatus::Error)
     }
@@ -199,7 +199,8 @@ impl Recording {
         self.record.metadata_mut().orientation = self.following.orientation(pad);
     }
 
-    /// Records a buffer, and what is missing before it. `may_drop` says whether late buffers are dropped on their way.
+    /// Records a buffer, and what is missing before it. `may_drop` says whether late buffers are
+    /// dropped on their way.
     ///
     /// # Errors
     /// [`Stop`].
@@ -241,8 +242,8 @@ impl Recording {
         self.fill(before)
     }
 
-    /// Whether frames have come and none of them carried metadata, for the first time that this is certain: after a while, or
-    /// when the stream `has_ended`.
+    /// Whether frames have come and none of them carried metadata, for the first time that this is
+    /// certain: after a while, or when the stream `has_ended`.
     pub(super) fn lacks_metadata(&mut self, has_ended: bool) -> bool {
         let Carried::Nothing(frames) = self.metadata else {
             return false;
@@ -254,10 +255,11 @@ impl Recording {
         lacks
     }
 
-    /// Ends the record well, compared with what was promised of the video; the file has its name afterwards.
+    /// Ends the record, compares it with the promised end of the video, and gives the file its
+    /// final name.
     ///
     /// # Errors
-    /// [`OutputError`]. What was written is kept.
+    /// [`OutputError`]. Everything written is kept.
     pub(super) fn finish(mut self, promise: &Promise) -> Result<Finished, OutputError> {
         let rate = self.timeline.rhythm().rate(self.nominal);
         let found = Found {
@@ -329,7 +331,7 @@ impl Recording {
             Before::Jump(seconds) => {
                 gst::warning!(
                     CAT,
-                    "timestamps jump by {seconds:.1} s, which is not filled"
+                    "timestamps jump by {seconds:.1} s; the gap is too long to fill"
                 );
                 Ok(())
             }

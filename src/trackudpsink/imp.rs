@@ -2,32 +2,36 @@
 /**
  * SECTION:element-trackudpsink
  *
- * Sends the faces that `facetrack engine=openseeface` found to programs that understand OpenSeeFace: VSeeFace, VTube Studio,
- * vpuppr and whatever else reads the UDP packets of its `facetracker.py`. Each face of each frame is one packet of 1785
- * bytes, also when there are many faces. A frame without a face sends nothing. A stream that begins with 60 frames without
- * facetrack's metadata, or ends before, is a warning.
+ * trackudpsink sends the faces found by `facetrack engine=openseeface` to programs that read the
+ * UDP packets of OpenSeeFace's `facetracker.py`, such as VSeeFace, VTube Studio and vpuppr. Each
+ * face of each frame is one packet of 1785 bytes, for any number of faces. A frame without a face
+ * sends nothing. If a stream begins with 60 frames without metadata of facetrack, or ends before
+ * that, a warning is posted.
  *
- * The stream never waits for the network, and nobody needs to listen: packets that the system does not take are counted in
- * `packets-dropped`. A packet is larger than an Ethernet frame and travels in two fragments, as the original's.
+ * The stream never waits for the network, and does not need a receiver: packets that the system
+ * does not accept are counted in `packets-dropped`. A packet is larger than an Ethernet frame and
+ * travels in two fragments, as with the original.
  *
- * Faces are numbered from `face-id-offset` on. A face has the lowest number that is free when it comes, and keeps it while it
- * is seen, so the only face is always face 0, where receivers look for it. The time in a packet is the time of day when
- * its frame was sent, and rises from frame to frame: receivers take no packet that is not later than the one before.
+ * Faces are numbered from `face-id-offset`. A face gets the lowest free number when it enters, and
+ * keeps it while it is seen, so a single face is always face 0, where receivers look for it. The
+ * time in a packet is the time of day at which its frame was sent. It increases from frame to
+ * frame, because receivers ignore a packet that is not later than the previous one.
  *
- * `sync` is true as in GStreamer's other sinks, so a file moves an avatar at the file's own speed. `sync=false` sends
- * each frame as soon as it is there: the least delay with a camera.
+ * `sync` is true, as in other GStreamer sinks, so a file moves an avatar at the speed of the video.
+ * With `sync=false`, each frame is sent as soon as it arrives, which gives the least delay with a
+ * camera.
  *
  * ## Example launch lines
  *
  * |[
  * gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=openseeface ! trackudpsink
  * ]|
- * Moves an avatar on this machine as the face in a video.
+ * Moves an avatar on this machine like the face in a video.
  *
  * |[
  * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
  * ]|
- * Moves it as the face in front of a camera, with the least delay.
+ * Moves the avatar like the face in front of a camera, with the least delay.
  */
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
@@ -46,10 +50,10 @@ use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
 use crate::options::{self, Options, Reading, UdpSettings};
 use facetrack::report::FrameReport;
 
-/// What is under way in PAUSED and PLAYING.
+/// State in PAUSED and PLAYING.
 struct State {
     sending: Sending,
-    /// Whether this stream's faces that can't be sent have been told of.
+    /// Whether faces of this stream that cannot be sent were already reported.
     told: bool,
     absence: Absence,
 }
@@ -68,7 +72,7 @@ const READINGS: &[Reading<TrackUdpSink>] = &[
     Reading::count(
         "packets-sent",
         |sink| options::count(&sink.packets_sent),
-        "Number of packets sent, received or not",
+        "Number of packets sent, whether or not they were received",
     ),
     Reading::count(
         "packets-dropped",
@@ -95,7 +99,7 @@ impl TrackUdpSink {
         Ok(())
     }
 
-    /// The frame's faces, where it says anything of faces.
+    /// The faces of the frame, if it has metadata.
     fn report(&self, buffer: &gst::BufferRef) -> Option<FrameReport> {
         let report = FaceTrackMeta::read(buffer);
         self.watch(!matches!(report, Err(MetaError::Absent)));
@@ -126,7 +130,7 @@ impl TrackUdpSink {
         gst::element_imp_warning!(
             self,
             gst::StreamError::Format,
-            ("Nothing is sent: {remedy}")
+            ("nothing is sent: {remedy}")
         );
     }
 
@@ -138,13 +142,13 @@ impl TrackUdpSink {
         self.packets_dropped.fetch_add(dropped, Ordering::Relaxed);
     }
 
-    /// Tells why faces are not sent.
+    /// Warns that faces are not sent, and why.
     fn tell_unfit(&self, report: &FrameReport) {
         let engine = &report.source.engine;
         gst::element_imp_warning!(
             self,
             gst::StreamError::Format,
-            ("faces of engine={engine} can't be sent: packets need OpenSeeFace's landmarks. Set facetrack's engine=openseeface")
+            ("faces of engine={engine} cannot be sent, because packets need OpenSeeFace's landmarks. Set engine=openseeface on facetrack")
         );
     }
 }
@@ -197,7 +201,7 @@ impl ElementImpl for TrackUdpSink {
             gst::subclass::ElementMetadata::new(
                 "Tracking UDP sink",
                 "Sink/Network/Metadata",
-                "Sends the faces that facetrack found as OpenSeeFace's UDP packets",
+                "Sends the faces found by facetrack as OpenSeeFace UDP packets",
                 element::AUTHOR,
             )
         });
@@ -230,7 +234,8 @@ impl ElementImpl for TrackUdpSink {
 
 /// Nothing here waits but the base class, for the clock, so there is nothing to unlock.
 impl BaseSinkImpl for TrackUdpSink {
-    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into packed ones.
+    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into
+    /// packed ones.
     fn propose_allocation(
         &self,
         query: &mut gst::query::Allocation,

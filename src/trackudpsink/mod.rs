@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `trackudpsink`: sends faces to OpenSeeFace's receivers.
+//! The element `trackudpsink`: sends faces to receivers of OpenSeeFace.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 });
 
 glib::wrapper! {
-    /// Sends what `facetrack` found as OpenSeeFace's UDP packets.
+    /// Sends the results of `facetrack` as OpenSeeFace UDP packets.
     pub struct TrackUdpSink(ObjectSubclass<imp::TrackUdpSink>)
         @extends gst_base::BaseSink, gst::Element, gst::Object;
 }
@@ -27,7 +27,7 @@ glib::wrapper! {
 /// Registers the element with `plugin`.
 ///
 /// # Errors
-/// When GStreamer refuses it.
+/// If GStreamer refuses the registration.
 pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(
         Some(plugin),

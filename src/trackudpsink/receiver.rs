@@ -17,10 +17,10 @@ pub(super) struct Receiver {
 #[derive(Debug, Error)]
 pub(super) enum ReceiverError {
     #[error(
-        "host={host} can't be resolved: {source}. Set `host` to the receiver's name or address, such as 127.0.0.1"
+        "host={host} cannot be resolved: {source}. Set `host` to the name or address of the receiver, such as 127.0.0.1"
     )]
     Host { host: String, source: io::Error },
-    #[error("no UDP socket for host={host} ({address}): {source}")]
+    #[error("the UDP socket for host={host} ({address}) cannot be created: {source}")]
     Socket {
         host: String,
         address: SocketAddr,
@@ -29,10 +29,10 @@ pub(super) enum ReceiverError {
 }
 
 impl Receiver {
-    /// Finds out where `host` is. That may take its time; nothing later does.
+    /// Resolves `host`, which may block. No later call blocks.
     ///
     /// # Errors
-    /// When nobody knows the host, or the system has no socket for its kind of address.
+    /// If the host cannot be resolved, or the system has no socket for its address family.
     pub(super) fn find(host: &str, port: u16) -> Result<Self, ReceiverError> {
         let address = resolve(host, port).map_err(|source| ReceiverError::Host {
             host: host.to_owned(),
@@ -50,17 +50,17 @@ impl Receiver {
         self.address
     }
 
-    /// Gives a packet to the system, or to nobody: it does not wait.
+    /// Hands a packet to the system without waiting for a receiver.
     ///
     /// # Errors
-    /// When the system does not take it.
+    /// If the system does not accept it.
     pub(super) fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.socket.send_to(packet, self.address).map(|_| ())
     }
 }
 
-/// The first IPv4 address of `host`, else its first one: OpenSeeFace's receivers listen on IPv4, and `localhost` is often
-/// both.
+/// The first IPv4 address of `host`, else its first one: OpenSeeFace's receivers listen on IPv4,
+/// and `localhost` is often both.
 fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
     let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
     let ipv4 = addresses.iter().find(|address| address.is_ipv4());
@@ -69,7 +69,8 @@ fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it has no address"))
 }
 
-/// A socket that is not connected: so a receiver that is not there yet, or away for a while, is no error of a later packet.
+/// A socket that is not connected: so a receiver that is not there yet, or away for a while, is no
+/// error of a later packet.
 fn open(to: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

@@ -8,25 +8,25 @@ use super::receiver::Receiver;
 use facetrack::packet::{Header, Slots, encode};
 use facetrack::report::FrameReport;
 
-/// A stream under way.
+/// State of a stream.
 pub(super) struct Sending {
     receiver: Receiver,
     face_id_offset: i32,
     slots: Slots,
-    /// What the last packets told for the time, s.
+    /// Time in the last packets, s.
     time: f64,
-    /// Whether the system did not take the last packet.
+    /// Whether the system did not accept the last packet.
     failing: bool,
 }
 
-/// What became of a frame's faces.
+/// Numbers of sent and unsent faces of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sent {
-    /// Faces whose packet is on its way.
+    /// Faces whose packet was sent.
     pub(super) packets: u64,
-    /// Faces whose packet the system did not take.
+    /// Faces whose packet the system did not accept.
     pub(super) dropped: u64,
-    /// Faces that no packet can be made of.
+    /// Faces without the measurements that a packet needs.
     pub(super) unfit: u64,
 }
 
@@ -47,7 +47,8 @@ impl Sending {
         self.slots = Slots::default();
     }
 
-    /// Sends the faces of a frame, each in a packet of its own; `now` is the time of day in seconds.
+    /// Sends the faces of a frame, each in a packet of its own; `now` is the time of day in
+    /// seconds.
     pub(super) fn send(&mut self, report: &FrameReport, now: f64) -> Sent {
         self.time = later(now, self.time);
         let ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
@@ -86,7 +87,7 @@ impl Sending {
     fn log(&self, result: &io::Result<()>) {
         let address = self.receiver.address();
         match result {
-            Ok(()) if self.failing => gst::info!(CAT, "packets go to {address} again"),
+            Ok(()) if self.failing => gst::info!(CAT, "packets are sent to {address} again"),
             Ok(()) => (),
             Err(error) if self.failing => gst::debug!(CAT, "packet to {address} dropped: {error}"),
             Err(error) => gst::warning!(CAT, "packets to {address} are dropped: {error}"),
@@ -94,8 +95,8 @@ impl Sending {
     }
 }
 
-/// `now`, or a moment after `last` where the clock was set back: receivers pass over a packet that is not later than the
-/// one before.
+/// `now`, or a moment after `last` where the clock was set back: receivers pass over a packet that
+/// is not later than the one before.
 fn later(now: f64, last: f64) -> f64 {
     now.max(last.next_up())
 }

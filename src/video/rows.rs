@@ -9,7 +9,8 @@ use gst_video::{
 
 use facetrack::image::{Layout, PixelRows, Plane, ROW_GROUP};
 
-/// Number of bytes that GStreamer's unpack functions may read beyond the end of a row, if the row ends between two words.
+/// Number of bytes that GStreamer's unpack functions may read beyond the end of a row, if the row
+/// ends between two words.
 const SLACK: usize = 64;
 
 /// A format that GStreamer can unpack row by row.

@@ -173,7 +173,8 @@ const STALLED: gst::ClockTime = gst::ClockTime::from_seconds(5);
 /// Stalls in a row that fail a test.
 const ATTEMPTS: usize = 5;
 
-/// Bytes of a packet of a transport stream. It has no end mark, so one that is cut between two packets is whole.
+/// Bytes of a packet of a transport stream. It has no end mark, so one that is cut between two
+/// packets is whole.
 const TS_PACKET: usize = 188;
 
 /// A clip of a table in `folder`.
@@ -219,8 +220,8 @@ fn play(clip: &Path) -> Played {
     played.unwrap_or_else(|| panic!("{} never ends", clip.display()))
 }
 
-/// The same; `None` if the pipeline stalls. decodebin drops an error that a demuxer posts while it is added, which happens with
-/// files that end in their header.
+/// The same; `None` if the pipeline stalls. decodebin drops an error that a demuxer posts while it
+/// is added, which happens with files that end in their header.
 fn attempt(clip: &Path) -> Option<Played> {
     common::init();
     let location = clip.with_extension("json");

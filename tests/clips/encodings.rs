@@ -123,8 +123,8 @@ fn every_encoding_is_measured_as_behind_videoconvert() {
     }
 }
 
-/// The reports of `facetrack` on the decoded frames as they are, and on the same frames converted to
-/// `format`.
+/// The reports of `facetrack` on the decoded frames as they are, and on the same frames converted
+/// to `format`.
 fn track_both(video: &Path, format: &str) -> (Vec<FrameReport>, Vec<FrameReport>) {
     let pipeline = gst::parse::launch(&format!(
         "filesrc name=file ! decodebin ! tee name=t \

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whole pipelines with a morphable model, where `FACETRACK_REFERENCE_DIR` names a folder with recordings: `media/` with
-//! clips and pictures, `out/yunet/` with the faces that OpenCV's YuNet finds in them, and `out/eos63/` with what eos-py
-//! 1.5.0 fits to dlib's landmarks of those faces. dlib sees landmarks elsewhere than MediaPipe's mesh does: what follows from
-//! them is near, not the same.
+//! Whole pipelines with a morphable model, where `FACETRACK_REFERENCE_DIR` names a folder with
+//! recordings: `media/` with clips and pictures, `out/yunet/` with the faces that OpenCV's YuNet
+//! finds in them, and `out/eos63/` with what eos-py 1.5.0 fits to dlib's landmarks of those faces.
+//! dlib sees landmarks elsewhere than MediaPipe's mesh does: what follows from them is near, not
+//! the same.
 
 use crate::common::eos;
 use crate::common::recording;
@@ -132,8 +133,9 @@ struct Differences {
     jaws: Vec<(f32, f32)>,
 }
 
-/// Bars of the means. eos-py itself, given the mesh's landmarks of 25 faces of each clip and of the pictures, is as far
-/// away: by 0.013, 0.021 and 0.035 of the distance of the eyes, and by 2.5°, 4.0° and 5.9°.
+/// Bars of the means. eos-py itself, given the mesh's landmarks of 25 faces of each clip and of the
+/// pictures, is as far away: by 0.013, 0.021 and 0.035 of the distance of the eyes, and by 2.5°,
+/// 4.0° and 5.9°.
 struct Bars {
     landmarks: f32,
     turns: f32,

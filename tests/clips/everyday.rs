@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whole pipelines against recordings of MediaPipe Tasks in video mode, where `FACETRACK_REFERENCE_DIR` names a folder
-//! with them: `media/` with clips and `out/` with what was found in them.
+//! Whole pipelines against recordings of MediaPipe Tasks in video mode, where
+//! `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with clips and `out/` with what was
+//! found in them.
 //!
 //! The recordings were made of frames that OpenCV decoded; another decoder by itself moves the
 //! landmarks by 0.001.

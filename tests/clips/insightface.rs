@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine against recordings of insightface 2.1 with the networks `scrfd_500m_bnkps`, `2d106det`, `w600k_mbf` and
-//! `genderage`, where `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with clips and pictures and `out/` with
-//! what was found in them.
+//! The engine against recordings of insightface 2.1 with the networks `scrfd_500m_bnkps`,
+//! `2d106det`, `w600k_mbf` and `genderage`, where `FACETRACK_REFERENCE_DIR` names a folder with
+//! them: `media/` with clips and pictures and `out/` with what was found in them.
 //!
 //! They were recorded of what OpenCV decoded. Pictures are decoded alike here, and answer to the
 //! bars. GStreamer's frames of clips are 1.5 levels darker in the mean, up to 5. Boxes and points

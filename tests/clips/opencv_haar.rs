@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whole pipelines against recordings of OpenCV's cascade classifier, where `FACETRACK_REFERENCE_DIR` names a folder with
-//! them: `media/` with clips and pictures, and `out/haar` with what was found in them.
+//! Whole pipelines against recordings of OpenCV's cascade classifier, where
+//! `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with clips and pictures, and
+//! `out/haar` with what was found in them.
 //!
-//! The recordings were made of frames that OpenCV decoded to BGR; here the decoder's luma is searched. Levels differ by
-//! one here and there, and with them windows that lie at the edge of a stage's threshold.
+//! The recordings were made of frames that OpenCV decoded to BGR; here the decoder's luma is
+//! searched. Levels differ by one here and there, and with them windows that lie at the edge of a
+//! stage's threshold.
 
 use crate::common::recording;
 

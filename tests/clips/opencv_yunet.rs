@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whole pipelines against recordings of OpenCV's `FaceDetectorYN`, where `FACETRACK_REFERENCE_DIR` names a folder with
-//! them: `media/` with clips and pictures and `out/` with what was found in them.
+//! Whole pipelines against recordings of OpenCV's `FaceDetectorYN`, where `FACETRACK_REFERENCE_DIR`
+//! names a folder with them: `media/` with clips and pictures and `out/` with what was found in
+//! them.
 //!
-//! `yunet_gstdecode` was recorded of frames that GStreamer decoded, the others of what OpenCV decoded.
+//! `yunet_gstdecode` was recorded of frames that GStreamer decoded, the others of what OpenCV
+//! decoded.
 
 use crate::common::recording;
 use crate::common::yunet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whole pipelines of YuNet with MediaPipe's networks against recordings of MediaPipe Tasks in image mode, where
-//! `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with pictures and clips, and `out/` with what was found in
-//! them.
+//! Whole pipelines of YuNet with MediaPipe's networks against recordings of MediaPipe Tasks in
+//! image mode, where `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with pictures and
+//! clips, and `out/` with what was found in them.
 
 use crate::common::recording;
 
@@ -26,8 +26,8 @@ const LEAST_IOU: f32 = 0.5;
 /// Minimum share of the original's faces that are found.
 const LEAST_RECALL: f32 = 0.99;
 
-/// Bars of the means: the networks look at other regions than MediaPipe's do, whose own modes differ by 0.015 and 0.028
-/// for the same reason.
+/// Bars of the means: the networks look at other regions than MediaPipe's do, whose own modes
+/// differ by 0.015 and 0.028 for the same reason.
 const LANDMARKS: f32 = 0.02;
 const BLENDSHAPES: f32 = 0.04;
 
@@ -94,8 +94,9 @@ fn clips_are_measured_nearly_as_mediapipe_does() {
     }
 }
 
-/// In `pyfeat_multi_face.jpg`, MediaPipe's detector takes a face and the neck below it for one face, and its landmarks
-/// follow; YuNet finds the face, which therefore has no counterpart in the recording.
+/// In `pyfeat_multi_face.jpg`, MediaPipe's detector takes a face and the neck below it for one
+/// face, and its landmarks follow; YuNet finds the face, which therefore has no counterpart in the
+/// recording.
 #[test]
 fn pictures_are_measured_nearly_as_mediapipe_does() {
     let Some(folder) = folder(KIND) else {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whole pipelines against recordings of OpenSeeFace's `tracker.py` with its landmark model 0, where
-//! `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with clips and pictures and `out/` with what was found in
-//! them.
+//! Whole pipelines against recordings of OpenSeeFace's `tracker.py` with its landmark model 0,
+//! where `FACETRACK_REFERENCE_DIR` names a folder with them: `media/` with clips and pictures and
+//! `out/` with what was found in them.
 //!
-//! `osf_m0_gstdecode` was recorded of frames that GStreamer decoded, the others of what OpenCV decoded.
+//! `osf_m0_gstdecode` was recorded of frames that GStreamer decoded, the others of what OpenCV
+//! decoded.
 
 use crate::common::openseeface;
 use crate::common::recording;

@@ -16,7 +16,8 @@ fn play(launch: &str) {
     common::play_to_end(&pipeline);
 }
 
-/// Records what `facetrack` finds in the frames of `source`, replays it over them, and records it again.
+/// Records what `facetrack` finds in the frames of `source`, replays it over them, and records it
+/// again.
 fn assert_comes_back(source: &str, tracker: &str, sink: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name| folder.path().join(name).display().to_string();

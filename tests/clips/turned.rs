@@ -24,7 +24,8 @@ const FRAMES: usize = 24;
 const WARNING: &str = "the video has the orientation ";
 const REMEDY: &str = "Put `videoconvert ! videoflip video-direction=auto` before facetrack";
 
-/// The start of a reference clip with one face, and its copies that are to be turned; `None`, said aloud, without the clip.
+/// The start of a reference clip with one face, and its copies that are to be turned; `None`, said
+/// aloud, without the clip.
 struct Clips {
     folder: tempfile::TempDir,
 }

@@ -37,7 +37,8 @@ pub fn init() {
     });
 }
 
-/// Says that a test is skipped for want of something in these packages. Where `CI` says that all are installed it fails.
+/// Says that a test is skipped for want of something in these packages. Where `CI` says that all
+/// are installed it fails.
 #[track_caller]
 pub fn skip_for_want_of(what: &str, packages: &str) {
     let why = format!("{what} is missing. Run `scripts/system-packages.sh {packages}`");

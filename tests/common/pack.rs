@@ -39,7 +39,8 @@ impl Installed {
         })
     }
 
-    /// `gst-launch-1.0` on `clip` up to `facetrack` with this engine, which finds the pack among its models.
+    /// `gst-launch-1.0` on `clip` up to `facetrack` with this engine, which finds the pack among
+    /// its models.
     pub fn launch(&self, clip: &Clip) -> Tool {
         let tool = self.launch_any(clip);
         let place = tool.models_dir().join("insightface");

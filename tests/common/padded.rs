@@ -7,8 +7,8 @@ use gst_video::{VideoFrameFlags, VideoFrameRef, VideoInfo, VideoMeta};
 /// What is between rows and planes.
 pub const FILLING: u8 = 0xa5;
 
-/// The same frame with `before` bytes ahead of each plane and `after` bytes, which differ from plane to plane, behind each
-/// row.
+/// The same frame with `before` bytes ahead of each plane and `after` bytes, which differ from
+/// plane to plane, behind each row.
 pub fn padded(
     tight: &gst::Buffer,
     info: &VideoInfo,

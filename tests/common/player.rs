@@ -8,7 +8,8 @@ use facetrack::report::FrameReport;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
-/// The folder of the recordings; `None`, said aloud, where it is not named or the engine's files are not installed.
+/// The folder of the recordings; `None`, said aloud, where it is not named or the engine's files
+/// are not installed.
 pub fn folder(engine: EngineKind) -> Option<PathBuf> {
     super::init();
     let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {

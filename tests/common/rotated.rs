@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Clips as phones record them: pixels as the sensor has them, and a matrix that says how to turn them.
+//! Clips as phones record them: pixels as the sensor has them, and a matrix that says how to turn
+//! them.
 
 use std::path::Path;
 

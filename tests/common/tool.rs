@@ -20,8 +20,8 @@ const LISTENED_TO: [&str; 7] = [
     "GST_",
 ];
 
-/// Runs a GStreamer tool that finds the plugin as users' tools do, with nothing of this process's environment that the
-/// plugin listens to.
+/// Runs a GStreamer tool that finds the plugin as users' tools do, with nothing of this process's
+/// environment that the plugin listens to.
 pub struct Tool {
     command: Command,
     folder: tempfile::TempDir,

@@ -192,7 +192,8 @@ fn the_sample_clip_is_annotated_as_it_is_tracked_and_from_its_record() {
     }
 }
 
-/// More frames than x264enc looks ahead, of a size that H.264 does not have, with sound that has to wait and without.
+/// More frames than x264enc looks ahead, of a size that H.264 does not have, with sound that has to
+/// wait and without.
 #[test]
 fn sound_and_odd_sizes_are_no_hindrance() {
     init();
@@ -313,7 +314,7 @@ fn what_cannot_be_annotated_leaves_no_file() {
             "unknown engine \"nope\"",
         ),
         (&video, &["--facetrackoverlay", "layers=nope"], "layers"),
-        (&video, &["--track", "/nowhere.json"], "can't be opened"),
+        (&video, &["--track", "/nowhere.json"], "cannot be opened"),
         (
             &video,
             &["--track", "/nowhere.json", "--facetrack", "engine=eos"],
@@ -322,7 +323,7 @@ fn what_cannot_be_annotated_leaves_no_file() {
         (
             &video,
             &["--track", &text.to_string_lossy()],
-            "not what trackjsonsink writes",
+            "not written by trackjsonsink",
         ),
     ] {
         let output = at("annotated.mp4");

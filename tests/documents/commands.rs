@@ -131,7 +131,8 @@ fn check_block(page: &str, block: &str) {
     }
 }
 
-/// Programs of the workspace are run by `tests/documents/examples.rs`, which has them built already.
+/// Programs of the workspace are run by `tests/documents/examples.rs`, which has them built
+/// already.
 fn check_crate_example(command: &str) {
     let name = command.split("--example ").nth(1).expect("a name");
     let name = name.split(' ').next().unwrap_or_default();

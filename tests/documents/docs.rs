@@ -143,8 +143,8 @@ pub fn needs_files(command: &str) -> bool {
             .any(|it| command.contains(it))
 }
 
-/// A server on this machine that shows a clip as an RTSP camera with a microphone does, and its address; `None`, said
-/// aloud, where it is not installed.
+/// A server on this machine that shows a clip as an RTSP camera with a microphone does, and its
+/// address; `None`, said aloud, where it is not installed.
 pub fn rtsp_camera(clip: &Path) -> Option<(Running, String)> {
     let script = file("tests/rtsp_server.py");
     let server = Tool::new(PYTHON).arg(&script.to_string_lossy());
@@ -208,8 +208,8 @@ pub fn errors(text: &str) -> impl Iterator<Item = &str> {
         .filter(|line| line.contains("ERROR") && !line.contains("/GstRTSPSrc:"))
 }
 
-/// A Python program of the repository, run by Debian's own interpreter, which has the bindings. It hears of Ctrl-C, also
-/// where the tests run in a shell's background, which has programs ignore it.
+/// A Python program of the repository, run by Debian's own interpreter, which has the bindings. It
+/// hears of Ctrl-C, also where the tests run in a shell's background, which has programs ignore it.
 pub fn script(path: &str) -> Tool {
     Tool::new("env")
         .arg("--default-signal=INT")

@@ -37,8 +37,9 @@ fn assert_refuses(files: &Files, program: impl Fn() -> Tool) {
     }
 }
 
-/// The program tracks the clip, ends with an error where there is no video, and shows what was measured: `mesh` of MediaPipe's engine, the key points of YuNet's, the
-/// expression of eos', the age of InsightFace's.
+/// The program tracks the clip, ends with an error where there is no video, and shows what was
+/// measured: `mesh` of MediaPipe's engine, the key points of YuNet's, the expression of eos', the
+/// age of InsightFace's.
 #[track_caller]
 fn assert_tracks(files: &Files, program: impl Fn() -> Tool, mesh: &[&str]) {
     for (engine, measured) in [
@@ -77,7 +78,8 @@ fn rust() {
     assert_tracks(&files, program, &[", yaw ", ", jawOpen 0."]);
 }
 
-/// A face is where the metadata say in frames that were made squares with borders, and larger in larger frames.
+/// A face is where the metadata say in frames that were made squares with borders, and larger in
+/// larger frames.
 #[test]
 fn faces_are_cut_out_of_resized_frames() {
     let Some(files) = Files::find() else {
@@ -107,7 +109,7 @@ fn faces_are_cut_out_of_resized_frames() {
     for (arguments, reason) in [
         (
             &[&*clip, &*output, "videoflip"][..],
-            "cut, turned or redrew the picture",
+            "cropped, rotated or redrew the picture",
         ),
         (&[&*clip, &*output, "nope"], "nope"),
         (&["/nowhere.mp4", &*output], "not found"),

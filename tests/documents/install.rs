@@ -11,7 +11,8 @@ use crate::common::tool::{Finished, built as program, plugin};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A folder of builds with what Cargo has built for this test, whatever its profile, as if by `make build`.
+/// A folder of builds with what Cargo has built for this test, whatever its profile, as if by
+/// `make build`.
 fn built(root: &Path) -> PathBuf {
     let folder = root.join("built/release");
     fs::create_dir_all(&folder).expect("a folder");

@@ -30,7 +30,8 @@ fn normalized(path: &Path) -> String {
     parts.join("/")
 }
 
-/// The file of the repository that a link on `page` leads to, and the anchor in it; `None` for other sites.
+/// The file of the repository that a link on `page` leads to, and the anchor in it; `None` for
+/// other sites.
 fn destination(page: &str, link: &str) -> Option<(String, Option<String>)> {
     if link.contains("://") {
         return None;

@@ -124,7 +124,8 @@ fn pictures_are_what_is_drawn_today() {
     );
 }
 
-/// The same words, and numbers that are nearly the same; other versions of Matplotlib draw otherwise.
+/// The same words, and numbers that are nearly the same; other versions of Matplotlib draw
+/// otherwise.
 fn assert_same_curves(was: &Path, is: &Path) {
     let [was, is] = [was, is].map(|path| std::fs::read_to_string(path).expect("a picture"));
     let version = |svg: &str| {

@@ -86,8 +86,8 @@ fn gaps_stay_gaps() {
     }
     assert!(!svg.contains("_neutral"));
     let curves = curves(&svg);
-    // Of the first face each of two channels joins frames 1 and 2, and has a point of its own in frame 5; of the second one
-    // channel joins frames 4 and 5.
+    // Of the first face each of two channels joins frames 1 and 2, and has a point of its own in
+    // frame 5; of the second one channel joins frames 4 and 5.
     let steps = |step: &'static str| curves.iter().map(move |curve| curve.matches(step).count());
     assert_eq!(steps("M").collect::<Vec<_>>(), [2, 2, 1], "{curves:?}");
     assert_eq!(steps("L").collect::<Vec<_>>(), [1, 1, 1], "{curves:?}");

@@ -161,7 +161,7 @@ fn what_is_not_a_calibration_is_refused_before_ready() {
         b"\xff\xfe",
     ] {
         fs::write(&file, content).expect("writable");
-        assert_refused(&file, &["is damaged", "Remove it"]);
+        assert_refused(&file, &["is damaged", "Delete it"]);
         assert_eq!(fs::read(&file).expect("the file"), content, "it stays");
     }
 }
@@ -169,13 +169,13 @@ fn what_is_not_a_calibration_is_refused_before_ready() {
 #[test]
 fn what_can_not_be_read_or_written_is_refused_before_ready() {
     let (folder, _) = place();
-    assert_refused(folder.path(), &["can't be read"]);
+    assert_refused(folder.path(), &["cannot be read"]);
     let nowhere = folder.path().join("gone/faces.json");
-    assert_refused(&nowhere, &["can't be written", "its folder"]);
+    assert_refused(&nowhere, &["cannot be written", "its folder"]);
     let file = folder.path().join("file");
     fs::write(&file, "").expect("writable");
-    assert_refused(&file.join("faces.json"), &["can't be read"]);
-    assert_refused(Path::new("/proc/faces.json"), &["can't be written"]);
+    assert_refused(&file.join("faces.json"), &["cannot be read"]);
+    assert_refused(Path::new("/proc/faces.json"), &["cannot be written"]);
 }
 
 #[test]
@@ -187,7 +187,12 @@ fn what_names_no_file_is_refused_before_ready() {
             name => folder.path().join(name),
         };
         let error = bus::refusal(&element("learns", &path)).to_string();
-        for word in ["`calibration-file`", name, "names no file", "unset it"] {
+        for word in [
+            "`calibration-file`",
+            name,
+            "not the path of a file",
+            "unset it",
+        ] {
             assert!(error.contains(word), "{word} is not in: {error}");
         }
     }
@@ -212,7 +217,7 @@ fn what_a_link_leads_to_is_written() {
 fn an_engine_that_learns_nothing_says_so() {
     let (_folder, file) = place();
     let error = bus::refusal(&element("face", &file)).to_string();
-    for word in ["the engine scripted", "`calibration-file`", "unset it"] {
+    for word in ["the engine scripted", "Unset `calibration-file`"] {
         assert!(error.contains(word), "{error}");
     }
 }
@@ -229,7 +234,7 @@ fn a_file_that_can_not_be_written_at_the_end_is_told() {
         panic!("{warnings:?}");
     };
     assert!(warning.contains(file.to_str().expect("UTF-8")), "{warning}");
-    assert!(warning.contains("can't be written"), "{warning}");
+    assert!(warning.contains("cannot be written"), "{warning}");
 
     fs::create_dir(folder.path()).expect("it was there");
     stream.go(gst::State::Ready);

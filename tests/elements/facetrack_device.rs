@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where `facetrack` runs, through real pipelines on a machine without an NVIDIA driver: the rows of the table in the
-//! documentation that such a machine can show, for properties and for each variable.
+//! Where `facetrack` runs, through real pipelines on a machine without an NVIDIA driver: the rows
+//! of the table in the documentation that such a machine can show, for properties and for each
+//! variable.
 
 use crate::common;
 

@@ -116,7 +116,8 @@ fn ids(report: &FrameReport) -> Vec<u32> {
     report.faces.iter().map(|face| face.id).collect()
 }
 
-/// A sink that shows parts of frames would have `videocrop` leave them whole: what is analysed is what is shown.
+/// A sink that shows parts of frames would have `videocrop` leave them whole: what is analysed is
+/// what is shown.
 #[test]
 fn pictures_are_cut_before_they_are_analysed() {
     common::init();
@@ -453,7 +454,7 @@ fn a_buffer_that_is_too_small_is_an_error() {
     assert!(result.is_ok(), "the frame itself is passed on");
     let error = stream.error().expect("an error");
     assert!(
-        error.contains("10 bytes can't be read as 64×48 RGB"),
+        error.contains("10 bytes is too small for 64×48 RGB"),
         "{error}"
     );
 }
@@ -665,12 +666,12 @@ fn what_happens_to_the_gpu_is_told_and_no_frame_is_lost() {
     assert!(reduced.matches(gst::ResourceError::NoSpaceLeft));
     assert_eq!(
         reduced.message(),
-        "too little GPU memory: faces are looked for in frames reduced to 320 px: the script says reduce at=2"
+        "too little GPU memory, det-size reduced to 320 px: the script says reduce at=2"
     );
     assert!(fell_back.matches(gst::ResourceError::Failed));
     assert_eq!(
         fell_back.message(),
-        "the GPU failed, the processor goes on: the script says fall-back at=4"
+        "the GPU failed, continuing on the CPU: the script says fall-back at=4"
     );
     assert_eq!(fell_back.message(), reason());
     assert_eq!(element.property::<String>("active-device"), "cpu");
@@ -703,7 +704,7 @@ fn what_happens_to_the_gpu_while_loading_is_told_before_ready() {
         assert_eq!(warning.type_(), gst::MessageType::Warning);
     }
     let ready = ready.structure().expect("a message of the element");
-    let fell_back = "the GPU failed, the processor goes on: the script says fall-back at=0";
+    let fell_back = "the GPU failed, continuing on the CPU: the script says fall-back at=0";
     assert_eq!(ready.get("reason"), Ok(fell_back));
     assert_eq!(element.property::<String>("device-reason"), fell_back);
     element.set_state(gst::State::Null).expect("NULL");

@@ -126,7 +126,8 @@ fn assert_names(error: &str, path: &Path) {
     assert!(error.contains("facetrack fetch"), "{error}");
 }
 
-/// Whether the models of an engine with several are all there: the first that is missing is the one that is named.
+/// Whether the models of an engine with several are all there: the first that is missing is the one
+/// that is named.
 fn others_are_there(model: &Model) -> bool {
     MODELS
         .iter()

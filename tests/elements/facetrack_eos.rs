@@ -237,7 +237,8 @@ fn a_reader_downstream_gets_the_fit_and_the_mesh_on_demand() {
             assert_eq!((fit.shape.len(), fit.expression.len()), (63, 6));
             let mesh = fit.mesh.as_deref();
             assert_eq!(mesh.map(<[_]>::len), vertices, "{properties}");
-            // The head with its neck, in pixels of the frame that was analysed, is about where its face is.
+            // The head with its neck, in pixels of the frame that was analysed, is about where its
+            // face is.
             let near = |x: f32, y: f32| {
                 let (dx, dy) = (face.bbox.width, face.bbox.height);
                 (face.bbox.x - dx..=face.bbox.right() + dx).contains(&x)

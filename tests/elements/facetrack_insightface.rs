@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack engine=insightface` in a pipeline, on the processor: what is wrong with settings and packs, and what reaches a
-//! reader. Where it runs is the business of `facetrack_device.rs`.
+//! `facetrack engine=insightface` in a pipeline, on the processor: what is wrong with settings and
+//! packs, and what reaches a reader. Where it runs is the business of `facetrack_device.rs`.
 
 use crate::common;
 
@@ -28,7 +28,10 @@ fn packs_that_are_not_there_are_named() {
     let empty = empty.path().to_string_lossy().into_owned();
     for (pack, parts) in [
         ("/nowhere/buffalo_l", &["/nowhere/buffalo_l", "`model`"][..]),
-        ("buffalo_xxl", &["buffalo_xxl", "looked in", "`models-dir`"]),
+        (
+            "buffalo_xxl",
+            &["buffalo_xxl", "searched in", "`models-dir`"],
+        ),
         (&empty, &[&empty, "none of its .onnx files is a detector"]),
     ] {
         let error = refusal(&element(&[("model", pack)]));
@@ -120,7 +123,7 @@ fn settings_that_can_not_be_are_refused_with_what_can() {
         ),
         (
             &[("embedding", "true"), ("allowed-modules", "detection")],
-            &["recognition", "allowed modules", "`embedding`"],
+            &["recognition", "not allowed", "`embedding`"],
         ),
     ] {
         let element = element(&[("model", pack.as_str())]);

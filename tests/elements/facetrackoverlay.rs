@@ -157,7 +157,7 @@ fn where_the_picture_was_cut_or_turned_nothing_is_drawn() {
         let (pixels, warning) = behind(elements, "");
         assert_eq!(changed(&pixels), 0, "{elements}");
         let warning = warning.expect(elements);
-        assert!(warning.contains("put facetrack behind"), "{warning}");
+        assert!(warning.contains("put facetrack after"), "{warning}");
     }
 }
 
@@ -191,9 +191,10 @@ fn reasons_in_turn_are_told_once_each() {
         }
     }
     let warnings = bus::warnings(&stream.bus);
-    for (warning, what) in
-        std::iter::zip(&warnings, ["cut the picture", "FaceTrackMeta", "9 bytes"])
-    {
+    for (warning, what) in std::iter::zip(
+        &warnings,
+        ["cropped the picture", "FaceTrackMeta", "9 bytes"],
+    ) {
         assert!(warning.contains(what), "{warning}");
     }
     assert_eq!(warnings.len(), 3);
@@ -406,7 +407,8 @@ fn grey_in(caps: &gst::Caps) -> gst::Buffer {
     harness.push_and_pull(grey()).expect("converted")
 }
 
-/// Maximum error of a color, levels, by the bits of a component. It includes the errors of `videoconvert` in both directions.
+/// Maximum error of a color, levels, by the bits of a component. It includes the errors of
+/// `videoconvert` in both directions.
 fn tolerance(format: &str) -> u8 {
     match format {
         "RGB15" | "RGB16" => 9,
@@ -685,7 +687,8 @@ fn how_fast_frames_come_is_shown() {
     );
 }
 
-/// A pipeline as users build it: landmarks are found in its pixels where its metadata says they are.
+/// A pipeline as users build it: landmarks are found in its pixels where its metadata says they
+/// are.
 #[test]
 fn a_scripted_face_is_drawn_in_a_pipeline() {
     common::init();

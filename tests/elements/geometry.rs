@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Faces in the pixels of the frame at hand, behind elements that change the picture: where the metadata says that a face
-//! is, there is what was drawn there before.
+//! Faces in the pixels of the frame at hand, behind elements that change the picture: where the
+//! metadata says that a face is, there is what was drawn there before.
 
 use crate::common;
 
@@ -146,7 +146,8 @@ fn assert_follows(seen: &Seen, fit: Fit, what: &str) {
     let (width, height) = (seen.info.width(), seen.info.height());
     assert_eq!((report.width, report.height), (width, height), "{what}");
     let face = &report.faces[0].face;
-    // Half of what an edge is blurred by, and half a pixel; a picture that begins on a whole chroma sample.
+    // Half of what an edge is blurred by, and half a pixel; a picture that begins on a whole chroma
+    // sample.
     assert_near(&face.bbox, &seen.square(), 1.5, what);
     let landmarks = face.landmarks.as_ref().expect("landmarks");
     let points = landmarks.points.iter().map(|p| Point::new(p.x, p.y));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The regions of interest, read as Intel's DL Streamer reads them: each parameter structure is a tensor, and its fields
-//! have to be of the very types that `gva_tensor_meta.h`, `tensor.h` and `gstgva` ask for.
+//! The regions of interest, read as Intel's DL Streamer reads them: each parameter structure is a
+//! tensor, and its fields have to be of the very types that `gva_tensor_meta.h`, `tensor.h` and
+//! `gstgva` ask for.
 
 use crate::common;
 

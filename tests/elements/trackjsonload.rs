@@ -608,8 +608,8 @@ fn what_can_not_be_read_is_an_error_before_the_first_frame() {
     for part in ["none.json", "Set location"] {
         assert!(missing.contains(part), "{missing}");
     }
-    assert!(refusal(folder.path()).contains("no regular file"));
-    assert!(refusal(Path::new("/dev/null")).contains("no regular file"));
+    assert!(refusal(folder.path()).contains("not a regular file"));
+    assert!(refusal(Path::new("/dev/null")).contains("not a regular file"));
     for (text, parts) in [
         ("", &["clip.json: it is empty"][..]),
         ("no JSON", &["clip.json: line 1", "trackjsonsink"]),
@@ -640,7 +640,7 @@ fn a_damaged_frame_ends_the_stream_when_it_is_reached() {
     assert_eq!(load.numbers(&[0, 40]), [Some(1), Some(2)]);
     assert_eq!(load.harness.push(nth(2)), Err(gst::FlowError::Error));
     let error = error(&load.bus);
-    for part in ["clip.json: line 4, frame 3", "face 3", "mend"] {
+    for part in ["clip.json: line 4, frame 3", "face 3", "fix the line"] {
         assert!(error.contains(part), "{error}");
     }
 }

@@ -536,7 +536,7 @@ fn frames_without_metadata_bring_one_warning() {
         (0..frames).for_each(|n| sink.push(bare(n)));
         sink.eos();
         let warning = sink.warning();
-        assert!(warning.contains("put facetrack"), "{warning}");
+        assert!(warning.contains("Put facetrack"), "{warning}");
         let another = sink.bus.pop_filtered(&[gst::MessageType::Warning]);
         assert!(another.is_none(), "{frames}");
     }
@@ -685,7 +685,7 @@ fn an_end_after_a_failed_frame_is_no_good_end() {
     sink.eos();
     assert!(!sink.path().exists());
     assert_eq!(statuses(&json(&sink.partial())), ["tracked", "error"]);
-    assert!(sink.warning().contains("not complete"));
+    assert!(sink.warning().contains("incomplete"));
 }
 
 #[test]
@@ -795,7 +795,7 @@ fn places_that_can_not_be_written_are_told_with_a_remedy() {
         ),
         (path_text(folder.path()), "dense", vec!["is a folder"]),
         ("/dev/full", "dense", vec!["/dev/full", "format=jsonl"]),
-        ("-", "reduced", vec!["set location"]),
+        ("-", "reduced", vec!["Set location"]),
         (
             "/proc/clip.json",
             "jsonl",
@@ -835,7 +835,7 @@ fn an_unwritable_folder_is_told_with_a_remedy() {
         "it can't be written"
     );
     let error = message(&bus, gst::MessageType::Error);
-    assert!(error.contains("Allow writing"), "{error}");
+    assert!(error.contains("Make its folder writable"), "{error}");
     element.set_state(gst::State::Null).expect("it stops");
 }
 
@@ -848,7 +848,7 @@ fn a_full_device_is_an_error() {
     assert_eq!(sink.harness.push(nth(0)), Err(gst::FlowError::Error));
     let error = sink.error();
     assert!(
-        error.contains("/dev/full") && error.contains("Make room"),
+        error.contains("/dev/full") && error.contains("Free disk space"),
         "{error}"
     );
     assert_eq!(sink.harness.push(nth(1)), Err(gst::FlowError::Error));
@@ -873,7 +873,7 @@ fn a_vanished_folder_is_told_and_the_record_rescued() {
     let error = sink.error();
     let rescued = std::env::temp_dir().join(&name);
     assert!(
-        error.contains("vanished") && error.contains(path_text(&rescued)),
+        error.contains("was removed") && error.contains(path_text(&rescued)),
         "{error}"
     );
     assert_eq!(numbers(&json(&rescued)), [1]);
@@ -971,8 +971,8 @@ fn is_child(test: &str) -> bool {
     std::env::var(CHILD).is_ok_and(|name| name == test)
 }
 
-/// Runs the test `name` of this program in a process of its own, by way of a shell that first does `setup`, and returns
-/// what it printed.
+/// Runs the test `name` of this program in a process of its own, by way of a shell that first does
+/// `setup`, and returns what it printed.
 fn run_child(name: &str, setup: &str, environment: &[(&str, &str)]) -> String {
     let program = std::env::current_exe().expect("this program");
     let output = Command::new("sh")

@@ -393,7 +393,8 @@ fn a_stream_goes_on_after_a_flush_and_another_start() {
     receiver.assert_nothing_came();
 }
 
-/// A sink in time with the stream's clock, and a frame that is due in an hour, which another thread pushes.
+/// A sink in time with the stream's clock, and a frame that is due in an hour, which another thread
+/// pushes.
 fn with_a_waiting_frame(
     test: impl FnOnce(&mut Sink, &Receiver),
 ) -> Result<gst::FlowSuccess, gst::FlowError> {

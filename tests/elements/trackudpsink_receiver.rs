@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The packets of `trackudpsink` as a receiver reads them that shares nothing with it: `receive_udp.py`.
+//! The packets of `trackudpsink` as a receiver reads them that shares nothing with it:
+//! `receive_udp.py`.
 
 use crate::common;
 use crate::common::recording;
@@ -319,7 +320,8 @@ fn a_receiver_reads_what_the_engine_measured() {
     assert!(packets.iter().all(|packet| packet.id == 0));
     assert!(packets.is_sorted_by(|a, b| a.time < b.time));
 
-    // Far more than the engine may be off, and far less than if numbers were swapped or turned round.
+    // Far more than the engine may be off, and far less than if numbers were swapped or turned
+    // round.
     let recorded = recording::read(&folder, "osf_m0", "pyfeat_single_face");
     let originals: Vec<Original> = recorded
         .frames

@@ -13,7 +13,8 @@ use gst_check::Harness;
 /// An engine that takes a while to load, and no ONNX Runtime.
 const CASCADE: &str = "opencv-haar";
 
-/// Linux's flag of threads that are over, though they are still listed; proc(5), `/proc/pid/stat`, field 9.
+/// Linux's flag of threads that are over, though they are still listed; proc(5), `/proc/pid/stat`,
+/// field 9.
 const PF_EXITING: u32 = 4;
 
 /// Threads of this process that load an engine.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Downloads files of Debian packages with `apt-get download`, as an ordinary user. Nothing is installed, and no script of
-//! a package runs.
+//! Downloads files of Debian packages with `apt-get download`, as an ordinary user. Nothing is
+//! installed, and no script of a package runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,7 +26,7 @@ const REMEDY: &str = "sudo apt-get update";
 /// One line that says why, with the remedy.
 pub fn unpack(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     program::output(Command::new(APT).arg("--version"))
-        .map_err(|error| format!("{error}: this source is for Debian and its kin"))?;
+        .map_err(|error| format!("{error}: this source needs Debian or a derivative"))?;
     let tree = scratch.join("tree");
     let archive = download(package, scratch)?;
     program::output(
@@ -38,8 +38,8 @@ pub fn unpack(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     Ok(tree)
 }
 
-/// Downloads the archive of `package`: with the machine's package lists, and where these are missing or out of date with
-/// lists of its own.
+/// Downloads the archive of `package`: with the machine's package lists, and where these are
+/// missing or out of date with lists of its own.
 fn download(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     let into = folder(scratch, "archives")?;
     if get(&[], package, &into).is_err() {

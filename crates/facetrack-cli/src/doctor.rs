@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack doctor`: reports what is installed and what is missing, with the command that installs it.
+//! `facetrack doctor`: reports what is installed and what is missing, with the command that
+//! installs it.
 
 mod files;
 mod finding;

@@ -17,14 +17,15 @@ use crate::{output, packs, places, size, source, terms};
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 /// There is no folder for the project's data.
-const NO_PLACE: &str = "there is no place for the files: set HOME or XDG_DATA_HOME";
+const NO_PLACE: &str = "no folder for the files is known: set HOME or XDG_DATA_HOME";
 
-/// Fetches the files called `names`, which may be names of families, or all that this machine's processor can use and
-/// that do not have to be asked for, into the folder `to`, or else into the user's.
+/// Fetches the files called `names`, which may be names of families, or all that this machine's
+/// processor can use and that do not have to be asked for, into the folder `to`, or else into the
+/// user's.
 ///
 /// # Errors
-/// If one of them is not available; the others are fetched nevertheless. Files that are in no package may be missing, unless
-/// they were named.
+/// If one of them is not available; the others are fetched nevertheless. Files that are in no
+/// package may be missing, unless they were named.
 pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<()> {
     let mut files = chosen(manifest, names)?;
     let root = match to {
@@ -62,8 +63,8 @@ pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<(
     Ok(())
 }
 
-/// Whether fetching fails without `file`. A file that is in no package may be missing, unless it was named, or a family was
-/// named that has no file in a package.
+/// Whether fetching fails without `file`. A file that is in no package may be missing, unless it
+/// was named, or a family was named that has no file in a package.
 fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[String]) -> bool {
     let is_asked_for = |name: &String| names.contains(name);
     let is_kept_by_maker = || !manifest.family(&file.family).any(KnownFile::is_packaged);
@@ -72,7 +73,8 @@ fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[String]) -> bool {
         || (is_asked_for(&file.family) && is_kept_by_maker())
 }
 
-/// Names the files that were left out because of their licence; `None` if there are none, or if files were named.
+/// Names the files that were left out because of their licence; `None` if there are none, or if
+/// files were named.
 fn unasked(
     store: &Store,
     manifest: &Manifest,
@@ -90,12 +92,13 @@ fn unasked(
     let files = manifest.usable().filter(left_out).map(line);
     let files = files.filter(|_| names.is_empty());
     listed(
-        "Left out, since their licence restricts their use, until they are requested:",
+        "Not fetched unless requested, because their licence restricts their use:",
         files,
     )
 }
 
-/// Names the variables that let elements find the files under `root`; `None` if elements search it anyway.
+/// Names the variables that let elements find the files under `root`; `None` if elements search it
+/// anyway.
 fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
     if places::search_paths()
         .data_dirs()
@@ -119,13 +122,14 @@ fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
     ))
 }
 
-/// Says which functions are missing without `files`, which are in no package; `None` if there are none.
+/// Says which functions are missing without `files`, which are in no package; `None` if there are
+/// none.
 fn without(files: &[&KnownFile]) -> Option<String> {
     let lost = files
         .iter()
         .map(|file| format!("{}: {}", file.name, file.purpose));
     let lost = listed(
-        "Missing, since no package contains them and no server provided them:",
+        "Missing, because no package contains them and no server provided them:",
         lost,
     )?;
     Some(format!("{lost}\nEverything else works without them."))
@@ -137,7 +141,8 @@ fn listed(title: &str, lines: impl Iterator<Item = String>) -> Option<String> {
     (!lines.is_empty()).then(|| format!("{title}{lines}"))
 }
 
-/// Where the file `name` is, in the user's folder or in one for all users; where it would be fetched to if it is in none.
+/// Where the file `name` is, in the user's folder or in one for all users; where it would be
+/// fetched to if it is in none.
 ///
 /// # Errors
 /// When the manifest does not have it.
@@ -217,7 +222,8 @@ fn ensure(
     Ok(fetched.is_ok())
 }
 
-/// Tries the origins in order until one provides the right bytes. Returns the error of each origin if none does.
+/// Tries the origins in order until one provides the right bytes. Returns the error of each origin
+/// if none does.
 fn bring(
     store: &Store,
     file: &KnownFile,
@@ -254,7 +260,7 @@ fn attempt(
             store.install(&candidate, file)?;
             Ok(())
         }
-        State::Wrong(hash) => Err(format!("refused, its sha256 is {hash}")),
+        State::Wrong(hash) => Err(format!("rejected: its sha256 is {hash}")),
         State::Missing => Err("nothing came".to_owned()),
     })
 }
@@ -290,7 +296,7 @@ fn unavailable(file: &KnownFile, path: &Path, tried: &[String]) -> String {
     let size = size::human(file.size);
     let tried = tried.join("\n  - ");
     let kept = if path.exists() {
-        "The existing file has other bytes; it was not changed.\n  "
+        "The existing file differs; it was not changed.\n  "
     } else {
         ""
     };

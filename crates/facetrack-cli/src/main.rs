@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Fetches what the plugin needs, says what is missing, and sums up records: the tool behind `make setup`, `make doctor`,
-//! `make env` and `make demo`. It needs no GStreamer to build.
+//! Fetches what the plugin needs, says what is missing, and sums up records: the tool behind
+//! `make setup`, `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
 
 mod apt;
 mod doctor;
@@ -39,19 +39,21 @@ struct Arguments {
 enum Command {
     /// Fetch models, ONNX Runtime and the sample clip; files already in place are only checked
     Fetch {
-        /// File names or families of models/manifest.json, such as insightface; by default every file that need not be
-        /// requested by name
+        /// File names or families of models/manifest.json, such as insightface; by default every
+        /// file that need not be requested by name
         file: Vec<String>,
         /// Manifest to use instead of the built-in one
         #[arg(long)]
         manifest: Option<PathBuf>,
-        /// Folder to fetch into instead of the user's, such as /usr/local/share/facetrack for all users
+        /// Folder to fetch into instead of the user's, such as /usr/local/share/facetrack for all
+        /// users
         #[arg(long, value_name = "DIR")]
         to: Option<PathBuf>,
     },
     /// Say what is installed and what is missing; status 0 if the engine mediapipe can run
     Doctor,
-    /// Print the exports with which gst-launch-1.0 finds plugin, models and runtime, and a shell finds this command
+    /// Print the exports with which gst-launch-1.0 finds plugin, models and runtime, and a shell
+    /// finds this command
     Env,
     /// Print the path of a fetched file
     Path {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Standard output and standard error, which may be closed at any time: `facetrack doctor | head -n 1`.
+//! Standard output and standard error, which may be closed at any time:
+//! `facetrack doctor | head -n 1`.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};

@@ -12,8 +12,9 @@ use crate::error::StoreError;
 use crate::output;
 use crate::store::{self, State, Store};
 
-/// Renames the folder of each pack with a damaged file among `files`, and adds the pack's other files to `files`. Returns the
-/// new folders. A folder that contains files of others is not changed.
+/// Renames the folder of each pack with a damaged file among `files`, and adds the pack's other
+/// files to `files`. Returns the new folders. A folder that contains files of others is not
+/// changed.
 ///
 /// # Errors
 /// Where one can't be read or renamed.

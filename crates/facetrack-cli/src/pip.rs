@@ -41,7 +41,8 @@ pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<Pa
     places::only_file(&wheels).ok_or_else(|| format!("pip downloaded no wheel of {package}"))
 }
 
-/// A Python interpreter that has pip: the machine's, or one in a private environment under `scratch`.
+/// A Python interpreter that has pip: the machine's, or one in a private environment under
+/// `scratch`.
 fn python_with_pip(scratch: &Path) -> Result<PathBuf, String> {
     let python = PathBuf::from("python3");
     program::output(Command::new(&python).arg("--version"))

@@ -59,7 +59,8 @@ pub fn only_file(folder: &Path) -> Option<PathBuf> {
 
 /// The folder next to this program that contains only the plugin; `None` if there is none.
 ///
-/// GStreamer looks through the whole tree under a plugin path, so it must not be the folder that cargo builds in.
+/// GStreamer looks through the whole tree under a plugin path, so it must not be the folder that
+/// cargo builds in.
 pub fn built_plugin() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let folder = program.parent()?.join("gstreamer-1.0");

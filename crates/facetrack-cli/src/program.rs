@@ -18,8 +18,8 @@ pub fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a program whose progress the user sees as it comes. It all goes to standard error: a closed standard output would
-/// make the program fail.
+/// Runs a program whose progress the user sees as it comes. It all goes to standard error: a closed
+/// standard output would make the program fail.
 ///
 /// # Errors
 /// As [`output`].

@@ -37,7 +37,8 @@ struct Face {
     blendshapes: Option<BTreeMap<String, f32>>,
 }
 
-/// Sums up the tracking file at `path`, and draws `blendshape` over time; `elapsed` is what the run took.
+/// Sums up the tracking file at `path`, and draws `blendshape` over time; `elapsed` is what the run
+/// took.
 ///
 /// # Errors
 /// When it can't be read, or is not one.

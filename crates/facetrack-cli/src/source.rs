@@ -11,7 +11,8 @@ use zip::ZipArchive;
 
 use crate::{apt, pip, program};
 
-/// Seconds to connect, and seconds under [`SLOWEST`] bytes a second, before the network counts as absent.
+/// Seconds to connect, and seconds under [`SLOWEST`] bytes a second, before the network counts as
+/// absent.
 const CONNECT_TIMEOUT: &str = "20";
 const STALL_TIMEOUT: &str = "60";
 const SLOWEST: &str = "1000";

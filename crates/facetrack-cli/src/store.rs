@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The project's data folder. A file in it is whole and has the right hash, or has not been touched.
+//! The project's data folder. A file in it is whole and has the right hash, or has not been
+//! touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
@@ -12,7 +13,8 @@ use tempfile::TempDir;
 use crate::error::StoreError;
 use crate::output;
 
-/// Prefix of the folders for downloads. They are in the data folder, since a rename within a file system is atomic.
+/// Prefix of the folders for downloads. They are in the data folder, since a rename within a file
+/// system is atomic.
 const SCRATCH_PREFIX: &str = ".fetch-";
 
 /// How a file compares with its entry in the manifest.
@@ -34,7 +36,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates the folder if necessary, waits for other fetches to end, and removes the leftovers of interrupted ones.
+    /// Creates the folder if necessary, waits for other fetches to end, and removes the leftovers
+    /// of interrupted ones.
     ///
     /// # Errors
     /// Where the folder can't be written.
@@ -66,7 +69,8 @@ impl Store {
             .map_err(StoreError::at(&self.root))
     }
 
-    /// Moves `candidate`, which lies in a scratch folder, to its place. Its bytes have been checked.
+    /// Moves `candidate`, which lies in a scratch folder, to its place. Its bytes have been
+    /// checked.
     ///
     /// # Errors
     /// Where it can't be written; the old file is still there then.
@@ -124,7 +128,7 @@ fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
         Ok(()) => Ok(()),
         Err(TryLockError::Error(error)) => Err(StoreError::at(path)(error)),
         Err(TryLockError::WouldBlock) => {
-            output::print_line("Waiting for another fetch to end …")?;
+            output::print_line("Waiting for another fetch to finish …")?;
             lock.lock().map_err(StoreError::at(path))
         }
     }

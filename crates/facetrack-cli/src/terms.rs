@@ -10,12 +10,7 @@ pub fn not_for_commerce<'a>(files: impl IntoIterator<Item = &'a KnownFile>) -> O
         .filter(|file| file.non_commercial)
         .map(|file| file.name.as_str())
         .collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "Not for commercial use, by their licence: {}",
-            names.join(", ")
-        )
-    })
+    (!names.is_empty()).then(|| format!("Not licensed for commercial use: {}", names.join(", ")))
 }
 
 #[cfg(test)]

@@ -64,8 +64,9 @@ impl Sandbox {
     fn program(&self, name: &str, script: &str) {
         let source = self.path("script");
         fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // By another process: what tests beside this one start meanwhile has files open for a moment that are written
-        // here, and a program that is open for writing can't be run.
+        // Another process copies the file. If this process wrote it, a child process that another
+        // test starts in parallel could hold it open, and a file that is open for writing cannot be
+        // executed.
         let installed = Command::new("install")
             .args(["-m", "755"])
             .arg(source)
@@ -89,7 +90,7 @@ impl Sandbox {
         self.program("apt-get", &format!("{others}\n{script}"));
     }
 
-    /// apt-get downloads an archive, in which dpkg-deb finds `content`.
+    /// apt-get downloads an archive that contains `content` for dpkg-deb.
     fn apt_delivers(&self, content: &str) {
         self.apt(": > bundle-data_1.0_all.deb");
         self.dpkg_unpacks(&format!(
@@ -141,12 +142,11 @@ impl Sandbox {
         command
     }
 
-    /// The manifest has two files for research alone, of which `model.bin` alone is in a package, and which are used as a
-    /// pack.
+    /// The manifest has a pack of two files for research only. Only `model.bin` is in a package.
     fn lists_a_pack(&self) {
         self.changes_manifest(|files| {
             let model = &mut files[0];
-            model["licence"] = "research alone".into();
+            model["licence"] = "research only".into();
             for mark in ["non_commercial", "on_request", "is_pack"] {
                 model[mark] = true.into();
             }
@@ -200,7 +200,7 @@ impl Sandbox {
             .unwrap()
     }
 
-    /// What lies in the data folder but the lock and whole files.
+    /// The contents of the data folder except the lock and the complete files.
     fn leftovers(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("data/facetrack")).unwrap();
         entries
@@ -272,7 +272,7 @@ fn a_debian_package_that_is_of_no_use_is_explained() {
     sandbox.apt_delivers("another version, and longer than the right one");
     let text = said(&sandbox.fetch());
     assert!(
-        text.contains("Debian package bundle-data: refused, its sha256 is"),
+        text.contains("Debian package bundle-data: rejected: its sha256 is"),
         "{text}"
     );
     sandbox.dpkg_unpacks("/bin/mkdir -p \"$3\"");
@@ -318,7 +318,7 @@ fn with_wrong_bytes_everywhere_the_old_file_stays() {
     let output = sandbox.fetch();
     assert!(!output.status.success());
     let said = said(&output);
-    assert_eq!(said.matches("refused, its sha256 is").count(), 2, "{said}");
+    assert_eq!(said.matches("rejected: its sha256 is").count(), 2, "{said}");
     assert!(said.contains("it was not changed"), "{said}");
     assert_eq!(fs::read_to_string(sandbox.model()).unwrap(), "old");
     assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
@@ -403,11 +403,11 @@ fn what_is_not_for_commerce_says_so() {
     let sandbox = Sandbox::offline();
     let manifest = sandbox.path("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    let licence = r#""licence": "research alone", "non_commercial": true"#;
+    let licence = r#""licence": "research only", "non_commercial": true"#;
     fs::write(&manifest, text.replace(r#""licence": "CC0-1.0""#, licence)).unwrap();
-    let told = "Not for commercial use, by their licence: model.bin";
+    let told = "Not licensed for commercial use: model.bin";
     let text = said(&sandbox.fetch());
-    assert!(text.contains(", research alone"), "{text}");
+    assert!(text.contains(", research only"), "{text}");
     assert!(!text.contains(told), "{text}");
     sandbox.pip_delivers(GOOD);
     for _ in 0..2 {
@@ -429,7 +429,7 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
     assert!(output.status.success(), "{text}");
     assert_eq!(sandbox.models(), Vec::<String>::new(), "{text}");
     for name in ["model.bin", "unpackaged.bin"] {
-        let told = format!("- {name} (research alone): facetrack fetch family");
+        let told = format!("- {name} (research only): facetrack fetch family");
         assert!(text.contains(&told), "{told:?} not in\n{text}");
     }
 
@@ -441,8 +441,8 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
         ["family/model.bin", "family/unpackaged.bin"]
     );
     for part in [
-        ", research alone",
-        "Not for commercial use, by their licence: model.bin, unpackaged.bin",
+        ", research only",
+        "Not licensed for commercial use: model.bin, unpackaged.bin",
     ] {
         assert!(text.contains(part), "{part:?} not in\n{text}");
     }
@@ -640,10 +640,10 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
     }
     for part in [
         "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
-        "· Not for commercial use, by their licence: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
+        "· Not licensed for commercial use: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
          scrfd_500m_bnkps.onnx, 2d106det.onnx, w600k_mbf.onnx, genderage.onnx",
-        "· scrfd_500m_bnkps.onnx is not there: it is fetched only where it is asked for (facetrack fetch insightface)",
-        "· no pack of InsightFace's networks: buffalo_l, ",
+        "· scrfd_500m_bnkps.onnx is missing: it is fetched only on request (facetrack fetch insightface)",
+        "· no InsightFace model pack found: buffalo_l, ",
         "· insightface: no pack",
         "✗ mediapipe: ",
         "✗ opencv-haar: ",
@@ -678,7 +678,7 @@ fn the_doctor_makes_seven_checks_of_the_gpu() {
         "· 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider",
         "· 7/7 a session on the GPU: not checked without",
         "· a GPU is optional",
-        "✗ TRACKING_DISABLE_GPU=1, which keeps insightface from the GPU",
+        "✗ TRACKING_DISABLE_GPU=1, which disables the GPU for insightface",
     ] {
         assert!(said.contains(part), "{part:?} not in\n{said}");
     }

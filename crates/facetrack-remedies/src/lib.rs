@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Says what a user can do about an error: which command to run, which property of the element `facetrack` to set.
-//! The errors of the crate `facetrack` say only what is wrong, so that other programs can use them.
+//! Says what a user can do about an error: which command to run, which property of the element
+//! `facetrack` to set. The errors of the crate `facetrack` say only what is wrong, so that other
+//! programs can use them.
 
 use std::path::Path;
 
@@ -12,7 +13,8 @@ use facetrack::model::ModelError;
 /// The command that fetches every file that need not be requested by name.
 pub const FETCH: &str = "facetrack fetch";
 
-/// Gets a pack of InsightFace's networks. Their licence is restrictive, so they are fetched only on request.
+/// Gets a pack of InsightFace's networks. Their licence is restrictive, so they are fetched only on
+/// request.
 pub const GET_A_PACK: &str = "Run `facetrack fetch insightface` to fetch small networks, or unzip one of InsightFace's packs into ~/.insightface/models/<its name>, as models/README.md says (all of them are for non-commercial research only)";
 
 const INSTALL_DRIVER: &str =
@@ -163,7 +165,8 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
     format!("{error}. {remedy}")
 }
 
-/// How to get a missing model. A model that was searched for by name may be one that is never fetched.
+/// How to get a missing model. A model that was searched for by name may be one that is never
+/// fetched.
 fn get(path: &Path) -> String {
     let names = path.to_string_lossy();
     let mut fetched = manifest::manifest().files.iter().map(|file| &file.name);

@@ -6,9 +6,10 @@
 //!     cargo run --release --example raw_frames -- mediapipe 640 360 30 max-faces=1 > clip.jsonl
 //! ```
 //!
-//! Arguments: engine, width, height, frames a second, then any of `max-faces`, `running-mode`, `detection-confidence`,
-//! `detect-max-width`, `nms-threshold`, `threads`, `model`, with the meaning that these properties of the element have.
-//! Landmarks are smoothed where the engine's original does it.
+//! Arguments: engine, width, height, frames a second, then any of `max-faces`, `running-mode`,
+//! `detection-confidence`, `detect-max-width`, `nms-threshold`, `threads`, `model`, with the
+//! meaning that these properties of the element have. Landmarks are smoothed where the engine's
+//! original does it.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write, stdin, stdout};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Analyses frames: finds faces, assigns identities, smooths landmarks and completes the faces.
 //!
-//! [`Analyzer::find`] looks at the pixels of a frame. [`Analyzer::complete`] needs the frames in order, but not their
-//! pixels: all that it needs of a frame is in [`Found`]. So further frames may be searched before a frame is completed,
-//! in parallel if the engine's finder keeps nothing from frame to frame. [`Analyzer::analyze`] does both steps.
+//! [`Analyzer::find`] looks at the pixels of a frame. [`Analyzer::complete`] needs the frames in
+//! order, but not their pixels: all that it needs of a frame is in [`Found`]. So further frames may
+//! be searched before a frame is completed, in parallel if the engine's finder keeps nothing from
+//! frame to frame. [`Analyzer::analyze`] does both steps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -185,7 +186,8 @@ impl Analyzer {
         })
     }
 
-    /// Completes the faces of the next frame: identities, smoothing, and the measurements that derive from landmarks.
+    /// Completes the faces of the next frame: identities, smoothing, and the measurements that
+    /// derive from landmarks.
     ///
     /// # Errors
     /// Those of the engine's completer.
@@ -251,14 +253,16 @@ impl Analyzer {
         self.left.clear();
     }
 
-    /// Continues the stream of `before`. Its faces leave, and their identities are not assigned again.
+    /// Continues the stream of `before`. Its faces leave, and their identities are not assigned
+    /// again.
     pub fn take_over_from(&mut self, before: &mut Self) {
         before.reset();
         self.left = before.take_left();
         self.tracker.continue_after(&before.tracker);
     }
 
-    /// Faces that have left since the last call: unseen for longer than the tracker waits, or ended by a reset.
+    /// Faces that have left since the last call: unseen for longer than the tracker waits, or ended
+    /// by a reset.
     pub fn take_left(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.left)
     }
@@ -268,7 +272,8 @@ impl Analyzer {
         std::mem::take(&mut self.notices)
     }
 
-    /// Collects the engine's notices, and updates the source of the reports if the engine runs on the CPU now.
+    /// Collects the engine's notices, and updates the source of the reports if the engine runs on
+    /// the CPU now.
     fn collect_notices(&mut self) {
         for notice in self.engine.finder.take_notices() {
             if let Notice::FellBackToCpu { .. } = notice {
@@ -281,7 +286,8 @@ impl Analyzer {
         }
     }
 
-    /// A face that was not seen for a frame starts over, as in MediaPipe (`landmarks_smoothing_calculator.cc`).
+    /// A face that was not seen for a frame starts over, as in MediaPipe
+    /// (`landmarks_smoothing_calculator.cc`).
     fn smooth(&mut self, faces: &mut [TrackedFace], time: Duration) {
         let Some(constants) = self.tuning.smoothing else {
             return;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The 52 channels of MediaPipe's blendshape network, in its output order: `_neutral`, then 51 of ARKit's 52
-/// (`tongueOut` is not measured). Source: `kBlendshapeNames` in MediaPipe's `face_blendshapes_graph.cc`.
+/// The 52 channels of MediaPipe's blendshape network, in its output order: `_neutral`, then 51 of
+/// ARKit's 52 (`tongueOut` is not measured). Source: `kBlendshapeNames` in MediaPipe's
+/// `face_blendshapes_graph.cc`.
 #[rustfmt::skip]
 pub const MEDIAPIPE_CHANNELS: [&str; 52] = [
     "_neutral",
@@ -54,7 +55,8 @@ pub struct Blendshapes {
 }
 
 impl Blendshapes {
-    /// Measured channels: pairs `names` with `values`, in order; what is longer on one side is left out.
+    /// Measured channels: pairs `names` with `values`, in order; what is longer on one side is left
+    /// out.
     pub fn new(names: Arc<[String]>, mut values: Vec<f32>) -> Self {
         values.truncate(names.len());
         Self {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Whether a file is as long as its container says.
 //!
-//! Demuxers play what there is of a file that was cut off, and end without an error. The sizes of its outermost elements say
-//! how long it was: RIFF (AVI), ISO media files (MP4, MOV), Matroska and WebM state them; an MPEG transport stream consists
-//! of packets of one size, and can only be seen to end within one. Only headers are read.
+//! Demuxers play what there is of a file that was cut off, and end without an error. The sizes of
+//! its outermost elements say how long it was: RIFF (AVI), ISO media files (MP4, MOV), Matroska and
+//! WebM state them; an MPEG transport stream consists of packets of one size, and can only be seen
+//! to end within one. Only headers are read.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -21,8 +22,8 @@ const FIRST_BOXES: [&[u8; 4]; 10] = [
 const EBML: u64 = 0x1A45_DFA3;
 const SEGMENT: u64 = 0x1853_8067;
 
-/// Packet sizes of transport streams, each with the place of the sync byte: broadcast, with timestamps (M2TS), with error
-/// correction.
+/// Packet sizes of transport streams, each with the place of the sync byte: broadcast, with
+/// timestamps (M2TS), with error correction.
 const TS_PACKETS: [(u64, u64); 3] = [(188, 0), (192, 4), (204, 0)];
 const TS_SYNC: u8 = 0x47;
 
@@ -41,7 +42,8 @@ pub enum Extent {
         /// Bytes that there are.
         found: u64,
     },
-    /// The container does not say how long the file is, and what it says of time is derived from the data that is there.
+    /// The container does not say how long the file is, and what it says of time is derived from
+    /// the data that is there.
     Open,
     /// Another container, or one without sizes.
     Unknown,
@@ -168,7 +170,8 @@ impl<F: Read + Seek> File<'_, F> {
         Ok(Extent::Unknown)
     }
 
-    /// Id of the EBML element at `offset`, the size of its content, if that is known, and where the content begins.
+    /// Id of the EBML element at `offset`, the size of its content, if that is known, and where the
+    /// content begins.
     fn element(&mut self, offset: u64) -> io::Result<Option<(u64, Option<u64>, u64)>> {
         let Some((id, id_length, _)) = self.number(offset)? else {
             return Ok(None);
@@ -181,7 +184,8 @@ impl<F: Read + Seek> File<'_, F> {
         Ok(Some((id, size, offset + id_length + size_length)))
     }
 
-    /// The EBML number at `offset` with its length marker, its length in bytes, and the bits that are its value.
+    /// The EBML number at `offset` with its length marker, its length in bytes, and the bits that
+    /// are its value.
     fn number(&mut self, offset: u64) -> io::Result<Option<(u64, u64, u64)>> {
         let Some([first]) = self.at::<1>(offset)? else {
             return Ok(None);

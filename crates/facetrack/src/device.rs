@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where an engine runs: a pure decision over what was asked for and what a probe of the machine says.
+//! Where an engine runs: a pure decision over what was asked for and what a probe of the machine
+//! says.
 //!
-//! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor, whatever properties and
-//! environment say, and nothing is probed for it.
+//! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor,
+//! whatever properties and environment say, and nothing is probed for it.
 
 use crate::words::choices;
 
@@ -40,7 +41,7 @@ choices! {
     pub enum ConvAlgorithmSearch, words conv_algorithm_search_words {
         Exhaustive = "exhaustive": "try all at the first run: slow start, fastest afterwards",
         Heuristic = "heuristic": "use a heuristic",
-        Default = "default": "use the algorithm that always works",
+        Default = "default": "use the algorithm that works in all cases",
     }
 }
 
@@ -61,9 +62,11 @@ pub struct CudaTuning {
     pub pinned_io: bool,
     /// The detector's run captured once as a CUDA graph and replayed, where its input has one size.
     pub cuda_graph: bool,
-    /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor `deterministic`.
+    /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor
+    /// `deterministic`.
     pub tensorrt: bool,
-    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is faster in it.
+    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is
+    /// faster in it.
     pub fp16: bool,
 }
 

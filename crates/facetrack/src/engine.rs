@@ -42,10 +42,10 @@ entry::engines! {
 
 /// A loaded engine, in two halves. It assigns no identities and never smooths.
 ///
-/// The [`Finder`] looks at pixels. The [`Completer`] adds, in the order of the frames, what follows from landmarks:
-/// blendshapes and pose. Identities are assigned and landmarks are smoothed in between. The halves share nothing: all that
-/// the completer needs of a frame is in the faces that were found in it, so the next frames may be searched before it is
-/// completed.
+/// The [`Finder`] looks at pixels. The [`Completer`] adds, in the order of the frames, what follows
+/// from landmarks: blendshapes and pose. Identities are assigned and landmarks are smoothed in
+/// between. The halves share nothing: all that the completer needs of a frame is in the faces that
+/// were found in it, so the next frames may be searched before it is completed.
 ///
 /// An engine sees the picture as it is displayed, and its coordinates count those square pixels;
 /// [`FrameOutline::to_stored`] converts a finished face to pixels of the frame in memory.
@@ -92,7 +92,8 @@ impl Engine {
     }
 }
 
-/// Finds faces in frames. It keeps nothing from frame to frame unless [`EngineInfo::temporal`] is set.
+/// Finds faces in frames. It keeps nothing from frame to frame unless [`EngineInfo::temporal`] is
+/// set.
 pub trait Finder: Send {
     /// The engine's name and measurements.
     fn info(&self) -> &EngineInfo;
@@ -120,7 +121,8 @@ pub trait Completer: Send {
     /// Begins the next frame. `faces` are those found in it, before smoothing.
     fn begin_frame(&mut self, _faces: &[Observation]) {}
 
-    /// Adds to `face`, one of the frame that was begun, the measurements that derive from its landmarks.
+    /// Adds to `face`, one of the frame that was begun, the measurements that derive from its
+    /// landmarks.
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
@@ -298,10 +300,10 @@ impl fmt::Display for Notice {
         match self {
             Self::DetectionSizeReduced { det_size, reason } => write!(
                 f,
-                "too little GPU memory: faces are looked for in frames reduced to {det_size} px: {reason}"
+                "too little GPU memory, det-size reduced to {det_size} px: {reason}"
             ),
             Self::FellBackToCpu { reason } => {
-                write!(f, "the GPU failed, the processor goes on: {reason}")
+                write!(f, "the GPU failed, continuing on the CPU: {reason}")
             }
         }
     }
@@ -371,7 +373,7 @@ impl EngineError {
 choices! {
     /// Relation of the frames to one another.
     pub enum RunningMode, words running_mode_words {
-        Video = "video": "frames follow one another: an engine may follow faces instead of searching every frame",
+        Video = "video": "successive frames of a video: an engine may track faces instead of searching every frame",
         Image = "image": "every frame is analysed independently",
     }
 }

@@ -144,11 +144,11 @@ impl RotatedRect {
         }
     }
 
-    /// The part of a frame that a resized copy of `size` pixels shows. Each of its pixels covers `step` pixels of the frame, per
-    /// axis.
+    /// The part of a frame that a resized copy of `size` pixels shows. Each of its pixels covers
+    /// `step` pixels of the frame, per axis.
     ///
-    /// The resampler places the corner at the index of the first pixel, whereas OpenCV's `resize` aligns the pixel *centers* of
-    /// a frame and its copy; the result includes that offset.
+    /// The resampler places the corner at the index of the first pixel, whereas OpenCV's `resize`
+    /// aligns the pixel *centers* of a frame and its copy; the result includes that offset.
     pub fn of_resized(size: [usize; 2], step: [f32; 2]) -> Self {
         let [x, y] = step;
         let (width, height) = (size[0] as f32 * x, size[1] as f32 * y);
@@ -159,8 +159,8 @@ impl RotatedRect {
         }
     }
 
-    /// The transform from the unit square of the rectangle, with (0, 0) at its top-left corner before rotation, to the space of
-    /// the rectangle.
+    /// The transform from the unit square of the rectangle, with (0, 0) at its top-left corner
+    /// before rotation, to the space of the rectangle.
     pub fn outer_from_unit(&self) -> Affine {
         let (sin, cos) = self.rotation.sin_cos();
         let (w, h) = (self.size.width, self.size.height);

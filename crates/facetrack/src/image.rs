@@ -99,7 +99,8 @@ impl ColorMatrix {
 }
 
 impl ColorRange {
-    /// The code of black, and the number of codes from black to white, for luma of `depth` bits; ITU-R BT.601-7 and BT.2100-2.
+    /// The code of black, and the number of codes from black to white, for luma of `depth` bits;
+    /// ITU-R BT.601-7 and BT.2100-2.
     pub(crate) fn luma_span(self, depth: u32) -> (f64, f64) {
         let unit = (f64::from(depth) - 8.0).exp2();
         match self {
@@ -108,7 +109,8 @@ impl ColorRange {
         }
     }
 
-    /// The number of codes from the lowest to the highest chroma of `depth` bits; ITU-R BT.601-7 and BT.2100-2.
+    /// The number of codes from the lowest to the highest chroma of `depth` bits; ITU-R BT.601-7
+    /// and BT.2100-2.
     pub(crate) fn chroma_span(self, depth: u32) -> f64 {
         match self {
             Self::Limited => 224.0 * (f64::from(depth) - 8.0).exp2(),
@@ -157,8 +159,8 @@ pub enum Pixels<'a> {
     Rows(Arc<dyn PixelRows + 'a>),
 }
 
-/// Unpacked rows are padded to a multiple of this number of pixels, since [`PixelRows::unpack`] may write whole words of several
-/// pixels. GStreamer's v210 has the longest groups.
+/// Unpacked rows are padded to a multiple of this number of pixels, since [`PixelRows::unpack`] may
+/// write whole words of several pixels. GStreamer's v210 has the longest groups.
 pub const ROW_GROUP: usize = 48;
 
 /// The rows of a frame that only its owner can read.
@@ -166,8 +168,8 @@ pub trait PixelRows: fmt::Debug + Send + Sync {
     /// Layout of unpacked pixels: one plane, no subsampling.
     fn layout(&self) -> &Layout;
 
-    /// Unpacks the rows whose indices are in `rows` into `picture`. Row `y` of the frame starts at byte `y`·`stride` of the
-    /// picture, and a row has room for a multiple of [`ROW_GROUP`] pixels.
+    /// Unpacks the rows whose indices are in `rows` into `picture`. Row `y` of the frame starts at
+    /// byte `y`·`stride` of the picture, and a row has room for a multiple of [`ROW_GROUP`] pixels.
     fn unpack(&self, rows: &mut dyn Iterator<Item = usize>, stride: usize, picture: &mut [u8]);
 }
 
@@ -175,8 +177,9 @@ pub trait PixelRows: fmt::Debug + Send + Sync {
 ///
 /// All rows of all planes are inside their slices: [`ImageView::new`] checks it.
 ///
-/// [`ImageView::width`], [`ImageView::height`] and all coordinates count square pixels, as displayed. If stored pixels are not
-/// square, a displayed column spans [`ImageView::column_scale`] stored columns; rows are the same.
+/// [`ImageView::width`], [`ImageView::height`] and all coordinates count square pixels, as
+/// displayed. If stored pixels are not square, a displayed column spans [`ImageView::column_scale`]
+/// stored columns; rows are the same.
 #[derive(Debug, Clone)]
 pub struct ImageView<'a> {
     pixels: Pixels<'a>,
@@ -189,7 +192,8 @@ pub struct ImageView<'a> {
 /// Maximum number of planes with colors.
 const MAX_PLANES: usize = 3;
 
-/// Maximum number of bytes of a plane, whose offsets have 32 bits. 16384×16384 pixels of 4 bytes have a quarter of it.
+/// Maximum number of bytes of a plane, whose offsets have 32 bits. 16384×16384 pixels of 4 bytes
+/// have a quarter of it.
 const MAX_PLANE_BYTES: usize = u32::MAX as usize;
 
 /// Why an image cannot be created.
@@ -204,13 +208,13 @@ pub enum ImageError {
         height: usize,
     },
     /// A component of the layout is not supported, or its plane does not exist.
-    #[error("component {index} of the format is laid out in a way that cannot be read")]
+    #[error("component {index} of the format has a layout that cannot be read")]
     Component {
         /// Index of the component.
         index: usize,
     },
     /// The number of planes is wrong.
-    #[error("the format has {expected} planes, {actual} given")]
+    #[error("the format has {expected} planes, not {actual}")]
     PlaneCount {
         /// Number of planes of the format.
         expected: usize,
@@ -284,7 +288,8 @@ impl<'a> ImageView<'a> {
     /// describes.
     ///
     /// # Errors
-    /// If a side is zero, the layout has an unsupported component, or the planes do not fit the layout.
+    /// If a side is zero, the layout has an unsupported component, or the planes do not fit the
+    /// layout.
     pub fn with_layout(
         layout: &'a Layout,
         width: usize,

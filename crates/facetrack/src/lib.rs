@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The face-tracking domain: nothing in here knows GStreamer, clocks, or files other than models.
 //!
-//! Coordinate spaces are named: `image` (pixels of the original frame, origin at the top-left corner of the top-left
-//! pixel, x right, y down), `roi` (a rotated rectangle of the image, normalised to 0…1), `tensor` (pixels of a network's
-//! input), `camera` (right-handed, y up, looking along −z). A transform is named after what it yields and what it takes:
+//! Coordinate spaces are named: `image` (pixels of the original frame, origin at the top-left
+//! corner of the top-left pixel, x right, y down), `roi` (a rotated rectangle of the image,
+//! normalised to 0…1), `tensor` (pixels of a network's input), `camera` (right-handed, y up,
+//! looking along −z). A transform is named after what it yields and what it takes:
 //! `image_from_roi`.
 
 pub mod analyzer;

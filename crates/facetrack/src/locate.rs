@@ -33,7 +33,8 @@ const LOADER_NAMES: [&str; 2] = ["libonnxruntime.so.1", "libonnxruntime.so"];
 pub struct SearchPaths {
     /// Folder of models that is searched first.
     pub models_dir: Option<PathBuf>,
-    /// ONNX Runtime's library. It is the only candidate, so that a typing error does not go unnoticed.
+    /// ONNX Runtime's library. It is the only candidate, so that a typing error does not go
+    /// unnoticed.
     pub runtime: Option<PathBuf>,
     /// The user's own collection of models.
     pub collection: Option<PathBuf>,
@@ -48,7 +49,8 @@ pub struct SearchPaths {
 }
 
 impl SearchPaths {
-    /// The paths that the environment variables name; `variable` reads one. Empty ones count as unset.
+    /// The paths that the environment variables name; `variable` reads one. Empty ones count as
+    /// unset.
     ///
     /// - `collection`: `$FACETRACK_MODELS_DIR`
     /// - `runtime`: `$FACETRACK_ONNXRUNTIME`, or `$ORT_DYLIB_PATH`
@@ -81,9 +83,9 @@ impl SearchPaths {
 
     /// The model `file`.
     ///
-    /// `explicit` is the path of the file (or of a folder that stands for it) and ends the search. Otherwise it is
-    /// looked for in `models_dir`, `collection`, and `models/` of the user's data folder and of the system's; in each
-    /// flat, then in the folder of its `family`.
+    /// `explicit` is the path of the file (or of a folder that stands for it) and ends the search.
+    /// Otherwise it is looked for in `models_dir`, `collection`, and `models/` of the user's data
+    /// folder and of the system's; in each flat, then in the folder of its `family`.
     ///
     /// # Errors
     /// [`ModelError::Missing`], with the folders looked in.
@@ -103,7 +105,8 @@ impl SearchPaths {
         }
     }
 
-    /// The first of `files` that is there: each is looked for as by [`Self::model`] without an explicit path.
+    /// The first of `files` that is there: each is looked for as by [`Self::model`] without an
+    /// explicit path.
     ///
     /// # Errors
     /// [`ModelError::Missing`], with all names and the folders looked in.
@@ -128,8 +131,9 @@ impl SearchPaths {
             })
     }
 
-    /// Paths under which ONNX Runtime may be, best first: `runtime` if it is set; otherwise the libraries in `runtime/`
-    /// of the user's data folder and of the system's, and names that the dynamic loader may know.
+    /// Paths under which ONNX Runtime may be, best first: `runtime` if it is set; otherwise the
+    /// libraries in `runtime/` of the user's data folder and of the system's, and names that the
+    /// dynamic loader may know.
     pub fn runtime_candidates(&self) -> Vec<PathBuf> {
         if let Some(path) = &self.runtime {
             return vec![path.clone()];

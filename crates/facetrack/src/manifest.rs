@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The files that are not in the repository: models, ONNX Runtime, a sample clip. `models/manifest.json` lists them
-//! with hash, licence and origin; it is part of the binary.
+//! The files that are not in the repository: models, ONNX Runtime, a sample clip.
+//! `models/manifest.json` lists them with hash, licence and origin; it is part of the binary.
 
 use std::env::consts::ARCH;
 use std::fmt;
@@ -177,7 +177,8 @@ impl Manifest {
 }
 
 impl KnownFile {
-    /// Whether it is in a package of a registry. Otherwise only its author's server has it, which some machines can't reach.
+    /// Whether it is in a package of a registry. Otherwise only its author's server has it, which
+    /// some machines can't reach.
     pub fn is_packaged(&self) -> bool {
         self.sources
             .iter()

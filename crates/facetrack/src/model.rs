@@ -13,7 +13,8 @@ use thiserror::Error;
 
 pub use graph::tflite;
 
-/// A network that is ready to run. All tensors are `f32`; those that a file has in half precision are converted.
+/// A network that is ready to run. All tensors are `f32`; those that a file has in half precision
+/// are converted.
 pub trait Model: Send {
     /// Inputs in the order that [`Model::run`] takes them.
     fn inputs(&self) -> &[TensorSpec];
@@ -67,7 +68,7 @@ pub enum ModelError {
         reason: String,
     },
     /// No file at that path.
-    #[error("model file {path} not found (looked in {looked})", path = path.display())]
+    #[error("model file {path} not found (searched in {looked})", path = path.display())]
     Missing {
         /// File asked for.
         path: PathBuf,
@@ -83,7 +84,7 @@ pub enum ModelError {
         source: std::io::Error,
     },
     /// The file differs from the known model of this name.
-    #[error("model file {path} has sha256 {actual}, expected {expected}: it is damaged or another version", path = path.display())]
+    #[error("model file {path} has sha256 {actual}, not {expected}: it is damaged or another version", path = path.display())]
     Hash {
         /// File.
         path: PathBuf,
@@ -113,7 +114,7 @@ pub enum ModelError {
         actual: String,
     },
     /// A folder with networks that are not those that the engine needs.
-    #[error("the pack {folder} can't be used: {reason}", folder = folder.display())]
+    #[error("the pack {folder} cannot be used: {reason}", folder = folder.display())]
     Pack {
         /// Folder.
         folder: PathBuf,
@@ -122,7 +123,7 @@ pub enum ModelError {
     },
     /// No folder with networks of InsightFace's.
     #[error(
-        "no pack of InsightFace's networks: {names} not found, or without .onnx files (looked in {looked})"
+        "no InsightFace model pack found: {names} missing or without .onnx files (searched in {looked})"
     )]
     NoPack {
         /// Packs looked for.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A 3-D morphable model of faces, and its fit to 68 landmarks: `eos::fitting::fit_shape_and_pose` of eos 1.5.0
-//! (patrikhuber/eos, commit ce984207), with the files that eos publishes.
+//! A 3-D morphable model of faces, and its fit to 68 landmarks: `eos::fitting::fit_shape_and_pose`
+//! of eos 1.5.0 (patrikhuber/eos, commit ce984207), with the files that eos publishes.
 //!
-//! A shape is the mean face plus principal components. An expression adds non-negative multiples of some deformations. The
-//! camera is scaled orthographic: rotation, scale, and position in the image. [`Fitter::fit`] computes all of them from one set
-//! of landmarks, without a detector or a network; [`Fitter::follow`] does so for a face in a video.
+//! A shape is the mean face plus principal components. An expression adds non-negative multiples of
+//! some deformations. The camera is scaled orthographic: rotation, scale, and position in the
+//! image. [`Fitter::fit`] computes all of them from one set of landmarks, without a detector or a
+//! network; [`Fitter::follow`] does so for a face in a video.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -54,7 +55,8 @@ pub const LANDMARKS: usize = 68;
 /// Maximum number of bytes of a small text file; eos' largest has 3 KB.
 const MAX_TEXT: usize = 1 << 20;
 
-/// A morphable model with its landmarks, contours and edges. All indices are within bounds: [`FaceModel::new`] checks them.
+/// A morphable model with its landmarks, contours and edges. All indices are within bounds:
+/// [`FaceModel::new`] checks them.
 #[derive(Debug, Clone)]
 pub struct FaceModel {
     shape: ShapeModel,
@@ -69,8 +71,9 @@ impl FaceModel {
     /// Combines the parts of a model.
     ///
     /// # Errors
-    /// A description of the part that does not fit the shape model: an expression with another number of vertices, a vertex or
-    /// triangle that does not exist, a landmark beyond [`LANDMARKS`], an edge that its triangles do not have.
+    /// A description of the part that does not fit the shape model: an expression with another
+    /// number of vertices, a vertex or triangle that does not exist, a landmark beyond
+    /// [`LANDMARKS`], an edge that its triangles do not have.
     pub fn new(
         shape: ShapeModel,
         expressions: Vec<Expression>,
@@ -109,10 +112,11 @@ impl FaceModel {
         &self.mapping
     }
 
-    /// The vertex of each landmark on a fitted mesh, except that landmarks of the outline have other vertices in every fit. It is
-    /// the vertex of the mapping, if there is one. The inner corners of the mouth, which eos' mapping does not have, are the
-    /// vertices of the upper lip next to the corners of the mesh's opening. Any other landmark takes the vertex of the landmark
-    /// with the nearest number.
+    /// The vertex of each landmark on a fitted mesh, except that landmarks of the outline have
+    /// other vertices in every fit. It is the vertex of the mapping, if there is one. The inner
+    /// corners of the mouth, which eos' mapping does not have, are the vertices of the upper lip
+    /// next to the corners of the mesh's opening. Any other landmark takes the vertex of the
+    /// landmark with the nearest number.
     pub fn landmark_vertices(&self) -> &[usize; LANDMARKS] {
         &self.landmark_vertices
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Motion at constant velocity.
 //!
-//! [`Velocity`] is the one model. The tracker smooths it over frames, to predict where boxes overlap. [`Motion`] takes it
-//! from the last two measurements of a face, to predict the faces of frames that are not analysed.
+//! [`Velocity`] is the one model. The tracker smooths it over frames, to predict where boxes
+//! overlap. [`Motion`] takes it from the last two measurements of a face, to predict the faces of
+//! frames that are not analysed.
 
 use std::time::Duration;
 
@@ -57,10 +58,11 @@ impl Motion {
         })
     }
 
-    /// Displacement of the face at `time` since the last measurement, px; `None` if the velocity is unknown.
+    /// Displacement of the face at `time` since the last measurement, px; `None` if the velocity is
+    /// unknown.
     ///
-    /// The face stops after the time between the two measurements, so that a face that is not measured any more does not
-    /// leave the picture.
+    /// The face stops after the time between the two measurements, so that a face that is not
+    /// measured any more does not leave the picture.
     pub fn displacement(&self, time: Duration) -> Option<Point> {
         let velocity = self.velocity?;
         let elapsed = time.saturating_sub(self.time).as_secs_f32();
@@ -70,7 +72,8 @@ impl Motion {
     }
 }
 
-/// Moves all image coordinates of a face. Pose and 3-D models are in other spaces and stay as they are.
+/// Moves all image coordinates of a face. Pose and 3-D models are in other spaces and stay as they
+/// are.
 pub fn displace(face: &mut Observation, by: Point) {
     (face.bbox.x, face.bbox.y) = (face.bbox.x + by.x, face.bbox.y + by.y);
     face.for_each_point(|x, y, _| (*x, *y) = (*x + by.x, *y + by.y));

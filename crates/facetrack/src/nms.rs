@@ -32,11 +32,12 @@ pub fn sigmoid(logit: f32) -> f32 {
     1.0 / (1.0 + (-logit).exp())
 }
 
-/// Merges each detection into a better one if their IoU exceeds `max_iou`, weighted by score. Returns the best detections first.
+/// Merges each detection into a better one if their IoU exceeds `max_iou`, weighted by score.
+/// Returns the best detections first.
 ///
-/// A merged detection has the best score of its group. Detections without area or positive score, or with a coordinate that is
-/// not finite, are ignored. This is BlazeFace's blending, `WeightedNonMaxSuppression` in MediaPipe's
-/// `non_max_suppression_calculator.cc`.
+/// A merged detection has the best score of its group. Detections without area or positive score,
+/// or with a coordinate that is not finite, are ignored. This is BlazeFace's blending,
+/// `WeightedNonMaxSuppression` in MediaPipe's `non_max_suppression_calculator.cc`.
 pub fn weighted(detections: Vec<Detection>, max_iou: f32) -> Vec<Detection> {
     let mut detections = usable_best_first(detections);
     let mut merged = Vec::new();
@@ -50,11 +51,11 @@ pub fn weighted(detections: Vec<Detection>, max_iou: f32) -> Vec<Detection> {
     merged
 }
 
-/// Removes each detection whose IoU with a better remaining one exceeds `max_iou`. Returns the best detections first. `compared`
-/// maps the box of a detection to the box that is compared.
+/// Removes each detection whose IoU with a better remaining one exceeds `max_iou`. Returns the best
+/// detections first. `compared` maps the box of a detection to the box that is compared.
 ///
-/// Detections without area or positive score, or with a coordinate that is not finite, are ignored. This is
-/// `cv::dnn::NMSBoxes` in OpenCV's `nms.inl.hpp`.
+/// Detections without area or positive score, or with a coordinate that is not finite, are ignored.
+/// This is `cv::dnn::NMSBoxes` in OpenCV's `nms.inl.hpp`.
 pub fn hard(
     detections: Vec<Detection>,
     max_iou: f32,

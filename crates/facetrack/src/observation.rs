@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What an engine reports of one face. Every coordinate is `f32` in pixels of the original image.
+//! Measurements of one face by an engine. Every coordinate is `f32` in pixels of the original
+//! image.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,15 +38,15 @@ pub struct Observation {
     pub features: Option<Features>,
     /// InsightFace's 106 points, where [`Observation::landmarks`] are others.
     pub secondary_landmarks: Option<Landmarks>,
-    /// What the face looks like.
+    /// Age and gender, as estimated by a network.
     pub attributes: Option<Attributes>,
-    /// The face as a point of unit length in a space where one person's faces lie close together. It identifies people:
-    /// it is measured only when asked for.
+    /// The face as a point of unit length in a space where one person's faces lie close together.
+    /// It identifies people: it is measured only when asked for.
     pub embedding: Option<Arc<[f32]>>,
 }
 
 impl Observation {
-    /// A face of which only the box is known.
+    /// A face with a box and no other measurements.
     pub fn from_bbox(bbox: Rect) -> Self {
         Self {
             bbox,
@@ -65,11 +66,10 @@ impl Observation {
         }
     }
 
-    /// What identities are followed by: the mean of MediaPipe's landmarks where they alone say where the face is, the
-    /// centre of the unclipped box otherwise.
+    /// The position that the tracker assigns ids with: the mean of MediaPipe's landmarks if only
+    /// they give the position of the face, else the centre of the unclipped box.
     ///
-    /// The box of a face with key points is that of the detector that found it, and is there also in frames in which the
-    /// landmarks are not.
+    /// A face with key points has the box of its detector, also in frames without landmarks.
     pub fn centroid(&self) -> Point {
         match &self.landmarks {
             Some(landmarks) if self.is_at_mean() => landmarks.mean(),
@@ -77,8 +77,9 @@ impl Observation {
         }
     }
 
-    /// Calls `change` with x, y and the depth of every point of the face that is a position in the picture, px. The
-    /// depth is 0 for points in the plane. The box is not among them; pose and 3-D models have spaces of their own.
+    /// Calls `change` with x, y and the depth of every point of the face that is a position in the
+    /// picture, px. The depth is 0 for points in the plane. The box is not among them; pose and 3-D
+    /// models have spaces of their own.
     pub fn for_each_point(&mut self, mut change: impl FnMut(&mut f32, &mut f32, &mut f32)) {
         let mut change_landmark =
             |point: &mut Landmark| change(&mut point.x, &mut point.y, &mut point.z);
@@ -155,8 +156,8 @@ pub enum LandmarkScheme {
     /// OpenSeeFace's 66 points: iBUG's 68 in another order, without the inner corners of the mouth.
     #[serde(rename = "openseeface-66")]
     OpenSeeFace66,
-    /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and inner lips, each from
-    /// the image's left.
+    /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and
+    /// inner lips, each from the image's left.
     #[serde(rename = "ibug-68")]
     Ibug68,
     /// InsightFace's 106 points of `2d106det`.
@@ -198,18 +199,19 @@ pub struct Landmark {
     pub x: f32,
     /// Downward, px.
     pub y: f32,
-    /// Away from the camera, px at the scale of `y`, relative to the face's centre; 0 in 2-D schemes.
+    /// Away from the camera, px at the scale of `y`, relative to the face's centre; 0 in 2-D
+    /// schemes.
     pub z: f32,
 }
 
 /// Landmarks of one face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Landmarks {
-    /// What each index means.
+    /// The meaning of each index.
     pub scheme: LandmarkScheme,
     /// As many points as the scheme has.
     pub points: Vec<Landmark>,
-    /// The engine's own score of each point, in their order; empty where it has none.
+    /// The engine's own score of each point, in their order; empty if it has none.
     pub confidences: Vec<f32>,
 }
 
@@ -241,13 +243,15 @@ impl Landmarks {
 /// Rotation and translation of the head in camera space (right-handed, y up, looking along −z).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadPose {
-    /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe: centimetres; eos: millimetres of
-    /// the model; InsightFace: about the width of a face; both at depth 0, which their cameras do not know).
+    /// Camera from head, row-major, 4×4; the translation in the engine's unit (MediaPipe:
+    /// centimetres; eos: millimetres of the model; InsightFace: about the width of a face; both at
+    /// depth 0, which their cameras do not know).
     pub matrix: [[f32; 4]; 4],
 }
 
 impl HeadPose {
-    /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not finite in `f32`.
+    /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not
+    /// finite in `f32`.
     pub fn new(rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Option<Self> {
         let row = |i: usize| {
             let row = [
@@ -263,8 +267,9 @@ impl HeadPose {
         is_finite.then_some(Self { matrix })
     }
 
-    /// Yaw, pitch and roll in degrees: the rotation read as Ry(yaw)·Rx(pitch)·Rz(roll). Positive yaw turns the face
-    /// to the image's right, positive pitch lowers the chin, positive roll tilts it counter-clockwise in the image.
+    /// Yaw, pitch and roll in degrees: the rotation read as Ry(yaw)·Rx(pitch)·Rz(roll). Positive
+    /// yaw turns the face to the image's right, positive pitch lowers the chin, positive roll tilts
+    /// it counter-clockwise in the image.
     ///
     /// A uniform scale in the matrix does not change the angles.
     pub fn euler_degrees(&self) -> EulerAngles {
@@ -291,7 +296,7 @@ pub struct EulerAngles {
     pub roll: f32,
 }
 
-/// Where the eyes look: the pupils, those of the face's right eye and left eye.
+/// Gaze: the pupils of the face's right eye and left eye.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gaze {
     /// The eye on the right side of the face.
@@ -309,18 +314,21 @@ pub struct Pupil {
     pub confidence: f32,
 }
 
-/// A 3-D model of a face as a camera sees it, fitted to landmarks: OpenSeeFace's, in its conventions, which its receivers
-/// read. [`Observation::pose`] says where the head is in the conventions of every engine.
+/// A 3-D model of a face as a camera sees it, fitted to landmarks: OpenSeeFace's, in its
+/// conventions, which its receivers read. [`Observation::pose`] says where the head is in the
+/// conventions of every engine.
 ///
-/// The camera's first axis points down the image, the second to its right, the third away from the viewer; its focal
-/// length is the image's width w, its principal point (row w/2, column h/2). The model's axes point to the right side of
-/// the face, up, and out of it; its unit is about the width of a face. OpenSeeFace finds the face behind the camera, at a
-/// negative distance, where it looks like one in front that is turned half around the line of sight.
+/// The camera's first axis points down the image, the second to its right, the third away from the
+/// viewer; its focal length is the image's width w, its principal point (row w/2, column h/2). The
+/// model's axes point to the right side of the face, up, and out of it; its unit is about the width
+/// of a face. OpenSeeFace finds the face behind the camera, at a negative distance, where it looks
+/// like one in front that is turned half around the line of sight.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelFit {
     /// Whether the solver came to an end; otherwise the error is 99999 and everything else 0.
     pub success: bool,
-    /// Distance of the outline and the tip of the nose from the model, px: about a root mean square.
+    /// Distance of the outline and the tip of the nose from the model, px: about a root mean
+    /// square.
     pub error: f32,
     /// The inverse rotation as a quaternion (x, y, z, w).
     pub quaternion: [f32; 4],
@@ -330,8 +338,9 @@ pub struct ModelFit {
     pub rotation: [f32; 3],
     /// Camera from model, in units of the model.
     pub translation: [f32; 3],
-    /// The landmarks in the model's space, as many as the scheme has, then the pupils and the centres of the eyeballs,
-    /// right before left. In a good fit they are moved, levelled and scaled so that nose and width are the model's.
+    /// The landmarks in the model's space, as many as the scheme has, then the pupils and the
+    /// centres of the eyeballs, right before left. In a good fit they are moved, levelled and
+    /// scaled so that nose and width are the model's.
     pub points: Vec<[f32; 3]>,
     /// Points of the model as the camera sees them, px: as many as were asked for.
     pub projected: Vec<Point>,
@@ -341,11 +350,12 @@ pub struct ModelFit {
 /// [`morphable`](super::morphable).
 #[derive(Debug, Clone, PartialEq)]
 pub struct MorphableFit {
-    /// Coefficients of the shape's principal components, in standard deviations; as many as the model has.
+    /// Coefficients of the shape's principal components, in standard deviations; as many as the
+    /// model has.
     pub shape: Vec<f32>,
     /// Coefficients of the expressions, from 0 on.
     pub expression: Vec<f32>,
-    /// What the expressions are called, in their order.
+    /// Names of the expressions, in their order.
     pub expression_names: Arc<[String]>,
     /// Camera from model as a unit quaternion (x, y, z, w), in the conventions of [`HeadPose`].
     pub rotation: [f32; 4],
@@ -355,11 +365,11 @@ pub struct MorphableFit {
     pub scale: f32,
     /// Mean distance of the landmarks with a vertex of their own from that vertex, px.
     pub residual: f32,
-    /// The outline as the camera sees it, px: the vertices that the outline's landmarks were matched with, in the order of
-    /// the landmarks.
+    /// The outline as the camera sees it, px: the vertices that the outline's landmarks were
+    /// matched with, in the order of the landmarks.
     pub contour: Vec<Point>,
-    /// Every vertex as the camera sees it, in the units of a [`Landmark`]: px, and px away from the camera relative to the
-    /// landmarks' mean; `None` unless asked for.
+    /// Every vertex as the camera sees it, in the units of a [`Landmark`]: px, and px away from the
+    /// camera relative to the landmarks' mean; `None` unless asked for.
     pub mesh: Option<Arc<[Landmark]>>,
 }
 
@@ -400,8 +410,9 @@ impl fmt::Display for FitFailure {
     }
 }
 
-/// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face before. −1…1, 0 at rest;
-/// an eye that closes, a brow or corner that sinks, a mouth that closes are negative.
+/// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face
+/// before. −1…1, 0 at rest; an eye that closes, a brow or corner that sinks, a mouth that closes
+/// are negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Features(pub [f32; 14]);
 
@@ -436,16 +447,16 @@ impl Features {
     }
 }
 
-/// What a network makes of a face's looks. It is a guess, and no more.
+/// Age and gender, as estimated by a network from the face's appearance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attributes {
     /// Years.
     pub age: f32,
-    /// What it is taken for.
+    /// Estimated gender.
     pub gender: Gender,
 }
 
-/// What InsightFace's `genderage` tells apart.
+/// Classes of InsightFace's `genderage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]

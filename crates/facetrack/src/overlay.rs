@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Draws reports into frames.
 //!
-//! A frame keeps its own format. Shapes become a coverage of 0…255 for each pixel (`mask`), with which colors are mixed into the
-//! samples of each component (`blend`); subsampled components use the mean coverage of the pixels that share a sample. Nothing
-//! outside the shapes is read or written.
+//! A frame keeps its own format. Shapes become a coverage of 0…255 for each pixel (`mask`), with
+//! which colors are mixed into the samples of each component (`blend`); subsampled components use
+//! the mean coverage of the pixels that share a sample. Nothing outside the shapes is read or
+//! written.
 //!
-//! Coordinates of the report are scaled to the size of the frame. No report makes drawing fail: shapes with coordinates that
-//! are not finite are skipped, and shapes are clipped to the frame.
+//! Coordinates of the report are scaled to the size of the frame. No report makes drawing fail:
+//! shapes with coordinates that are not finite are skipped, and shapes are clipped to the frame.
 
 mod blend;
 mod brush;
@@ -39,7 +40,8 @@ pub struct Style {
     pub color: Option<Rgb>,
     /// Line width, relative to the shorter side of the frame.
     pub line_width: f32,
-    /// Text height, relative to the shorter side of the frame; smaller if a panel would be wider than the frame.
+    /// Text height, relative to the shorter side of the frame; smaller if a panel would be wider
+    /// than the frame.
     pub text_size: f32,
     /// Maximum number of blendshapes of a face.
     pub blendshapes: usize,

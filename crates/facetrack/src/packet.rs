@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace's packet: a face as its receivers read it, in the layout of `facetracker.py` (its calls of `struct.pack`)
-//! and `Unity/OpenSee.cs` of emilianavt/OpenSeeFace at commit dee5bb76.
+//! OpenSeeFace's packet: a face as its receivers read it, in the layout of `facetracker.py` (its
+//! calls of `struct.pack`) and `Unity/OpenSee.cs` of emilianavt/OpenSeeFace at commit dee5bb76.
 //!
 //! | byte | | |
 //! |--:|---|---|
@@ -18,7 +18,7 @@
 //! | 889 | 70 × 3 × f32 | x, −y, −z of each point in the model's space, then of the eyeballs' centres, right and left |
 //! | 1729 | 14 × f32 | features, in the order of [`Features::NAMES`] |
 //!
-//! Everything is little-endian and nothing is padded. Sides are those of the face.
+//! Everything is little-endian and nothing is padded. Right and left are the face's own.
 
 mod slots;
 
@@ -34,15 +34,17 @@ pub const SIZE: usize = 1785;
 /// Points of the 3-D model: the landmarks, the pupils, the centres of the eyeballs.
 const MODEL_POINTS: usize = 70;
 
-/// The error of a fit that has failed (`estimate_depth` of `tracker.py`): receivers pass over faces with a large one.
+/// The error of a fit that has failed (`estimate_depth` of `tracker.py`): receivers pass over faces
+/// with a large one.
 const FAILED_FIT: f32 = 99999.0;
 
-/// What a packet says besides the face.
+/// The fields of a packet other than the measurements of the face.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Header {
-    /// When it was seen, s. Receivers take a packet for news when its time is later than that of the one before.
+    /// Time of the frame, s. Receivers ignore a packet unless its time is later than the time of
+    /// the previous packet.
     pub time: f64,
-    /// Number of the face. Receivers look for 0 unless told otherwise.
+    /// Number of the face. Receivers use number 0 by default.
     pub id: i32,
     /// Pixels a row of the frame that the coordinates belong to.
     pub width: u32,
@@ -52,8 +54,8 @@ pub struct Header {
 
 /// The packet of a face; `None` for one without OpenSeeFace's landmarks and its fitted model.
 ///
-/// Pupils that were not looked for are 0 with a score of 0, eyes without features are open, features that were not
-/// measured are 0: receivers know no other way.
+/// Pupils that were not looked for are 0 with a score of 0, eyes without features are open,
+/// features that were not measured are 0: receivers know no other way.
 pub fn encode(face: &Observation, header: &Header) -> Option<Vec<u8>> {
     let landmarks = face
         .landmarks

@@ -84,8 +84,8 @@ impl Profile {
         lock(&self.stages)[Stage::Total as usize].count
     }
 
-    /// A line for the log: mean times over all frames, including those without faces, and GPU memory, MiB, if a GPU is
-    /// used.
+    /// A line for the log: mean times over all frames, including those without faces, and GPU
+    /// memory, MiB, if a GPU is used.
     pub fn line(&self, engine: &str, vram: Option<u64>) -> String {
         let frames = self.frames();
         let stages: Vec<_> = self

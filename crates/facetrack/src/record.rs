@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The JSON record of a stream: numbers its frames, exports them and writes them in one of three formats.
+//! The JSON record of a stream: numbers its frames, exports them and writes them in one of three
+//! formats.
 //!
 //! | format | file |
 //! |---|---|
@@ -7,8 +8,8 @@
 //! | reduced | `{"frames_analysis":[`, one frame a line, `],"fps":…,"total_frames":…}` |
 //! | jsonl | a line with the metadata, one line a frame, a trailer line with the final metadata |
 //!
-//! Dense and reduced files are whole JSON after every write, so that a stream that breaks leaves something to read. The
-//! JSON Schema of all three is `schema/facetrack-2.schema.json`.
+//! Dense and reduced files are whole JSON after every write, so that a stream that breaks leaves
+//! something to read. The JSON Schema of all three is `schema/facetrack-2.schema.json`.
 
 mod array;
 pub mod completeness;
@@ -31,14 +32,14 @@ pub use profile::{BlendshapeProfile, ProfileError};
 
 use super::report::{FrameStatus, TrackedFace};
 
-/// Name and version of the JSON Schema that records follow. New keys may be added at the end of an object; anything else
-/// is a new version.
+/// Name and version of the JSON Schema that records follow. New keys may be added at the end of an
+/// object; anything else is a new version.
 pub const SCHEMA: &str = "facetrack-2";
 
 /// The schema before it: `pts` are timestamps, and holes are filled by them.
 pub const SCHEMA_1: &str = "facetrack-1";
 
-/// What of a face is exported.
+/// The parts of a face that are exported.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Export {
     /// Blendshape channels.
@@ -59,11 +60,12 @@ impl Export {
 pub struct FrameRecord<'a> {
     /// Time in the video, ns.
     pub pts: Option<u64>,
-    /// What became of it.
+    /// Whether it was analysed.
     pub status: FrameStatus,
     /// Its faces in any order; those without a finite position are left out.
     pub faces: &'a [TrackedFace],
-    /// Width and height of the frame that the faces' positions belong to, px; `None` for those of the metadata.
+    /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
+    /// in the metadata.
     pub size: Option<(u32, u32)>,
 }
 
@@ -130,13 +132,14 @@ impl Record {
         }
     }
 
-    /// What is known of the stream; may change until the record is closed, but for the size, once there is a frame: frames
-    /// do not say theirs where it is that one, and of a record that breaks off the head is read that was written first.
+    /// What is known of the stream; may change until the record is closed, but for the size, once
+    /// there is a frame: frames do not say theirs where it is that one, and of a record that breaks
+    /// off the head is read that was written first.
     pub fn metadata_mut(&mut self) -> &mut Metadata {
         &mut self.metadata
     }
 
-    /// What was recorded.
+    /// The numbers of recorded frames and faces.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -144,8 +147,8 @@ impl Record {
     /// Records the next frame. Its number is one more than the last one's, from 1.
     ///
     /// # Errors
-    /// When the storage fails. What was written before stays readable; the record takes no more frames, only
-    /// [`Record::close`].
+    /// If the storage fails. Everything written before stays readable; the record takes no more
+    /// frames, only [`Record::close`].
     pub fn frame(&mut self, frame: &FrameRecord<'_>) -> io::Result<()> {
         self.totals.frames += 1;
         self.totals.faces += frame.faces.len() as u64;
@@ -155,7 +158,8 @@ impl Record {
         self.layout.frame(frame, &self.metadata, self.totals)
     }
 
-    /// Ends the record and returns what is in it: after an error, the frames that had reached the storage.
+    /// Ends the record and returns what is in it: after an error, the frames that had reached the
+    /// storage.
     ///
     /// # Errors
     /// When the storage fails.

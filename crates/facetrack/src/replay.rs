@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads the JSON record of a stream back, frame by frame: the inverse of [`record`](super::record).
+//! Reads the JSON record of a stream back, frame by frame: the inverse of
+//! [`record`](super::record).
 //!
-//! A dense or jsonl record is recognised by its content, whatever its name, and also where a stream broke off and left it
-//! without its end. Opening a record reads it once, without making anything of the faces, and keeps where each frame is;
-//! a frame's faces are read when they are wanted. So a record takes some 70 bytes of memory a frame.
+//! A dense or jsonl record is recognised by its content, not by its name. It may lack its end, if
+//! the stream broke off. Opening a record scans it once and keeps the position of each frame, which
+//! takes about 70 bytes of memory per frame. The faces of a frame are parsed when they are needed.
 //!
-//! What a verbose record says comes back so that writing it again yields the same text. That takes some care where figures
-//! were rounded: see `rounded`. What a record does not say is absent.
+//! Reading a verbose record and writing it again yields the same text. Rounded numbers need some
+//! care for this: see `rounded`. Values that a record does not contain are absent.
 
 mod document;
 mod head;
@@ -28,22 +29,22 @@ use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus};
 use super::wire::Frame;
 
-/// Greatest length of a line, and of a record that is laid out in another way. A frame with a hundred meshes has 2 MiB.
-/// Our choice.
+/// Maximum length of a line, and of a record with another layout, in bytes. A frame with a hundred
+/// meshes has 2 MiB. Our choice.
 const LIMIT: usize = 256 << 20;
 
 /// Why a record can't be read. The message goes behind the record's name.
 #[derive(Debug, Error)]
 pub enum ReplayError {
     /// The system refuses to read.
-    #[error("reading it failed: {0}. Set location to a copy on a disk that can be read")]
+    #[error("it cannot be read: {0}. Set location to a readable copy")]
     Read(#[from] io::Error),
     /// There is nothing in it.
     #[error("it is empty: record it again")]
     Empty,
     /// It is no record, or a broken one.
     #[error(
-        "line {line}, column {column}: {reason}. It is not what trackjsonsink writes with format=dense or format=jsonl"
+        "line {line}, column {column}: {reason}. The file was not written by trackjsonsink with format=dense or format=jsonl"
     )]
     NoRecord {
         /// Line, from 1.
@@ -54,20 +55,18 @@ pub enum ReplayError {
         reason: String,
     },
     /// It is a reduced record.
-    #[error(
-        "it is a reduced record, which does not say where faces are: record with format=dense or format=jsonl"
-    )]
+    #[error("it is a reduced record, which has no boxes: record with format=dense or format=jsonl")]
     Reduced,
     /// It has another layout than this reader knows.
     #[error(
-        "it follows the schema {0:?}, and this plugin reads {SCHEMA:?} and {SCHEMA_1:?}: update it"
+        "it has the schema {0:?}, but this plugin reads {SCHEMA:?} and {SCHEMA_1:?}: update the plugin"
     )]
     Schema(String),
     /// The head says something that can't be.
-    #[error("its metadata are damaged: {0}. Record it again")]
+    #[error("its metadata is damaged: {0}. Record it again")]
     Head(String),
     /// A frame says something that can't be.
-    #[error("line {line}, frame {frame}: {reason}. Record it again, or mend the line")]
+    #[error("line {line}, frame {frame}: {reason}. Record it again, or fix the line")]
     Frame {
         /// Line on which the frame begins, from 1.
         line: u64,
@@ -77,21 +76,19 @@ pub enum ReplayError {
         reason: String,
     },
     /// A line is longer than any frame.
-    #[error(
-        "line {line} is longer than {limit} MiB: a record has a frame a line, as trackjsonsink writes it"
-    )]
+    #[error("line {line} is longer than {limit} MiB: trackjsonsink writes one frame per line")]
     TooLong {
         /// Line, from 1.
         line: u64,
-        /// Greatest length, MiB.
+        /// Maximum length, MiB.
         limit: usize,
     },
     /// It does not have a frame a line, and is too large to be read in one.
     #[error(
-        "it is larger than {limit} MiB, and its frames are not on lines of their own: lay it out as trackjsonsink writes it"
+        "it is larger than {limit} MiB and does not have one frame per line: format it as trackjsonsink does"
     )]
     TooLarge {
-        /// Greatest size, MiB.
+        /// Maximum size, MiB.
         limit: usize,
     },
 }
@@ -103,7 +100,7 @@ pub struct Replay<S> {
     index: Index,
     /// The frame that was read last, as text.
     text: Vec<u8>,
-    /// Channels of the last blendshapes, which are those of the next as a rule.
+    /// Channels of the last blendshapes, reused for the next ones if they are the same.
     channels: Arc<[String]>,
 }
 
@@ -160,8 +157,8 @@ impl<S: Read + Seek> Replay<S> {
         self.index.times
     }
 
-    /// What the record says of a frame, by its place in [`Replay::frames`]; `None` where nothing analysed it. `video` is
-    /// the size of the frames where the record does not say it, px.
+    /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not
+    /// analysed. `video` is the size of the frames, in px, if the record does not contain it.
     ///
     /// # Errors
     /// [`ReplayError::Read`], [`ReplayError::Frame`].

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What is known of one frame after engine, tracker and smoothing: the content of the metadata and of the JSON.
+//! What is known of one frame after engine, tracker and smoothing: the content of the metadata and
+//! of the JSON.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,15 +20,15 @@ pub struct FrameReport {
     pub width: u32,
     /// Rows of that frame.
     pub height: u32,
-    /// What became of the frame.
+    /// Whether the frame was analysed.
     pub status: FrameStatus,
     /// Faces with their identities.
     pub faces: Vec<TrackedFace>,
-    /// What made the report; shared by all frames of a stream.
+    /// The engine and models of the report; shared by all frames of a stream.
     pub source: Arc<ReportSource>,
 }
 
-/// What became of a frame.
+/// Status of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
@@ -67,11 +68,11 @@ impl fmt::Display for FrameStatus {
 pub struct TrackedFace {
     /// From 1, one per track, never used again in a stream.
     pub id: u32,
-    /// What was measured.
+    /// The measurements.
     pub face: Observation,
 }
 
-/// What made a report.
+/// Engine, device and models that made a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportSource {
     /// Engine name.

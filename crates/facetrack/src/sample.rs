@@ -24,18 +24,21 @@
 //! ```
 //!
 //! # Compatibility
-//! The corners of the rectangle are the corners (0, 0) and (width, height) of the tensor, and whole coordinates are pixel
-//! *indices* on both sides: tensor element (0, 0) shows the image at the rectangle's first corner. MediaPipe calls OpenCV's
-//! `warpPerspective` in this way (`image_to_tensor_converter_opencv.cc`). The rounding is the same: positions to the nearest
-//! 1/32 pixel (ties to even), interpolated colors to the nearest of 256 levels (ties up), then the linear map from 0…255 to
-//! the value range. For RGB the result equals OpenCV's, except at positions within the rounding error of a tie between two
-//! 32nds.
+//! The corners of the rectangle are the corners (0, 0) and (width, height) of the tensor, and whole
+//! coordinates are pixel *indices* on both sides: tensor element (0, 0) shows the image at the
+//! rectangle's first corner. MediaPipe calls OpenCV's `warpPerspective` in this way
+//! (`image_to_tensor_converter_opencv.cc`). The rounding is the same: positions to the nearest 1/32
+//! pixel (ties to even), interpolated colors to the nearest of 256 levels (ties up), then the
+//! linear map from 0…255 to the value range. For RGB the result equals OpenCV's, except at
+//! positions within the rounding error of a tie between two 32nds.
 //!
-//! Y′CbCr formats are interpolated in Y′CbCr and converted once per tensor element, with the arithmetic of GStreamer's
-//! `videoconvert`: sampled one to one, a frame equals the output of `videoconvert ! video/x-raw,format=RGB` (in GStreamer 1.22
-//! to the bit). Therefore NV12, NV21, YUY2 and UYVY interpolate chroma from its position in the caps, I420 and YV12 repeat it,
-//! and the range of RGB codes is ignored. There are two differences: chroma on upper luma rows (`v-cosited`) is interpolated,
-//! unlike in `videoconvert`, and all frames are treated as progressive.
+//! Y′CbCr formats are interpolated in Y′CbCr and converted once per tensor element, with the
+//! arithmetic of GStreamer's `videoconvert`: sampled one to one, a frame equals the output of
+//! `videoconvert ! video/x-raw,format=RGB` (in GStreamer 1.22 to the bit). Therefore NV12, NV21,
+//! YUY2 and UYVY interpolate chroma from its position in the caps, I420 and YV12 repeat it, and the
+//! range of RGB codes is ignored. There are two differences: chroma on upper luma rows
+//! (`v-cosited`) is interpolated, unlike in `videoconvert`, and all frames are treated as
+//! progressive.
 
 pub(crate) mod color;
 mod grid;
@@ -105,7 +108,8 @@ impl Window {
         }
     }
 
-    /// The stored pixels of the window. A row has `columns` stored columns; a displayed column spans `scale` of them.
+    /// The stored pixels of the window. A row has `columns` stored columns; a displayed column
+    /// spans `scale` of them.
     fn stored(self, scale: f64, columns: usize) -> Self {
         let x = (self.x as f64 * scale).floor() as usize;
         let end = (((self.x + self.width) as f64 * scale).ceil() as usize).min(columns);
@@ -165,8 +169,8 @@ impl ValueRange {
 pub enum Levels {
     /// To the 256 levels of 8-bit samples, like OpenCV for an image of bytes.
     Whole,
-    /// No rounding, like OpenCV for an image of floats. Colors of Y′CbCr formats are still whole levels, since they are converted
-    /// like `videoconvert` does.
+    /// No rounding, like OpenCV for an image of floats. Colors of Y′CbCr formats are still whole
+    /// levels, since they are converted like `videoconvert` does.
     Exact,
 }
 
@@ -195,7 +199,7 @@ pub enum SampleError {
     #[error("a region needs finite coordinates and sides above 0, not {0:?}")]
     Region(RotatedRect),
     /// The rectangle extends beyond the precision of `f32`.
-    #[error("the region {0:?} reaches beyond ±{FARTHEST} pixels")]
+    #[error("the region {0:?} extends beyond ±{FARTHEST} pixels")]
     TooFar(RotatedRect),
     /// The window is empty or reaches beyond the image.
     #[error("{0:?} is not a part of the image")]
@@ -247,12 +251,12 @@ impl Crop {
         self.len() == 0
     }
 
-    /// Fills `tensor` with the region of `image`. Returns `image_from_tensor`, the transform from tensor pixels (column, row) to
-    /// image pixels.
+    /// Fills `tensor` with the region of `image`. Returns `image_from_tensor`, the transform from
+    /// tensor pixels (column, row) to image pixels.
     ///
     /// # Errors
-    /// If the region is empty, not finite or beyond [`FARTHEST`], if the window is not a part of the image, or if `tensor` does
-    /// not have [`Crop::len`] elements.
+    /// If the region is empty, not finite or beyond [`FARTHEST`], if the window is not a part of
+    /// the image, or if `tensor` does not have [`Crop::len`] elements.
     pub fn sample(&self, image: &ImageView, tensor: &mut [f32]) -> Result<Affine, SampleError> {
         let scale = image.column_scale();
         let grid = Grid::new(&self.roi, self.width, self.height, scale)?;

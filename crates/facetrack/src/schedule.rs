@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Decides which frames are analysed. The faces of the other frames are held or predicted.
 //!
-//! Times are arguments: running times and the stream time of frames, and the time that an analysis took. An
-//! application asks for a [`Decision`] on each frame, in order, and reports what an analysis cost.
+//! Times are arguments: running times and the stream time of frames, and the time that an analysis
+//! took. An application asks for a [`Decision`] on each frame, in order, and reports what an
+//! analysis cost.
 //!
 //! | follows an analysed frame | late | `inference-interval` reached | `max-fps` allows | decision |
 //! |---|---|---|---|---|
@@ -12,7 +13,8 @@
 //! | yes | no | yes | no | hold |
 //! | yes | no | yes | yes | analyse |
 //!
-//! Frames that are held count for `inference-interval` but not for `max-fps`. [`lateness`] defines when a frame is late.
+//! Frames that are held count for `inference-interval` but not for `max-fps`. [`lateness`] defines
+//! when a frame is late.
 
 mod latency;
 pub mod lateness;
@@ -26,8 +28,8 @@ use lateness::Lateness;
 /// Frame period if neither caps nor buffers specify one: 25 frames per second.
 pub const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
 
-/// A frame may come this fraction of an interval before it is due, because timestamps are rounded and cameras jitter. Our
-/// choice.
+/// A frame may come this fraction of an interval before it is due, because timestamps are rounded
+/// and cameras jitter. Our choice.
 const JITTER: u32 = 8;
 
 choices! {
@@ -127,7 +129,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether upstream has to be queried for its latency now. The last answer is valid until the next one.
+    /// Whether upstream has to be queried for its latency now. The last answer is valid until the
+    /// next one.
     pub fn take_invalid(&mut self) -> bool {
         std::mem::take(&mut self.is_invalid) || self.upstream.is_none()
     }
@@ -147,7 +150,8 @@ impl Schedule {
         self.lateness = Lateness::default();
     }
 
-    /// Forgets the cost of an analysis, because another engine takes over. The latency is kept until its first frame.
+    /// Forgets the cost of an analysis, because another engine takes over. The latency is kept
+    /// until its first frame.
     pub fn forget_cost(&mut self) {
         self.latency.forget_cost();
     }
@@ -157,7 +161,8 @@ impl Schedule {
         self.holds
     }
 
-    /// A sink reports that the frame of this running time came `lateness` ns after its deadline, or before it if negative.
+    /// A sink reports that the frame of this running time came `lateness` ns after its deadline, or
+    /// before it if negative.
     pub fn on_qos(&mut self, time: Duration, lateness: i64) {
         self.lateness.on_qos(time, lateness);
     }
@@ -188,7 +193,8 @@ impl Schedule {
         self.latency.update(cost, period);
     }
 
-    /// Whether the latency has changed since the last call. The latency of a pipeline that is not live never changes.
+    /// Whether the latency has changed since the last call. The latency of a pipeline that is not
+    /// live never changes.
     pub fn take_latency_change(&mut self) -> bool {
         self.is_live() && self.latency.take_change()
     }
@@ -224,10 +230,11 @@ struct RateLimit {
 }
 
 impl RateLimit {
-    /// Whether a frame at `time` may be analysed at `max_fps` analyses per second, 0 for no limit. If so, it is counted.
+    /// Whether a frame at `time` may be analysed at `max_fps` analyses per second, 0 for no limit.
+    /// If so, it is counted.
     ///
-    /// A rate that does not divide the frame rate is kept on average: 10 per second of 25 frames are every second and
-    /// third frame in turn. Unused analyses are not saved for later.
+    /// A rate that does not divide the frame rate is kept on average: 10 per second of 25 frames
+    /// are every second and third frame in turn. Unused analyses are not saved for later.
     fn allows(&mut self, max_fps: f64, time: Duration) -> bool {
         if self.max_fps != max_fps {
             (self.max_fps, self.next) = (max_fps, None);

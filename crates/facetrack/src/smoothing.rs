@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Smoothing of landmarks with the One-Euro filter, as in MediaPipe.
 //!
-//! Casiez, Roussel, Vogel: "1 € Filter", CHI 2012. As in MediaPipe, speeds are measured in face sizes per second, and values
-//! are stored in single precision (`one_euro_filter.cc`, `low_pass_filter.cc`,
-//! `landmarks_smoothing_calculator_utils.cc`).
+//! Casiez, Roussel, Vogel: "1 € Filter", CHI 2012. As in MediaPipe, speeds are measured in face
+//! sizes per second, and values are stored in single precision (`one_euro_filter.cc`,
+//! `low_pass_filter.cc`, `landmarks_smoothing_calculator_utils.cc`).
 
 use std::f64::consts::TAU;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use super::observation::{Landmark, Landmarks};
 pub struct OneEuro {
     /// Cut-off frequency at rest, Hz; lower is smoother.
     pub min_cutoff: f64,
-    /// Increase of the cut-off frequency with speed, Hz per face size per second; higher values follow faster.
+    /// Increase of the cut-off frequency with speed, Hz per face size per second; higher values
+    /// follow faster.
     pub beta: f64,
     /// Cut-off frequency of the speed estimate, Hz.
     pub derivative_cutoff: f64,
@@ -31,8 +32,8 @@ impl OneEuro {
     };
 }
 
-/// Frame rate assumed until two times other than zero are known, Hz: default of `OneEuroFilter.frequency` in
-/// `landmarks_smoothing_calculator.proto`.
+/// Frame rate assumed until two times other than zero are known, Hz: default of
+/// `OneEuroFilter.frequency` in `landmarks_smoothing_calculator.proto`.
 const NOMINAL_FREQUENCY: f64 = 30.0;
 
 /// Smallest face size that is smoothed, px: default of `min_allowed_object_scale` there.
@@ -68,8 +69,8 @@ impl LandmarkSmoother {
 
     /// Replaces `landmarks`, measured at `time`, by their smoothed positions.
     ///
-    /// They pass unchanged, and are not stored, if `time` is not after the last one or the face has no extent. If their
-    /// number changes, smoothing starts over.
+    /// They pass unchanged, and are not stored, if `time` is not after the last one or the face has
+    /// no extent. If their number changes, smoothing starts over.
     pub fn smooth(&mut self, landmarks: &mut Landmarks, time: Duration) {
         let extent = landmarks.extent();
         let face_size = (extent.width + extent.height) / 2.0;

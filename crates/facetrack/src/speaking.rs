@@ -64,7 +64,8 @@ pub struct VisualEvidence {
 }
 
 impl Speaking {
-    /// The verdict on a face with these blendshapes. Channels other than `jawOpen` are 0 if they were not measured.
+    /// The verdict on a face with these blendshapes. Channels other than `jawOpen` are 0 if they
+    /// were not measured.
     pub fn from_blendshapes(blendshapes: Option<&Blendshapes>) -> Self {
         let Some(blendshapes) = blendshapes else {
             return Self::default();

@@ -11,8 +11,8 @@ use crate::words::choices;
 choices! {
     /// Method that matches the faces of a frame with tracks.
     pub enum TrackerKind, words tracker_words {
-        Centroid = "centroid": "the nearest centre, one face after the other",
-        Iou = "iou": "the best overlap with the expected positions, for all faces together: ids are not exchanged when faces cross",
+        Centroid = "centroid": "nearest centre, for one face after the other",
+        Iou = "iou": "best overlap with the expected positions, for all faces together, so that ids are not swapped when faces cross",
     }
 }
 
@@ -21,7 +21,8 @@ choices! {
 pub struct TrackerConfig {
     /// Matching method.
     pub kind: TrackerKind,
-    /// Maximum distance, in pixels, that a centroid may move between two sightings, for [`TrackerKind::Centroid`].
+    /// Maximum distance, in pixels, that a centroid may move between two sightings, for
+    /// [`TrackerKind::Centroid`].
     pub max_distance: f32,
     /// Maximum number of consecutive frames without a sighting; one more ends the track.
     pub max_age: u32,

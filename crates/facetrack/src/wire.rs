@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The JSON form of frames and faces, for writing and reading. Struct fields are in the order of the JSON's keys.
+//! The JSON form of frames and faces, for writing and reading. Struct fields are in the order of
+//! the JSON's keys.
 //!
-//! The JSON Schema `schema/facetrack-2.schema.json` is generated from these types; their comments are its descriptions.
+//! The JSON Schema `schema/facetrack-2.schema.json` is generated from these types; their comments
+//! are its descriptions.
 
 mod face;
 mod fits;

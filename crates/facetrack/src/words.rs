@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Enums and flags whose values have a word and a description, and the spelling of words.
 //!
-//! Both macros also export a macro that passes the words on to another macro. A user of this crate
-//! can so give the same words to types of its own.
+//! Both macros also export a macro that passes the words on to another macro, so that users of this
+//! crate can give the same words to their own types.
 
 /// An enum whose values have words: `Variant = "word": "description"`; the first is the default.
 /// `words!(callback, extra)` calls `callback!(extra, Enum: Variant = "word": "description", …)`.
@@ -36,7 +36,7 @@ macro_rules! choices {
     };
 }
 
-/// A set of flags that have words: `NAME = bit, "word": "description"`. `words!` is that of
+/// A set of flags that have words: `NAME = bit, "word": "description"`. `words!` works as in
 /// [`choices`].
 macro_rules! flags {
     (

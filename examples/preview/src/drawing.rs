@@ -11,7 +11,8 @@ use winit::event_loop::EventLoopProxy;
 
 use crate::pipelines::{Event, element, launch, lock, set};
 
-/// Faces are drawn after scaling, so that lines are fine and text is sharp at every size of the video.
+/// Faces are drawn after scaling, so that lines are fine and text is sharp at every size of the
+/// video.
 const DRAWING: &str = "appsrc name=frames format=time max-buffers=1 leaky-type=downstream ! videoconvertscale ! \
                        capsfilter name=size ! facetrackoverlay name=overlay ! \
                        textoverlay name=notice wait-text=false shaded-background=true valignment=bottom \
@@ -213,8 +214,8 @@ impl Drawing {
         }
     }
 
-    /// A frame with its number and a timestamp of this pipeline from which its age follows. The age is the one when the frame was
-    /// tracked, even if it is drawn again later.
+    /// A frame with its number and a timestamp of this pipeline that gives its age. The age refers
+    /// to the time of tracking, even if the frame is drawn again later.
     fn stamped(&self, frame: &Frame) -> Option<gst::Sample> {
         let mut buffer = frame.sample.buffer()?.copy();
         let fields = buffer.get_mut()?;

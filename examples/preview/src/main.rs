@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Shows a camera or another video with its tracked faces: `cargo run --release --example preview`.
 //!
-//! Two pipelines, so that the picture can be drawn again with other layers or at another size while the video is paused:
+//! Two pipelines, so that the picture can be drawn again with other layers or at another size while
+//! the video is paused:
 //!
 //! ```text
 //! tracking  source ! … ! facetrack ! appsink      the newest frame is kept

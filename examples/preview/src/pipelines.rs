@@ -67,7 +67,8 @@ fn kind(element: &gst::Element) -> gst::glib::GString {
         .map_or_else(|| element.name(), |it| it.name())
 }
 
-/// Locks despite a panic in another thread: the data of these locks is consistent after every statement.
+/// Locks despite a panic in another thread: the data of these locks is consistent after every
+/// statement.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -29,7 +29,8 @@ impl Screen {
         Ok(Self { surface })
     }
 
-    /// Shows a BGRx picture in the middle of a window of this size, with black around it; only black without a picture.
+    /// Shows a BGRx picture in the middle of a window of this size, with black around it; only
+    /// black without a picture.
     pub fn show(
         &mut self,
         picture: Option<&gst::Sample>,
@@ -50,8 +51,8 @@ impl Screen {
     }
 }
 
-/// Copies a picture to the middle of a window. If it does not fit, for instance while the window is made smaller, its middle is
-/// copied.
+/// Copies a picture to the middle of a window. If it does not fit, for instance while the window is
+/// made smaller, its middle is copied.
 fn blit(picture: &gst::Sample, window: &mut [u32], size: [u32; 2]) -> Result<(), Box<dyn Error>> {
     let caps = picture.caps().ok_or("a picture without caps")?;
     let info = gst_video::VideoInfo::from_caps(caps)?;

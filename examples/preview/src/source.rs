@@ -9,7 +9,8 @@ use gst::prelude::*;
 
 use crate::pipelines::{element, launch};
 
-/// Caps requested from a camera, the best first: compressed if only that is fast enough, and otherwise any format.
+/// Caps requested from a camera, the best first: compressed if only that is fast enough, and
+/// otherwise any format.
 const WANTED: &str = "image/jpeg,width=1280,height=720,framerate=30/1;video/x-raw,width=1280,height=720,framerate=30/1;\
                       video/x-raw,width=640,height=480,framerate=30/1;video/x-raw;image/jpeg";
 

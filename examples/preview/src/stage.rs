@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Callbacks in the threads of the tracking pipeline: they pass frames on, and handle messages of the pipeline.
+//! Callbacks in the threads of the tracking pipeline: they pass frames on, and handle messages of
+//! the pipeline.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,7 +33,8 @@ pub struct Stage {
     until: Mutex<Until>,
     /// Held during state changes of the pipeline, so that the newest request is applied last.
     telling: Mutex<()>,
-    /// Whether the source is live, so that frames are shown at once. Known when the pipeline starts.
+    /// Whether the source is live, so that frames are shown at once. Known when the pipeline
+    /// starts.
     is_live: AtomicBool,
     /// Name of the source for users.
     source: String,
@@ -66,7 +68,8 @@ impl Stage {
     /// Starts to load and play.
     pub fn start(self: &Arc<Self>) {
         self.asynchronously(|stage| {
-            // Errors and the end of preroll are posted on the bus. A pipeline without preroll is live, whatever its source.
+            // Errors and the end of preroll are posted on the bus. A pipeline without preroll is
+            // live, whatever its source.
             let paused = stage.pipeline.set_state(gst::State::Paused);
             if paused == Ok(gst::StateChangeSuccess::NoPreroll) {
                 stage.is_live.store(true, Ordering::Release);
@@ -147,7 +150,8 @@ impl Stage {
         self.follow();
     }
 
-    /// Plays or pauses the pipeline. A live source continues unseen, since network cameras may not support pausing.
+    /// Plays or pauses the pipeline. A live source continues unseen, since network cameras may not
+    /// support pausing.
     fn follow(self: &Arc<Self>) {
         self.asynchronously(|stage| {
             let is_wanted = !matches!(stage.until(), Until::Paused | Until::Stopped);
@@ -161,7 +165,8 @@ impl Stage {
         });
     }
 
-    /// Runs a function that may wait for the pipeline in a thread of its own, unless the pipeline was stopped.
+    /// Runs a function that may wait for the pipeline in a thread of its own, unless the pipeline
+    /// was stopped.
     fn asynchronously(self: &Arc<Self>, act: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let stage = Arc::downgrade(self);
         self.pipeline.call_async(move |_| {
@@ -209,7 +214,8 @@ impl Stage {
         }
     }
 
-    /// Plays a prerolled file as a segment, which can be repeated without a gap. A file without support for it is played once.
+    /// Plays a prerolled file as a segment, which can be repeated without a gap. A file without
+    /// support for it is played once.
     fn begin(self: &Arc<Self>) {
         self.asynchronously(|stage| {
             let is_first = !stage.repeats.swap(true, Ordering::AcqRel);

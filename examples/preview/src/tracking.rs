@@ -13,8 +13,8 @@ use crate::pipelines::{Event, element};
 use crate::source::Source;
 use crate::stage::{Stage, Until};
 
-/// Elements after the source. The video is rotated as its tag says. It is mirrored before text is drawn, so that the text stays
-/// readable.
+/// Elements after the source. The video is rotated as its tag says. It is mirrored before text is
+/// drawn, so that the text stays readable.
 const TRACKING: &str = "videoconvert ! videoflip video-direction=auto ! queue ! videoflip name=mirror ! \
                         facetrack name=track ! appsink name=newest max-buffers=1 drop=true";
 
@@ -129,7 +129,8 @@ impl Tracking {
         device.unwrap_or_default()
     }
 
-    /// Time of an analysis: the sum of the medians of its parts, since the median of the whole includes held frames.
+    /// Time of an analysis: the sum of the medians of its parts, since the median of the whole
+    /// includes held frames.
     pub fn cost(&self) -> Option<Duration> {
         let stats = self.track.property::<Option<gst::Structure>>("stats")?;
         let median = |part| {

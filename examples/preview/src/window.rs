@@ -250,7 +250,8 @@ impl ApplicationHandler<Event> for Preview {
                     self.fail(events, error.to_string());
                 }
             }
-            // Keys that are down when the window gets the focus are reported as well, possibly twice.
+            // Keys that are down when the window gets the focus are reported as well, possibly
+            // twice.
             WindowEvent::KeyboardInput {
                 event,
                 is_synthetic: false,

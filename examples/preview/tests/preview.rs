@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The preview as users see it: its window on an X server without a screen, its keys pressed there, and its pixels held
-//! to what the metadata says.
+//! The preview as users see it: its window on an X server without a screen, its keys pressed there,
+//! and its pixels held to what the metadata says.
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
@@ -25,15 +25,15 @@ use gstfacetrack::meta::FaceTrackMeta;
 /// The program.
 const PREVIEW: &str = env!("CARGO_BIN_EXE_facetrack-preview");
 
-/// After this time something counts as not happening, on a machine that is busy with other things, or has to build the
-/// program first.
+/// After this time something counts as not happening, on a machine that is busy with other things,
+/// or has to build the program first.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// How long a line of the program's is waited for before its window is looked at again.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Greatest difference of a channel from the colour that is drawn, which lets a tenth of the video through and is mixed
-/// with more of it at edges.
+/// Maximum difference of a channel from the drawn colour, because a tenth of the video shows
+/// through, and more of it at edges.
 const TOLERANCE: u8 = 64;
 
 /// How far from a line or a point nothing of it is left, px.
@@ -63,7 +63,7 @@ impl<'a> Preview<'a> {
         Self { running, desktop }
     }
 
-    /// What the program says with `words` in it, after what was waited for before.
+    /// Waits for the next output of the program that contains `words`.
     #[track_caller]
     fn wait_for(&mut self, words: &str) -> String {
         let line = self.running.line_with(words, PATIENCE);
@@ -102,7 +102,8 @@ impl<'a> Preview<'a> {
         keys.chars().for_each(|key| self.window().press(key));
     }
 
-    /// A screenshot on which all is as `wanted`, and stays so: one that was taken while the program drew is of two pictures.
+    /// A screenshot on which all is as `wanted`, and stays so: one that was taken while the program
+    /// drew is of two pictures.
     #[track_caller]
     fn shot_with(&mut self, name: &str, wanted: impl Fn(&Shot) -> bool) -> Shot {
         let start = Instant::now();
@@ -160,7 +161,7 @@ fn time(line: &str) -> ClockTime {
     ClockTime::from_nseconds(nanos(seconds) * 1_000_000_000 + nanos(fraction))
 }
 
-/// What an engine measures in each frame of a clip, by the frame's time.
+/// Measurements of an engine in each frame of a clip, with the frame's time.
 fn track(files: &Files, engine: &str) -> Vec<(ClockTime, FrameReport)> {
     common::init();
     let elements = format!("decodebin ! facetrack engine={engine}");
@@ -182,8 +183,8 @@ fn report_at(reports: &[(ClockTime, FrameReport)], time: ClockTime) -> &FrameRep
     &report.expect("a frame of that time").1
 }
 
-/// Where things of the only face of a report are in a window: its landmarks, its key points, and points on the four sides
-/// of its box.
+/// Where things of the only face of a report are in a window: its landmarks, its key points, and
+/// points on the four sides of its box.
 struct Places {
     landmarks: Vec<[f32; 2]>,
     key_points: Vec<[f32; 2]>,
@@ -191,7 +192,7 @@ struct Places {
 }
 
 impl Places {
-    /// In a window of this size, in which the picture keeps its shape, and lies in the middle.
+    /// A window of this size. The picture keeps its aspect ratio and is centred.
     fn new(report: &FrameReport, width: f32, height: f32) -> Self {
         let face = &report.faces[0].face;
         let frame = [report.width as f32, report.height as f32];
@@ -262,8 +263,8 @@ fn share(shot: &Shot, places: &[[f32; 2]], color: Rgb) -> usize {
     100 * shown.count() / places.len()
 }
 
-/// How many pixels are nearer to a colour than they are in another shot, by a third: what is held or predicted is drawn
-/// faintly.
+/// How many pixels are nearer to a colour than they are in another shot, by a third: what is held
+/// or predicted is drawn faintly.
 fn count_nearer(shot: &Shot, other: &Shot, color: Rgb) -> usize {
     let distance = |pixel: [u8; 3]| {
         let pairs = pixel.into_iter().zip(color.0);
@@ -388,7 +389,7 @@ fn faces_are_where_the_metadata_says_and_keys_change_what_is_seen() {
 
     // An engine whose model is missing leaves the one at work.
     preview.press("2 ");
-    let reason = preview.wait_for("the engine stays as it is");
+    let reason = preview.wait_for("the engine was not changed");
     assert!(
         reason.contains("haarcascade_frontalface_default.xml"),
         "{reason}"

@@ -441,7 +441,7 @@ fn modules_that_do_not_exist_are_an_error() {
     let error = Plan::new(&options(&set), &Environment::default()).unwrap_err();
     assert_eq!(
         facetrack_remedies::message(&error),
-        "`allowed-modules`: \"landmarks\" is no module, there are: detection, landmark_2d_106, landmark_3d_68, genderage, recognition"
+        "`allowed-modules`: \"landmarks\" is not a module, expected one of: detection, landmark_2d_106, landmark_3d_68, genderage, recognition"
     );
 }
 

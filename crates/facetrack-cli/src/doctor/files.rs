@@ -63,7 +63,7 @@ fn model(file: &KnownFile) -> Finding {
     match places::search_paths().model(&file.name, &file.family, None) {
         Ok(path) => checked(&path, file),
         Err(_) if file.on_request => Finding::note(format!(
-            "{} is not there: it is fetched only where it is asked for ({}), licence {}",
+            "{} is missing: it is fetched only on request ({}), licence {}",
             file.name,
             fetch_command(file),
             file.licence

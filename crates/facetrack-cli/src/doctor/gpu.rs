@@ -45,7 +45,7 @@ fn section(examined: &[(Check, Outcome)], gate: &Gate) -> Section {
             format!("{variable}={value}")
         };
         findings.push(Finding::bad(
-            format!("{variable}, which keeps insightface from the GPU"),
+            format!("{variable}, which disables the GPU for insightface"),
             "Set device=auto or device=cuda, or change the variable",
         ));
     }

@@ -43,7 +43,7 @@ pub fn plugin() -> Section {
             Ok(file) => Finding::good(format!("built: {file}")),
             Err(reason) => Finding::bad(
                 format!(
-                    "built in {}, and GStreamer refuses it: {reason}",
+                    "built in {}, but GStreamer cannot load it: {reason}",
                     folder.display()
                 ),
                 format!(
@@ -72,7 +72,7 @@ fn version() -> Result<String, String> {
     let version = printed.lines().find(|line| line.starts_with("GStreamer "));
     version
         .map(str::to_owned)
-        .ok_or_else(|| format!("{INSPECT} does not tell its version"))
+        .ok_or_else(|| format!("{INSPECT} does not print its version"))
 }
 
 fn elements() -> Vec<Finding> {

@@ -47,7 +47,7 @@ pub fn environment() -> Section {
     .map(Finding::note)
     .collect();
     if findings.is_empty() {
-        findings.push(Finding::note("nothing set that changes the plugin"));
+        findings.push(Finding::note("no variable that changes the plugin is set"));
     }
     Section::new("Environment", findings)
 }

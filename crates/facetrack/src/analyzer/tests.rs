@@ -189,7 +189,7 @@ fn faces_between_inferences_move_on_where_that_is_wanted() {
     let unseen_once = [Detected, Held, Held];
     let moving = [Tracked, Predicted, Predicted];
     assert_eq!(origins, [unseen_once, moving, moving].concat());
-    // The script goes on by 2 px whenever it is looked at.
+    // The scripted face moves by 2 px in every analysed frame.
     let steps: Vec<_> = reports[3..]
         .windows(2)
         .map(|pair| pair[1].faces[0].face.bbox.x - pair[0].faces[0].face.bbox.x)
@@ -330,7 +330,7 @@ fn reports_say_where_the_engine_runs_from_the_frame_on_in_which_it_left_the_gpu(
     assert_eq!(source.execution_provider, "CPUExecutionProvider");
     assert_eq!(source.models, bench.analyzer.info().models);
     assert_ne!(source.models, reports[1].source.models);
-    let reason = "the GPU failed, the processor goes on: the script says fall-back at=3";
+    let reason = "the GPU failed, continuing on the CPU: the script says fall-back at=3";
     assert_eq!(source.device_reason, reason);
     let notices = bench.analyzer.take_notices();
     assert!(

@@ -3,8 +3,8 @@
 
 use crate::observation::Landmark;
 
-/// Landmarks of a scheme that show an open jaw. Lips and length are measured along the face, across the line between the
-/// eyes.
+/// Landmarks of a scheme that show an open jaw. Lips and length are measured along the face, across
+/// the line between the eyes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jaw {
     /// Outer corners of the eyes, right and left.
@@ -20,7 +20,8 @@ pub struct Jaw {
 }
 
 impl Jaw {
-    /// OpenSeeFace's 66 points: the length is the mean step from point to point on the nose's bridge.
+    /// OpenSeeFace's 66 points: the length is the mean step from point to point on the nose's
+    /// bridge.
     pub const OPENSEEFACE_66: Self = Self {
         eyes: [36, 45],
         upper_lip: [59, 60, 61],
@@ -47,8 +48,8 @@ impl Jaw {
         part: 1.0,
     };
 
-    /// `jawOpen`: the gap between the lips, in parts of the length, times `scale`, 0…1; `None` where points are missing, not
-    /// finite, or show no length.
+    /// `jawOpen`: the gap between the lips, in parts of the length, times `scale`, 0…1; `None`
+    /// where points are missing, not finite, or show no length.
     pub fn open(&self, points: &[Landmark], scale: f32) -> Option<f32> {
         let point = |i: usize| points.get(i).copied();
         let [right, left] = [point(self.eyes[0])?, point(self.eyes[1])?];

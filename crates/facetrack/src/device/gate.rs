@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What the environment says about a GPU that nobody asked for by name.
+//! Environment variables that enable or disable the GPU for `device=auto`.
 
 use crate::engine::{EngineKind, Setting};
 use crate::words::{kebab, parse_switch};
@@ -10,43 +10,44 @@ const DISABLE: &str = "TRACKING_DISABLE_GPU";
 /// Switches the GPU on for the engines of [`ENGINES`].
 const ENABLE: &str = "STEP5_ENABLE_GPU";
 
-/// The engines that may use a GPU, by commas.
+/// The engines that may use a GPU, separated by commas.
 const ENGINES: &str = "STEP5_GPU_ENGINES";
 
-/// The number of the GPU, of which [`PROCESSOR`] is none.
+/// The number of the GPU, or [`PROCESSOR`] for none.
 const NUMBER: &str = "STEP5_INSIGHTFACE_CTX_ID";
 
-/// What InsightFace has for a number of the GPU where it runs on the processor: `ctx_id` of `prepare` in its classes of models,
-/// such as `scrfd.py`.
+/// The number with which InsightFace selects the CPU: `ctx_id` of `prepare` in its model classes,
+/// such as in `scrfd.py`.
 const PROCESSOR: &str = "-1";
 
 /// Stands for every engine in [`ENGINES`].
 const ALL: &str = "all";
 
-/// What the environment says about `device=auto`.
+/// Whether the environment allows `device=auto` to use the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gate {
-    /// Nothing against the GPU.
+    /// The GPU may be used.
     Open,
-    /// No GPU, since this variable has this value.
+    /// This variable with this value disables the GPU.
     Closed {
         /// Name of the variable.
         variable: &'static str,
-        /// Its value; empty where it is missing.
+        /// Its value; empty if it is not set.
         value: String,
     },
 }
 
 impl Gate {
-    /// The variables that this looks at.
+    /// The variables that are read.
     pub const VARIABLES: [&'static str; 4] = [DISABLE, NUMBER, ENABLE, ENGINES];
 
-    /// The one of them that gives the default of `gpu-id` as well, and means nothing where that was set.
+    /// The variable that is also the default of `gpu-id`. It is ignored if `gpu-id` was set.
     pub const GPU_NUMBER: &'static str = NUMBER;
 
-    /// What the variables that `lookup` knows say: `TRACKING_DISABLE_GPU` closes it where it is true, and
-    /// `STEP5_INSIGHTFACE_CTX_ID` where it is -1; `STEP5_ENABLE_GPU` and `STEP5_GPU_ENGINES` leave it open where neither is set, and otherwise only when the one is
-    /// true and the other lists `insightface` or `all`. An empty variable is as good as none.
+    /// Reads the variables with `lookup`. `TRACKING_DISABLE_GPU` disables the GPU if it is true,
+    /// and `STEP5_INSIGHTFACE_CTX_ID` if it is -1. If `STEP5_ENABLE_GPU` or `STEP5_GPU_ENGINES` is
+    /// set, the GPU is enabled only if the first is true and the second lists `insightface` or
+    /// `all`. An empty variable counts as unset.
     pub fn of(lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name| lookup(name).filter(|value| !value.trim().is_empty());
         if let Some(value) = value(DISABLE).filter(|value| parse_switch(value) == Some(true)) {

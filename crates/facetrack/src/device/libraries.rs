@@ -33,7 +33,8 @@ const DRIVER_LIBRARY: &str = "libcuda.so";
 /// Folders to search in addition to the loader's own path and the default folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LibrarySearch {
-    /// Folders that were named, each with libraries in it, or with a Python environment's `nvidia/*/lib` below it.
+    /// Folders that were named, each with libraries in it, or with a Python environment's
+    /// `nvidia/*/lib` below it.
     pub folders: Vec<PathBuf>,
     /// Homes of CUDA toolkits that were named.
     pub homes: Vec<PathBuf>,
@@ -69,7 +70,8 @@ impl LibrarySearch {
     }
 }
 
-/// The folder itself, and the folders of NVIDIA's Python packages in it: in an environment, in its packages, or in `nvidia`.
+/// The folder itself, and the folders of NVIDIA's Python packages in it: in an environment, in its
+/// packages, or in `nvidia`.
 fn expanded(folder: &Path) -> Vec<PathBuf> {
     let environments = IN_ENVIRONMENT.iter().flat_map(|lib| {
         let pythons = children(&folder.join(lib));
@@ -98,7 +100,8 @@ fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     IN_HOME.into_iter().map(move |lib| home.join(lib))
 }
 
-/// The toolkits in the default place below `root`: `cuda`, the machine's default, then the newest first.
+/// The toolkits in the default place below `root`: `cuda`, the machine's default, then the newest
+/// first.
 fn usual(root: &Path) -> Vec<PathBuf> {
     let mut homes = children(&root.join(USUAL_HOMES));
     homes.retain(|home| name(home).starts_with("cuda"));
@@ -162,8 +165,9 @@ impl CudaLibraries {
         format!("{} libraries from {}", self.paths.len(), folders.join(", "))
     }
 
-    /// Finds what is needed below `root`, and loads it: from a folder that was named, by the loader's own path, or from
-    /// the usual folders. A library that is broken is passed by where there is another.
+    /// Finds what is needed below `root`, and loads it: from a folder that was named, by the
+    /// loader's own path, or from the usual folders. A library that is broken is passed by where
+    /// there is another.
     ///
     /// # Errors
     /// [`Fault::Libraries`] or [`Fault::NoDriverLibrary`].

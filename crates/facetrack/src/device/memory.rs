@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How much of a GPU's memory an engine takes: an estimate that stays on the safe side. No figure here was measured on a
-//! GPU; a run that needs more than it was given fails in an orderly way and is repeated with less.
+//! How much of a GPU's memory an engine takes: an estimate that stays on the safe side. No figure
+//! here was measured on a GPU; a run that needs more than it was given fails in an orderly way and
+//! is repeated with less.
 
 use super::Cuda;
 
-/// Memory that CUDA itself takes in a process: its context, the code of ONNX Runtime's, cuBLAS' and cuDNN's kernels. Lies outside
-/// of the runtime's arenas, bytes.
+/// Memory that CUDA itself takes in a process: its context, the code of ONNX Runtime's, cuBLAS' and
+/// cuDNN's kernels. Lies outside of the runtime's arenas, bytes.
 const CONTEXT: u64 = 512 << 20;
 
-/// Memory of a detector per pixel of its input, bytes. All maps of the largest published one, SCRFD-10g (56 channels in
-/// its first stage, 88 and 224 behind: `scrfd_10g_bnkps.py`), come to some 600 bytes where none takes another's place,
-/// as they do; the rest is for what cuDNN's convolutions take besides.
+/// Memory of a detector per pixel of its input, bytes. All maps of the largest published one,
+/// SCRFD-10g (56 channels in its first stage, 88 and 224 behind: `scrfd_10g_bnkps.py`), come to
+/// some 600 bytes where none takes another's place, as they do; the rest is for what cuDNN's
+/// convolutions take besides.
 const PER_PIXEL: u64 = 1024;
 
-/// Memory of a network that sees one face at a time, without its weights, bytes: its maps of a few faces. The largest,
-/// a ResNet of 64 channels that sees 192×192 px, has some 30 MB of them per face.
+/// Memory of a network that sees one face at a time, without its weights, bytes: its maps of a few
+/// faces. The largest, a ResNet of 64 channels that sees 192×192 px, has some 30 MB of them per
+/// face.
 const PER_NETWORK: u64 = 64 << 20;
 
 /// Sides of a detector's input are multiples of this, px: the greatest stride of SCRFD's maps.
 const STEP: usize = 32;
 
-/// Below this side of the detector's input a face that is a tenth of the frame has no 16 px left, which is the smallest
-/// that SCRFD was trained for; px.
+/// Below this side of the detector's input a face that is a tenth of the frame has no 16 px left,
+/// which is the smallest that SCRFD was trained for; px.
 const MIN_DET_SIZE: usize = 160;
 
 /// Memory that an engine needs on a GPU.
@@ -58,7 +61,8 @@ impl Need {
         }
     }
 
-    /// Most of `max_vram` bytes that the detector's arena may take, since each network has one: half, which its maps need.
+    /// Maximum part of `max_vram`, in bytes, for the arena of the detector: half if there are other
+    /// networks, because each network has its own arena.
     pub fn share_of_detector(&self, max_vram: u64) -> u64 {
         match self.others {
             0 => max_vram,
@@ -66,8 +70,8 @@ impl Need {
         }
     }
 
-    /// Most of `max_vram` bytes that the arena of another network may take, of which the file has `weights` bytes: its part
-    /// of the other half, by what it needs.
+    /// Maximum part of `max_vram`, in bytes, for the arena of another network whose file has
+    /// `weights` bytes: its share of the other half, in proportion to its need.
     pub fn share_of_other(&self, max_vram: u64, weights: u64) -> u64 {
         let rest = u128::from(max_vram - max_vram / 2);
         let need = u128::from(weights) + u128::from(PER_NETWORK);
@@ -80,8 +84,9 @@ impl Need {
     }
 }
 
-/// The largest detector's input up to `wanted.det_size` that fits into what is free and allowed on a GPU of which the
-/// other engines of this process have `claimed` bytes; `None` when not even the smallest does.
+/// The largest detector input, up to `wanted.det_size`, that fits into the free and allowed GPU
+/// memory. The other engines of this process have reserved `claimed` bytes. `None` if even the
+/// smallest input does not fit.
 pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize> {
     let fits = |det_size: usize| Need { det_size, ..wanted }.fits(cuda, claimed);
     if fits(wanted.det_size) {
@@ -94,7 +99,7 @@ pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize
         .find(|side| fits(*side))
 }
 
-/// Half of `det_size`, a multiple of 32 px; `None` where that is too small to be of use.
+/// Half of `det_size`, a multiple of 32 px; `None` if that is too small.
 pub fn halved_det_size(det_size: usize) -> Option<usize> {
     let half = det_size / 2 / STEP * STEP;
     (half >= MIN_DET_SIZE).then_some(half)

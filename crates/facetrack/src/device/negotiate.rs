@@ -10,7 +10,8 @@ use crate::engine::{EngineKind, Setting};
 /// Why an engine may not run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// InsightFace was told to run on the processor without being allowed to fall back on it: row 6 and 7 of the table.
+    /// InsightFace was told to run on the processor without being allowed to fall back on it: row 6
+    /// and 7 of the table.
     #[error("InsightFace is GPU-only ({because})")]
     GpuOnly {
         /// The request for the CPU, such as a variable with its value.

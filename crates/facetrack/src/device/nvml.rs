@@ -17,7 +17,8 @@ pub struct DriverInfo {
     pub cuda: String,
     /// How many devices there are, whether or not this process may use them.
     pub devices: u32,
-    /// Devices that this process may use, by CUDA index; empty if the driver is too old to report them.
+    /// Devices that this process may use, by CUDA index; empty if the driver is too old to report
+    /// them.
     pub gpus: Vec<Gpu>,
 }
 
@@ -34,14 +35,15 @@ pub struct Gpu {
     pub free_memory: u64,
 }
 
-/// Asks the driver. `visible` lists the devices that CUDA shows this process, as in [`Request::visible_devices`](super::Request::visible_devices).
+/// Asks the driver. `visible` lists the devices that CUDA shows this process, as in
+/// [`Request::visible_devices`](super::Request::visible_devices).
 ///
 /// # Errors
 /// Why there is nothing to ask, in words: no driver, or one that does not answer.
 pub fn nvidia_driver(visible: Option<&str>) -> Result<DriverInfo, String> {
     ask(visible).map_err(|error| match error {
         NvmlError::LibloadingError(cause) => format!("no NVIDIA driver: {cause}"),
-        other => format!("the NVIDIA driver does not answer: {other}"),
+        other => format!("the NVIDIA driver does not respond: {other}"),
     })
 }
 
@@ -112,7 +114,8 @@ impl OwnMemory {
         Some(Self { nvml, uuid })
     }
 
-    /// How much it is now, MiB; `None` where the driver does not know this process, as in most containers.
+    /// How much it is now, MiB; `None` where the driver does not know this process, as in most
+    /// containers.
     pub fn mebibytes(&self) -> Option<u64> {
         let device = self.nvml.device_by_uuid(self.uuid.as_str()).ok()?;
         let processes = device.running_compute_processes().ok()?;
@@ -144,9 +147,9 @@ fn gpu(device: &Device<'_>) -> Result<Gpu, NvmlError> {
     })
 }
 
-/// Indices of the devices with these UUIDs that CUDA shows a process, in CUDA's order: all, or the devices that `list`
-/// names by index or by the beginning of a UUID, up to the first entry without a device (NVIDIA's CUDA Programming
-/// Guide, "CUDA Environment Variables").
+/// Indices of the devices with these UUIDs that CUDA shows a process, in CUDA's order: all, or the
+/// devices that `list` names by index or by the beginning of a UUID, up to the first entry without
+/// a device (NVIDIA's CUDA Programming Guide, "CUDA Environment Variables").
 fn visible(uuids: &[String], list: Option<&str>) -> Vec<usize> {
     let Some(list) = list else {
         return (0..uuids.len()).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Shares the GPU between the engines of a process: one runs at a time, in the order of request, each with its part of the
-//! memory.
+//! Shares the GPU between the engines of a process: one runs at a time, in the order of request,
+//! each with its part of the memory.
 
 use std::marker::PhantomData;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -25,8 +25,8 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// Waits for the right to run on the GPU, which is granted in the order of request. A thread that has the right must not
-/// wait again, so engines use [`Claim::turn`], which prevents it.
+/// Waits for the right to run on the GPU, which is granted in the order of request. A thread that
+/// has the right must not wait again, so engines use [`Claim::turn`], which prevents it.
 pub fn turn() -> Permit<'static> {
     TURNS.wait()
 }
@@ -41,8 +41,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Waits for the right to run on the GPU. It has to be dropped before the next is asked for: another way would wait
-    /// for itself.
+    /// Waits for the right to run on the GPU. It has to be dropped before the next is asked for:
+    /// another way would wait for itself.
     pub fn turn(&mut self) -> Permit<'_> {
         self.turns.wait()
     }
@@ -59,8 +59,9 @@ impl Drop for Claim {
     }
 }
 
-/// Claims memory of the GPU `gpu`. `wanted` gets the number of bytes that the other engines of this process have claimed
-/// there, and returns how many more are needed. No other engine claims memory meanwhile.
+/// Claims memory of the GPU `gpu`. `wanted` gets the number of bytes that the other engines of this
+/// process have claimed there, and returns how many more are needed. No other engine claims memory
+/// meanwhile.
 ///
 /// # Errors
 /// That of `wanted`, which claims nothing.
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_claimed_is_told_to_the_next_and_comes_back() {
-        /// A GPU of this test alone.
+        /// A GPU that only this test uses.
         const GPU: u32 = 901;
         let wanting = |bytes| {
             move |others| match others + bytes <= 100 {

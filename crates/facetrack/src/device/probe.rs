@@ -127,7 +127,7 @@ mod tests {
             ("CUDA failure 35: insufficient driver", false),
         ] {
             let fault = session_fault(&cuda, failure("trial".to_owned(), reason.to_owned()));
-            let told = format!("no session runs on cuda:2: {reason}");
+            let told = format!("ONNX Runtime does not run on cuda:2: {reason}");
             assert_eq!(fault.to_string(), told);
             let is_out_of_memory = matches!(
                 fault,

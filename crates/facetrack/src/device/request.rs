@@ -14,7 +14,8 @@ pub const MIN_FREE_VRAM: u64 = 1536 << 20;
 /// All options of the device, set explicitly or by the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the environment lets it.
+    /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the
+    /// environment lets it.
     pub device: Option<DeviceChoice>,
     /// Whether the environment disables the GPU for the default, `auto`.
     pub gate: Gate,

@@ -12,12 +12,12 @@ use checks::{
     free_memory, placement,
 };
 
-/// Questions to a machine, in the order in which they are asked. Tests answer by script.
+/// Queries to the machine, in the order of their use. Tests implement it with a script.
 pub trait Probe {
     /// The NVIDIA driver and its devices.
     ///
     /// # Errors
-    /// Why there is nothing to ask.
+    /// The reason why no driver was found.
     fn driver(&mut self, request: &Request) -> Result<DriverInfo, String>;
 
     /// Whether ONNX Runtime has the CUDA provider; what it is, for a person to read.
@@ -26,7 +26,8 @@ pub trait Probe {
     /// The fault.
     fn provider(&mut self, request: &Request) -> Result<String, Fault>;
 
-    /// Finds the libraries that the provider needs, and loads them; what was found, for a person to read.
+    /// Finds the libraries that the provider needs, and loads them; what was found, for a person to
+    /// read.
     ///
     /// # Errors
     /// The fault.
@@ -46,16 +47,16 @@ pub enum Fault {
     #[error("{0}")]
     NoDriver(String),
     /// The driver of this version sees no device.
-    #[error("the NVIDIA driver {0} sees no device")]
+    #[error("the NVIDIA driver {0} finds no device")]
     NoDevice(String),
     /// The driver of this version is too old.
     #[error("the NVIDIA driver {0} is older than {MIN_DRIVER}")]
     OldDriver(String),
     /// There are this many devices, and CUDA may use none of them.
-    #[error("{0} devices, and CUDA may use none of them")]
+    #[error("CUDA may use none of the {0} devices")]
     HiddenDevices(u32),
     /// The requested device does not exist.
-    #[error("there is no GPU {id}, the last one is {last}")]
+    #[error("there is no GPU {id}; the last GPU is {last}")]
     NoSuchGpu {
         /// CUDA index that was requested.
         id: u32,
@@ -95,7 +96,7 @@ pub enum Fault {
         runtime: String,
     },
     /// The driver is too old for this ONNX Runtime.
-    #[error("this ONNX Runtime was built for CUDA {needed}, the driver runs CUDA {driver}")]
+    #[error("this ONNX Runtime was built for CUDA {needed}, but the driver supports CUDA {driver}")]
     OldDriverForRuntime {
         /// Major version of CUDA that ONNX Runtime needs.
         needed: u32,
@@ -114,7 +115,7 @@ pub enum Fault {
         packages: Vec<String>,
     },
     /// A session does not open or run.
-    #[error("no session runs on cuda:{index}: {reason}")]
+    #[error("ONNX Runtime does not run on cuda:{index}: {reason}")]
     Session {
         /// CUDA index.
         index: u32,
@@ -206,7 +207,8 @@ pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Valid
     Ok(Validated { cuda, driver })
 }
 
-/// Makes every check that is possible, for a report. The checks of the runtime are made without a GPU as well.
+/// Makes every check that is possible, for a report. The checks of the runtime are made without a
+/// GPU as well.
 pub fn examine(request: &Request, probe: &mut dyn Probe) -> Vec<(Check, Outcome)> {
     let (mut outcomes, found) = examine_device(request, probe);
     let mut failed = outcomes.iter().find_map(failure);
@@ -224,7 +226,7 @@ pub fn examine(request: &Request, probe: &mut dyn Probe) -> Vec<(Check, Outcome)
         (None, Some(cuda)) => outcome(
             probe
                 .session(&cuda, request)
-                .map(|()| format!("opens and runs on cuda:{}", cuda.index)),
+                .map(|()| format!("ONNX Runtime runs on cuda:{}", cuda.index)),
         ),
         (failed, _) => Outcome::Skipped(failed.unwrap_or(Check::Device)),
     };

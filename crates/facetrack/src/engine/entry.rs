@@ -69,7 +69,7 @@ pub struct EngineEntry {
     pub is_synthetic: bool,
     /// Whether the engine's original smooths landmarks with these settings.
     pub smooths_natively: fn(&EngineConfig) -> bool,
-    /// What the engine would measure, without loading it: no models are listed.
+    /// Describes what the engine measures, without loading it and without a list of models.
     pub describe: fn(&EngineConfig) -> Result<EngineInfo, EngineError>,
     /// Reads the models and opens the networks.
     pub load: fn(&EngineConfig) -> Result<Engine, EngineError>,
@@ -97,8 +97,8 @@ impl EngineEntry {
     }
 }
 
-/// Defines [`EngineKind`] from one line for each engine: its variant and the module with its `ENTRY`.
-/// The first engine is the default.
+/// Defines [`EngineKind`] from one line for each engine: its variant and the module with its
+/// `ENTRY`. The first engine is the default.
 macro_rules! engines {
     ($($kind:ident = $($module:ident)::+;)*) => {
         /// An engine of this build.
@@ -204,7 +204,8 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineErr
     (kind.entry().load)(config)
 }
 
-/// What an engine would measure with `config`, without loading it: no models are listed.
+/// Describes what an engine measures with `config`, without loading it and without a list of
+/// models.
 ///
 /// # Errors
 /// [`EngineError::Config`] if a setting cannot be used.

@@ -40,8 +40,8 @@ pub const MAX_WIDTH: usize = 1280;
 choices! {
     /// Frames that a face's shape is fitted to.
     pub enum Identity, words identity_words {
-        Running = "running": "all frames of the face so far: its shape comes to rest",
-        PerFrame = "per-frame": "each frame by itself, as eos does",
+        Running = "running": "all frames of the face so far, so that its shape converges",
+        PerFrame = "per-frame": "each frame separately, as eos does",
     }
 }
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
-//! An engine that reports faces from a script: for tests, documentation and applications that need faces without a
-//! network.
+//! An engine that reports faces from a script: for tests, documentation and applications that need
+//! faces without a network.
 //!
-//! A script is a list of clauses separated by semicolons, each a verb and `key=value` pairs; lengths are fractions of
-//! the frame, frames count from 1 at the load of the engine:
+//! A script is a list of clauses separated by semicolons, each a verb and `key=value` pairs;
+//! lengths are fractions of the frame, frames count from 1 at the load of the engine:
 //!
-//! - `face x=0.5 y=0.5 size=0.3 dx=0 dy=0 from=1 to=…`: a square face with its centre at `x`, `y` in frame 1, `size`
-//!   of the frame's height a side, that moves by `dx`, `dy` a frame, turns back at the frame's edges, and is seen in the
-//!   frames `from` to `to`;
+//! - `face x=0.5 y=0.5 size=0.3 dx=0 dy=0 from=1 to=…`: a square face with its centre at `x`, `y`
+//!   in frame 1, `size` of the frame's height a side, that moves by `dx`, `dy` a frame, turns back
+//!   at the frame's edges, and is seen in the frames `from` to `to`;
 //! - `landmarks`: faces carry landmarks, blendshapes and a pose;
 //! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
 //! - `slow ms=N`: looking at a frame takes N milliseconds, as a network would.
 //!
-//! With the feature `test-faults`, which released builds do not have, more clauses make the engine fail.
+//! With the feature `test-faults`, which released builds do not have, more clauses make the engine
+//! fail.
 
 #[cfg(feature = "test-faults")]
 mod faults;
@@ -167,7 +168,7 @@ impl Script {
             }
             _ => {
                 return Err(format!(
-                    "unknown clause {verb:?}, there are: face, landmarks, learns, slow"
+                    "unknown clause {verb:?}, expected one of: face, landmarks, learns, slow"
                 ));
             }
         }
@@ -200,7 +201,7 @@ fn read_face(pairs: &[(&str, &str)]) -> Result<ScriptedFace, String> {
             "to" => face.to = read(key, value)?,
             _ => {
                 return Err(format!(
-                    "unknown key {key:?} of face, there are: x, y, size, dx, dy, from, to"
+                    "unknown key {key:?} of face, expected one of: x, y, size, dx, dy, from, to"
                 ));
             }
         }
@@ -219,7 +220,7 @@ fn read_only(key: &str, verb: &str, pairs: &[(&str, &str)]) -> Result<u64, Strin
 fn read<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
     value
         .parse()
-        .map_err(|_| format!("{value:?} is no value of {key}"))
+        .map_err(|_| format!("{value:?} is not a value of {key}"))
 }
 
 /// Content of the calibration.
@@ -466,7 +467,7 @@ mod tests {
         for (script, want) in [
             ("nose", "unknown clause \"nose\""),
             ("face z=1", "unknown key \"z\""),
-            ("face x=left", "\"left\" is no value of x"),
+            ("face x=left", "\"left\" is not a value of x"),
             ("face x", "not key=value"),
             ("fail", "fail takes at=<number>"),
             ("slow at=1", "slow takes ms=<number>"),

@@ -96,7 +96,8 @@ impl Component {
         [width.div_ceil(1 << across), height.div_ceil(1 << down)]
     }
 
-    /// Bytes from the start of a row to the end of the last of `columns` samples; `None` on overflow.
+    /// Bytes from the start of a row to the end of the last of `columns` samples; `None` on
+    /// overflow.
     pub fn row_bytes(&self, columns: usize) -> Option<usize> {
         let last = columns.checked_sub(1)?.checked_mul(self.step)?;
         last.checked_add(self.offset)?
@@ -114,7 +115,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Checks that the colors can be read. Returns the index of the first component for which they cannot.
+    /// Checks that the colors can be read. Returns the index of the first component for which they
+    /// cannot.
     pub(super) fn check(&self) -> Result<(), usize> {
         let colors = self.colors();
         let is_readable = |index: usize, component: &Component| {
@@ -142,7 +144,8 @@ impl Layout {
         }
     }
 
-    /// Bytes of a row and number of rows of each plane with colors, for a frame of `width`×`height` pixels.
+    /// Bytes of a row and number of rows of each plane with colors, for a frame of `width`×`height`
+    /// pixels.
     pub fn plane_layout(&self, width: usize, height: usize) -> Vec<(usize, usize)> {
         let mut planes = Vec::new();
         for component in self.colors() {

@@ -10,8 +10,8 @@ use crate::model::ModelError;
 /// Folder of a collection of models that holds packs, and networks outside of packs.
 const PACK_FAMILY: &str = "insightface";
 
-/// Names of packs that are looked for: the packs that InsightFace publishes, its default first, then the better ones
-/// first; and the family.
+/// Names of packs that are looked for: the packs that InsightFace publishes, its default first,
+/// then the better ones first; and the family.
 const PACKS: [&str; 6] = [
     "buffalo_l",
     "antelopev2",
@@ -24,10 +24,11 @@ const PACKS: [&str; 6] = [
 impl SearchPaths {
     /// The folder of a pack of InsightFace's networks.
     ///
-    /// `explicit` is the folder, or the name of a pack: a word without a slash. A pack is looked for in `models_dir`,
-    /// `models/` of `insightface_home`, `collection`, the user's data folder, `~/.insightface/models` and the system's
-    /// data folders; in each flat, then in the folder `insightface`. Without a name the first published pack that is
-    /// there is taken, then a folder `insightface` with networks in it.
+    /// `explicit` is the folder, or the name of a pack: a word without a slash. A pack is looked
+    /// for in `models_dir`, `models/` of `insightface_home`, `collection`, the user's data folder,
+    /// `~/.insightface/models` and the system's data folders; in each flat, then in the folder
+    /// `insightface`. Without a name the first published pack that is there is taken, then a folder
+    /// `insightface` with networks in it.
     ///
     /// # Errors
     /// [`ModelError::NoPack`], with the folders looked in.
@@ -75,7 +76,8 @@ fn is_name(model: &Path) -> bool {
     !has_separator && matches!(model.components().next(), Some(Component::Normal(_)))
 }
 
-/// The pack `name` in the first of `folders` that has one. An archive may have unpacked into a folder of its own name.
+/// The pack `name` in the first of `folders` that has one. An archive may have unpacked into a
+/// folder of its own name.
 fn pack_in(folders: &[PathBuf], name: &Path) -> Option<PathBuf> {
     let places = folders.iter().flat_map(|folder| {
         let [flat, family] = [folder.join(name), folder.join(PACK_FAMILY).join(name)];
@@ -112,7 +114,8 @@ mod tests {
         let find = |name: Option<&str>| around.pack(name.map(Path::new)).ok();
         let named = || find(Some("buffalo_s"));
         assert_eq!((find(None), named()), (None, None));
-        // Each file put in place takes precedence over those before it; the second column says for whom.
+        // Each file put in place takes precedence over those before it; the second column says for
+        // whom.
         for (place, is_named) in [
             ("variable/insightface/det.onnx", false),
             ("first/insightface/det.onnx", false),

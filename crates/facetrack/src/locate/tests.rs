@@ -82,7 +82,7 @@ fn a_missing_model_names_every_folder() {
     let error = around.model("a.task", "family", None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "model file a.task not found (looked in /nowhere/first, /nowhere/variable, \
+        "model file a.task not found (searched in /nowhere/first, /nowhere/variable, \
          /nowhere/home/.local/share/facetrack/models, /nowhere/share/facetrack/models)"
     );
 }

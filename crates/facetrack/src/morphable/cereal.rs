@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Binary archives of the library cereal: little-endian, without names, types or padding. eos stores matrices, vectors and
-//! strings in them.
+//! Binary archives of the library cereal: little-endian, without names, types or padding. eos
+//! stores matrices, vectors and strings in them.
 
-/// Reads an archive from its start. `what` names the value in error messages. Nothing is copied or allocated, and every size
-/// is checked against the remaining bytes.
+/// Reads an archive from its start. `what` names the value in error messages. Nothing is copied or
+/// allocated, and every size is checked against the remaining bytes.
 pub struct Archive<'a> {
     rest: &'a [u8],
 }
@@ -50,7 +50,8 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The length of a `std::vector`, a `std::string` or a map, whose items have at least `item_bytes` bytes.
+    /// The length of a `std::vector`, a `std::string` or a map, whose items have at least
+    /// `item_bytes` bytes.
     pub fn count(&mut self, item_bytes: usize, what: &str) -> Result<usize, String> {
         let count = u64::from_le_bytes(self.array(what)?);
         usize::try_from(count)

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Vertices for the landmarks of the outline: eos' `contour_correspondence.hpp` for the side that faces the camera,
-//! `closest_edge_fitting.hpp` for the other side.
+//! Vertices for the landmarks of the outline: eos' `contour_correspondence.hpp` for the side that
+//! faces the camera, `closest_edge_fitting.hpp` for the other side.
 
 use super::mesh::Mesh;
 use super::visibility::{View, Visibility};
 use super::{FaceModel, Pose};
 use crate::geometry::Point;
 
-/// Maximum yaw, degrees, at which both sides of a face are visible: `frontal_range_threshold` of `select_contour`.
+/// Maximum yaw, degrees, at which both sides of a face are visible: `frontal_range_threshold` of
+/// `select_contour`.
 const FRONTAL_YAW: f64 = 7.5;
 
-/// Maximum squared distance between a landmark and its vertex, px², for a scale of 1 px per unit of the model; proportional to
-/// the scale. `fit_shape_and_pose`'s argument to `find_occluding_edge_correspondences`.
+/// Maximum squared distance between a landmark and its vertex, px², for a scale of 1 px per unit of
+/// the model; proportional to the scale. `fit_shape_and_pose`'s argument to
+/// `find_occluding_edge_correspondences`.
 const EDGE_DISTANCE: f64 = 180.0;
 
-/// Finds vertices for the landmarks of the outline. It keeps its working memory and the last matches.
+/// Finds vertices for the landmarks of the outline. It keeps its working memory and the last
+/// matches.
 #[derive(Debug, Default)]
 pub struct Outline {
-    /// Landmarks of the sides that face the camera, each with the nearest vertex of the model's contour.
+    /// Landmarks of the sides that face the camera, each with the nearest vertex of the model's
+    /// contour.
     facing: Vec<(usize, usize)>,
     /// Vertices of the silhouette, each with the nearest landmark of the side that is turned away.
     occluding: Vec<(usize, usize)>,
@@ -47,7 +51,8 @@ impl Outline {
         self.facing.iter().chain(&self.occluding)
     }
 
-    /// The vertex of each landmark of the outline, in the order of the landmarks: see [`Fit::contour`](super::Fit::contour).
+    /// The vertex of each landmark of the outline, in the order of the landmarks: see
+    /// [`Fit::contour`](super::Fit::contour).
     pub fn vertices(&self, model: &FaceModel, landmarks: &[Point]) -> Vec<(usize, usize)> {
         let mut vertices = self.facing.clone();
         let (mapping, contours) = (model.mapping(), model.contours());
@@ -95,8 +100,8 @@ impl Outline {
         candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// Collects the vertices of edges between triangles that face the camera and triangles that do not:
-    /// `occluding_boundary_vertices` without its last step.
+    /// Collects the vertices of edges between triangles that face the camera and triangles that do
+    /// not: `occluding_boundary_vertices` without its last step.
     fn find_edges(&mut self, model: &FaceModel) {
         let [x, y, _] = self.view.axes();
         let front = |triangle: &[u32; 3]| {
@@ -125,7 +130,8 @@ impl Outline {
         self.candidates.extend(edges);
     }
 
-    /// `find_occluding_edge_correspondences` for the candidates. The original tests the visibility of all of them first.
+    /// `find_occluding_edge_correspondences` for the candidates. The original tests the visibility
+    /// of all of them first.
     fn match_edges(
         &mut self,
         model: &FaceModel,

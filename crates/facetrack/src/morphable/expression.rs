@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Expressions from landmarks: non-negative least squares, as eos' `fit_blendshapes_to_landmarks_nnls`.
+//! Expressions from landmarks: non-negative least squares, as eos'
+//! `fit_blendshapes_to_landmarks_nnls`.
 
 use nalgebra::{DMatrix, DVector};
 
 /// Maximum number of least-squares problems to solve: `max_iter` of the original's call.
 const MAX_ROUNDS: usize = 100;
 
-/// Minimum slope of the squared error along a coefficient that is freed, relative to the maximum slope at 0: above the rounding
-/// errors of `f64`.
+/// Minimum slope of the squared error along a coefficient that is freed, relative to the maximum
+/// slope at 0: above the rounding errors of `f64`.
 const MIN_SLOPE: f64 = 1e-12;
 
-/// The x ≥ 0 that minimizes ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b, by the active-set method of the original's
-/// `NNLS`: Lawson & Hanson, "Solving Least Squares Problems", 1974. `None` without a finite solution.
+/// The x ≥ 0 that minimizes ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b, by the active-set
+/// method of the original's `NNLS`: Lawson & Hanson, "Solving Least Squares Problems", 1974. `None`
+/// without a finite solution.
 pub fn non_negative_least_squares(
     gram: &DMatrix<f64>,
     target: &DVector<f64>,
@@ -118,8 +120,8 @@ mod tests {
         }
     }
 
-    /// The conditions of Karush, Kuhn and Tucker: a coefficient is 0 where more of it would be worse, and as good as it can
-    /// be otherwise.
+    /// The conditions of Karush, Kuhn and Tucker: a coefficient is 0 where more of it would be
+    /// worse, and as good as it can be otherwise.
     #[test]
     fn no_coefficient_can_be_bettered() {
         let mut noise = Noise(1);

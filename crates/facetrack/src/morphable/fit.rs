@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The fit: pose, shape, expression and outline, each computed from the others in several iterations, as in eos'
-//! `fit_shape_and_pose`.
+//! The fit: pose, shape, expression and outline, each computed from the others in several
+//! iterations, as in eos' `fit_shape_and_pose`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use crate::observation::FitFailure;
 pub struct FitSettings {
     /// Iterations; 0 means 1. `num_iterations` in eos.
     pub iterations: usize,
-    /// Number of shape components to fit, from the first on; `None` for all. `num_shape_coefficients_to_fit` in eos.
+    /// Number of shape components to fit, from the first on; `None` for all.
+    /// `num_shape_coefficients_to_fit` in eos.
     pub shape_coefficients: Option<usize>,
     /// Weight of the mean face. `lambda_identity` in eos.
     pub lambda: f32,
@@ -77,7 +78,8 @@ impl Fitter {
         &self.model
     }
 
-    /// Fits a single picture of a face, as eos does. `landmarks` are [`LANDMARKS`](super::LANDMARKS) points, px.
+    /// Fits a single picture of a face, as eos does. `landmarks` are
+    /// [`LANDMARKS`](super::LANDMARKS) points, px.
     ///
     /// # Errors
     /// [`FitFailure`] if the landmarks cannot be a face's.
@@ -86,8 +88,9 @@ impl Fitter {
         self.fit_unknown(landmarks).map(|(fit, _)| fit)
     }
 
-    /// Fits the next frame of a face in a video, starting from `past`, and adds the result to `past`. If the fit fails, `past`
-    /// is unchanged. The first frame, or a frame whose `past` comes from another model, is fitted as a single picture.
+    /// Fits the next frame of a face in a video, starting from `past`, and adds the result to
+    /// `past`. If the fit fails, `past` is unchanged. The first frame, or a frame whose `past`
+    /// comes from another model, is fitted as a single picture.
     ///
     /// # Errors
     /// See [`Fitter::fit`].
@@ -116,7 +119,8 @@ impl Fitter {
         Ok((self.finish(landmarks, pose)?, observed))
     }
 
-    /// The first iteration measures how well the landmarks match the known face, the second one updates its shape.
+    /// The first iteration measures how well the landmarks match the known face, the second one
+    /// updates its shape.
     fn fit_known(&mut self, landmarks: &[Point], known: &mut Known) -> Result<Fit, FitFailure> {
         let pose = self.start(landmarks, &known.shape, &known.expression)?;
         let (pose, observed) = self.observe(landmarks, &pose)?;
@@ -135,8 +139,8 @@ impl Fitter {
         Ok(fit)
     }
 
-    /// Starts from a face with these coefficients. Returns the pose that shows its vertices at the landmarks that
-    /// have a vertex of their own.
+    /// Starts from a face with these coefficients. Returns the pose that shows its vertices at the
+    /// landmarks that have a vertex of their own.
     fn start(
         &mut self,
         landmarks: &[Point],
@@ -189,7 +193,8 @@ impl Fitter {
         Ok(())
     }
 
-    /// Equations of the shape that can be added to the equations of other frames, from landmarks seen in `pose`.
+    /// Equations of the shape that can be added to the equations of other frames, from landmarks
+    /// seen in `pose`.
     fn shape_equations(&self, observed: &Observed, pose: &Pose) -> NormalEquations {
         let vertices = self.pairs.vertices.iter();
         let rows = vertices.flat_map(|vertex| pose.derivatives(self.mesh.vertex(*vertex)));

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Knowledge of one face from earlier frames: its shape, which does not change, and its last expression.
+//! Knowledge of one face from earlier frames: its shape, which does not change, and its last
+//! expression.
 //!
 //! The landmarks of every frame yield linear equations in the coefficients of the shape; eos'
-//! `fit_shape_to_landmarks_linear_multi` solves the sum of the equations of several pictures of one person. [`Past`] keeps
-//! this sum. Unlike the original it adds only equations that do not depend on pose and expression
-//! (`Observed::independent_shape_equations`). Old frames fade, so that errors are forgotten, and frames that do not match the
-//! known face get a small weight.
+//! `fit_shape_to_landmarks_linear_multi` solves the sum of the equations of several pictures of one
+//! person. [`Past`] keeps this sum. Unlike the original it adds only equations that do not depend
+//! on pose and expression (`Observed::independent_shape_equations`). Old frames fade, so that
+//! errors are forgotten, and frames that do not match the known face get a small weight.
 
 use super::shape::NormalEquations;
 use super::{FaceModel, Fit};
 
-/// Number of frames after which the weight of a frame has fallen to 1/e. The sum of all weights never exceeds it by much.
+/// Number of frames after which the weight of a frame has fallen to 1/e. The sum of all weights
+/// never exceeds it by much.
 const MEMORY: f64 = 150.0;
 
 /// Number of frames over which the usual residual is averaged.
@@ -19,7 +21,8 @@ const USUAL: f64 = 30.0;
 /// Maximum residual, as a multiple of the usual one, of a frame with full weight.
 const TOLERANCE: f64 = 1.5;
 
-/// Minimum of the usual residual, in units of the model: no detector's landmarks are nearer to a mesh than half a millimetre.
+/// Minimum of the usual residual, in units of the model: no detector's landmarks are nearer to a
+/// mesh than half a millimetre.
 const MIN_USUAL: f64 = 0.5;
 
 /// The past of one face in a video, for [`Fitter::follow`](super::Fitter::follow).
@@ -65,7 +68,8 @@ impl Known {
         }
     }
 
-    /// Weight, 0…1, of a frame whose landmarks are `residual` away from the known face, in units of the model.
+    /// Weight, 0…1, of a frame whose landmarks are `residual` away from the known face, in units of
+    /// the model.
     pub fn weight(&self, residual: f64) -> f64 {
         let tolerated = self.tolerated();
         if residual <= tolerated {
@@ -86,8 +90,8 @@ impl Known {
         equations
     }
 
-    /// Adds a frame. `equations` is the sum over all frames including this one; its landmarks were `residual` away from the
-    /// known face.
+    /// Adds a frame. `equations` is the sum over all frames including this one; its landmarks were
+    /// `residual` away from the known face.
     pub fn add(&mut self, fit: &Fit, equations: NormalEquations, residual: f64) {
         self.equations = equations;
         self.shape.clone_from(&fit.shape);

@@ -8,8 +8,9 @@ use crate::geometry::Point;
 use crate::observation::FitFailure;
 use crate::sample::FARTHEST;
 
-/// Minimum extent of landmarks across their longest direction, relative to the extent along it; extents are root mean squares.
-/// All views of the Surrey Face Model have at least 0.3, the faces of eos' recorded results at least 0.45.
+/// Minimum extent of landmarks across their longest direction, relative to the extent along it;
+/// extents are root mean squares. All views of the Surrey Face Model have at least 0.3, the faces
+/// of eos' recorded results at least 0.45.
 const MIN_BREADTH: f64 = 0.05;
 
 /// Minimum extent relative to the coordinates: some rounding errors of `f32`.
@@ -24,8 +25,9 @@ const INNER_LIPS: [usize; 6] = [61, 62, 63, 65, 66, 67];
 /// Checks that `landmarks`, px, can be a face's.
 ///
 /// # Errors
-/// [`FitFailure::NoLandmarks`] if there are not [`LANDMARKS`]; [`FitFailure::NotFinite`]; [`FitFailure::Degenerate`] if the
-/// landmarks with a vertex of their own, which yield the first pose, lie on a line or in one point.
+/// [`FitFailure::NoLandmarks`] if there are not [`LANDMARKS`]; [`FitFailure::NotFinite`];
+/// [`FitFailure::Degenerate`] if the landmarks with a vertex of their own, which yield the first
+/// pose, lie on a line or in one point.
 pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFailure> {
     if landmarks.len() != LANDMARKS {
         return Err(FitFailure::NoLandmarks);
@@ -49,7 +51,8 @@ pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFa
     }
 }
 
-/// Root mean squares of the distances from the mean, along the longest direction of the points and across it.
+/// Root mean squares of the distances from the mean, along the longest direction of the points and
+/// across it.
 fn extent(points: impl Iterator<Item = Point> + Clone) -> (f64, f64) {
     let count = points.clone().count().max(1) as f64;
     let places = points.map(|p| [f64::from(p.x), f64::from(p.y)]);
@@ -64,11 +67,13 @@ fn extent(points: impl Iterator<Item = Point> + Clone) -> (f64, f64) {
     ((middle + apart).sqrt(), across.sqrt())
 }
 
-/// The vertex of each landmark. Landmarks of the outline are included, but every fit matches them again.
+/// The vertex of each landmark. Landmarks of the outline are included, but every fit matches them
+/// again.
 ///
-/// It is the vertex of the mapping, if there is one. The inner corners of the mouth take the vertices of the upper lip next to
-/// the corners of the mesh's opening: in eos' recorded fits these are nearer to the landmarks, by a fifth, than the corners
-/// themselves, which are the outer ones. Any other landmark takes the vertex of the landmark with the nearest number.
+/// It is the vertex of the mapping, if there is one. The inner corners of the mouth take the
+/// vertices of the upper lip next to the corners of the mesh's opening: in eos' recorded fits these
+/// are nearer to the landmarks, by a fifth, than the corners themselves, which are the outer ones.
+/// Any other landmark takes the vertex of the landmark with the nearest number.
 pub fn landmark_vertices(shape: &ShapeModel, mapping: &LandmarkMapping) -> [usize; LANDMARKS] {
     let mut known: BTreeMap<usize, usize> = mapping.vertices.iter().copied().collect();
     if let Some(corners) = mouth_corners(shape, &known) {
@@ -84,8 +89,8 @@ pub fn landmark_vertices(shape: &ShapeModel, mapping: &LandmarkMapping) -> [usiz
     })
 }
 
-/// The vertices of the upper lip next to the corners of the opening between the inner lips, the one on the image's left first;
-/// `None` if the mesh has no opening.
+/// The vertices of the upper lip next to the corners of the opening between the inner lips, the one
+/// on the image's left first; `None` if the mesh has no opening.
 fn mouth_corners(shape: &ShapeModel, known: &BTreeMap<usize, usize>) -> Option<[usize; 2]> {
     let next = rim(shape);
     let lips = INNER_LIPS.iter().filter_map(|landmark| known.get(landmark));
@@ -97,7 +102,8 @@ fn mouth_corners(shape: &ShapeModel, known: &BTreeMap<usize, usize>) -> Option<[
     let x = |place: &usize| shape.mean[opening[*place]][0];
     let left = (0..length).min_by(|a, b| x(a).total_cmp(&x(b)))?;
     let right = (0..length).max_by(|a, b| x(a).total_cmp(&x(b)))?;
-    // Seen from the front the opening is on the right of its rim, so the rim runs over the upper lip from left to right.
+    // Seen from the front the opening is on the right of its rim, so the rim runs over the upper
+    // lip from left to right.
     Some([
         opening[(left + 1) % length],
         opening[(right + length - 1) % length],

@@ -18,13 +18,14 @@ const MAPPING: &str = "ibug_to_sfm.txt";
 const CONTOURS: &str = "sfm_model_contours.json";
 const TOPOLOGY: &str = "sfm_3448_edge_topology.json";
 
-/// Loads a shape model and the files that belong to it. `model` is the file of the shape model or its folder; the other files
-/// are searched next to it. Files that are not found there, or all files if `model` is `None`, are searched with
-/// [`SearchPaths::model`]. A model that includes expressions needs no file of expressions.
+/// Loads a shape model and the files that belong to it. `model` is the file of the shape model or
+/// its folder; the other files are searched next to it. Files that are not found there, or all
+/// files if `model` is `None`, are searched with [`SearchPaths::model`]. A model that includes
+/// expressions needs no file of expressions.
 ///
 /// # Errors
-/// [`ModelError`] if a file is missing, damaged, of another format, or does not match the shape model. The message names
-/// the file.
+/// [`ModelError`] if a file is missing, damaged, of another format, or does not match the shape
+/// model. The message names the file.
 pub fn load(
     model: Option<&Path>,
     paths: &SearchPaths,

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::{LANDMARKS, MAX_TEXT, ShapeModel};
 
-/// Minimum number of points to estimate a camera from: `estimate_orthographic_projection_linear` in eos.
+/// Minimum number of points to estimate a camera from: `estimate_orthographic_projection_linear` in
+/// eos.
 const MIN_VERTICES: usize = 4;
 
 /// The vertex of each landmark. Landmarks are counted from 0 here, from 1 in the file.
@@ -98,7 +99,7 @@ fn check_landmarks(landmarks: impl Iterator<Item = usize>) -> Result<(), String>
             return Err(format!("there is no landmark {number} of {LANDMARKS}"));
         };
         if std::mem::replace(seen, true) {
-            return Err(format!("landmark {number} is there twice"));
+            return Err(format!("landmark {number} occurs twice"));
         }
     }
     Ok(())
@@ -110,14 +111,14 @@ fn landmark(id: &Id) -> Result<usize, String> {
     let landmark = number.and_then(|number| number.checked_sub(1));
     landmark.ok_or_else(|| {
         let id = id.shown();
-        format!("{id} is no landmark: they are numbers from 1 to {LANDMARKS}")
+        format!("{id} is not a landmark: landmarks are numbers from 1 to {LANDMARKS}")
     })
 }
 
 fn vertex(id: &Id) -> Result<usize, String> {
     id.number().ok_or_else(|| {
         let id = id.shown();
-        format!("{id} is no vertex: they are numbers, names of landmark definitions are not known")
+        format!("{id} is not a vertex: vertices are numbers; names of landmark definitions are not supported")
     })
 }
 
@@ -176,20 +177,20 @@ are = "not read"
             ("right =", "rights =", "`right`"),
             ("10 = 2", "10 = 2.5", "a whole number or a string"),
             ("10 = 2", "10 = [2]", "a whole number or a string"),
-            ("10 = 2", "10 = -2", "-2 is no vertex"),
-            ("10 = 2", "10 = \"+2\"", "\"+2\" is no vertex"),
+            ("10 = 2", "10 = -2", "-2 is not a vertex"),
+            ("10 = 2", "10 = \"+2\"", "\"+2\" is not a vertex"),
             ("10 = 2", "10 = \"center.chin\"", "landmark definitions"),
             ("10 = 2", "10 = 99999999999999999999", "invalid"),
             ("10 = 2", "10 = 4", "landmark 10 is vertex 4 of 4"),
-            ("10 = 2", "chin = 2", "\"chin\" is no landmark"),
-            ("10 = 2", "0 = 2", "\"0\" is no landmark"),
-            ("10 = 2", "69 = 2", "\"69\" is no landmark"),
+            ("10 = 2", "chin = 2", "\"chin\" is not a landmark"),
+            ("10 = 2", "0 = 2", "\"0\" is not a landmark"),
+            ("10 = 2", "69 = 2", "\"69\" is not a landmark"),
             ("10 = 2", "9 = 2", "duplicate key"),
-            ("10 = 2", "09 = 2", "landmark 9 is there twice"),
+            ("10 = 2", "09 = 2", "landmark 9 occurs twice"),
             ("10 = 2", "", "3 landmarks have a vertex"),
-            ("[1, \"2\"]", "[1, 0]", "0 is no landmark"),
-            ("[1, \"2\"]", "[1, 1]", "landmark 1 is there twice"),
-            ("[1, \"2\"]", "[1, 17]", "landmark 17 is there twice"),
+            ("[1, \"2\"]", "[1, 0]", "0 is not a landmark"),
+            ("[1, \"2\"]", "[1, 1]", "landmark 1 occurs twice"),
+            ("[1, \"2\"]", "[1, 17]", "landmark 17 occurs twice"),
             ("[1, \"2\"]", "1", "expected a sequence"),
         ] {
             let broken = TEXT.replacen(what, instead, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Meshes from coefficients: eos' `draw_sample` and `sample_to_mesh`.
 //!
-//! A mesh is computed in one pass over the model, in memory order. The loop is compiled for several instruction sets; the best
-//! one is selected at run time.
+//! A mesh is computed in one pass over the model, in memory order. The loop is compiled for several
+//! instruction sets; the best one is selected at run time.
 
 use fearless_simd::{Level, Simd, dispatch};
 
@@ -13,8 +13,8 @@ const LANES: usize = 16;
 
 type Lanes = [f32; LANES];
 
-/// The model in blocks of [`LANES`] vertices. A block has x, y and z of the vertices, first for the mean, then for every
-/// component and every expression.
+/// The model in blocks of [`LANES`] vertices. A block has x, y and z of the vertices, first for the
+/// mean, then for every component and every expression.
 pub struct Sampler {
     blocks: Vec<[Lanes; 3]>,
     /// Number of parts of a block: mean, components and expressions.

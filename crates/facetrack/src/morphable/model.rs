@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Shapes and expressions, and their binary files in eos' format: `MorphableModel.hpp`, `PcaModel.hpp` and `Blendshape.hpp`.
+//! Shapes and expressions, and their binary files in eos' format: `MorphableModel.hpp`,
+//! `PcaModel.hpp` and `Blendshape.hpp`.
 
 use super::cereal::{Archive, Matrix};
 
-/// Supported versions of eos' class `MorphableModel`. The published Surrey Face Model has version 1; eos 1.5.0 writes 4.
+/// Supported versions of eos' class `MorphableModel`. The published Surrey Face Model has version
+/// 1; eos 1.5.0 writes 4.
 const VERSIONS: std::ops::RangeInclusive<i32> = 1..=4;
 
-/// First versions with expressions, with landmark definitions, and with separate triangles of the texture.
+/// First versions with expressions, with landmark definitions, and with separate triangles of the
+/// texture.
 const WITH_EXPRESSIONS: i32 = 2;
 const WITH_DEFINITIONS: i32 = 3;
 const WITH_TEXTURE_TRIANGLES: i32 = 4;
 
-/// Maximum number of principal components: a fit solves equations with as many unknowns. The Surrey Face Model has 63, the
-/// largest models that eos can convert have some hundred.
+/// Maximum number of principal components: a fit solves equations with as many unknowns. The Surrey
+/// Face Model has 63, the largest models that eos can convert have some hundred.
 const MAX_COMPONENTS: usize = 1000;
 
 /// Maximum number of expressions, for the same reason. The Surrey Face Model has 6.
@@ -21,22 +24,25 @@ const MAX_EXPRESSIONS: usize = 500;
 /// A PCA model of shapes. The unit is the file's: millimetres in the Surrey Face Model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapeModel {
-    /// The mean face: x to the left side of the face, which is the image's right, y up, z out of the face.
+    /// The mean face: x to the left side of the face, which is the image's right, y up, z out of
+    /// the face.
     pub mean: Vec<[f32; 3]>,
     /// Number of principal components.
     pub components: usize,
-    /// Displacement by one standard deviation of each component: 3·vertices rows (x, y, z of the first vertex …) of `components`
-    /// values. The orthonormal vectors of the file, times the square root of their eigenvalues: eos' `rescale_pca_basis`.
+    /// Displacement by one standard deviation of each component: 3·vertices rows (x, y, z of the
+    /// first vertex …) of `components` values. The orthonormal vectors of the file, times the
+    /// square root of their eigenvalues: eos' `rescale_pca_basis`.
     pub basis: Vec<f32>,
     /// Corners of each triangle, counter-clockwise from outside.
     pub triangles: Vec<[u32; 3]>,
-    /// Position of each vertex in a texture, 0…1, v downward; empty if the file has none, or has them for the corners of
-    /// triangles.
+    /// Position of each vertex in a texture, 0…1, v downward; empty if the file has none, or has
+    /// them for the corners of triangles.
     pub texture_coordinates: Vec<[f32; 2]>,
 }
 
 impl ShapeModel {
-    /// Reads eos' file of a morphable model, such as `sfm_shape_3448.bin`, without its colours and the names of its landmarks.
+    /// Reads eos' file of a morphable model, such as `sfm_shape_3448.bin`, without its colours and
+    /// the names of its landmarks.
     ///
     /// # Errors
     /// A description of the problem if the bytes are not such a file.

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use super::ShapeModel;
 
-/// Writes `vertices`, in any unit, y up, with the triangles and texture coordinates of `model`. Like eos' `write_obj.hpp` it
-/// writes the texture's v upward.
+/// Writes `vertices`, in any unit, y up, with the triangles and texture coordinates of `model`.
+/// Like eos' `write_obj.hpp` it writes the texture's v upward.
 ///
 /// # Errors
 /// Errors of `output`; [`io::ErrorKind::InvalidInput`] if the model has another number of vertices.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Linear equations that landmarks seen by a given camera yield for the coefficients of shape and expression.
+//! Linear equations that landmarks seen by a given camera yield for the coefficients of shape and
+//! expression.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -78,13 +79,14 @@ impl Observed {
         NormalEquations::of_face(&self.shape, &self.misses_with(&self.expression, expression))
     }
 
-    /// Equations of the shape that do not depend on pose and expression: [`Observed::shape_equations`] without the part that
-    /// another pose, or other coefficients of the present expressions, would explain as well. `moves` has a column for each
-    /// parameter of the camera.
+    /// Equations of the shape that do not depend on pose and expression:
+    /// [`Observed::shape_equations`] without the part that another pose, or other coefficients of
+    /// the present expressions, would explain as well. `moves` has a column for each parameter of
+    /// the camera.
     ///
-    /// Only such equations can be added over many frames: pose and expression that were found for a wrong shape would
-    /// confirm that shape. (Golub & Pereyra, "The Differentiation of Pseudo-Inverses and Nonlinear Least Squares Problems
-    /// Whose Variables Separate", 1973.)
+    /// Only such equations can be added over many frames: pose and expression that were found for a
+    /// wrong shape would confirm that shape. (Golub & Pereyra, "The Differentiation of
+    /// Pseudo-Inverses and Nonlinear Least Squares Problems Whose Variables Separate", 1973.)
     pub fn independent_shape_equations(
         &self,
         expression: &[f32],

@@ -6,7 +6,8 @@ use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 use crate::geometry::Point;
 use crate::observation::{FitFailure, HeadPose};
 
-/// A scaled orthographic camera: image = origin + scale·(r₀·v, −r₁·v) for the rows r of the rotation and a vertex v.
+/// A scaled orthographic camera: image = origin + scale·(r₀·v, −r₁·v) for the rows r of the
+/// rotation and a vertex v.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pose {
     /// Camera from model; x to the image's right, y up, z towards the camera.
@@ -18,9 +19,10 @@ pub struct Pose {
 }
 
 impl Pose {
-    /// The camera that shows `vertices` at `points`, pair by pair: `estimate_orthographic_projection_linear`, the affine
-    /// camera of least squares (algorithm 7.2 in Hartley & Zisserman, "Multiple View Geometry", 2nd edition) and the scaled
-    /// orthographic one next to it.
+    /// The camera that shows `vertices` at `points`, pair by pair:
+    /// `estimate_orthographic_projection_linear`, the affine camera of least squares (algorithm 7.2
+    /// in Hartley & Zisserman, "Multiple View Geometry", 2nd edition) and the scaled orthographic
+    /// one next to it.
     ///
     /// # Errors
     /// [`FitFailure::Unsolvable`] if the pairs do not determine a camera.
@@ -46,7 +48,8 @@ impl Pose {
         let [right, up] = moments.map(|moment| solver.solve(&moment));
         let scale = (right.norm() + up.norm()) / 2.0;
         let rotation = nearest_rotation(right, up).ok_or(FitFailure::Unsolvable)?;
-        // As in the original, the translation of the affine camera, before its rows are made orthogonal.
+        // As in the original, the translation of the affine camera, before its rows are made
+        // orthogonal.
         let origin = [
             mean_place[0] - right.dot(&mean_vertex),
             -(mean_place[1] - up.dot(&mean_vertex)),
@@ -85,8 +88,9 @@ impl Pose {
         })
     }
 
-    /// Derivatives of `vertex`' x and y in the image, px, by the camera's parameters: the two coordinates of the origin, the
-    /// logarithm of the scale, and a rotation around each of the image's axes, in radians.
+    /// Derivatives of `vertex`' x and y in the image, px, by the camera's parameters: the two
+    /// coordinates of the origin, the logarithm of the scale, and a rotation around each of the
+    /// image's axes, in radians.
     pub fn derivatives(&self, vertex: [f32; 3]) -> [[f32; 6]; 2] {
         let seen = self.rotation * vector(&vertex) * self.scale;
         let [x, y, z] = [0, 1, 2].map(|axis| seen[axis] as f32);
@@ -106,8 +110,8 @@ impl Pose {
         quaternion.map(|part| (sign * part) as f32).into()
     }
 
-    /// Rotation of the face towards the image's right, degrees, as in [`HeadPose::euler_degrees`]. The first value of
-    /// `RenderingParameters::get_yaw_pitch_roll`.
+    /// Rotation of the face towards the image's right, degrees, as in [`HeadPose::euler_degrees`].
+    /// The first value of `RenderingParameters::get_yaw_pitch_roll`.
     pub fn yaw(&self) -> f64 {
         self.rotation[(0, 2)]
             .atan2(self.rotation[(2, 2)])
@@ -135,9 +139,10 @@ fn vector(vertex: &[f32; 3]) -> Vector3<f64> {
     Vector3::from(vertex.map(f64::from))
 }
 
-/// The rotation nearest to the matrix of the normalized rows `right` and `up` and their cross product, which the original takes
-/// from a singular value decomposition. Both rows are rotated by the same angle, away from or towards each other, until they
-/// are orthogonal. `None` if they are parallel.
+/// The rotation nearest to the matrix of the normalized rows `right` and `up` and their cross
+/// product, which the original takes from a singular value decomposition. Both rows are rotated by
+/// the same angle, away from or towards each other, until they are orthogonal. `None` if they are
+/// parallel.
 fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64>> {
     let (right, up) = (right.try_normalize(0.0)?, up.try_normalize(0.0)?);
     let between = (right + up).try_normalize(f64::EPSILON)?;

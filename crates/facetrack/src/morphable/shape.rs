@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The identity of a face from landmarks, in closed form: eos' `linear_shape_fitting.hpp`, after Aldrian & Smith, "Inverse
-//! Rendering of Faces with a 3D Morphable Model", PAMI 2013.
+//! The identity of a face from landmarks, in closed form: eos' `linear_shape_fitting.hpp`, after
+//! Aldrian & Smith, "Inverse Rendering of Faces with a 3D Morphable Model", PAMI 2013.
 
 use nalgebra::{DMatrix, DVector};
 
 /// Variance of a landmark, px²: the original's default, from the paper.
 const LANDMARK_VARIANCE: f32 = 3.0;
 
-/// Normal equations of the shape, without prior: `matrix`·coefficients = `vector`. Equations of several faces can be added:
-/// `fit_shape_to_landmarks_linear_multi`.
+/// Normal equations of the shape, without prior: `matrix`·coefficients = `vector`. Equations of
+/// several faces can be added: `fit_shape_to_landmarks_linear_multi`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NormalEquations {
     /// Aᵀ·Ω·A, components × components.
@@ -20,8 +20,9 @@ pub struct NormalEquations {
 }
 
 impl NormalEquations {
-    /// Equations of one face. `slopes` has a column for each observed coordinate, with its derivatives by the coefficients;
-    /// `misses` has the observed coordinates minus the coordinates of the mean face. Both are in px.
+    /// Equations of one face. `slopes` has a column for each observed coordinate, with its
+    /// derivatives by the coefficients; `misses` has the observed coordinates minus the coordinates
+    /// of the mean face. Both are in px.
     pub fn of_face(slopes: &DMatrix<f32>, misses: &DVector<f32>) -> Self {
         let weighted = slopes / LANDMARK_VARIANCE;
         Self {
@@ -46,7 +47,8 @@ impl NormalEquations {
         self.faces += weight * others.faces;
     }
 
-    /// The coefficients, with a prior of weight `lambda` per face towards the mean face; `None` if there is no finite solution.
+    /// The coefficients, with a prior of weight `lambda` per face towards the mean face; `None` if
+    /// there is no finite solution.
     pub fn solve(&self, lambda: f64) -> Option<Vec<f32>> {
         let mut matrix = self.matrix.clone();
         for i in 0..matrix.nrows() {
@@ -72,8 +74,8 @@ mod tests {
 
     #[test]
     fn coefficients_minimise_error_and_prior_together() {
-        // Two coordinates of variance 3 that move 2 and 1 px with the one coefficient, and a prior of weight 5:
-        // (2·6 + 1·3) / 3 = (5 + (4 + 1) / 3)·coefficient.
+        // Two coordinates of variance 3 that move 2 and 1 px with the one coefficient, and a prior
+        // of weight 5: (2·6 + 1·3) / 3 = (5 + (4 + 1) / 3)·coefficient.
         let slopes = DMatrix::from_row_slice(1, 2, &[2.0, 1.0]);
         let equations = NormalEquations::of_face(&slopes, &DVector::from_vec(vec![6.0, 3.0]));
         let [coefficient] = equations.solve(5.0).unwrap()[..] else {

@@ -8,7 +8,8 @@ use super::ShapeModel;
 /// The edges of a mesh. Indices start at 0 here, and at 1 in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EdgeTopology {
-    /// Edges between two triangles. The file also has edges at the rim of the mesh, which a fit does not use.
+    /// Edges between two triangles. The file also has edges at the rim of the mesh, which a fit
+    /// does not use.
     pub edges: Vec<Edge>,
 }
 
@@ -100,7 +101,8 @@ impl Edge {
 }
 
 impl Pair {
-    /// The same two numbers counted from 0; `None` if one is 0, which the file has for a missing triangle.
+    /// The same two numbers counted from 0; `None` if one is 0, which the file has for a missing
+    /// triangle.
     fn counted_from_0(&self) -> Option<[u32; 2]> {
         Some([self.value0.checked_sub(1)?, self.value1.checked_sub(1)?])
     }

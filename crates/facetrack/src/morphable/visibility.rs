@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Visibility of vertices: eos' `vertex_visibility.hpp` and `ray_triangle_intersect.hpp`.
 //!
-//! The original tests every triangle against every vertex. Here the vertices are sorted into strips of the image's plane, and
-//! each triangle is tested against the strips that it overlaps, with the same result.
+//! The original tests every triangle against every vertex. Here the vertices are sorted into strips
+//! of the image's plane, and each triangle is tested against the strips that it overlaps, with the
+//! same result.
 
 use super::Pose;
 use super::mesh::Mesh;
 use crate::geometry::Point;
 
-/// Minimum of twice the area of a hiding triangle in the image's plane, in squared units of the model: `epsilon` in
-/// `ray_triangle_intersect`.
+/// Minimum of twice the area of a hiding triangle in the image's plane, in squared units of the
+/// model: `epsilon` in `ray_triangle_intersect`.
 const MIN_AREA: f32 = 1e-6;
 
-/// Minimum distance between a vertex and a triangle that hides it, in units of the model: `is_vertex_visible`.
+/// Minimum distance between a vertex and a triangle that hides it, in units of the model:
+/// `is_vertex_visible`.
 const MIN_DISTANCE: f32 = 1e-4;
 
 /// Number of strips.
@@ -81,8 +83,8 @@ struct Probe {
 }
 
 impl Visibility {
-    /// Whether a triangle hides each of `vertices`. Triangles with that corner do not count; in the original some of them do, by
-    /// rounding errors.
+    /// Whether a triangle hides each of `vertices`. Triangles with that corner do not count; in the
+    /// original some of them do, by rounding errors.
     pub fn hidden(
         &mut self,
         view: &View,
@@ -185,8 +187,8 @@ impl Strips {
     }
 }
 
-/// Whether a triangle is between `probe` and a camera in z direction: Möller & Trumbore, "Fast, Minimum Storage Ray/Triangle
-/// Intersection", 1997, for a ray along z.
+/// Whether a triangle is between `probe` and a camera in z direction: Möller & Trumbore, "Fast,
+/// Minimum Storage Ray/Triangle Intersection", 1997, for a ray along z.
 fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
     let minus = |p: [f32; 3], q: [f32; 3]| [p[0] - q[0], p[1] - q[1], p[2] - q[2]];
     let (ab, ac, from_a) = (minus(b, a), minus(c, a), minus(probe, a));

@@ -13,7 +13,8 @@ fn over_255(value: u16) -> u16 {
     (value + (value >> 8)) >> 8
 }
 
-/// `value` / 255, for products of a word and a byte, without a division, so that it can be vectorized.
+/// `value` / 255, for products of a word and a byte, without a division, so that it can be
+/// vectorized.
 #[inline(always)]
 fn div_255(value: u32) -> u32 {
     let value = value + 1;
@@ -32,8 +33,9 @@ fn mix_bytes(sample: u8, code: u8, weight: u16) -> u8 {
     over_255(u16::from(sample) * (255 - weight) + u16::from(code) * weight) as u8
 }
 
-/// The share, in 255ths, of a color of opacity `weight` over a color of opacity `alpha`/`max`, for colors that are not multiplied
-/// by alpha. T. Porter, T. Duff: Compositing Digital Images, 1984, "over".
+/// The share, in 255ths, of a color of opacity `weight` over a color of opacity `alpha`/`max`, for
+/// colors that are not multiplied by alpha. T. Porter, T. Duff: Compositing Digital Images, 1984,
+/// "over".
 #[inline(always)]
 pub(super) fn share(weight: u8, alpha: u32, max: u32) -> u8 {
     let weight = u32::from(weight);
@@ -57,8 +59,8 @@ pub(super) fn reduced_rows(mask: &Mask, [_, down]: [u32; 2]) -> Range<usize> {
     rows.start >> down..rows.end.div_ceil(1 << down)
 }
 
-/// The index of the first covered sample in a component's `row`, and the coverage of the samples from there on. For a subsampled
-/// component it is the mean of the pixels that share a sample.
+/// The index of the first covered sample in a component's `row`, and the coverage of the samples
+/// from there on. For a subsampled component it is the mean of the pixels that share a sample.
 #[inline(always)]
 pub(super) fn reduce<'a>(
     mask: &'a Mask,
@@ -114,7 +116,8 @@ fn mean(sum: u32, count: u32) -> u8 {
 /// Maximum number of words of a pixel in a plane.
 pub(super) const MAX_LANES: usize = 4;
 
-/// Components with samples side by side in the pixels of a plane, and the codes of a color for them.
+/// Components with samples side by side in the pixels of a plane, and the codes of a color for
+/// them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lanes {
     /// The components, which differ only in their offset; it is 0 here.
@@ -175,8 +178,8 @@ pub(super) fn row(line: &mut [u8], lanes: &Lanes, covered: (usize, &[u8]), opaci
     }
 }
 
-/// [`row`] for pixels of `N` words. All words of a block are mixed, so that the loop can be vectorized; words that stay
-/// unchanged have a weight of 0.
+/// [`row`] for pixels of `N` words. All words of a block are mixed, so that the loop can be
+/// vectorized; words that stay unchanged have a weight of 0.
 fn pixels<const N: usize>(
     line: &mut [u8],
     lanes: &Lanes,

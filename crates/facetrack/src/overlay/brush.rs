@@ -159,7 +159,8 @@ impl<'a, 'b> Brush<'a, 'b> {
         }
     }
 
-    /// The plate for `lines` lines of text of at most `letters` letters, with its upper left corner at a point.
+    /// The plate for `lines` lines of text of at most `letters` letters, with its upper left corner
+    /// at a point.
     pub fn plate(&self, corner: Point, letters: usize, lines: usize) -> Rect {
         let padding = 2.0 * self.padding();
         let width = self.text_width(letters) + padding;

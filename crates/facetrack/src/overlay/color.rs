@@ -13,8 +13,8 @@ impl Rgb {
     pub(super) const BLACK: Self = Self([0, 0, 0]);
     pub(super) const WHITE: Self = Self([255, 255, 255]);
 
-    /// Colors that people with any kind of color vision can distinguish: M. Okabe, K. Ito: Color Universal Design, 2008, without
-    /// black, ordered for maximum contrast between neighbors.
+    /// Colors that people with any kind of color vision can distinguish: M. Okabe, K. Ito: Color
+    /// Universal Design, 2008, without black, ordered for maximum contrast between neighbors.
     pub const PALETTE: [Self; 7] = [
         Self::SKY_BLUE,
         Self::ORANGE,
@@ -49,8 +49,8 @@ impl Rgb {
         }
     }
 
-    /// The code of the color in component `index` of `depth` bits: R, G, B, or Y′, Cb, Cr, or gray, then opaque alpha. By ITU-R
-    /// BT.601-7, BT.709-6 and BT.2020-2.
+    /// The code of the color in component `index` of `depth` bits: R, G, B, or Y′, Cb, Cr, or gray,
+    /// then opaque alpha. By ITU-R BT.601-7, BT.709-6 and BT.2020-2.
     pub(super) fn code(
         self,
         model: ColorModel,

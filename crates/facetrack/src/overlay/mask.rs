@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::geometry::{Point, Rect};
 
-/// Maximum distance of a line from the corner of the frame, px: far outside every frame, and near enough for the precision of
-/// `f32`.
+/// Maximum distance of a line from the corner of the frame, px: far outside every frame, and near
+/// enough for the precision of `f32`.
 const FARTHEST: f32 = 1e6;
 
 /// Maximum number of rows between the ends of a horizontal line.
@@ -15,8 +15,8 @@ const LEVEL: f32 = 1e-3;
 /// Number of pixels or samples whose coverage is tested together: most of a mask is empty.
 pub(super) const BLOCK: usize = 16;
 
-/// Coverage of each pixel, 0…255, by shapes of one color. If shapes overlap, the maximum counts, so that joints of lines do not
-/// stand out.
+/// Coverage of each pixel, 0…255, by shapes of one color. If shapes overlap, the maximum counts, so
+/// that joints of lines do not stand out.
 #[derive(Debug, Default)]
 pub(super) struct Mask {
     width: usize,
@@ -98,10 +98,11 @@ impl Mask {
         blocks.filter(|columns| !is_empty(&row[columns.clone()]))
     }
 
-    /// A line with round ends: all points within `radius` px of it; a disc if both ends are the same point.
+    /// A line with round ends: all points within `radius` px of it; a disc if both ends are the
+    /// same point.
     ///
-    /// A line with an end that is not a number or beyond [`FARTHEST`] covers nothing. A line thinner than a pixel covers pixels in
-    /// proportion to its width.
+    /// A line with an end that is not a number or beyond [`FARTHEST`] covers nothing. A line
+    /// thinner than a pixel covers pixels in proportion to its width.
     pub fn line(&mut self, from: Point, to: Point, radius: f32) {
         let is_near = |value: &f32| value.abs() < FARTHEST;
         let is_thick = radius > 0.0 && is_near(&radius);
@@ -201,7 +202,8 @@ pub(super) fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     a.start.min(b.start)..a.end.max(b.end)
 }
 
-/// The pixels between two edges, clipped to `0..count`. Casts saturate and truncate, so that negative numbers become 0.
+/// The pixels between two edges, clipped to `0..count`. Casts saturate and truncate, so that
+/// negative numbers become 0.
 #[inline(always)]
 fn pixels([from, to]: [f32; 2], count: usize) -> Range<usize> {
     let whole = to as u32;

@@ -31,8 +31,8 @@ const GROOVE_OPACITY: u8 = 40;
 /// Opacity of text.
 const TEXT_OPACITY: u8 = 255;
 
-/// Maximum width of letters, px, with which a row of the blendshapes fits into a frame of this width. The padding of the plate
-/// is narrower than a letter.
+/// Maximum width of letters, px, with which a row of the blendshapes fits into a frame of this
+/// width. The padding of the plate is narrower than a letter.
 pub(super) fn widest_letter(width: f32) -> f32 {
     width / (ROW_LETTERS + 1) as f32
 }
@@ -55,7 +55,8 @@ pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look:
     brush.paint(look.color.contrast(), look.opacity(TEXT_OPACITY));
 }
 
-/// The strongest blendshapes of a face, at most `max`, next to its box, as far as they fit into the frame.
+/// The strongest blendshapes of a face, at most `max`, next to its box, as far as they fit into the
+/// frame.
 pub(super) fn blendshapes(
     brush: &mut Brush,
     face: &Observation,
@@ -94,7 +95,8 @@ pub(super) fn blendshapes(
     brush.paint(look.color, look.opacity(TEXT_OPACITY));
 }
 
-/// The `max` channels with the highest values, in the order of the engine, so that their places change little.
+/// The `max` channels with the highest values, in the order of the engine, so that their places
+/// change little.
 fn strongest(face: &Observation, max: usize) -> Vec<(&str, f32)> {
     let Some(blendshapes) = &face.blendshapes else {
         return Vec::new();
@@ -109,8 +111,8 @@ fn strongest(face: &Observation, max: usize) -> Vec<(&str, f32)> {
     channels.into_iter().map(|(_, channel)| channel).collect()
 }
 
-/// A plate for rows of blendshapes to the right of a box, to its left or below it: the first of these places where the plate
-/// covers the smallest part of the box.
+/// A plate for rows of blendshapes to the right of a box, to its left or below it: the first of
+/// these places where the plate covers the smallest part of the box.
 fn plate_near(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
     let gap = brush.text_height() / 2.0;
     let plate = |x, y| brush.plate(Point::new(x, y), ROW_LETTERS, lines);

@@ -39,8 +39,8 @@ impl LandmarkScheme {
     }
 }
 
-/// `FACE_LANDMARKS_FACE_OVAL`, `…_RIGHT_EYE`, `…_LEFT_EYE`, the eyebrows, the lips and the irises of MediaPipe's Face
-/// Landmarker.
+/// `FACE_LANDMARKS_FACE_OVAL`, `…_RIGHT_EYE`, `…_LEFT_EYE`, the eyebrows, the lips and the irises
+/// of MediaPipe's Face Landmarker.
 #[rustfmt::skip]
 const MEDIAPIPE: Lines = &[
     &[10, 338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150,
@@ -57,7 +57,8 @@ const MEDIAPIPE: Lines = &[
     &[474, 475, 476, 477, 474],
 ];
 
-/// OpenSeeFace's points in the order of `lm_model*`: iBUG's up to the eyes, then the lips without their inner corners.
+/// OpenSeeFace's points in the order of `lm_model*`: iBUG's up to the eyes, then the lips without
+/// their inner corners.
 #[rustfmt::skip]
 const OPENSEEFACE: Lines = &[
     &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
@@ -85,8 +86,8 @@ const IBUG: Lines = &[
     &[60, 61, 62, 63, 64, 65, 66, 67, 60],
 ];
 
-/// The points of InsightFace's `2d106det`. InsightFace does not document their order; it was found from their positions on
-/// faces. 34, 38, 88 and 92 are the pupils.
+/// The points of InsightFace's `2d106det`. InsightFace does not document their order; it was found
+/// from their positions on faces. 34, 38, 88 and 92 are the pupils.
 #[rustfmt::skip]
 const INSIGHTFACE: Lines = &[
     &[1, 9, 10, 11, 12, 13, 14, 15, 16, 2, 3, 4, 5, 6, 7, 8, 0, 24, 23, 22, 21, 20, 19, 18, 32, 31, 30, 29, 28, 27, 26,
@@ -132,7 +133,8 @@ mod tests {
         }
     }
 
-    /// Vertices, edges and triangles of a disc with holes: V − E + F = 1 − holes, which are the eyes and the mouth.
+    /// Vertices, edges and triangles of a disc with holes: V − E + F = 1 − holes, which are the
+    /// eyes and the mouth.
     #[test]
     fn the_mesh_is_that_of_a_face_with_eyes_and_mouth() {
         let (edges, _) = edges(LandmarkScheme::MediaPipe478.mesh());

@@ -486,7 +486,8 @@ fn text_lies_inside_frames_of_every_shape() {
         (360, 640),
         (720, 1280),
     ];
-    // As parts of the frame: in the middle, in corners and partly outside, and larger than the frame.
+    // As parts of the frame: in the middle, in corners and partly outside, and larger than the
+    // frame.
     let places = [
         [0.3, 0.3, 0.4, 0.4],
         [-0.1, -0.1, 0.3, 0.3],
@@ -526,7 +527,8 @@ fn text_lies_inside_frames_of_every_shape() {
     }
 }
 
-/// Text is as large as in a landscape frame of the same shorter side, and next to the face where there is room.
+/// Text is as large as in a landscape frame of the same shorter side, and next to the face where
+/// there is room.
 #[test]
 fn a_panel_covers_no_face_that_leaves_it_room() {
     for (size, face) in [
@@ -575,7 +577,8 @@ fn a_face_out_of_sight_has_no_text() {
     }
 }
 
-/// A drawing in Y′CbCr is the drawing in RGB, converted, with chroma averaged; on a frame of one color.
+/// A drawing in Y′CbCr is the drawing in RGB, converted, with chroma averaged; on a frame of one
+/// color.
 #[test]
 fn every_format_shows_what_rgb_shows() {
     let (width, height) = (161, 119);
@@ -615,8 +618,8 @@ fn every_format_shows_what_rgb_shows() {
                         count += 1.0;
                     }
                     let code = f64::from(picture.code(index, column << across, row << down));
-                    // Coverage is averaged before it is mixed: where several inks overlap in one sample, that is another
-                    // order.
+                    // Coverage is averaged before it is mixed: where several inks overlap in one
+                    // sample, that is another order.
                     let most = most * if across + down > 0 { 12.0 } else { 1.0 };
                     assert!(
                         (code - sum / count).abs() <= most,
@@ -778,7 +781,8 @@ fn nothing_in_a_report_makes_a_drawing_fail() {
     Picture::rgb((33, 17)).draw(&report, &all());
 }
 
-/// Why three planes of 8×8 pixels in I420 are no frame; the first `missing` bytes of chroma are not there.
+/// Why three planes of 8×8 pixels in I420 are no frame; the first `missing` bytes of chroma are not
+/// there.
 fn refusal(size: (usize, usize), layout: &Layout, missing: usize) -> Option<CanvasError> {
     let mut planes = [8 * 8, 4 * 4 - missing, 4 * 4].map(|bytes| vec![0; bytes]);
     let planes = planes.iter_mut().zip([8, 4, 4]);

@@ -10,7 +10,8 @@ use super::mask::Stamp;
 /// Replacement for characters that are not printable ASCII.
 const UNKNOWN: char = '?';
 
-/// Minimum and maximum height of letters, px: smaller letters are illegible, larger ones need too much memory.
+/// Minimum and maximum height of letters, px: smaller letters are illegible, larger ones need too
+/// much memory.
 const MIN_SIZE: f32 = 8.0;
 const MAX_SIZE: f32 = 256.0;
 
@@ -33,7 +34,8 @@ impl Letters {
         }
     }
 
-    /// Sets the height of letters, px, to the nearest supported whole number with which letters are at most `widest` px wide.
+    /// Sets the height of letters, px, to the nearest supported whole number with which letters are
+    /// at most `widest` px wide.
     pub fn set_size(&mut self, size: f32, widest: f32) {
         // `max` replaces a size that is not a number.
         let size = size.round().clamp(MIN_SIZE, MAX_SIZE).max(MIN_SIZE);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Small numbers for faces.
 
-/// Numbers of faces as OpenSeeFace's receivers expect them: 0 for the only face, whoever it is, and the same for one face as
-/// long as it is seen.
+/// Numbers of faces as OpenSeeFace's receivers expect them: a single face always has number 0, and
+/// a face keeps its number while it is seen.
 ///
-/// A new face gets the lowest number that no face of its frame has. A face that was away gets its own back, unless another
-/// has it by then. (`assign_face_info` of `tracker.py` has as many places as there may be faces; a place whose face is gone
-/// goes to the nearest new one.)
+/// A new face gets the lowest number that no face of its frame has. A face that was away gets its
+/// own back, unless another has it by then. (`assign_face_info` of `tracker.py` has as many places
+/// as there may be faces; a place whose face is gone goes to the nearest new one.)
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     /// By number, the identity that had it last; never more than there were faces in one frame.
@@ -14,7 +14,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The number of each identity of the next frame, in their order. Identities differ from one another.
+    /// The number of each identity of the next frame, in their order. Identities differ from one
+    /// another.
     pub fn assign(&mut self, ids: &[u32]) -> Vec<usize> {
         for id in ids {
             if !self.tracks.contains(id) {
@@ -49,7 +50,7 @@ mod tests {
         let stories: [(&str, Story); 8] = [
             ("no face", &[(&[], &[]), (&[], &[])]),
             (
-                "the only face is 0, whoever it is",
+                "a single face is always number 0",
                 &[(&[1], &[0]), (&[], &[]), (&[2], &[0]), (&[7], &[0])],
             ),
             (

@@ -135,7 +135,7 @@ fn a_failed_fit_is_told_by_a_large_error() {
     assert_eq!(float(&packet, 345), 100.0, "landmarks are there");
 }
 
-/// What somebody else may have put on a buffer.
+/// Invalid values that another element may have attached to a buffer.
 #[test]
 fn numbers_too_few_or_too_many_do_not_move_the_others() {
     for (scores, points) in [(0, 0), (3, 69), (67, 71)] {

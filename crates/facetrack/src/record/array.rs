@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A JSON document that ends in an array of lines, and is whole after every write.
 //!
-//! Lines are gathered and written together with what closes the document; the next write begins where the closing was.
+//! Lines are gathered and written together with what closes the document; the next write begins
+//! where the closing was.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 use super::Totals;
 
-/// Bytes gathered before a write. Large enough that writing costs nothing beside making the lines, small enough that a
-/// crash costs a second or two of video. Our choice.
+/// Number of bytes that are collected before a write. Writes of this size cost little compared to
+/// formatting the lines, and a crash loses only a second or two of video. Our choice.
 const WRITE_SIZE: usize = 64 * 1024;
 
 /// Something to write to that can be read, changed and cut afterwards.
@@ -94,7 +95,8 @@ impl<S: Storage> ArrayDocument<S> {
         }
     }
 
-    /// Adds a line that `write` makes. `totals` counts it in, `closing` is what would end the document after it.
+    /// Adds a line that `write` makes. `totals` counts it in, `closing` is what would end the
+    /// document after it.
     pub(super) fn line(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
@@ -111,7 +113,8 @@ impl<S: Storage> ArrayDocument<S> {
         self.write(totals, closing)
     }
 
-    /// Writes the lines that are left; after a failure there are none. Returns the counts of all lines written.
+    /// Writes the lines that are left; after a failure there are none. Returns the counts of all
+    /// lines written.
     pub(super) fn finish(&mut self, totals: Totals, closing: &[u8]) -> io::Result<Totals> {
         if self.state != State::Failed {
             self.write(totals, closing)?;
@@ -129,8 +132,8 @@ impl<S: Storage> ArrayDocument<S> {
         &mut self.storage
     }
 
-    /// Moves everything from the byte `from` on so that it begins at `to`. Room for that is taken first: when there is none,
-    /// nothing has changed.
+    /// Moves everything from the byte `from` on so that it begins at `to`. Room for that is taken
+    /// first: when there is none, nothing has changed.
     ///
     /// # Errors
     /// When the storage fails.
@@ -181,7 +184,7 @@ impl<S: Storage> ArrayDocument<S> {
         self.pending.clear();
         if let Err(error) = result {
             self.state = State::Failed;
-            // Where that fails too, the error already under way is the one to tell.
+            // If this fails too, the first error is the one to report.
             let _ = self.take_back();
             return Err(error);
         }
@@ -192,7 +195,8 @@ impl<S: Storage> ArrayDocument<S> {
         Ok(())
     }
 
-    /// Puts the last good closing over a torn write. On a full disk this needs no new space: the closing was there.
+    /// Puts the last good closing over a torn write. On a full disk this needs no new space: the
+    /// closing was there.
     fn take_back(&mut self) -> io::Result<()> {
         self.storage.seek(SeekFrom::Start(self.written))?;
         self.storage.write_all(&self.closing)?;

@@ -11,17 +11,19 @@
 
 use crate::container::Extent;
 
-/// How much earlier than stated the video may end in a file that is whole, ns: durations are rounded, and cover what an edit
-/// cuts off. Our choice.
+/// How much earlier than stated the video may end in a file that is whole, ns: durations are
+/// rounded, and cover what an edit cuts off. Our choice.
 const WHOLE_TOLERANCE: f64 = 500e6;
 
-/// How much earlier than the longest track the video may end, ns. Our choice; audio often ends a few packets later.
+/// How much earlier than the longest track the video may end, ns. Our choice; audio often ends a
+/// few packets later.
 const CONTAINER_TOLERANCE: f64 = 1e9;
 
 /// Number of intervals between frames that may be missing at the end.
 const INTERVALS: f64 = 1.5;
 
-/// The same in a file that is whole, as a number of longest intervals: the last picture may stand still.
+/// The same in a file that is whole, as a number of longest intervals: the last picture may stand
+/// still.
 const LONGEST_INTERVALS: f64 = 3.0;
 
 /// Statements of the elements upstream about the video.
@@ -162,7 +164,8 @@ fn early_end(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     (expected as f64 - end as f64 > tolerance).then_some((end, expected))
 }
 
-/// Bytes promised and found of a file that was cut off, unless the video has come to its stated end.
+/// Bytes promised and found of a file that was cut off, unless the video has come to its stated
+/// end.
 fn cut(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     let Extent::Cut {
         promised,
@@ -177,7 +180,8 @@ fn cut(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     (!is_reached).then_some((promised, bytes))
 }
 
-/// Whether the longest track ends with the video, and its end is stated, not derived from the data that is there.
+/// Whether the longest track ends with the video, and its end is stated, not derived from the data
+/// that is there.
 fn is_of_video(promise: &Promise, found: &Found) -> bool {
     let (Some(End::Container(time)), Some(end)) = (promise.end, found.end) else {
         return false;

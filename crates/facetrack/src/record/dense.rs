@@ -7,8 +7,9 @@ use super::array::{ArrayDocument, Storage};
 use super::{Completeness, End, Export, FrameRecord, Layout, Metadata, Totals};
 use crate::wire::{Frame, Head};
 
-/// Bytes that are kept for the metadata are a multiple of this, and [`MARGIN`] longer at least. So files whose metadata are
-/// the same have the same bytes, whenever the metadata were known, and are a few hundred bytes longer at most.
+/// Bytes that are kept for the metadata are a multiple of this, and [`MARGIN`] longer at least. So
+/// files whose metadata are the same have the same bytes, whenever the metadata were known, and are
+/// a few hundred bytes longer at most.
 const GRAIN: usize = 256;
 
 /// Blanks behind the metadata, at least.
@@ -59,8 +60,9 @@ impl<S: Storage> Dense<S> {
         Ok(())
     }
 
-    /// Puts the final metadata in the place that was kept for them, and moves the frames where that is too small or too
-    /// large. When that fails, the metadata known at first stay, with the right counts.
+    /// Puts the final metadata in the place that was kept for them, and moves the frames where that
+    /// is too small or too large. When that fails, the metadata known at first stay, with the right
+    /// counts.
     fn finish_head(&mut self, metadata: &Metadata, totals: Totals, end: End) -> io::Result<()> {
         let last = head(metadata, totals)?;
         let fits = last.len() <= self.reserved;

@@ -21,7 +21,7 @@ pub struct Metadata {
     pub height: u32,
     /// Name and version of what writes the record.
     pub generator: String,
-    /// What analysed the frames; `None` before the first analysed one.
+    /// The engine that analysed the frames; `None` before the first analysed frame.
     pub source: Option<Arc<ReportSource>>,
     /// Options that shape the record, and other options that were set explicitly.
     pub options: Map<String, Value>,

@@ -34,14 +34,14 @@ pub enum BlendshapeProfile {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ProfileError {
     /// No profile of that name.
-    #[error("unknown blendshape profile `{name}`: it is one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
+    #[error("unknown blendshape profile `{name}`, expected one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
     Unknown {
         /// The name.
         name: String,
     },
     /// `custom` without channels.
     #[error(
-        "blendshape profile `custom` needs `blendshape-keys`, a comma list such as `jawOpen,mouthClose`"
+        "blendshape profile `custom` needs `blendshape-keys`, a comma-separated list such as `jawOpen,mouthClose`"
     )]
     NoKeys,
 }
@@ -88,7 +88,8 @@ impl BlendshapeProfile {
         Ok(Self::Custom(keys))
     }
 
-    /// The exported channels of one face in order; `None` when that is none. Values that are not finite are left out.
+    /// The exported channels of one face in order; `None` when that is none. Values that are not
+    /// finite are left out.
     pub(crate) fn apply(&self, blendshapes: &Blendshapes) -> Option<IndexMap<String, f32>> {
         let selected = |(name, value): &(&str, f32)| value.is_finite() && self.selects(name);
         let mut channels: IndexMap<_, _> = match self {

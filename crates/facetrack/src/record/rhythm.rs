@@ -3,32 +3,35 @@
 
 use std::collections::BTreeMap;
 
-/// Buckets per doubling of an interval: each is 9 % wide, which is less than the intervals of one rate differ.
+/// Buckets per doubling of an interval: each is 9 % wide, which is less than the intervals of one
+/// rate differ.
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
 
-/// An interval belongs to the rate if it differs from the usual one by no more than this factor, which jitter does not reach;
-/// it is 2 where a frame is missing.
+/// An interval belongs to the rate if it differs from the usual one by no more than this factor,
+/// which jitter does not reach; it is 2 where a frame is missing.
 const REGULAR: f64 = 1.75;
 
-/// Intervals that are needed before a measurement replaces the nominal rate. Our choice: with fewer, rounding to
-/// milliseconds is too large an error.
+/// Intervals that are needed before a measurement replaces the nominal rate. Our choice: with
+/// fewer, rounding to milliseconds is too large an error.
 const MIN_INTERVALS: u64 = 8;
 
-/// How far the measured period may be from the nominal one, as a fraction of it. Rates that are in use differ by 4 %, those
-/// of NTSC by 0.1 % from their neighbours; 8 intervals in milliseconds are known to 1 %.
+/// How far the measured period may be from the nominal one, as a fraction of it. Rates that are in
+/// use differ by 4 %, those of NTSC by 0.1 % from their neighbours; 8 intervals in milliseconds are
+/// known to 1 %.
 const NOMINAL_ERROR: f64 = 0.01;
 
 /// Fraction of the intervals that may be irregular at a constant rate.
 const MAX_IRREGULAR: f64 = 0.02;
 
-/// Periods that irregular intervals may add up to at a constant rate: a single uneven step of one or two frames does not
-/// make the rate variable.
+/// Periods that irregular intervals may add up to at a constant rate: a single uneven step of one
+/// or two frames does not make the rate variable.
 const MAX_DRIFT: f64 = 2.0;
 
 /// The same as a fraction of the duration, for long streams.
 const MAX_RELATIVE_DRIFT: f64 = 0.01;
 
-/// Intervals between frames, counted by their length. Its size does not depend on the number of frames.
+/// Intervals between frames, counted by their length. Its size does not depend on the number of
+/// frames.
 #[derive(Debug, Clone, Default)]
 pub struct Rhythm {
     buckets: BTreeMap<i32, Bucket>,

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frames that are missing in a stream.
 //!
-//! The number of a frame is the number of decoded frames up to it, which is how other readers of the same file count. Times of
-//! a container may be uneven without a frame being lost, so empty frames are filled in only where the stream says that it was
-//! interrupted. Filling by timestamps is for streams of a constant rate whose numbers should follow the clock.
+//! The number of a frame is the number of decoded frames up to it, which is how other readers of
+//! the same file count. Times of a container may be uneven without a frame being lost, so empty
+//! frames are filled in only where the stream says that it was interrupted. Filling by timestamps
+//! is for streams of a constant rate whose numbers should follow the clock.
 
 use super::rhythm::Rhythm;
 
-/// The longest hole that is filled, ns: a minute. A longer one is another recording or a clock that was set. Our choice.
+/// The longest hole that is filled, ns: a minute. A longer one is another recording or a clock that
+/// was set. Our choice.
 const LONGEST_HOLE: f64 = 60e9;
 
 /// The same in records of the schema `facetrack-1`.
 const LONGEST_HOLE_1: f64 = 3_600e9;
 
-/// The fastest rate that is filled at before the rate is measured, frames per second. Containers may claim millions.
+/// The fastest rate that is filled at before the rate is measured, frames per second. Containers
+/// may claim millions.
 const FASTEST: f64 = 240.0;
 
 /// Intervals after which the measured rate decides how many frames a hole has.
 const MEASURED: u64 = 3;
 
-/// The measured period replaces the nominal one if it differs by more than this factor. A few intervals with jitter do not.
+/// The measured period replaces the nominal one if it differs by more than this factor. A few
+/// intervals with jitter do not.
 const WRONG: f64 = 1.5;
 
-/// How far the expected time follows a single frame: jitter of a frame moves it by an eighth, and a drift of 1 % lags by
-/// a twelfth of a period. Our choice.
+/// How far the expected time follows a single frame: jitter of a frame moves it by an eighth, and a
+/// drift of 1 % lags by a twelfth of a period. Our choice.
 const FOLLOW: f64 = 0.125;
 
 /// How many periods a frame may be off its expected time.
@@ -60,7 +64,8 @@ pub struct Timeline {
     filling: Filling,
     /// Time from frame to frame that the caps say, ns; `None` for a variable or unknown rate.
     nominal: Option<f64>,
-    /// Time at which the last frame was or was expected, ns; `None` when nothing is expected of the next.
+    /// Time at which the last frame was or was expected, ns; `None` when nothing is expected of the
+    /// next.
     last: Option<f64>,
     /// Time of the last frame, ns.
     seen: Option<f64>,
@@ -86,7 +91,7 @@ impl Hole {
     }
 }
 
-/// What comes before a frame.
+/// The missing frames before a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Before {
     /// The frame before.
@@ -106,8 +111,8 @@ impl Timeline {
         }
     }
 
-    /// Sets the nominal rate as a fraction of frames per second; `None` or one that is not positive is variable. After a
-    /// change nothing is expected of the next frame.
+    /// Sets the nominal rate as a fraction of frames per second; `None` or one that is not positive
+    /// is variable. After a change nothing is expected of the next frame.
     pub fn set_rate(&mut self, rate: Option<(i32, i32)>) {
         let nominal = rate
             .filter(|(numerator, denominator)| *numerator > 0 && *denominator > 0)
@@ -179,8 +184,9 @@ impl Timeline {
         self.before(expected, pts, period)
     }
 
-    /// Takes an announced gap from `start` on for `duration` ns, and returns the frames that it stands for. Elements also
-    /// announce that a picture stands still: frames are lost only if the gap interrupts the stream, or if time counts.
+    /// Takes an announced gap from `start` on for `duration` ns, and returns the frames that it
+    /// stands for. Elements also announce that a picture stands still: frames are lost only if the
+    /// gap interrupts the stream, or if time counts.
     pub fn gap(&mut self, start: u64, duration: Option<u64>, continuity: Continuity) -> Before {
         let (Some(period), Some(duration)) = (self.filled_period(), duration) else {
             return Before::Nothing;
@@ -200,7 +206,8 @@ impl Timeline {
         self.before(expected, end, period)
     }
 
-    /// Time from frame to frame that holes are filled with, ns: the nominal one unless frames come at another rate.
+    /// Time from frame to frame that holes are filled with, ns: the nominal one unless frames come
+    /// at another rate.
     fn filled_period(&self) -> Option<f64> {
         match (self.filling, self.nominal) {
             (Filling::Never, _) | (Filling::Timestamps, None) => return None,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Finds the frames of a dense record that another program has laid out anew.
+//! Finds the frames of a dense record that another program has reformatted.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -20,7 +20,7 @@ struct Document<'a> {
     frames_analysis: Option<IgnoredAny>,
 }
 
-/// The index of the record in `storage`, all of which is in memory meanwhile.
+/// The index of the record in `storage`. The whole record is in memory during the call.
 ///
 /// # Errors
 /// [`ReplayError`].

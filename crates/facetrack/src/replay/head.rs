@@ -42,7 +42,9 @@ impl Head {
         ];
         // GStreamer's texts end there.
         if texts.iter().any(|text| text.contains('\0')) {
-            return Err(ReplayError::Head("a text has a character NUL".into()));
+            return Err(ReplayError::Head(
+                "a string contains the character NUL".into(),
+            ));
         }
         let damaged = self
             .models
@@ -50,7 +52,7 @@ impl Head {
             .find(|(name, sha256)| !is_model(name, sha256));
         damaged.map_or(Ok(()), |(name, _)| {
             Err(ReplayError::Head(format!(
-                "{name:?} is no model file with its SHA-256"
+                "{name:?} is not a model file with its SHA-256"
             )))
         })
     }
@@ -60,7 +62,7 @@ impl Head {
         !self.tracking_engine.is_empty()
     }
 
-    /// What analysed the frames.
+    /// The engine that analysed the frames.
     pub(super) fn source(&self) -> Arc<ReportSource> {
         Arc::new(ReportSource {
             engine: self.tracking_engine.clone(),

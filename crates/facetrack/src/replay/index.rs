@@ -30,7 +30,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
-    /// What analysed the frames.
+    /// The engine that analysed the frames.
     pub(super) source: Arc<ReportSource>,
     /// The first frame whose source is known.
     source_from: Option<usize>,
@@ -88,10 +88,12 @@ impl Indexer {
         Ok(())
     }
 
-    /// The index of a record with this head at its beginning and, where there is one, this at its end.
+    /// The index of a record with this head at its beginning and, where there is one, this at its
+    /// end.
     ///
     /// # Errors
-    /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not rise.
+    /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not
+    /// rise.
     pub(super) fn finish(
         self,
         first: Head,

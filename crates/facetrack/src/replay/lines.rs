@@ -10,10 +10,10 @@ use super::index::{Index, Indexer};
 use super::{LIMIT, ReplayError, document, no_record};
 use crate::wire::{Head, Header, Trailer};
 
-/// What the first line of a dense record ends with.
+/// End of the first line of a dense record.
 const DENSE_OPENING: &[u8] = b",\"frames\":[";
 
-/// What the last line of a dense record is.
+/// The last line of a dense record.
 const DENSE_CLOSING: &[u8] = b"]}";
 
 /// A line that is an object by itself, without the lines after it.
@@ -135,8 +135,8 @@ impl<R: BufRead> Lines<R> {
         self.offset + blanks as u64
     }
 
-    /// Lets `work` have the text, place and number of every line that is left. The last one may be cut off: its number is
-    /// returned then.
+    /// Lets `work` have the text, place and number of every line that is left. The last one may be
+    /// cut off: its number is returned then.
     fn each(
         &mut self,
         mut work: impl FnMut(&[u8], u64, u64) -> serde_json::Result<()>,

@@ -41,8 +41,9 @@ impl Frames {
         self.numbers.binary_search(&number).ok()
     }
 
-    /// The place of the frame that is nearest to `time` and at most `tolerance` from it, ns. Where several have the same
-    /// time, as in a record of a video that was played twice, it is the one that comes next.
+    /// The place of the frame that is nearest to `time` and at most `tolerance` from it, ns. Where
+    /// several have the same time, as in a record of a video that was played twice, it is the one
+    /// that comes next.
     pub fn at(&mut self, time: u64, tolerance: u64) -> Option<usize> {
         let after = self.times.partition_point(|(known, _)| *known < time);
         let neighbours = after.saturating_sub(1)..(after + 1).min(self.times.len());
@@ -91,16 +92,18 @@ impl Counter {
         self.timeline.set_rate(rate);
     }
 
-    /// The first segment begins at `start` ns of the video, or one that continues the one before, with any time.
+    /// The first segment begins at `start` ns of the video, or one that continues the one before,
+    /// with any time.
     pub fn go_on(&mut self, start: u64) {
         self.timeline.reset();
         self.origin.get_or_insert(start);
     }
 
-    /// A seek went to `start` ns of a video with so many frames a second. Without a rate frame 1 is there.
+    /// A seek went to `start` ns of a video with so many frames a second. Without a rate frame 1 is
+    /// there.
     ///
-    /// That may be between two frames: then decoders yield the one that is shown at this time, and cut it
-    /// (`gst_video_decoder_clip_and_push_buf`).
+    /// That may be between two frames: then decoders yield the one that is shown at this time, and
+    /// cut it (`gst_video_decoder_clip_and_push_buf`).
     pub fn seek(&mut self, start: u64, fps: Option<f64>) {
         self.timeline.reset();
         let origin = *self.origin.get_or_insert(0);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Floats that a record's rounded figures stand for.
 //!
-//! A record has a position with three decimals, and also whole pixels: the position and the centre truncated before that
-//! rounding. 99.9996 is 100.0 and 99 there. Of all floats with those three decimals, one is chosen that has those whole
-//! pixels too, so that what is recorded again is the same. It is never further off than the rounding was.
+//! A record has a position with three decimals, and also whole pixels: the position and the centre
+//! truncated before that rounding. 99.9996 is 100.0 and 99 there. Of all floats with those three
+//! decimals, one is chosen that has those whole pixels too, so that what is recorded again is the
+//! same. It is never further off than the rounding was.
 
 use crate::geometry::Rect;
 use crate::observation::{Landmark, Landmarks, Observation};
@@ -12,16 +13,16 @@ use crate::wire::thousandths;
 /// Half of what positions are rounded to, px.
 const HALF: f32 = 0.0005;
 
-/// How far landmarks are moved when their mean is on the wrong side of a whole pixel, px. Half of [`HALF`]: enough to move a
-/// float of 4096, little enough to keep its three decimals.
+/// How far landmarks are moved when their mean is on the wrong side of a whole pixel, px. Half of
+/// [`HALF`]: enough to move a float of 4096, little enough to keep its three decimals.
 const NUDGE: f32 = 0.000_2;
 
-/// How close a mean may come to a whole pixel, px. The metadata's fractions of the frame are 32-bit floats, and with them
-/// the mean of some hundred landmarks moves by less.
+/// How close a mean may come to a whole pixel, px. The metadata's fractions of the frame are 32-bit
+/// floats, and with them the mean of some hundred landmarks moves by less.
 const MARGIN: f64 = 0.000_125;
 
-/// Gives a face the box and the centroid that its whole pixels stand for. `bbox` is the box with three
-/// decimals, if it is known.
+/// Gives a face the box and the centroid that its whole pixels stand for. `bbox` is the box with
+/// three decimals, if it is known.
 pub(crate) fn place(
     face: &mut Observation,
     bbox: Option<[f32; 4]>,
@@ -74,7 +75,8 @@ impl Rounded {
         thousandths(candidate) == thousandths(self.value) && candidate as i32 == self.whole
     }
 
-    /// The first of the candidates that it stands for; the number itself where the record contradicts itself.
+    /// The first of the candidates that it stands for; the number itself where the record
+    /// contradicts itself.
     fn first(self, candidates: impl IntoIterator<Item = f32>) -> f32 {
         let found = candidates.into_iter().find(|candidate| self.is(*candidate));
         found.unwrap_or(self.value)
@@ -105,7 +107,8 @@ impl Rounded {
     }
 }
 
-/// Moves landmarks with three decimals so that their mean is in the whole pixel `center`, and keeps those decimals.
+/// Moves landmarks with three decimals so that their mean is in the whole pixel `center`, and keeps
+/// those decimals.
 fn center_landmarks(landmarks: &mut Landmarks, center: (i32, i32)) {
     center_along(&mut landmarks.points, center.0, |point| &mut point.x);
     center_along(&mut landmarks.points, center.1, |point| &mut point.y);
@@ -125,7 +128,8 @@ fn center_along(points: &mut [Landmark], center: i32, axis: fn(&mut Landmark) ->
     }
     for value in points.iter_mut().map(axis) {
         let moved = *value + nudge;
-        // What has room for as much again also has room for what the metadata round.
+        // A value that could move twice as far without a change of its rounding stays the same
+        // after the rounding of the metadata too.
         if thousandths(moved + nudge) == thousandths(*value) {
             *value = moved;
         }

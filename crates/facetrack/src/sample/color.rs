@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! From Y′CbCr codes to red, green and blue, with the 8-bit arithmetic of GStreamer's `videoconvert`.
+//! From Y′CbCr codes to red, green and blue, with the 8-bit arithmetic of GStreamer's
+//! `videoconvert`.
 //!
-//! `videoconvert` multiplies signed codes (code − 128), spread to 16 bits, by coefficients in 256ths and keeps the upper
-//! half of each product (`video_orc_convert_AYUV_ARGB`). With limited range its result is about two levels below the exact
-//! one. It is reproduced to the bit, so that a network sees the same picture with and without a `videoconvert` before the
-//! element.
+//! `videoconvert` multiplies signed codes (code − 128), spread to 16 bits, by coefficients in
+//! 256ths and keeps the upper half of each product (`video_orc_convert_AYUV_ARGB`). With limited
+//! range its result is about two levels below the exact one. It is reproduced to the bit, so that a
+//! network sees the same picture with and without a `videoconvert` before the element.
 
 use super::grid::Lanes;
 use crate::image::Colorimetry;

@@ -4,7 +4,8 @@
 use super::{FARTHEST, SampleError};
 use crate::geometry::{Affine, RotatedRect};
 
-/// Number of tensor elements that are processed together: some SIMD registers, and a divisor of the networks' input widths.
+/// Number of tensor elements that are processed together: some SIMD registers, and a divisor of the
+/// networks' input widths.
 pub const LANES: usize = 64;
 
 /// One value for each element of a run of [`LANES`] elements in a tensor row.
@@ -16,8 +17,8 @@ pub const STEP_BITS: u32 = 5;
 /// Steps in a pixel.
 pub const STEPS: i32 = 1 << STEP_BITS;
 
-/// Binary digits after the point of a running position, which counts 32nds of a pixel. With [`FARTHEST`] = 2²⁴ pixels =
-/// 2²⁹ steps a position needs 30 digits before it.
+/// Binary digits after the point of a running position, which counts 32nds of a pixel. With
+/// [`FARTHEST`] = 2²⁴ pixels = 2²⁹ steps a position needs 30 digits before it.
 const FRACTION_BITS: u32 = 32;
 
 /// The positions of all tensor elements in the image.
@@ -32,7 +33,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid of `width`×`height` elements over `roi`. A displayed column spans `column_scale` stored columns.
+    /// The grid of `width`×`height` elements over `roi`. A displayed column spans `column_scale`
+    /// stored columns.
     pub fn new(
         roi: &RotatedRect,
         width: usize,
@@ -124,7 +126,8 @@ fn round_half_even(position: i64) -> i32 {
     (position.wrapping_add(BELOW_HALF + odd) >> FRACTION_BITS) as i32
 }
 
-/// Bottom-left, top-left and top-right corner (before rotation), rounded to `f32` like in OpenCV's `RotatedRect::points`.
+/// Bottom-left, top-left and top-right corner (before rotation), rounded to `f32` like in OpenCV's
+/// `RotatedRect::points`.
 fn corners(roi: &RotatedRect) -> [[f64; 2]; 3] {
     let (sin, cos) = (roi.rotation as f64).sin_cos();
     let (a, b) = (sin as f32 * 0.5, cos as f32 * 0.5);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Fills a tensor in runs of [`LANES`] elements: positions → colors → border → levels → tensor.
 //!
-//! Each step is a loop over fixed arrays that the compiler vectorizes. The code is compiled for several instruction sets; the
-//! best one is selected at run time.
+//! Each step is a loop over fixed arrays that the compiler vectorizes. The code is compiled for
+//! several instruction sets; the best one is selected at run time.
 
 use fearless_simd::{Level, Simd, dispatch};
 
@@ -14,8 +14,8 @@ use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::image::PixelFormat::{self, *};
 use crate::image::{self, ImageView, Pixels, Plane};
 
-/// Fills `tensor`, which has the crop's length, with the colors of the image's `window` at the positions of `grid`. Both are in
-/// stored pixels.
+/// Fills `tensor`, which has the crop's length, with the colors of the image's `window` at the
+/// positions of `grid`. Both are in stored pixels.
 pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor: &mut [f32]) {
     let target = Target { crop, grid, window };
     match image.pixels() {
@@ -75,7 +75,8 @@ impl Target<'_> {
         let columns = [0, self.crop.width.saturating_sub(1)];
         for row in 0..self.crop.height {
             let ends = columns.map(|column| self.grid.positions(1, column, row)[0] / STEPS);
-            // One more row on either side, since positions between the ends are sums of rounded steps.
+            // One more row on either side, since positions between the ends are sums of rounded
+            // steps.
             let from = (ends[0].min(ends[1]) - 1).clamp(first, last);
             let to = (ends[0].max(ends[1]) + 2).clamp(first, last);
             needed[from as usize..=to as usize].fill(true);
@@ -106,8 +107,9 @@ impl Target<'_> {
         }
     }
 
-    /// The pixel of element (`column`, `row`), if the [`LANES`] elements from there on coincide with pixels of the window, from an
-    /// even column of the image on. Element (0, 0) coincides with pixel `first`.
+    /// The pixel of element (`column`, `row`), if the [`LANES`] elements from there on coincide
+    /// with pixels of the window, from an even column of the image on. Element (0, 0) coincides
+    /// with pixel `first`.
     #[inline(always)]
     fn run_of_pixels(&self, first: [i32; 2], column: usize, row: usize) -> Option<[usize; 2]> {
         let x = usize::try_from(column as i64 + i64::from(first[0])).ok()?;
@@ -151,7 +153,8 @@ impl Target<'_> {
     }
 }
 
-/// Positions along one axis of a window, clamped to at most one pixel outside, where its pixels have no weight.
+/// Positions along one axis of a window, clamped to at most one pixel outside, where its pixels
+/// have no weight.
 struct Axis {
     positions: Lanes<i32>,
     /// Index of the first pixel, in steps.
@@ -215,8 +218,9 @@ impl Axis {
 
 /// Blends colors at the border of the window with the black outside.
 ///
-/// If a neighbor is outside, the color with a replicated border does not depend on the weight along that axis. The color with
-/// a black border is therefore this color times the weight of the neighbor inside.
+/// If a neighbor is outside, the color with a replicated border does not depend on the weight along
+/// that axis. The color with a black border is therefore this color times the weight of the
+/// neighbor inside.
 #[inline(always)]
 fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
     for lane in 0..LANES {

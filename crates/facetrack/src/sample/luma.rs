@@ -6,8 +6,8 @@ use super::source::GrayLevels;
 use crate::image::PixelFormat::{self, *};
 use crate::image::{ColorModel, Component, ImageView, Layout, Pixels, Plane};
 
-/// Weights of red, green and blue in grey, and digits after their point: `RGB2Gray<uchar>` in OpenCV's
-/// `color_rgb.simd.hpp`.
+/// Weights of red, green and blue in grey, and digits after their point: `RGB2Gray<uchar>` in
+/// OpenCV's `color_rgb.simd.hpp`.
 const RED: u32 = 9798;
 const GREEN: u32 = 19235;
 const BLUE: u32 = 3735;
@@ -15,9 +15,10 @@ const DIGITS: u32 = 15;
 
 /// Fills `out` with the frame's stored rows in gray, 0 black and 255 white.
 ///
-/// Red, green and blue are converted like OpenCV's `COLOR_BGR2GRAY`. For Y′CbCr and gray the result is luma, scaled to the full
-/// range and rounded to nearest. The two differ by a level if a conversion to RGB would round or clip, and more if the
-/// frame's matrix has other weights than BT.601.
+/// Red, green and blue are converted like OpenCV's `COLOR_BGR2GRAY`. For Y′CbCr and gray the result
+/// is luma, scaled to the full range and rounded to nearest. The two differ by a level if a
+/// conversion to RGB would round or clip, and more if the frame's matrix has other weights than
+/// BT.601.
 pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
     out.clear();
     let [width, height] = image.stored_size();

@@ -3,8 +3,8 @@
 
 use crate::image::{PixelRows, Plane, ROW_GROUP};
 
-/// The unpacked rows of a frame that a crop reads. Other rows stay zero: the system provides memory only for pages that are
-/// written.
+/// The unpacked rows of a frame that a crop reads. Other rows stay zero: the system provides memory
+/// only for pages that are written.
 pub struct Picture {
     data: Vec<u8>,
     stride: usize,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads the four neighbors of each position from frames of all formats, and interpolates between them.
+//! Reads the four neighbors of each position from frames of all formats, and interpolates between
+//! them.
 //!
-//! Positions are inside the image, in 32nds of a pixel, from the index of the first pixel to the index of the last. The
-//! neighbors are pixel `first` and the next one. `first` is at most the last but one pixel; on the last pixel the second
-//! neighbor has the whole weight. Therefore nothing outside the image is read, except if a side has a single pixel: then the
-//! second neighbor has no weight.
+//! Positions are inside the image, in 32nds of a pixel, from the index of the first pixel to the
+//! index of the last. The neighbors are pixel `first` and the next one. `first` is at most the last
+//! but one pixel; on the last pixel the second neighbor has the whole weight. Therefore nothing
+//! outside the image is read, except if a side has a single pixel: then the second neighbor has no
+//! weight.
 
 mod gray;
 mod pixels;
@@ -27,8 +29,8 @@ pub trait Source {
     /// Writes red, green and blue, 0…255 and not rounded, at positions inside the image.
     fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]);
 
-    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] pixels of row `y` from the even column `x` on. The result
-    /// equals [`Source::colors`], but is computed faster.
+    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] pixels of row `y` from the
+    /// even column `x` on. The result equals [`Source::colors`], but is computed faster.
     fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]);
 }
 
@@ -79,8 +81,8 @@ impl Raster {
 pub struct Rows<'a> {
     /// The plane without its last row.
     upper: &'a [u8],
-    /// The plane without its first row, as long as `upper`, so that one bounds check is enough for both. If the plane has a single
-    /// row, both have it.
+    /// The plane without its first row, as long as `upper`, so that one bounds check is enough for
+    /// both. If the plane has a single row, both have it.
     lower: &'a [u8],
     stride: u32,
 }
@@ -108,7 +110,8 @@ impl<'a> Rows<'a> {
         row.unwrap_or_default()
     }
 
-    /// Byte offsets of pixels of `bytes` bytes; an image's planes are known to hold less than 4 GiB.
+    /// Byte offsets of pixels of `bytes` bytes; an image's planes are known to hold less than 4
+    /// GiB.
     #[inline(always)]
     fn offsets(&self, Raster { x, y }: &Raster, bytes: u32) -> Lanes<u32> {
         let mut out = [0; LANES];
@@ -119,8 +122,8 @@ impl<'a> Rows<'a> {
         out
     }
 
-    /// `N` bytes from `offset` on, and the bytes below them. Bytes beyond the end are read as 0; they are padding or have a weight
-    /// of 0.
+    /// `N` bytes from `offset` on, and the bytes below them. Bytes beyond the end are read as 0;
+    /// they are padding or have a weight of 0.
     #[inline(always)]
     fn pair<const N: usize>(&self, offset: u32) -> [[u8; N]; 2] {
         let range = offset as usize..offset as usize + N;
@@ -155,7 +158,8 @@ fn blend(top: [f32; 2], bottom: [f32; 2], wx: f32, wy: f32) -> f32 {
     top + (bottom - top) * wy
 }
 
-/// Bit positions of the top left, top right, bottom left and bottom right neighbor in a word of [`join`].
+/// Bit positions of the top left, top right, bottom left and bottom right neighbor in a word of
+/// [`join`].
 const LUMA_SHIFTS: [u32; 4] = [0, 8, 16, 24];
 
 /// Two pairs of bytes in one word.

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-/// A fast analysis lowers the cost by this fraction of the difference: the latency has to cover slow frames. Our choice.
+/// A fast analysis lowers the cost by this fraction of the difference: the latency has to cover
+/// slow frames. Our choice.
 const DECAY: u32 = 512;
 
-/// A latency that is too high by less is not reported again, because every sink would be adjusted: half a nominal frame.
-/// Our choice.
+/// A latency that is too high by less is not reported again, because every sink would be adjusted:
+/// half a nominal frame. Our choice.
 const TOLERANCE: Duration = Duration::from_millis(20);
 
 /// The latency that was measured and the one that was reported.
@@ -53,14 +54,15 @@ impl Latency {
     }
 }
 
-/// Latency that an analysis of `cost` adds. If it takes longer than a frame period, it may begin when the frame is one
-/// period old.
+/// Latency that an analysis of `cost` adds. If it takes longer than a frame period, it may begin
+/// when the frame is one period old.
 fn added_latency(cost: Duration, period: Option<Duration>) -> Duration {
     let wait = period.filter(|period| cost > *period).unwrap_or_default();
     cost.saturating_add(wait)
 }
 
-/// The latency to report if `reported` is too low or far too high: `needed` and a quarter, in whole milliseconds.
+/// The latency to report if `reported` is too low or far too high: `needed` and a quarter, in whole
+/// milliseconds.
 fn replacement(reported: Duration, needed: Duration) -> Option<Duration> {
     let is_sufficient = reported >= needed && reported - needed <= needed.max(TOLERANCE);
     let spare = needed.saturating_add(needed / 4);

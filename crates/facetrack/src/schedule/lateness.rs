@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Detects late frames.
 //!
-//! A frame is late if the next one should already have arrived, or if a sink reported that it cannot show the frame in
-//! time. So a stream that is analysed too slowly lags by no more than its usual latency, one frame and one analysis. If
-//! all frames are late, one frame in four is analysed, or as many as take a quarter of the time.
+//! A frame is late if the next one should already have arrived, or if a sink reported that it
+//! cannot show the frame in time. So a stream that is analysed too slowly lags by no more than its
+//! usual latency, one frame and one analysis. If all frames are late, one frame in four is
+//! analysed, or as many as take a quarter of the time.
 //!
-//! Cameras and decoders may take longer than they report. If frames stay late for a *window* (5 seconds, or longer for a
-//! slow engine), the detector compares their delays while frames are held: a backlog shrinks, but the delay of a slow
-//! source does not.
+//! Cameras and decoders may take longer than they report. If frames stay late for a *window* (5
+//! seconds, or longer for a slow engine), the detector compares their delays while frames are held:
+//! a backlog shrinks, but the delay of a slow source does not.
 //!
 //! | state | event | next state |
 //! |---|---|---|
@@ -22,8 +23,8 @@ use std::time::Duration;
 
 use super::Arrival;
 
-/// If a stream is always late, one frame in this many is analysed, and the analysis takes at most this fraction of the
-/// time, so that the stream can catch up. Our choice.
+/// If a stream is always late, one frame in this many is analysed, and the analysis takes at most
+/// this fraction of the time, so that the stream can catch up. Our choice.
 const SHARE: u32 = 4;
 
 /// Time for which frames are late until their delays are compared. Our choice.
@@ -151,7 +152,8 @@ impl LatePeriod {
         }
     }
 
-    /// Compares the delay of a frame with the minimum. Up to `as_before`, it is as low as before the period.
+    /// Compares the delay of a frame with the minimum. Up to `as_before`, it is as low as before
+    /// the period.
     fn compare(&mut self, now: Duration, delay: Duration, as_before: Duration) -> Cause {
         self.last = now;
         match self.lowest {

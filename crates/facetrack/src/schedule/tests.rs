@@ -41,8 +41,8 @@ fn live(latency: u64) -> Schedule {
 /// Time that the n-th frame takes, ms.
 type Millis = fn(u64) -> u64;
 
-/// A camera with 25 frames per second, whose decoder runs in the same thread and takes `decoding` for the n-th frame. The
-/// first frame comes after `start` ms.
+/// A camera with 25 frames per second, whose decoder runs in the same thread and takes `decoding`
+/// for the n-th frame. The first frame comes after `start` ms.
 struct Camera {
     start: u64,
     decoding: Millis,

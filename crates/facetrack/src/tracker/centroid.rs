@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Greedy association by nearest centroid, as the pipeline that reads the record does it (track-json: Association).
+//! Greedy association by nearest centroid, as the pipeline that reads the record does it
+//! (track-json: Association).
 
 use super::Track;
 use crate::geometry::Point;
@@ -14,8 +15,8 @@ struct Candidate {
 
 /// The index of the track of each face.
 ///
-/// A face is a candidate only for its nearest track. Candidates are matched in order of distance; if the track of one is
-/// already taken, it has no track.
+/// A face is a candidate only for its nearest track. Candidates are matched in order of distance;
+/// if the track of one is already taken, it has no track.
 pub(super) fn matches(
     tracks: &[Track],
     faces: &[Observation],

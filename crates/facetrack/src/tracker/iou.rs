@@ -9,11 +9,12 @@ use crate::geometry::{Point, Rect};
 use crate::motion::Velocity;
 use crate::observation::Observation;
 
-/// Weight of the closeness of centres, relative to the overlap. Overlap decides; closeness separates boxes of equal
-/// overlap and keeps fast faces whose boxes no longer overlap. Our choice.
+/// Weight of the closeness of centres, relative to the overlap. Overlap decides; closeness
+/// separates boxes of equal overlap and keeps fast faces whose boxes no longer overlap. Our choice.
 const CLOSENESS_WEIGHT: f32 = 0.5;
 
-/// Weight of the newest displacement in the velocity: one wrong box changes it by half at most. Our choice.
+/// Weight of the newest displacement in the velocity: one wrong box changes it by half at most. Our
+/// choice.
 const VELOCITY_GAIN: f32 = 0.5;
 
 /// Steps per unit of the integer scores that are assigned.
@@ -76,7 +77,8 @@ pub(super) fn matches(tracks: &[Track], faces: &[Observation]) -> Vec<Option<usi
         .iter()
         .map(|track| track.bbox.after(track.age))
         .collect();
-    // The algorithm needs at least as many columns as rows: one column of score 0 per face, for no track.
+    // The algorithm needs at least as many columns as rows: one column of score 0 per face, for no
+    // track.
     let columns = tracks.len() + faces.len();
     let scores = Matrix::from_fn(faces.len(), columns, |(face, track)| {
         expected
@@ -91,8 +93,9 @@ pub(super) fn matches(tracks: &[Track], faces: &[Observation]) -> Vec<Option<usi
         .collect()
 }
 
-/// Score of a box for a track with an expected box: the overlap, 0…1, plus the weighted closeness, which falls from 1 at
-/// the same centre to 0 at a distance of the mean side of the boxes. 0 for a box without a position.
+/// Score of a box for a track with an expected box: the overlap, 0…1, plus the weighted closeness,
+/// which falls from 1 at the same centre to 0 at a distance of the mean side of the boxes. 0 for a
+/// box without a position.
 fn score(expected: &Rect, seen: &Rect) -> f32 {
     let side = (expected.width + expected.height + seen.width + seen.height) / 4.0;
     let distance = expected.center().distance(seen.center());

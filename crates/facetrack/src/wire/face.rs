@@ -155,7 +155,7 @@ impl TryFrom<String> for Id {
         let id = number.and_then(|number| number.parse().ok());
         id.filter(|id| *id > 0)
             .map(Self)
-            .ok_or_else(|| format!("{text:?} is no id such as obj_1"))
+            .ok_or_else(|| format!("{text:?} is not an id such as obj_1"))
     }
 }
 
@@ -368,8 +368,8 @@ impl Face {
         self.centroid_x
     }
 
-    /// The face with its identity. It shares the names of its blendshapes with `channels`, those of the
-    /// last face, or replaces them.
+    /// The face with its id. If its blendshapes have the names in `channels`, it shares them; else
+    /// `channels` is replaced.
     ///
     /// # Errors
     /// A description of an invalid value.
@@ -464,7 +464,7 @@ fn read_landmarks(
         .find(|scheme| scheme.count() == points.len());
     let scheme = scheme.ok_or_else(|| format!("no engine has {} landmarks", points.len()))?;
     if !scores.is_empty() && scores.len() != points.len() {
-        return Err("`landmark_confidence` is not as long as `landmarks`".to_owned());
+        return Err("`landmark_confidence` and `landmarks` differ in length".to_owned());
     }
     let points = points.into_iter().map(exact);
     Ok(Landmarks {
@@ -515,6 +515,6 @@ fn attributes(
     match (age, gender) {
         (Some(Thousandths(age)), Some(gender)) => Ok(Some(Attributes { age, gender })),
         (None, None) => Ok(None),
-        _ => Err("`age` and `gender` go together".to_owned()),
+        _ => Err("only one of `age` and `gender` is present".to_owned()),
     }
 }

@@ -166,7 +166,7 @@ impl Morphable {
         };
         let names = self.expressions.as_deref().unwrap_or_default();
         if names.len() != coefficients.expression_coeffs.len() {
-            return Err("`expression_coeffs` are not as many as `expressions`".to_owned());
+            return Err("`expression_coeffs` and `expressions` differ in length".to_owned());
         }
         check_names(names)?;
         let fit = self.whole(coefficients);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Faces drawn from ellipses: enough for the networks, and free of anybody's rights. `tests/golden/drawing.py` draws the
-//! same pixels, operation for operation in `f64`.
+//! Faces drawn from ellipses: enough for the networks, and free of anybody's rights.
+//! `tests/golden/drawing.py` draws the same pixels, operation for operation in `f64`.
 
 use serde::Deserialize;
 

@@ -78,7 +78,8 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
     tracked
 }
 
-/// A face as InsightFace's engine reports it, with a pack that has no points in space, and with its embedding.
+/// A face as InsightFace's engine reports it, with a pack that has no points in space, and with its
+/// embedding.
 pub fn recognised_face(id: u32, x: f32) -> TrackedFace {
     let mut tracked = face(id, x);
     let full = full_face(id, x).face;

@@ -62,8 +62,8 @@ impl Found {
         Some(product / length(theirs))
     }
 
-    /// Difference of the whole years, which the original reports, and whether the genders agree; `None` where none were
-    /// recorded.
+    /// Difference of the whole years, which the original reports, and whether the genders agree;
+    /// `None` where none were recorded.
     pub fn attributes(&self, face: &Observation) -> Option<(f32, bool)> {
         let (age, gender) = (self.age?, self.gender?);
         let ours = face.attributes.expect("attributes");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The fit of a morphable model against recordings of eos-py 1.5.0, where `FACETRACK_REFERENCE_DIR` names a folder with
-//! them: `out/eos63/` with the 68 landmarks that the original was given and what it made of them. No network takes part.
-//! The model's files are found as the engine finds them.
+//! The fit of a morphable model against recordings of eos-py 1.5.0, where `FACETRACK_REFERENCE_DIR`
+//! names a folder with them: `out/eos63/` with the 68 landmarks that the original was given and
+//! what it made of them. No network takes part. The model's files are found as the engine finds
+//! them.
 //!
-//! The original lets a vertex's own triangles hide it here and there, by its roundings, and so answers landmarks that are
-//! 0.0001 px away with another fit: rotations change by 0.14° on average and 1.4° at most in the longest clip, coefficients of
-//! the shape by 0.43 at most. What is asserted lies between that and the bars.
+//! The original lets a vertex's own triangles hide it here and there, by its roundings, and so
+//! answers landmarks that are 0.0001 px away with another fit: rotations change by 0.14° on average
+//! and 1.4° at most in the longest clip, coefficients of the shape by 0.43 at most. What is
+//! asserted lies between that and the bars.
 
 use crate::common::engine::installed_paths;
 use crate::common::eos;
@@ -25,8 +27,9 @@ const ONE_FACE: &str = "dlib68__pyfeat_single_face";
 const SPEAKER: &str = "dlib68__pyfeat_WolfgangLanger_Pexels";
 const EOS_OWN: &str = "eos_pts_image_0010";
 
-/// Bars of the parity, each of a recording's mean: px by the distance of the outer eye corners, degrees, parts of an
-/// expression's range in all recordings. Measured: 0.0013, 0.11 and 0.014 at most, and a correlation of 0.994 at least.
+/// Bars of the parity, each of a recording's mean: px by the distance of the outer eye corners,
+/// degrees, parts of an expression's range in all recordings. Measured: 0.0013, 0.11 and 0.014 at
+/// most, and a correlation of 0.994 at least.
 const PROJECTED: f32 = 0.0025;
 const TURN: f32 = 0.25;
 const EXPRESSION: f32 = 0.03;
@@ -154,7 +157,8 @@ fn the_landmarks_of_a_fitted_mesh_are_near_those_given() {
     }
 }
 
-/// Mean, over the coordinates, of the root mean square of a coordinate's change from frame to frame.
+/// Mean, over the coordinates, of the root mean square of a coordinate's change from frame to
+/// frame.
 fn jitter(rows: impl Iterator<Item = Vec<f32>>) -> f32 {
     let rows: Vec<_> = rows.collect();
     let coordinate = |i: usize| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace's pose, 3-D points and features against recordings of `tracker.py`, where `FACETRACK_REFERENCE_DIR` names a
-//! folder with them: `out/osf_m0*/` with landmarks and what was made of them. No network takes part: the recorded
-//! landmarks go in.
+//! OpenSeeFace's pose, 3-D points and features against recordings of `tracker.py`, where
+//! `FACETRACK_REFERENCE_DIR` names a folder with them: `out/osf_m0*/` with landmarks and what was
+//! made of them. No network takes part: the recorded landmarks go in.
 
 use crate::common::recording;
 
@@ -40,11 +40,12 @@ struct Face {
     eye_blink: Vec<f32>,
 }
 
-/// What is compared, with bars of the mean and of the greatest difference; angles in degrees, the error in px, features in
-/// their range, and lengths in units of the model, about the width of a face.
+/// What is compared, with bars of the mean and of the greatest difference; angles in degrees, the
+/// error in px, features in their range, and lengths in units of the model, about the width of a
+/// face.
 ///
-/// The recording is rounded. While the search comes from the camera to the face, which can take three frames, the last digit
-/// decides where it is; afterwards it forgets that.
+/// The recording is rounded. While the search comes from the camera to the face, which can take
+/// three frames, the last digit decides where it is; afterwards it forgets that.
 const BARS: [(&str, f32, f32); 8] = [
     ("first turns", 0.5, 1.0),
     ("turn", 0.001, 0.05),
@@ -66,7 +67,8 @@ const LEARNED: usize = 50;
 /// has another shape.
 const MAX_MEDIAPIPE_DIFFERENCE: f32 = 6.0;
 
-/// A recorded clip: who made it, its name, width and height of its frames, and the most faces in one.
+/// A recorded clip: who made it, its name, width and height of its frames, and the most faces in
+/// one.
 type Clip = (&'static str, &'static str, (usize, usize), usize);
 
 const CLIPS: [Clip; 6] = [
@@ -132,7 +134,8 @@ fn observation(face: &Face) -> Observation {
     }
 }
 
-/// Calls `check` with the number of each frame, and each of its faces as it was recorded and as it is fitted here.
+/// Calls `check` with the number of each frame, and each of its faces as it was recorded and as it
+/// is fitted here.
 fn replay(
     folder: &Path,
     (original, clip, frame_size, max_faces): Clip,

@@ -640,8 +640,8 @@ fn what_is_known_only_later_is_in_the_finished_head() {
     assert_eq!(disk.json()["frames"][11]["pts"], Json::Null);
 }
 
-/// Also where the metadata are longer than the place that was kept for them, or much shorter, and with more frames than are
-/// moved at once.
+/// Also where the metadata are longer than the place that was kept for them, or much shorter, and
+/// with more frames than are moved at once.
 #[test]
 fn a_file_does_not_depend_on_when_the_metadata_were_known() {
     let faces = [full_face(1, 600.123_4)];

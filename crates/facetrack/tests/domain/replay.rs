@@ -431,7 +431,7 @@ fn errors_name_the_line_and_the_frame() {
         ),
         (
             replaced("\"landmark_confidence\":[", "\"landmark_confidence\":[1,"),
-            &["not as long"],
+            &["differ in length"],
         ),
         (
             replaced("\"landmarks_106\":[", "\"landmarks_106\":[[1,2],"),

@@ -392,7 +392,8 @@ fn grey_has_its_range() {
         data: &codes,
         stride: 5,
     };
-    // Full range as it is; limited range with videoconvert's arithmetic, about 2 levels below (code − 16)·255/219.
+    // Full range as it is; limited range with videoconvert's arithmetic, about 2 levels below (code
+    // − 16)·255/219.
     for (range, want) in [
         (ColorRange::Full, [0.0, 16.0, 126.0, 235.0, 255.0]),
         (ColorRange::Limited, [0.0, 0.0, 126.0, 253.0, 255.0]),

@@ -14,7 +14,8 @@ use cuda::parity::{BAR, Parity};
 use facetrack::geometry::Rect;
 use facetrack::observation::{Landmark, LandmarkScheme, Landmarks, Observation};
 
-/// A face at `x` px, with one landmark as far from its corner as `offset` says and an embedding of that angle.
+/// A face at `x` px, with one landmark as far from its corner as `offset` says and an embedding of
+/// that angle.
 fn face(x: f32, offset: f32, angle: f32) -> Observation {
     let point = Landmark {
         x: x + offset,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine eos with its published files: faces that can't be fitted, and models that can't be used.
+//! The engine eos with its published files: faces that can't be fitted, and models that can't be
+//! used.
 
 use crate::common::drawn;
 use crate::common::engine as installed;

@@ -16,7 +16,8 @@ use installed::{engine, installed_paths, load, look_at_rgb};
 
 const KIND: EngineKind = EngineKind::InsightFace;
 
-/// The folder of the published networks that need no pack; `None`, said aloud, where they are not installed.
+/// The folder of the published networks that need no pack; `None`, said aloud, where they are not
+/// installed.
 fn published() -> Option<PathBuf> {
     match installed_paths().pack(Some(Path::new("insightface"))) {
         Ok(folder) => Some(folder),

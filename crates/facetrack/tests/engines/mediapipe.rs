@@ -154,7 +154,8 @@ fn max_difference(a: &[f32], b: &[f32]) -> f32 {
     max(a.iter().zip(b).map(|(a, b)| (a - b).abs()))
 }
 
-/// The frame loop in the configuration of a scene; `None` where models or runtime are not installed.
+/// The frame loop in the configuration of a scene; `None` where models or runtime are not
+/// installed.
 fn analyzer(scene: &Scene) -> Option<Analyzer> {
     let config = EngineConfig {
         running_mode: match scene.running_mode.as_str() {

@@ -13,8 +13,8 @@ use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, tflite};
 use ndarray::{ArrayD, ArrayView, IxDyn};
 
-/// Largest difference from LiteRT: the detector's are logits and px of its 128×128 input, the landmarks' px of the 256×256
-/// input, the blendshapes' 0…1, the small networks' about 1.
+/// Largest difference from LiteRT: the detector's are logits and px of its 128×128 input, the
+/// landmarks' px of the 256×256 input, the blendshapes' 0…1, the small networks' about 1.
 const DETECTOR_TOLERANCE: f32 = 1e-4;
 const LANDMARK_TOLERANCE: f32 = 2e-3;
 const BLENDSHAPE_TOLERANCE: f32 = 1e-5;
@@ -33,8 +33,8 @@ fn detector_equals_litert_on_noise() {
     network.check("face_detector.random", &image, DETECTOR_TOLERANCE);
 }
 
-/// Far from faces the logits reach −1000, where f32 is coarser than the tolerance, in LiteRT as here. So what is compared
-/// is what is read: scores, and the boxes of anchors with a score.
+/// Far from faces the logits reach −1000, where f32 is coarser than the tolerance, in LiteRT as
+/// here. So what is compared is what is read: scores, and the boxes of anchors with a score.
 #[test]
 fn detector_equals_litert_on_a_face() {
     let Some(fixture) = Fixture::load() else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The engine of OpenCV's cascade classifier against recorded answers of OpenCV (`golden/haar.json`), and what it does
-//! with cascades, settings and frames that can't be used.
+//! The engine of OpenCV's cascade classifier against recorded answers of OpenCV
+//! (`golden/haar.json`), and what it does with cascades, settings and frames that can't be used.
 
 use crate::common::drawn;
 use crate::common::engine as installed;

@@ -84,7 +84,8 @@ fn models_that_can_not_be_used_are_errors_at_load() {
         matches!(cut, EngineError::Model(ModelError::Format { .. })),
         "{cut}"
     );
-    // Without the name of an output, which occurs once where it is yielded and once where it is declared.
+    // Without the name of an output, which occurs once where it is yielded and once where it is
+    // declared.
     let renamed = error_of(&replaced(&bytes, b"kps_16", b"kpt_16"));
     assert!(
         matches!(renamed, EngineError::Model(ModelError::Tensors { .. })),
@@ -135,8 +136,9 @@ impl Scene {
         }
     }
 
-    /// Largest distance of a corner or key point in px of what the network saw, and largest difference of a score. Three
-    /// and more times what was measured: one network in two runtimes, and a resampler with other roundings.
+    /// Largest distance of a corner or key point in px of what the network saw, and largest
+    /// difference of a score. Three and more times what was measured: one network in two runtimes,
+    /// and a resampler with other roundings.
     fn limits(&self) -> (f32, f32) {
         match self.max_width {
             width if (1..self.width).contains(&width) => (0.1, 0.001),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! YuNet with MediaPipe's networks: drawn faces against the originals' own answers, and models that can't be used.
+//! YuNet with MediaPipe's networks: drawn faces against the originals' own answers, and models that
+//! can't be used.
 
 use crate::common::drawn;
 use crate::common::engine as installed;
@@ -96,8 +97,8 @@ fn farthest(ours: &[Point], theirs: &[Point]) -> f32 {
         .fold(0.0, f32::max)
 }
 
-/// Three and more times the largest errors measured. A region that lies 1 % of its side elsewhere, is 1 % larger or
-/// turned by 1° moves landmarks by more.
+/// Three and more times the largest errors measured. A region that lies 1 % of its side elsewhere,
+/// is 1 % larger or turned by 1° moves landmarks by more.
 const GOLDEN_LIMITS: [f32; 5] = [0.002, 0.002, 0.002, 0.001, 0.005];
 
 #[test]
@@ -187,7 +188,8 @@ fn as_many_faces_as_asked_for_and_the_best_of_them() {
     assert_eq!(look_for(Some(1)), Some(vec![all[0].clone()]));
 }
 
-/// Why the engine can't be loaded with `config`; `None`, said aloud, where its runtime is not installed.
+/// Why the engine can't be loaded with `config`; `None`, said aloud, where its runtime is not
+/// installed.
 fn refusal(config: &EngineConfig) -> Option<EngineError> {
     let error = load(KIND, config).err().expect("it can't be loaded");
     if let EngineError::Part {

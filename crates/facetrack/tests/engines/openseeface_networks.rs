@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace's networks, rewritten, against what the published ones yield (`golden/make_openseeface_networks.py`), and
-//! small ones like them (`golden/make_small_openseeface.py`); what becomes of damaged files and of other ones.
+//! OpenSeeFace's networks, rewritten, against what the published ones yield
+//! (`golden/make_openseeface_networks.py`), and small ones like them
+//! (`golden/make_small_openseeface.py`); what becomes of damaged files and of other ones.
 
 use crate::common::drawn;
 use crate::common::engine::{installed_paths, load};
@@ -16,8 +17,8 @@ use facetrack::model::{Model, ModelError};
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};
 use serde::Deserialize;
 
-/// Largest difference from the published networks, a few times what was measured. All outputs are about 1, cells of peaks
-/// aside, which are equal.
+/// Largest difference from the published networks, a few times what was measured. All outputs are
+/// about 1, cells of peaks aside, which are equal.
 const TOLERANCE: f32 = 2e-5;
 
 /// Points of the landmark network.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! MediaPipe's engine against recordings of MediaPipe Tasks, where `FACETRACK_REFERENCE_DIR` names a folder with them:
-//! `media/` with pictures and `out/mp0.10.21_tasks_image/IMAGES.json.gz` with what was found in them.
+//! MediaPipe's engine against recordings of MediaPipe Tasks, where `FACETRACK_REFERENCE_DIR` names
+//! a folder with them: `media/` with pictures and `out/mp0.10.21_tasks_image/IMAGES.json.gz` with
+//! what was found in them.
 
 use crate::common::engine as installed;
 use crate::common::recording;
@@ -17,13 +18,14 @@ use recording::{Recording, mean};
 /// Faces in the pictures, when they were recorded.
 const MAX_FACES: usize = 4;
 
-/// Bars of the parity: means of landmark errors per distance of the eyes, and of blendshape errors; largest rotation of
-/// the head, degrees.
+/// Bars of the parity: means of landmark errors per distance of the eyes, and of blendshape errors;
+/// largest rotation of the head, degrees.
 const MAX_LANDMARK_ERROR: f32 = 0.005;
 const MAX_BLENDSHAPE_ERROR: f32 = 0.01;
 const MAX_ROTATION: f32 = 0.5;
 
-/// The folder of the recordings and an engine set up as they were made; `None`, said aloud, where one is missing.
+/// The folder of the recordings and an engine set up as they were made; `None`, said aloud, where
+/// one is missing.
 fn set_up() -> Option<(PathBuf, Engine)> {
     let Some(folder) = std::env::var_os("FACETRACK_REFERENCE_DIR") else {
         eprintln!("SKIPPED: FACETRACK_REFERENCE_DIR is not set");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A desktop of its own for programs with windows: an X server without a screen, its windows' pixels, and its keyboard.
+//! A desktop of its own for programs with windows: an X server without a screen, its windows'
+//! pixels, and its keyboard.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -98,7 +99,7 @@ impl Desktop {
     }
 }
 
-/// What a person does at the desktop.
+/// Input of a user at the desktop.
 enum Input {
     /// Turns to a window, or to none.
     Focus(WindowId),
@@ -134,7 +135,8 @@ impl Window<'_> {
             .send(&[Input::Focus(self.id), Input::Down(key)]);
     }
 
-    /// Presses a key while another is down that went down before this window had the keyboard, and stays down.
+    /// Presses a key while another is down that went down before this window had the keyboard, and
+    /// stays down.
     pub fn press_while_held(&self, letter: char, held: char) {
         let [key, held] = [letter, held].map(|letter| self.desktop.key(letter));
         self.desktop.send(&[
@@ -165,7 +167,7 @@ impl Window<'_> {
         String::from_utf8(title.value).expect("UTF-8")
     }
 
-    /// What the window shows; `None` while it is being resized.
+    /// The contents of the window; `None` while it is being resized.
     pub fn shot(&self) -> Option<Shot> {
         let x = &self.desktop.connection;
         let size = x.get_geometry(self.id).ok()?.reply().ok()?;

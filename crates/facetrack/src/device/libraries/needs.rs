@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Libraries that ONNX Runtime's CUDA provider needs: the entries of its dynamic section, and the libraries that it opens at
-//! its first run (cuDNN, cuFFT, NVRTC), as seen in onnxruntime-gpu 1.31.1. The names by CUDA version come from
-//! `_get_nvidia_dll_paths` in `onnxruntime/__init__.py`.
+//! Libraries that ONNX Runtime's CUDA provider needs: the entries of its dynamic section, and the
+//! libraries that it opens at its first run (cuDNN, cuFFT, NVRTC), as seen in onnxruntime-gpu
+//! 1.31.1. The names by CUDA version come from `_get_nvidia_dll_paths` in
+//! `onnxruntime/__init__.py`.
 
 use std::fs::File;
 use std::path::Path;
@@ -47,8 +48,8 @@ impl Needs {
         })
     }
 
-    /// Whether a driver for the CUDA version `driver` runs it: any of the same major version or a later one does
-    /// (NVIDIA's CUDA Compatibility, "Minor Version Compatibility").
+    /// Whether a driver for the CUDA version `driver` runs it: any of the same major version or a
+    /// later one does (NVIDIA's CUDA Compatibility, "Minor Version Compatibility").
     ///
     /// # Errors
     /// [`Fault::OldDriverForRuntime`].
@@ -104,7 +105,8 @@ impl Needs {
     }
 }
 
-/// Libraries that the TensorRT provider is linked with, and the plugins that it opens by name at its start.
+/// Libraries that the TensorRT provider is linked with, and the plugins that it opens by name at
+/// its start.
 const TENSORRT: [&str; 3] = ["libnvinfer", "libnvinfer_plugin", "libnvonnxparser"];
 
 /// The number behind `name` among the libraries that the library `path` was linked with.
@@ -238,7 +240,7 @@ mod tests {
             assert_eq!(needs(13).check_driver(driver).is_ok(), fits, "{driver}");
         }
         let fault = needs(13).check_driver("12.4").unwrap_err();
-        let told = "this ONNX Runtime was built for CUDA 13, the driver runs CUDA 12.4";
+        let told = "this ONNX Runtime was built for CUDA 13, but the driver supports CUDA 12.4";
         assert_eq!(fault.to_string(), told);
     }
 

@@ -44,9 +44,9 @@ impl Ill {
         match self {
             Self::Nothing => ("GPU validation passed: VRAM 6.9 GiB free, CUDA 12.4", 4),
             Self::NoDriver => ("no NVIDIA driver: libnvidia-ml.so.1 is not there", 1),
-            Self::NoDevice => ("the NVIDIA driver 550.54.14 sees no device", 1),
-            Self::HiddenDevices => ("1 devices, and CUDA may use none of them", 1),
-            Self::NoSuchGpu => ("there is no GPU 7, the last one is 0", 1),
+            Self::NoDevice => ("the NVIDIA driver 550.54.14 finds no device", 1),
+            Self::HiddenDevices => ("CUDA may use none of the 1 devices", 1),
+            Self::NoSuchGpu => ("there is no GPU 7; the last GPU is 0", 1),
             Self::OldDriver => ("the NVIDIA driver 470.256.02 is older than 525", 1),
             Self::NamelessDriver => ("the NVIDIA driver ? is older than 525", 1),
             Self::OldGpu => ("compute capability 6.1 of GTX 1080 is below 7.5", 1),

@@ -7,7 +7,8 @@ use std::fmt;
 use super::{Fault, Probe};
 use crate::device::{Cuda, DriverInfo, Gpu, Request};
 
-/// Major version of the oldest driver that will do: the table in the documentation; the first one for CUDA 12.
+/// Major version of the oldest driver that will do: the table in the documentation; the first one
+/// for CUDA 12.
 pub const MIN_DRIVER: u32 = 525;
 
 /// Oldest compute capability that will do, Turing's: the table in the documentation.

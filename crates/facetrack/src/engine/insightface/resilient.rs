@@ -210,7 +210,7 @@ fn too_little(cuda: &Cuda, need: Need) -> String {
         return insufficient(cuda.free_memory, need.in_all());
     }
     format!(
-        "the limit for GPU memory is {} MiB, and {} MiB are needed",
+        "the limit for GPU memory is {} MiB, but {} MiB are needed",
         cuda.max_vram >> 20,
         need.arenas() >> 20
     )

@@ -64,7 +64,7 @@ fn module(word: &str) -> Result<Module, String> {
     let found = modules.find(|module| kebab(module.name()) == kebab(word));
     found.ok_or_else(|| {
         let nicks = Module::ALL.map(Module::name).join(", ");
-        format!("{word:?} is no module, there are: {nicks}")
+        format!("{word:?} is not a module, expected one of: {nicks}")
     })
 }
 
@@ -119,7 +119,7 @@ impl Settings {
         }
         if self.embedding && !self.allows(Module::Recognition) {
             let reason = format!(
-                "it needs the module {}, which is not among the allowed modules",
+                "it needs the module {}, which is not allowed",
                 Module::Recognition.name()
             );
             return Err(EngineError::config("embedding", reason));

@@ -147,7 +147,9 @@ impl Finder for Haar {
         let size = [frame.image.width(), frame.image.height()];
         if size.iter().any(|side| *side > MAX_SIDE) {
             let [width, height] = size;
-            let reason = format!("{width}×{height} pixels; a cascade is run on {MAX_SIDE} a side");
+            let reason = format!(
+                "{width}×{height} pixels; the maximum for a cascade is {MAX_SIDE} per side"
+            );
             return Err(EngineError::Frame(reason));
         }
         let is_line = frame.image.stored_size().contains(&1);

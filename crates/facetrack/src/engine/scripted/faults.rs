@@ -2,8 +2,8 @@
 //! Clauses that make the engine fail, for tests:
 //!
 //! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics;
-//! - `reduce at=N`, `fall-back at=N`: in frame N, or at the load with N=0, the engine reports that the GPU has too little
-//!   memory, or that it can't be used any more.
+//! - `reduce at=N`, `fall-back at=N`: in frame N, or at the load with N=0, the engine reports that
+//!   the GPU has too little memory, or that it can't be used any more.
 
 use super::read_only;
 use crate::engine::{EngineError, Notice};

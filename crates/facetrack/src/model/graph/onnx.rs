@@ -114,7 +114,7 @@ struct Reader {
 impl Reader {
     fn constant(&mut self, mut constant: TensorProto) -> Result<(), Reason> {
         if constant.data_location == EXTERNAL {
-            return Err("its constants lie in another file".to_owned());
+            return Err("its constants are in another file".to_owned());
         }
         let name = std::mem::take(&mut constant.name);
         let value = self.graph.push(Info {

@@ -135,7 +135,7 @@ fn check_count(count: usize, most: usize) -> Result<(), Reason> {
     if count <= most {
         return Ok(());
     }
-    Err("it has more constants, inputs or outputs than face networks have".to_owned())
+    Err("it has too many constants, inputs or outputs for a face network".to_owned())
 }
 
 /// Writes outlines as files, for tests.

@@ -23,7 +23,7 @@ pub fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
         .tensor_type()
         .is_some_and(|own| own == single || own == half)
     {
-        return Err(format!("tensor {name} is not of f32 or f16 but {kind}"));
+        return Err(format!("tensor {name} has type {kind}, not f32 or f16"));
     }
     let shape = kind.tensor_shape().map_or_else(Vec::new, |shape| {
         shape.iter().map(|n| usize::try_from(*n).ok()).collect()

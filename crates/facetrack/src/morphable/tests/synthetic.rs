@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A synthetic head for tests without model files: half an ellipsoid with a nose and a mouth that can open.
+//! A synthetic head for tests without model files: half an ellipsoid with a nose and a mouth that
+//! can open.
 
 use nalgebra::{Matrix3, Rotation3};
 
@@ -224,8 +225,8 @@ pub fn vertices(model: &FaceModel, shape: &[f32], expression: &[f32]) -> Vec<[f3
     (0..model.shape().mean.len()).map(vertex).collect()
 }
 
-/// The landmarks of a face of the head in an image. On a side that faces the camera the outline is where the model's contour
-/// is, on the other it is where the head ends.
+/// The landmarks of a face of the head in an image. On a side that faces the camera the outline is
+/// where the model's contour is, on the other it is where the head ends.
 pub fn landmarks(model: &FaceModel, pose: &Pose, shape: &[f32], expression: &[f32]) -> [Point; 68] {
     let all = vertices(model, shape, expression);
     let seen: Vec<Point> = all.iter().map(|vertex| pose.project(*vertex)).collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The edges of MediaPipe's face mesh.
 
-/// The edges of MediaPipe's 852 triangles, each once: `FACE_LANDMARKS_TESSELATION` of its Face Landmarker, joined into as few
-/// lines as possible.
+/// The edges of MediaPipe's 852 triangles, each once: `FACE_LANDMARKS_TESSELATION` of its Face
+/// Landmarker, joined into as few lines as possible.
 #[rustfmt::skip]
 pub(super) const MEDIAPIPE: super::Lines = &[
     &[0, 11, 12, 13, 38, 12, 72, 11, 37, 39, 40, 73, 39, 72, 38, 41, 42, 74, 41, 72, 37, 0, 164, 2, 94, 19, 1,

@@ -17,8 +17,8 @@ pub struct Component<'a> {
     step: usize,
 }
 
-/// Weights, in quarters, of the previous chroma sample for an even pixel, and of the next chroma sample for an odd pixel; the
-/// sample of the pixel itself has the rest.
+/// Weights, in quarters, of the previous chroma sample for an even pixel, and of the next chroma
+/// sample for an odd pixel; the sample of the pixel itself has the rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Quarters(pub [u8; 2]);
 
@@ -50,8 +50,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Horizontally interpolated chroma of the pixels from the even column `x` on. Row `y` has `count` samples. Rounded like in
-    /// `GstVideoChromaResample`.
+    /// Horizontally interpolated chroma of the pixels from the even column `x` on. Row `y` has
+    /// `count` samples. Rounded like in `GstVideoChromaResample`.
     #[inline(always)]
     pub fn columns(&self, x: usize, y: usize, count: usize, quarters: Quarters) -> Lanes<u8> {
         let samples = self.with_neighbours(x / 2, y, count);
@@ -64,8 +64,8 @@ impl<'a> Component<'a> {
         out
     }
 
-    /// The sample before column `x`, and the samples from there on. The first and the last of `count` samples are repeated beyond
-    /// the ends.
+    /// The sample before column `x`, and the samples from there on. The first and the last of
+    /// `count` samples are repeated beyond the ends.
     #[inline(always)]
     fn with_neighbours(&self, x: usize, y: usize, count: usize) -> [u8; CHROMA] {
         if x > 0 && x + CHROMA - 1 <= count {
@@ -82,7 +82,8 @@ impl<'a> Component<'a> {
     }
 }
 
-/// The mean of two samples, with `quarters` quarters of `other`, rounded to the nearest level, ties up.
+/// The mean of two samples, with `quarters` quarters of `other`, rounded to the nearest level, ties
+/// up.
 #[inline(always)]
 pub fn blend(own: u8, other: u8, quarters: u8) -> u8 {
     let (own, other, quarters) = (u16::from(own), u16::from(other), u16::from(quarters));

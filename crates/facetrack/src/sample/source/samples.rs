@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frames in any format whose samples are at regular distances, with 5 to 16 bits.
 //!
-//! Colors are computed in floating point and rounded once, to the 256 levels that networks were trained on. The common 8-bit
-//! formats have readers of their own, which are faster and reproduce `videoconvert` to the bit.
+//! Colors are computed in floating point and rounded once, to the 256 levels that networks were
+//! trained on. The common 8-bit formats have readers of their own, which are faster and reproduce
+//! `videoconvert` to the bit.
 
 use super::{Neighbours, Raster, Rows, Source, blend};
 use crate::image::{
@@ -29,8 +30,8 @@ pub fn spans(layout: &Layout) -> [usize; 2] {
     [first, second.max(third)]
 }
 
-/// Position of the word that is read for a component's sample. Components whose samples are in the same four bytes are read
-/// together.
+/// Position of the word that is read for a component's sample. Components whose samples are in the
+/// same four bytes are read together.
 #[derive(Clone, Copy)]
 struct Located {
     /// Bytes before the first word.
@@ -129,8 +130,8 @@ impl<const FIRST: usize, const OTHERS: usize> Source for Samples<'_, FIRST, OTHE
     }
 }
 
-/// The words that hold the samples at positions, in the upper and in the lower row. If a sample and its right neighbour fit
-/// into one word, only `left` is used.
+/// The words that hold the samples at positions, in the upper and in the lower row. If a sample and
+/// its right neighbour fit into one word, only `left` is used.
 struct Words {
     left: [Lanes<u32>; 2],
     right: [Lanes<u32>; 2],

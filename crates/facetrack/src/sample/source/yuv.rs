@@ -72,7 +72,8 @@ pub trait Planes {
     /// Bit positions of the four neighbors in a chroma word.
     const CHROMA_SHIFTS: [u32; 4];
 
-    /// Reads the neighbors into words of luma, at [`LUMA_SHIFTS`], and of Cb and Cr, at [`Self::CHROMA_SHIFTS`].
+    /// Reads the neighbors into words of luma, at [`LUMA_SHIFTS`], and of Cb and Cr, at
+    /// [`Self::CHROMA_SHIFTS`].
     fn gather(&self, luma: &Raster, chroma: &Raster, words: &mut [Lanes<u32>; 3]);
 
     /// Luma, Cb and Cr.
@@ -188,7 +189,8 @@ impl Neighbours {
     }
 }
 
-/// Interpolates chroma stored in words. Rounds along rows and then again between rows, like `GstVideoChromaResample`.
+/// Interpolates chroma stored in words. Rounds along rows and then again between rows, like
+/// `GstVideoChromaResample`.
 #[inline(always)]
 fn blend_chroma(words: &Lanes<u32>, shifts: [u32; 4], raster: &Raster, out: &mut Lanes<Spread>) {
     for i in 0..LANES {

@@ -221,7 +221,7 @@ fn numbers<T: FromStr>(element: Element) -> Result<Vec<T>, String> {
     words(element)
         .map(|word| {
             word.parse()
-                .map_err(|_| format!("{word:?} in <{name}> is no number"))
+                .map_err(|_| format!("{word:?} in <{name}> is not a number"))
         })
         .collect()
 }

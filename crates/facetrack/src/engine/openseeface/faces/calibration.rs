@@ -29,11 +29,11 @@ pub enum CalibrationError {
     Schema(String),
     /// Another release wrote it.
     #[error(
-        "this calibration has version {0}, this release reads version {VERSION}: save a new one"
+        "this calibration has version {0}, but this release reads version {VERSION}: save a new one"
     )]
     Version(u32),
     /// A feature is missing or has invalid values.
-    #[error("this calibration is damaged, save a new one: face {face} has no usable {name}")]
+    #[error("this calibration is damaged: face {face} has no usable {name}; save a new one")]
     Feature {
         /// Counted from 1.
         face: usize,

@@ -56,8 +56,8 @@ fn open(runtime: &OnnxRuntime, bytes: &[u8], transfer: Transfer) -> Result<OnnxM
     OnnxModel::from_bytes(runtime, Path::new("network.onnx"), bytes, options)
 }
 
-/// An image in which no value is another's; those of each `round` are its own. Halves of whole
-/// numbers, which half precision has as well.
+/// An image whose values are all different, also between rounds. They are halves of whole numbers,
+/// which are exact in half precision too.
 fn image(shape: &[usize], round: usize) -> ArrayD<f32> {
     let count: usize = shape.iter().product();
     let values = (0..count).map(|i| ((i * 7 + round * 13) % 512) as f32 / 2.0);

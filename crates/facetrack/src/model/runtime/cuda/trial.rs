@@ -65,7 +65,7 @@ fn run_on(runtime: &OnnxRuntime, provider: Provider) -> Result<(), ModelError> {
         Some(answer) if *answer == ANSWER => Ok(()),
         answer => Err(ModelError::Gpu {
             model: NAME.to_owned(),
-            reason: format!("it answers {answer:?} in place of {ANSWER}"),
+            reason: format!("its result is {answer:?} instead of {ANSWER}"),
         }),
     }
 }

@@ -81,7 +81,7 @@ fn what_is_no_cascade_is_refused_with_the_reason() {
         ("BOOST", "OTHER", "BOOST"),
         ("<width>10<", "<width>2<", "3 to 256 px"),
         ("<width>10<", "<width>1000000000<", "3 to 256 px"),
-        ("<width>10<", "<width>-1<", "no number"),
+        ("<width>10<", "<width>-1<", "not a number"),
         ("<width>10</width>", "", "lacks <width>"),
         ("<width>10</width>", "<width/>", "<width> is not one number"),
         ("<maxCatCount>0", "<maxCatCount>256", "<maxCatCount> is 256"),
@@ -103,7 +103,7 @@ fn what_is_no_cascade_is_refused_with_the_reason() {
         (
             "<stageThreshold>-1.5<",
             "<stageThreshold>high<",
-            "no number",
+            "not a number",
         ),
     ] {
         let broken = CASCADE.replacen(what, instead, usize::MAX);
