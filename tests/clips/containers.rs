@@ -214,7 +214,7 @@ impl Played {
     }
 }
 
-/// Records a file as the README's plain line does.
+/// Records a file with the first pipeline in the README.
 fn play(clip: &Path) -> Played {
     let played = (0..ATTEMPTS).find_map(|_| attempt(clip));
     played.unwrap_or_else(|| panic!("{} never ends", clip.display()))

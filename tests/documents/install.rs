@@ -104,7 +104,7 @@ fn make_installs_stripped_and_uninstalls_everything() {
     assert_eq!(files_in(&root), Vec::<PathBuf>::new());
 }
 
-/// As the README says for those who are not root.
+/// Installs without root, as `docs/installing.md` describes.
 #[test]
 fn a_plugin_in_the_users_folder_is_found_without_variables() {
     let folder = tempfile::tempdir().expect("a temporary folder");

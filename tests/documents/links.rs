@@ -137,6 +137,36 @@ fn every_source_file_that_a_page_names_exists() {
     }
 }
 
+/// The files in a row of the code map are in one of its folders.
+#[test]
+fn the_code_map_matches_the_code() {
+    let files = pages::files();
+    let quoted = |text: &str| -> Vec<String> {
+        let parts = text.split('`').skip(1).step_by(2);
+        parts.map(str::to_owned).collect()
+    };
+    let lines = pages::prose("ARCHITECTURE.md");
+    let rows = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
+    for (place, content) in rows {
+        let mut folders = quoted(&format!("`{place}"));
+        folders.retain(|folder| folder.ends_with('/'));
+        for name in quoted(content).iter().filter(|it| it.ends_with(".rs")) {
+            let is_there = |folder: &String| {
+                let mut inside = files
+                    .iter()
+                    .filter(|file| format!("/{file}").contains(&format!("/{folder}")));
+                inside.any(|file| file.ends_with(&format!("/{name}")))
+            };
+            assert!(
+                folders.is_empty() || folders.iter().any(is_there),
+                "{place}: {name}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_readme_is_short() {
     let size = docs::text("README.md").len();

@@ -15,7 +15,7 @@ pub const FETCH: &str = "facetrack fetch";
 
 /// Gets a pack of InsightFace's networks. Their licence is restrictive, so they are fetched only on
 /// request.
-pub const GET_A_PACK: &str = "Run `facetrack fetch insightface` to fetch small networks, or unzip one of InsightFace's packs into ~/.insightface/models/<its name>, as models/README.md says (all of them are for non-commercial research only)";
+pub const GET_A_PACK: &str = "Run `facetrack fetch insightface` to fetch small networks, or unzip one of InsightFace's packs into ~/.insightface/models/<its name>, as docs/models.md describes (all of them are for non-commercial research only)";
 
 const INSTALL_DRIVER: &str =
     "Install NVIDIA's driver, version 525 or newer, and check that nvidia-smi lists the GPU";
@@ -172,7 +172,7 @@ fn get(path: &Path) -> String {
     let mut fetched = manifest::manifest().files.iter().map(|file| &file.name);
     let is_searched = path.parent() == Some(Path::new(""));
     if is_searched && !fetched.any(|name| names.contains(name)) {
-        format!("`{FETCH}` does not fetch it: get it as models/README.md says")
+        format!("`{FETCH}` does not fetch it: docs/models.md describes how to get it")
     } else {
         format!("{} to fetch it", run(path))
     }

@@ -34,11 +34,7 @@ fn a_missing_model_that_is_not_fetched_says_where_it_is() {
             message.contains("Run `facetrack fetch` to fetch it"),
             is_fetched
         );
-        assert_eq!(
-            message.contains("models/README.md"),
-            !is_fetched,
-            "{message}"
-        );
+        assert_eq!(message.contains("docs/models.md"), !is_fetched, "{message}");
         assert_parts(&message, &[path, "/nowhere", "`model`", "`models-dir`"]);
     }
 }
@@ -114,7 +110,7 @@ fn every_error_of_a_model_has_its_remedy() {
                 "/a/pack",
                 "`facetrack fetch insightface`",
                 "`model`",
-                "README",
+                "docs/models.md",
             ],
         ),
         (

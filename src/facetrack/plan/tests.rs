@@ -36,6 +36,7 @@ fn defaults_are_those_of_the_domain() {
     assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
     let config = EngineConfig {
         detect_max_width: Some(0),
+        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -123,6 +124,7 @@ fn defaults_of_openseeface_are_those_of_the_domain() {
     let plan = plan(&[("engine", "openseeface")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(0),
+        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -178,6 +180,7 @@ fn defaults_of_eos_are_those_of_the_domain() {
     let plan = plan(&[("engine", "eos")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(eos::MAX_WIDTH),
+        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -235,6 +238,7 @@ fn the_environment_reaches_insightface() {
             folders: vec!["/a".into(), "/b".into()],
             homes: vec!["/cuda".into()],
         },
+        runtime: request.runtime.clone(),
         ..Request::default()
     };
     assert_eq!(*request, wanted);
@@ -292,10 +296,15 @@ fn defaults_of_insightface_are_those_of_the_domain() {
     let config = EngineConfig {
         detect_max_width: Some(insightface::MAX_WIDTH),
         nms_threshold: insightface::NMS_THRESHOLD,
+        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
-    assert_eq!(plan.setup.request, Request::default());
+    let request = Request {
+        runtime: plan.setup.request.runtime.clone(),
+        ..Request::default()
+    };
+    assert_eq!(plan.setup.request, request);
     assert_eq!(plan.live.tuning.smoothing, None);
 }
 
@@ -350,6 +359,7 @@ fn what_insightface_alone_can_be_told_reaches_it() {
             tensorrt: true,
             fp16: true,
         },
+        runtime: plan.setup.request.runtime.clone(),
         ..Request::default()
     };
     assert_eq!(plan.setup.request, request);
@@ -430,7 +440,7 @@ fn modules_that_do_not_exist_are_an_error() {
     ];
     let error = Plan::new(&options(&set), &Environment::default()).unwrap_err();
     assert_eq!(
-        error.to_string(),
+        facetrack_remedies::message(&error),
         "`allowed-modules`: \"landmarks\" is not a module, expected one of: detection, landmark_2d_106, landmark_3d_68, genderage, recognition"
     );
 }

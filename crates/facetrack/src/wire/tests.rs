@@ -17,7 +17,7 @@ const DESCRIPTION: &str = "A file of trackjsonsink: a dense file, a reduced file
     object.";
 
 /// Set to have the test write the schema instead of comparing it.
-const UPDATE: &str = "UPDATE_SCHEMA";
+const UPDATE: &str = "UPDATE_DOCS";
 
 #[test]
 fn the_published_schema_is_that_of_the_types() {

@@ -509,6 +509,9 @@ fn damaged_records_do_no_harm() {
         for _ in 0..1500 {
             let mut damaged = text.clone().into_bytes();
             for _ in 0..=noise.below(3) {
+                if damaged.is_empty() {
+                    break;
+                }
                 let at = noise.below(damaged.len());
                 match noise.below(4) {
                     0 => damaged[at] = noise.below(256) as u8,

@@ -313,5 +313,9 @@ fn without_gaze_no_gaze_network_is_read() {
         .collect();
     assert_eq!(files, ["mnv3_detection_opt.onnx", "lm_model0_opt.onnx"]);
     let error = load(EngineKind::OpenSeeFace, &config(true)).err().unwrap();
-    assert!(error.to_string().contains("`gaze-model`"), "{error}");
+    let role = match &error {
+        EngineError::Part { role, .. } => Some(*role),
+        _ => None,
+    };
+    assert_eq!(role, Some(ModelRole::Gaze), "{error}");
 }
