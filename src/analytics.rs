@@ -2,9 +2,9 @@
 //! Faces in the terms of GStreamer's own analytics library, for elements and applications that know
 //! nothing of this plugin.
 //!
-//! A buffer has one `GstAnalyticsRelationMeta`, also where there is no face:
-//! `objectdetectionoverlay` of GStreamer 1.26 goes on drawing the boxes of the frame before where
-//! it finds none. For each face there is
+//! A buffer has one `GstAnalyticsRelationMeta`, also where there is no face: without one,
+//! `objectdetectionoverlay` of GStreamer 1.26 keeps drawing the boxes of the previous frame. Each
+//! face has
 //!
 //! - an object detection: type `face`, the box in whole pixels cut to the frame, the engine's
 //!   confidence; 0 where it has none, as in DL Streamer's `add_region`, since the library has no

@@ -15,9 +15,9 @@ const REGULAR: f64 = 1.75;
 /// fewer, rounding to milliseconds is too large an error.
 const MIN_INTERVALS: u64 = 8;
 
-/// How far the measured period may be from the nominal one, as a fraction of it. Rates that are in
-/// use differ by 4 %, those of NTSC by 0.1 % from their neighbours; 8 intervals in milliseconds are
-/// known to 1 %.
+/// How far the measured period may be from the nominal one, as a fraction of it. Common rates
+/// differ by 4 % from each other, NTSC rates by 0.1 % from the nearest rate; 8 intervals in
+/// milliseconds are accurate to 1 %.
 const NOMINAL_ERROR: f64 = 0.01;
 
 /// Fraction of the intervals that may be irregular at a constant rate.
