@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use gst::glib;
 use gst::glib::prelude::*;
 
+use super::description::Description;
 use super::field::{Field, enum_field, word_field};
-use super::row::{Description, engines_with, names};
+use super::row::{engines_with, names};
 use super::{Defaults, Options};
 use facetrack::analyzer::Tuning;
 use facetrack::device::{ConvAlgorithmSearch, DeviceChoice, MAX_VRAM, MIN_FREE_VRAM, Request};

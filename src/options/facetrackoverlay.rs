@@ -5,8 +5,8 @@ use gst::glib;
 use gst::glib::prelude::*;
 
 use super::Defaults;
+use super::description::Description;
 use super::field::{Field, flags_field, word_field};
-use super::row::Description;
 use facetrack::overlay::{Layers, Style};
 
 facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gst::glib;
 use gst::glib::prelude::*;
 
-use super::row::Description;
+use super::description::Description;
 
 /// A setting that a property reads and writes.
 pub(crate) trait Field {

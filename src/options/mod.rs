@@ -5,6 +5,7 @@
 //! The default of an option is the default of this field. Properties, the values from the
 //! environment, the options in a record and the tables in the documentation are made from the rows.
 
+mod description;
 mod environment;
 mod facetrack;
 mod facetrackoverlay;
@@ -22,11 +23,12 @@ use gst::glib;
 use gst::glib::prelude::*;
 use serde_json::{Map, Value};
 
+pub(crate) use self::description::Description;
 pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
 pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing, Unused};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
-pub(crate) use self::row::{Description, Reading, Row};
+pub(crate) use self::row::{Reading, Row};
 pub use self::text::{display, expected};
 pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
 pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};

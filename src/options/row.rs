@@ -2,115 +2,12 @@
 //! Rows of a table of options.
 
 use gst::glib;
-use gst::glib::prelude::*;
-use gst::glib::translate::{FromGlib, IntoGlib};
-use gst::prelude::*;
 
 use super::Defaults;
+use super::description::{Access, Description};
 use super::field::Field;
 use super::text;
 use facetrack::engine::{EngineKind, Setting};
-
-/// When an option may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// In the states NULL and READY.
-    Ready,
-    /// At any time; the change takes effect with the next frame.
-    Playing,
-    /// Never: the option can only be read.
-    ReadOnly,
-}
-
-/// Name and description of a property.
-pub(crate) struct Description {
-    name: &'static str,
-    nick: String,
-    blurb: String,
-    access: Access,
-    range: (f64, f64),
-}
-
-impl Description {
-    fn new(name: &'static str, blurb: String, access: Access, range: (f64, f64)) -> Self {
-        let mut nick = name.replace('-', " ");
-        if let Some(first) = nick.get_mut(..1) {
-            first.make_ascii_uppercase();
-        }
-        Self {
-            name,
-            nick,
-            blurb,
-            access,
-            range,
-        }
-    }
-
-    fn complete<'a, B: ParamSpecBuilderExt<'a>>(&'a self, builder: B) -> B {
-        let builder = builder.nick(&self.nick).blurb(&self.blurb);
-        match self.access {
-            Access::Ready => builder.mutable_ready(),
-            Access::Playing => builder.mutable_playing(),
-            Access::ReadOnly => builder.read_only(),
-        }
-    }
-
-    pub fn boolean(&self, default: bool) -> glib::ParamSpec {
-        let spec = glib::ParamSpecBoolean::builder(self.name).default_value(default);
-        self.complete(spec).build()
-    }
-
-    pub fn uint(&self, default: u32) -> glib::ParamSpec {
-        let spec = glib::ParamSpecUInt::builder(self.name)
-            .minimum(self.range.0 as u32)
-            .maximum(self.range.1 as u32)
-            .default_value(default);
-        self.complete(spec).build()
-    }
-
-    pub fn int(&self, default: i32) -> glib::ParamSpec {
-        let spec = glib::ParamSpecInt::builder(self.name)
-            .minimum(self.range.0 as i32)
-            .maximum(self.range.1 as i32)
-            .default_value(default);
-        self.complete(spec).build()
-    }
-
-    pub fn double(&self, default: f64) -> glib::ParamSpec {
-        let spec = glib::ParamSpecDouble::builder(self.name)
-            .minimum(self.range.0)
-            .maximum(self.range.1)
-            .default_value(default);
-        self.complete(spec).build()
-    }
-
-    pub fn string(&self, default: impl Into<Option<String>>) -> glib::ParamSpec {
-        let default = default.into();
-        let spec = glib::ParamSpecString::builder(self.name).default_value(default.as_deref());
-        self.complete(spec).build()
-    }
-
-    pub fn structure(&self) -> glib::ParamSpec {
-        let spec = glib::ParamSpecBoxed::builder::<gst::Structure>(self.name);
-        self.complete(spec).build()
-    }
-
-    pub fn choice<T>(&self, default: T) -> glib::ParamSpec
-    where
-        T: StaticType + FromGlib<i32> + IntoGlib<GlibType = i32>,
-    {
-        let spec = glib::ParamSpecEnum::builder_with_default(self.name, default);
-        self.complete(spec).build()
-    }
-
-    pub fn flags<T>(&self, default: T) -> glib::ParamSpec
-    where
-        T: StaticType + FromGlib<u32> + IntoGlib<GlibType = u32>,
-    {
-        let spec = glib::ParamSpecFlags::builder(self.name).default_value(default);
-        self.complete(spec).build()
-    }
-}
 
 /// An option that sets a field of the settings `S`.
 pub(crate) struct Row<S: 'static> {

@@ -7,8 +7,8 @@ use gst::glib;
 use gst::glib::prelude::*;
 
 use super::Defaults;
+use super::description::Description;
 use super::field::{Field, word_field};
-use super::row::Description;
 
 /// Key that finds the record of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]

@@ -46,6 +46,7 @@ use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 
+use super::CAT;
 use super::config::{Config, ConfigError};
 use super::output::OutputError;
 use super::recording::{Abandoned, Finished, Recording, Stop};
@@ -54,14 +55,6 @@ use crate::element;
 use crate::lock::lock;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
 use facetrack::record::completeness::Promise;
-
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "trackjsonsink",
-        gst::DebugColorFlags::empty(),
-        Some("Tracking JSON sink"),
-    )
-});
 
 /// What becomes of buffers.
 #[derive(Default)]

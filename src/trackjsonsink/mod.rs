@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The element `trackjsonsink`: writes the tracking JSON.
 
+use std::sync::LazyLock;
+
 use gst::glib;
 use gst::prelude::*;
 
@@ -10,6 +12,14 @@ mod imp;
 mod output;
 mod recording;
 mod upstream;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "trackjsonsink",
+        gst::DebugColorFlags::empty(),
+        Some("Tracking JSON sink"),
+    )
+});
 
 glib::wrapper! {
     /// Writes what `facetrack` found to a file.

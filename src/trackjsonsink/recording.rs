@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::CAT;
 use super::config::Config;
 use super::following::Following;
-use super::imp::CAT;
 use super::output::{Destination, Existing, OutputError};
 use crate::meta::{FaceTrackMeta, FrameShape, MetaError};
 use crate::options::Format;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use gst::glib;
 use gst::prelude::*;
 
+use super::CAT;
 use super::following::Following;
-use super::imp::CAT;
 use facetrack::container::{self, Extent};
 use facetrack::record::completeness::{End, Promise};
 

@@ -37,6 +37,7 @@ use gst::glib;
 use gst::subclass::prelude::*;
 use gst_base::subclass::prelude::*;
 
+use super::CAT;
 use super::receiver::{Receiver, ReceiverError};
 use super::sending::{Sending, Sent};
 use crate::element;
@@ -44,14 +45,6 @@ use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
 use crate::options::{self, Options, Reading, UdpSettings};
 use facetrack::report::FrameReport;
-
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "trackudpsink",
-        gst::DebugColorFlags::empty(),
-        Some("Tracking UDP sink"),
-    )
-});
 
 /// What is under way in PAUSED and PLAYING.
 struct State {

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The element `trackudpsink`: sends faces to OpenSeeFace's receivers.
 
+use std::sync::LazyLock;
+
 use gst::glib;
 use gst::prelude::*;
 
 mod imp;
 mod receiver;
 mod sending;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "trackudpsink",
+        gst::DebugColorFlags::empty(),
+        Some("Tracking UDP sink"),
+    )
+});
 
 glib::wrapper! {
     /// Sends what `facetrack` found as OpenSeeFace's UDP packets.

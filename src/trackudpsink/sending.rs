@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::imp::CAT;
+use super::CAT;
 use super::receiver::Receiver;
 use facetrack::packet::{Header, Slots, encode};
 use facetrack::report::FrameReport;

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use facetrack::engine::EngineKind;
 use finding::Section;
 
+use crate::error::StoreError;
 use crate::output;
-use crate::store::StoreError;
 
 /// Prints every check; success when the default engine can run.
 ///

@@ -10,7 +10,8 @@ use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::{self, FileKind, KnownFile, Manifest, Source};
 use facetrack_remedies::fetch_command;
 
-use crate::store::{self, State, Store, StoreError};
+use crate::error::StoreError;
+use crate::store::{self, State, Store};
 use crate::{output, packs, places, size, source, terms};
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;

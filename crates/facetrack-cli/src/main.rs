@@ -5,6 +5,7 @@
 mod apt;
 mod doctor;
 mod env;
+mod error;
 mod fetch;
 mod output;
 mod packs;

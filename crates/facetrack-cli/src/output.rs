@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use crate::store::StoreError;
+use crate::error::StoreError;
 
 /// Prints to standard output. A closed pipe is not an error.
 ///

@@ -8,8 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use facetrack::manifest::{KnownFile, Manifest};
 
+use crate::error::StoreError;
 use crate::output;
-use crate::store::{self, State, Store, StoreError};
+use crate::store::{self, State, Store};
 
 /// Renames the folder of each pack with a damaged file among `files`, and adds the pack's other files to `files`. Returns the
 /// new folders. A folder that contains files of others is not changed.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use facetrack::manifest::KnownFile;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use thiserror::Error;
 
+use crate::error::StoreError;
 use crate::output;
 
 /// Prefix of the folders for downloads. They are in the data folder, since a rename within a file system is atomic.
@@ -24,21 +24,6 @@ pub enum State {
     Right,
     /// It has this hash instead.
     Wrong(String),
-}
-
-/// An error of the operating system.
-#[derive(Debug, Error)]
-#[error("{path}: {source}", path = path.display())]
-pub struct StoreError {
-    path: PathBuf,
-    source: io::Error,
-}
-
-impl StoreError {
-    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        |source| Self { path, source }
-    }
 }
 
 /// The data folder, locked by this process.

@@ -4,7 +4,6 @@
 //! CUDA is permitted for the engine `insightface` alone. Every other engine runs on the processor, whatever properties and
 //! environment say, and nothing is probed for it.
 
-use crate::engine::EngineError;
 use crate::words::choices;
 
 mod gate;
@@ -69,16 +68,10 @@ pub struct CudaTuning {
 }
 
 impl CudaTuning {
-    /// # Errors
-    /// Options that exclude each other.
-    pub fn check(&self) -> Result<(), EngineError> {
-        if self.tensorrt && self.deterministic {
-            return Err(EngineError::config(
-                "deterministic",
-                "TensorRT chooses its operators by measuring them, so it is not deterministic",
-            ));
-        }
-        Ok(())
+    /// Whether the same result in every run is asked of TensorRT, which chooses its operators by
+    /// measuring them.
+    pub fn is_contradictory(&self) -> bool {
+        self.tensorrt && self.deterministic
     }
 }
 

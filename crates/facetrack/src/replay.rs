@@ -28,6 +28,10 @@ use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus};
 use super::wire::Frame;
 
+/// Greatest length of a line, and of a record that is laid out in another way. A frame with a hundred meshes has 2 MiB.
+/// Our choice.
+const LIMIT: usize = 256 << 20;
+
 /// Why a record can't be read. The message goes behind the record's name.
 #[derive(Debug, Error)]
 pub enum ReplayError {
@@ -176,8 +180,8 @@ impl<S: Read + Seek> Replay<S> {
             frame: entry.number,
             reason,
         };
-        let frame: Frame = serde_json::from_slice(&self.text)
-            .map_err(|error| damaged(lines::reason_in_frame(&error)))?;
+        let frame: Frame =
+            serde_json::from_slice(&self.text).map_err(|error| damaged(reason_in_frame(&error)))?;
         let is_skipped = matches!(frame.status(), FrameStatus::Skipped | FrameStatus::Gap);
         if is_skipped && !self.index.has_source(place) {
             return Ok(None);
@@ -193,4 +197,29 @@ impl<S: Read + Seek> Replay<S> {
         self.text.resize(entry.length, 0);
         self.storage.read_exact(&mut self.text)
     }
+}
+
+/// What is wrong with a text that begins on `line`.
+fn no_record(error: &serde_json::Error, line: u64) -> ReplayError {
+    ReplayError::NoRecord {
+        line: line + (error.line() as u64).saturating_sub(1),
+        column: error.column(),
+        reason: reason(error),
+    }
+}
+
+/// The error in a frame and its position in the text of the frame.
+fn reason_in_frame(error: &serde_json::Error) -> String {
+    let (reason, column) = (reason(error), error.column());
+    match error.line() {
+        0 | 1 => format!("{reason} at column {column} of the frame"),
+        line => format!("{reason} at line {line}, column {column} of the frame"),
+    }
+}
+
+/// The error without its position.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = text.rfind(" at line ").unwrap_or(text.len());
+    text[..place].to_owned()
 }

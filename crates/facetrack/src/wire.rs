@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize, Serializer};
 pub(crate) use self::face::Face;
 use self::face::{Id, Label, Source};
 pub(crate) use self::head::Head;
+use crate::geometry::Point;
 use crate::record::{Export, FrameRecord};
 use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 
@@ -218,4 +219,26 @@ fn rounded<const N: usize>(numbers: [f32; N]) -> Option<[Thousandths; N]> {
 /// The numbers as they were read.
 fn exact<const N: usize>(numbers: [Thousandths; N]) -> [f32; N] {
     numbers.map(|number| number.0)
+}
+
+/// x, y in pixels.
+type Place = [Thousandths; 2];
+
+fn places(points: &[Point]) -> Option<Vec<Place>> {
+    points.iter().map(|p| rounded([p.x, p.y])).collect()
+}
+
+fn points(places: Vec<Place>) -> Vec<Point> {
+    let points = places.into_iter().map(exact);
+    points.map(|[x, y]| Point::new(x, y)).collect()
+}
+
+/// The metadata list names with commas between them.
+fn check_names(names: &[String]) -> Result<(), String> {
+    let broken =
+        |name: &&String| name.is_empty() || name.contains(|c: char| c == ',' || c.is_control());
+    names
+        .iter()
+        .find(broken)
+        .map_or(Ok(()), |name| Err(format!("{name:?} is no name")))
 }

@@ -146,8 +146,13 @@ impl InsightFace {
     /// that can't.
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
         config.pack.check()?;
-        if let Placement::Cuda(cuda) = &config.placement {
-            cuda.tuning.check()?;
+        if let Placement::Cuda(cuda) = &config.placement
+            && cuda.tuning.is_contradictory()
+        {
+            return Err(EngineError::config(
+                "deterministic",
+                "TensorRT chooses its operators by measuring them, so it is not deterministic",
+            ));
         }
         let networks = Networks::open(&*pack, config, &config.placement)?;
         Ok(Self {

@@ -3,11 +3,12 @@
 
 use super::brush::Brush;
 use super::color::Rgb;
+use super::look::Look;
 use super::panel;
 use super::scheme::Lines;
 use super::{Layers, Style};
 use crate::geometry::{Point, Rect};
-use crate::observation::{Gaze, HeadPose, Landmarks, Observation, Origin};
+use crate::observation::{Gaze, HeadPose, Landmarks, Observation};
 use crate::report::{FrameReport, TrackedFace};
 
 /// Opacity of lines.
@@ -66,28 +67,6 @@ impl Scale {
             rect.width * self.x,
             rect.height * self.y,
         )
-    }
-}
-
-/// Appearance of a face.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
-    pub color: Rgb,
-    /// Whether the face was measured in this frame.
-    measured: bool,
-}
-
-impl Look {
-    fn of(tracked: &TrackedFace, style: &Style) -> Self {
-        Self {
-            color: style.color.unwrap_or(Rgb::of_track(tracked.id)),
-            measured: matches!(tracked.face.origin, Origin::Detected | Origin::Tracked),
-        }
-    }
-
-    /// `opacity`, or half of it if the face was not measured in this frame.
-    pub fn opacity(self, opacity: u8) -> u8 {
-        if self.measured { opacity } else { opacity / 2 }
     }
 }
 

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::ReplayError;
 use super::index::{Index, Indexer};
-use super::lines::{LIMIT, no_record};
+use super::{LIMIT, ReplayError, no_record};
 use crate::wire::Head;
 
 #[derive(Deserialize)]

@@ -7,12 +7,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::index::{Index, Indexer};
-use super::{ReplayError, document};
+use super::{LIMIT, ReplayError, document, no_record};
 use crate::wire::{Head, Header, Trailer};
-
-/// Greatest length of a line, and of a record that is laid out in another way. A frame with a hundred meshes has 2 MiB.
-/// Our choice.
-pub(super) const LIMIT: usize = 256 << 20;
 
 /// What the first line of a dense record ends with.
 const DENSE_OPENING: &[u8] = b",\"frames\":[";
@@ -89,31 +85,6 @@ fn jsonl(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayErro
         indexer.add(text, offset, line)
     })?;
     indexer.finish(head, last, cut_line)
-}
-
-/// What is wrong with a text that begins on `line`.
-pub(super) fn no_record(error: &serde_json::Error, line: u64) -> ReplayError {
-    ReplayError::NoRecord {
-        line: line + (error.line() as u64).saturating_sub(1),
-        column: error.column(),
-        reason: reason(error),
-    }
-}
-
-/// What went wrong, without the place.
-pub(super) fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = text.rfind(" at line ").unwrap_or(text.len());
-    text[..place].to_owned()
-}
-
-/// What went wrong with a frame, and where in its text.
-pub(super) fn reason_in_frame(error: &serde_json::Error) -> String {
-    let (reason, column) = (reason(error), error.column());
-    match error.line() {
-        0 | 1 => format!("{reason} at column {column} of the frame"),
-        line => format!("{reason} at line {line}, column {column} of the frame"),
-    }
 }
 
 /// Lines with their places.

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::fits::{Coefficients, Fit, Morphable};
-use super::{ReducedFace, Thousandths, exact, finite, rounded};
+use super::{Place, ReducedFace, Thousandths, check_names, exact, finite, places, points, rounded};
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::geometry::{Point, Rect};
 use crate::observation::{
@@ -18,9 +18,6 @@ use crate::record::{Export, Fields};
 use crate::replay::place;
 use crate::report::TrackedFace;
 use crate::speaking::{Speaking, SpeakingMethod, VisualEvidence};
-
-/// x, y in pixels.
-pub(super) type Place = [Thousandths; 2];
 
 /// One face in one frame. A key that is not required is absent if it was not measured, or not
 /// selected with the properties fields and verbose.
@@ -457,15 +454,6 @@ fn flat(landmarks: &[Landmark]) -> Option<Vec<Place>> {
     landmarks.iter().map(|p| rounded([p.x, p.y])).collect()
 }
 
-pub(super) fn places(points: &[Point]) -> Option<Vec<Place>> {
-    points.iter().map(|p| rounded([p.x, p.y])).collect()
-}
-
-pub(super) fn points(places: Vec<Place>) -> Vec<Point> {
-    let points = places.into_iter().map(exact);
-    points.map(|[x, y]| Point::new(x, y)).collect()
-}
-
 /// Every scheme has its own number of points.
 fn read_landmarks(
     points: Vec<[Thousandths; 3]>,
@@ -508,16 +496,6 @@ fn read_blendshapes(
         *channels = names.into();
     }
     Ok(Blendshapes::new(channels.clone(), values))
-}
-
-/// The metadata list names with commas between them.
-pub(super) fn check_names(names: &[String]) -> Result<(), String> {
-    let broken =
-        |name: &&String| name.is_empty() || name.contains(|c: char| c == ',' || c.is_control());
-    names
-        .iter()
-        .find(broken)
-        .map_or(Ok(()), |name| Err(format!("{name:?} is no name")))
 }
 
 fn read_features(values: &IndexMap<String, f32>) -> Result<Features, String> {

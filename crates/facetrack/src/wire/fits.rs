@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::face::{Place, check_names, places, points};
-use super::{Thousandths, exact, finite, rounded};
+use super::{Place, Thousandths, check_names, exact, finite, places, points, rounded};
 use crate::geometry::Point;
 use crate::observation::{FitFailure, ModelFit, MorphableFit};
 

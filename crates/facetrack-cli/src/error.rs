@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Errors of files and streams.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// An error of the operating system.
+#[derive(Debug, Error)]
+#[error("{path}: {source}", path = path.display())]
+pub struct StoreError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl StoreError {
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |source| Self { path, source }
+    }
+}
