@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::common::player::{Player, folder, track};
-use facetrack::blendshape::jaw::Jaw;
 use facetrack::engine::EngineKind;
+use facetrack::engine::jaw::Jaw;
 use facetrack::geometry::Rect;
 use facetrack::morphable;
 use facetrack::observation::{

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Blendshape channels in ARKit's spelling. A channel that no network measured is absent, never 0.
 
-pub mod jaw;
-
 use std::fmt;
 use std::sync::Arc;
 

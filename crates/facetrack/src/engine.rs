@@ -18,6 +18,7 @@ mod config;
 mod entry;
 pub mod eos;
 pub mod insightface;
+pub mod jaw;
 pub mod mediapipe;
 mod network;
 pub mod opencv;

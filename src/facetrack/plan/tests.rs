@@ -511,9 +511,9 @@ fn native_smoothing_is_the_originals() {
     let one = ("max-faces", "1");
     for (set, smooths) in [
         (vec![], false),
-        (vec![one.clone()], true),
-        (vec![one.clone(), ("running-mode", "image")], false),
-        (vec![one.clone(), ("smoothing", "off")], false),
+        (vec![one], true),
+        (vec![one, ("running-mode", "image")], false),
+        (vec![one, ("smoothing", "off")], false),
         (vec![one, ("engine", "scripted")], false),
         (vec![("smoothing", "one-euro")], true),
     ] {

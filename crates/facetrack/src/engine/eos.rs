@@ -11,8 +11,8 @@ mod report;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::engine::jaw::Jaw;
 use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;

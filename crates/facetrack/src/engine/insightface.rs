@@ -24,9 +24,9 @@ mod settings;
 
 use std::sync::Arc;
 
-use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::device::Placement;
+use crate::engine::jaw::Jaw;
 use crate::engine::{
     Completer, Context, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder,
     Frame, Setting, Thresholds, Wanted,

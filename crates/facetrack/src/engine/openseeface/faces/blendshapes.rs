@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::blendshape::jaw::Jaw;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::engine::jaw::Jaw;
 use crate::engine::openseeface::CHANNELS;
 use crate::observation::{Features, Observation};
 
