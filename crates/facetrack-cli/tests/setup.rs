@@ -569,7 +569,7 @@ fn missing_programs_are_named_with_their_package() {
     let said = said(&sandbox.fetch());
     assert!(said.contains("sudo apt-get install python3"), "{said}");
     assert!(
-        said.contains("apt-get is not installed: this source is for Debian"),
+        said.contains("apt-get is not installed: this source needs Debian"),
         "{said}"
     );
     assert!(said.contains("curl is not installed"), "{said}");

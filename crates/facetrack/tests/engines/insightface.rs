@@ -66,7 +66,7 @@ fn folders_that_are_no_packs_are_errors_that_name_them() {
     }
     fs::write(page.join("det_10g.onnx"), "404: Not Found").unwrap();
     for (pack, parts) in [
-        (nothing.as_path(), &["nothing", "not found"][..]),
+        (nothing.as_path(), &["nothing", "missing"][..]),
         (&empty, &["empty", "detector"]),
         (&page, &["det_10g.onnx"]),
         (Path::new("buffalo_xxl"), &["buffalo_xxl", "models"]),
