@@ -10,10 +10,15 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use facetrack::geometry::Point;
+//! use facetrack::locate::SearchPaths;
 //! use facetrack::morphable::{self, FitSettings, Fitter};
 //!
 //! # fn landmarks() -> [Point; 68] { [Point::default(); 68] }
-//! let (model, _files) = morphable::load(None, Some("models/eos".as_ref()))?;
+//! let paths = SearchPaths {
+//!     models_dir: Some("models/eos".into()),
+//!     ..SearchPaths::default()
+//! };
+//! let (model, _files) = morphable::load(None, &paths)?;
 //! let mut fitter = Fitter::new(Arc::new(model), FitSettings::default());
 //! let fit = fitter.fit(&landmarks())?;
 //! println!("{:?} {:?}", fit.shape, fit.expression);
