@@ -25,7 +25,7 @@ pub fn table(element: &gst::Element) -> String {
             expected(spec),
             default(spec),
             access(spec),
-            spec.blurb().unwrap_or_default(),
+            spec.blurb().unwrap_or_default().replace('<', "\\<"),
             words(spec),
         );
     }

@@ -160,5 +160,6 @@ fn kind(schema: &Json, property: &Json) -> String {
 }
 
 fn text(value: &Json) -> String {
-    value.as_str().unwrap_or_default().replace('|', "\\|")
+    let text = value.as_str().unwrap_or_default();
+    text.replace('|', "\\|").replace('<', "\\<")
 }

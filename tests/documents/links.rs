@@ -79,13 +79,16 @@ fn every_link_leads_to_a_file_and_a_heading() {
     }
 }
 
-/// The book contains only `docs/`.
+/// The book contains only `docs/`, and mdBook does not adapt links to pages named `README.md`.
 #[test]
 fn links_on_pages_of_the_book_stay_in_it() {
-    for page in pages::all().iter().filter(|page| page.starts_with("docs/")) {
+    let mut pages = pages::all();
+    pages.retain(|page| page.starts_with("docs/") && page != SUMMARY);
+    for page in &pages {
         for link in pages::links(page) {
             let destination = destination(page, &link);
-            let is_inside = destination.is_none_or(|(file, _)| file.starts_with("docs/"));
+            let is_inside = destination
+                .is_none_or(|(file, _)| file.starts_with("docs/") && !file.ends_with("/README.md"));
             assert!(is_inside, "{page}: {link}");
         }
     }
