@@ -4,8 +4,6 @@
 //! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The
 //! modules here wrap it into elements.
 
-mod lock;
-
 #[cfg(feature = "analytics")]
 mod analytics;
 mod element;

@@ -9,13 +9,13 @@ use super::clock::FrameClock;
 use super::loading::{Change, LoadError, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::plan::{Live, Plan, Setup};
-use crate::lock::lock;
 use crate::meta::{FrameShape, Sighting, Sightings};
 use crate::options::{Environment, FaceTrackSettings, Options, PostMessages, Unused};
 use crate::orientation::{Orientation, Turn};
 use crate::video;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::{EngineError, Frame, Notice};
+use facetrack::lock::lock;
 use facetrack::report::{FrameReport, FrameStatus};
 use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
 

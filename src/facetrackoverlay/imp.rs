@@ -55,11 +55,11 @@ use thiserror::Error;
 
 use super::frame::{self, FrameError};
 use super::pace::Counter;
-use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, Fit, MetaError};
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
 use facetrack::image::Layout;
+use facetrack::lock::lock;
 use facetrack::overlay::{Layers, Overlay, Pace, Rgb, Style};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {

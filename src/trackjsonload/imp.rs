@@ -50,10 +50,10 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::replaying::{BufferTimes, Replaying, ReplayingError};
-use crate::lock::lock;
 use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
 use crate::options::{self, LoadSettings, Options, Reading};
 use crate::{element, stream, video};
+use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
 use facetrack::report::FrameReport;
 

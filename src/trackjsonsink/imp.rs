@@ -56,8 +56,8 @@ use super::output::OutputError;
 use super::recording::{Abandoned, Finished, Recording, Stop};
 use super::upstream;
 use crate::element;
-use crate::lock::lock;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
+use facetrack::lock::lock;
 use facetrack::record::completeness::Promise;
 
 /// State of the element, which decides how buffers are handled.

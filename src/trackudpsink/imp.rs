@@ -45,9 +45,9 @@ use super::CAT;
 use super::receiver::{Receiver, ReceiverError};
 use super::sending::{Sending, Sent};
 use crate::element;
-use crate::lock::lock;
 use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
 use crate::options::{self, Options, Reading, UdpSettings};
+use facetrack::lock::lock;
 use facetrack::report::FrameReport;
 
 /// State in PAUSED and PLAYING.

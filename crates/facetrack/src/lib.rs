@@ -15,7 +15,7 @@ pub mod engine;
 pub mod geometry;
 pub mod image;
 pub mod locate;
-mod lock;
+pub mod lock;
 pub mod manifest;
 pub mod model;
 pub mod morphable;

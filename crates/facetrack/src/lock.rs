@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Locks that outlive a panic.
+//! Locks that survive a panic.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A panic elsewhere is no reason to panic here: what these locks guard is whole between
-/// statements.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks `mutex`, also after a thread has panicked with the lock held. Use it only for data that is
+/// valid between any two statements.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
