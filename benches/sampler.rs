@@ -2,7 +2,7 @@
 //! Milliseconds that the resampler takes for a detector's and a landmark network's input, and for a
 //! whole frame as it is and at a width of 640, for every frame format.
 //!
-//! `cargo bench --no-default-features --bench sampler [-- FORMAT…]`
+//! `cargo bench --package facetrack --bench sampler [-- FORMAT…]`
 
 use std::time::{Duration, Instant};
 
