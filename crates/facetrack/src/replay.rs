@@ -7,14 +7,13 @@
 //! takes about 70 bytes of memory per frame. The faces of a frame are parsed when they are needed.
 //!
 //! Reading a verbose record and writing it again yields the same text. Rounded numbers need some
-//! care for this: see `rounded`. Values that a record does not contain are absent.
+//! care for this: see `wire::rounded`. Values that a record does not contain are absent.
 
 mod document;
 mod head;
 mod index;
 mod lines;
 pub mod matching;
-mod rounded;
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -23,7 +22,6 @@ use thiserror::Error;
 
 pub use self::head::Times;
 use self::index::{Entry, Index};
-pub(crate) use self::rounded::place;
 use super::record::timeline::Filling;
 use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus};

@@ -8,6 +8,7 @@
 mod face;
 mod fits;
 mod head;
+mod rounded;
 #[cfg(test)]
 mod tests;
 
@@ -201,7 +202,7 @@ impl Serialize for Thousandths {
 }
 
 /// `value` with three decimals.
-pub(crate) fn thousandths(value: f32) -> f64 {
+fn thousandths(value: f32) -> f64 {
     let rounded = (f64::from(value) * 1000.0).round() / 1000.0;
     // Adding 0 turns −0 into 0.
     rounded + 0.0

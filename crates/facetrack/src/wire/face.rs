@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::fits::{Coefficients, Fit, Morphable};
+use super::rounded::place;
 use super::{Place, ReducedFace, Thousandths, check_names, exact, finite, places, points, rounded};
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::geometry::{Point, Rect};
@@ -15,7 +16,6 @@ use crate::observation::{
     Origin,
 };
 use crate::record::{Export, Fields};
-use crate::replay::place;
 use crate::report::TrackedFace;
 use crate::speaking::{Speaking, SpeakingMethod, VisualEvidence};
 

@@ -6,9 +6,9 @@
 //! decimals, one is chosen that has those whole pixels too, so that what is recorded again is the
 //! same. It is never further off than the rounding was.
 
+use super::thousandths;
 use crate::geometry::Rect;
 use crate::observation::{Landmark, Landmarks, Observation};
-use crate::wire::thousandths;
 
 /// Half of what positions are rounded to, px.
 const HALF: f32 = 0.0005;
@@ -23,7 +23,7 @@ const MARGIN: f64 = 0.000_125;
 
 /// Gives a face the box and the centroid that its whole pixels stand for. `bbox` is the box with
 /// three decimals, if it is known.
-pub(crate) fn place(
+pub(super) fn place(
     face: &mut Observation,
     bbox: Option<[f32; 4]>,
     whole: [i32; 4],
