@@ -22,7 +22,7 @@ pub(crate) use self::face::Face;
 use self::face::{Id, Label, Source};
 pub(crate) use self::head::Head;
 use crate::geometry::Point;
-use crate::record::{Export, FrameRecord};
+use crate::record::{BlendshapeProfile, Export, FrameRecord};
 use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 
 /// The value that has this name in records and metadata.
@@ -34,13 +34,13 @@ pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "frame"))]
 #[serde(expecting = "an object")]
-pub(crate) struct Frame {
+pub(crate) struct Frame<'a> {
     /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
     /// frames were filled in before it (padded_frames).
     #[cfg_attr(test, schemars(range(min = 1)))]
     frame: u64,
     /// The faces in the frame, sorted by centroid_x; empty if there is none.
-    tracked_objects: Vec<Face>,
+    tracked_objects: Vec<Face<'a>>,
     /// Stream time in ns, which is the position in the video. It is 0 for the first frame of a
     /// file, unless the video begins later; null if the frame has no timestamp.
     pts: Option<u64>,
@@ -59,10 +59,10 @@ pub(crate) struct Frame {
     height: Option<u32>,
 }
 
-impl Frame {
+impl<'a> Frame<'a> {
     /// The frame with this number. `size` is the size that the metadata state.
     pub(crate) fn new(
-        frame: &FrameRecord<'_>,
+        frame: &FrameRecord<'a>,
         number: u64,
         export: &Export,
         size: (u32, u32),
@@ -117,7 +117,7 @@ impl Frame {
 }
 
 /// The faces from left to right, without those that have no finite position.
-fn faces(faces: &[TrackedFace], export: &Export) -> Vec<Face> {
+fn faces<'a>(faces: &'a [TrackedFace], export: &Export) -> Vec<Face<'a>> {
     let faces = faces.iter().filter_map(|face| Face::new(face, export));
     let mut faces: Vec<_> = faces.collect();
     faces.sort_by_key(Face::centroid_x);
@@ -161,7 +161,11 @@ pub(crate) struct ReducedFrame {
 impl ReducedFrame {
     /// The frame with this number.
     pub(crate) fn new(frame: &FrameRecord<'_>, number: u64) -> Self {
-        let faces = faces(frame.faces, &Export::default()).into_iter();
+        let export = Export {
+            profile: BlendshapeProfile::None,
+            ..Export::default()
+        };
+        let faces = faces(frame.faces, &export).into_iter();
         Self {
             frame: number,
             tracked_objects: faces.map(ReducedFace::from).collect(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Which blendshape channels are exported (track-json: Blendshape export profile).
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use thiserror::Error;
 
@@ -90,36 +92,35 @@ impl BlendshapeProfile {
 
     /// The exported channels of one face in order; `None` when that is none. Values that are not
     /// finite are left out.
-    pub(crate) fn apply(&self, blendshapes: &Blendshapes) -> Option<IndexMap<String, f32>> {
-        let selected = |(name, value): &(&str, f32)| value.is_finite() && self.selects(name);
-        let mut channels: IndexMap<_, _> = match self {
-            Self::Custom(keys) => keys
-                .iter()
-                .filter_map(|key| Some((key.clone(), blendshapes.get(key)?)))
-                .filter(|(_, value)| value.is_finite())
-                .collect(),
-            _ => blendshapes
-                .iter()
-                .filter(selected)
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
-        };
+    pub(crate) fn apply<'a>(
+        &self,
+        blendshapes: &'a Blendshapes,
+    ) -> Option<IndexMap<Cow<'a, str>, f32>> {
+        let mut channels: IndexMap<_, _> = blendshapes
+            .iter()
+            .filter(|(name, value)| value.is_finite() && self.selects(name))
+            .map(|(name, value)| (Cow::Borrowed(name), value))
+            .collect();
+        if let Self::Custom(keys) = self {
+            channels.sort_by_cached_key(|name, _| keys.iter().position(|key| key == name));
+        }
         if channels.is_empty() {
             return None;
         }
         if *self == Self::Mediapipe && blendshapes.get(NEUTRAL).is_none() {
-            channels.shift_insert(0, NEUTRAL.to_owned(), 0.0);
+            channels.shift_insert(0, NEUTRAL.into(), 0.0);
         }
         Some(channels)
     }
 
     fn selects(&self, name: &str) -> bool {
         match self {
-            Self::Full | Self::Custom(_) => true,
+            Self::Full => true,
             Self::None => false,
             Self::Mouth => is_mouth(name),
             Self::MouthAndTongue => is_mouth(name) || name == TONGUE,
             Self::Mediapipe => name != TONGUE,
+            Self::Custom(keys) => keys.iter().any(|key| key == name),
         }
     }
 }
@@ -145,7 +146,7 @@ mod tests {
 
     fn names_of(profile: &BlendshapeProfile, measured: &Blendshapes) -> Option<Vec<String>> {
         let channels = profile.apply(measured)?;
-        Some(channels.into_keys().collect())
+        Some(channels.into_keys().map(Cow::into_owned).collect())
     }
 
     #[test]

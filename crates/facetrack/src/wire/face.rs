@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The JSON form of a face.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -24,7 +25,7 @@ use crate::speaking::{Speaking, SpeakingMethod, VisualEvidence};
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "object"))]
 #[serde(expecting = "an object")]
-pub(crate) struct Face {
+pub(crate) struct Face<'a> {
     id: Id,
     /// Centre of the face in pixels, truncated toward zero: the mean of the landmarks with
     /// MediaPipe's engines, the centre of the box with the others.
@@ -48,7 +49,7 @@ pub(crate) struct Face {
     /// Blendshapes by ARKit name, 0 to 1. Blendshapes that were not measured, or that
     /// blendshape-profile excludes, are absent; null if there are none.
     #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
-    blendshapes: Option<IndexMap<String, f32>>,
+    blendshapes: Option<IndexMap<Cow<'a, str>, f32>>,
     /// Top edge of the box in pixels, truncated toward zero; may lie outside the frame.
     bbox_ymin: i32,
     /// bbox_ymin + bbox_height.
@@ -77,7 +78,7 @@ pub(crate) struct Face {
     #[serde(skip_serializing_if = "Option::is_none")]
     landmarks: Option<Vec<[Thousandths; 3]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    eos: Option<Coefficients>,
+    eos: Option<Coefficients<'a>>,
     /// Box as x, y, width, height in pixels, not clipped to the frame (fields=box).
     #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
     bbox: Option<[Thousandths; 4]>,
@@ -97,7 +98,7 @@ pub(crate) struct Face {
     /// (fields=embedding, and facetrack embedding=true).
     #[cfg_attr(test, schemars(length(min = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    embedding: Option<Vec<f32>>,
+    embedding: Option<Cow<'a, [f32]>>,
     /// InsightFace's 106 points as x, y in pixels, in addition to landmarks (fields=landmarks).
     #[cfg_attr(test, schemars(length(equal = 106)))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +108,7 @@ pub(crate) struct Face {
     /// OpenSeeFace's features by name, −1 to 1, 0 at rest (fields=features).
     #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<IndexMap<String, f32>>,
+    features: Option<IndexMap<Cow<'a, str>, f32>>,
     /// Source of the face in this frame (fields=origin): found by the detector, followed, repeated
     /// from the previous frame, or predicted from its motion.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,9 +122,9 @@ pub(crate) struct Face {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     eye_openness: Option<[Thousandths; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fit: Option<Fit>,
+    fit: Option<Fit<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    eos_fit: Option<Morphable>,
+    eos_fit: Option<Morphable<'a>>,
     /// Whether the blendshapes were measured by a network or derived from other values. Present for
     /// derived ones, and with fields=origin for all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -258,8 +259,8 @@ impl From<Pupil> for observation::Pupil {
     }
 }
 
-impl From<Face> for ReducedFace {
-    fn from(face: Face) -> Self {
+impl From<Face<'_>> for ReducedFace {
+    fn from(face: Face<'_>) -> Self {
         Self {
             id: face.id,
             centroid_x: face.centroid_x,
@@ -273,9 +274,9 @@ impl From<Face> for ReducedFace {
     }
 }
 
-impl Face {
+impl<'a> Face<'a> {
     /// The parts of a face that `export` selects; `None` for a face without a finite position.
-    pub(super) fn new(tracked: &TrackedFace, export: &Export) -> Option<Self> {
+    pub(super) fn new(tracked: &'a TrackedFace, export: &Export) -> Option<Self> {
         let TrackedFace { id, face } = tracked;
         let centroid = face.centroid();
         let Rect {
@@ -335,7 +336,7 @@ impl Face {
             age: export.part(Fields::ATTRIBUTES, || Some(Thousandths(attributes?.age))),
             gender: export.part(Fields::ATTRIBUTES, || Some(attributes?.gender)),
             embedding: export.part(Fields::EMBEDDING, || {
-                Some(finite(face.embedding.as_deref()?)?.to_vec())
+                Some(finite(face.embedding.as_deref()?)?.into())
             }),
             landmarks_106: export.part(Fields::LANDMARKS, || flat(&insightface(face)?.points)),
             gaze: export.part(Fields::GAZE, || {
@@ -345,7 +346,7 @@ impl Face {
                 })
             }),
             features: export.part(Fields::FEATURES, || {
-                let names = Features::NAMES.map(str::to_owned);
+                let names = Features::NAMES.map(Cow::Borrowed);
                 Some(std::iter::zip(names, features?.0).collect())
             }),
             origin: export.part(Fields::ORIGIN, || Some(face.origin)),
@@ -430,7 +431,7 @@ impl Face {
     }
 }
 
-/// Consumers of plain records take blendshapes for measured, so that derived ones are marked.
+/// Consumers of plain records assume that blendshapes are measured, so derived ones are marked.
 fn stated_source(channels: &Blendshapes, export: &Export) -> Option<BlendshapeSource> {
     let source = channels.source();
     let is_stated = export.fields.contains(Fields::ORIGIN) || source == BlendshapeSource::Derived;
@@ -487,10 +488,13 @@ fn read_106(points: Vec<Place>) -> Result<Landmarks, String> {
 }
 
 fn read_blendshapes(
-    values: IndexMap<String, f32>,
+    values: IndexMap<Cow<'_, str>, f32>,
     channels: &mut Arc<[String]>,
 ) -> Result<Blendshapes, String> {
-    let (names, values): (Vec<String>, Vec<f32>) = values.into_iter().unzip();
+    let values = values
+        .into_iter()
+        .map(|(name, value)| (name.into_owned(), value));
+    let (names, values): (Vec<String>, Vec<f32>) = values.unzip();
     if **channels != *names {
         check_names(&names)?;
         *channels = names.into();
@@ -498,7 +502,7 @@ fn read_blendshapes(
     Ok(Blendshapes::new(channels.clone(), values))
 }
 
-fn read_features(values: &IndexMap<String, f32>) -> Result<Features, String> {
+fn read_features(values: &IndexMap<Cow<'_, str>, f32>) -> Result<Features, String> {
     let mut features = Features([0.0; 14]);
     for (value, name) in std::iter::zip(&mut features.0, Features::NAMES) {
         *value = *values

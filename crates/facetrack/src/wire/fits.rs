@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The JSON form of fitted face models.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Place, Thousandths, check_names, exact, finite, places, points, rounded};
@@ -11,7 +13,7 @@ use crate::observation::{FitFailure, ModelFit, MorphableFit};
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(expecting = "an object")]
-pub(super) struct Fit {
+pub(super) struct Fit<'a> {
     /// Whether the fit is usable; if false, the other values have no meaning.
     success: bool,
     /// Distance of the jaw line and the tip of the nose from the model in pixels.
@@ -25,13 +27,13 @@ pub(super) struct Fit {
     /// Position of the model's origin relative to the camera, in units of the model.
     translation: [f32; 3],
     /// Landmarks in the model's space, then pupils and centres of the eyeballs, right before left.
-    landmarks_3d: Vec<[f32; 3]>,
+    landmarks_3d: Cow<'a, [[f32; 3]]>,
     /// Points of the model in the frame as x, y in pixels, as selected by pnp-points.
     projected: Vec<Place>,
 }
 
-impl Fit {
-    pub(super) fn new(fit: &ModelFit) -> Option<Self> {
+impl<'a> Fit<'a> {
+    pub(super) fn new(fit: &'a ModelFit) -> Option<Self> {
         finite(fit.points.as_flattened())?;
         let [error] = rounded([fit.error])?;
         Some(Self {
@@ -41,14 +43,14 @@ impl Fit {
             euler: rounded(fit.euler)?,
             rotation: finite(fit.rotation)?,
             translation: finite(fit.translation)?,
-            landmarks_3d: fit.points.clone(),
+            landmarks_3d: (&fit.points).into(),
             projected: places(&fit.projected)?,
         })
     }
 }
 
-impl From<Fit> for ModelFit {
-    fn from(fit: Fit) -> Self {
+impl From<Fit<'_>> for ModelFit {
+    fn from(fit: Fit<'_>) -> Self {
         Self {
             success: fit.success,
             error: fit.error.0,
@@ -56,7 +58,7 @@ impl From<Fit> for ModelFit {
             euler: exact(fit.euler),
             rotation: fit.rotation,
             translation: fit.translation,
-            points: fit.landmarks_3d,
+            points: fit.landmarks_3d.into_owned(),
             projected: points(fit.projected),
         }
     }
@@ -70,19 +72,19 @@ impl From<Fit> for ModelFit {
     schemars(inline, deny_unknown_fields)
 )]
 #[serde(expecting = "an object")]
-pub(super) struct Coefficients {
+pub(super) struct Coefficients<'a> {
     /// Shape, in standard deviations of each component.
-    shape_coeffs: Vec<f32>,
+    shape_coeffs: Cow<'a, [f32]>,
     /// Strength of each expression, from 0.
     #[cfg_attr(test, schemars(inner(range(min = 0))))]
-    expression_coeffs: Vec<f32>,
+    expression_coeffs: Cow<'a, [f32]>,
 }
 
-impl Coefficients {
-    pub(super) fn new(fit: &MorphableFit) -> Option<Self> {
+impl<'a> Coefficients<'a> {
+    pub(super) fn new(fit: &'a MorphableFit) -> Option<Self> {
         Some(Self {
-            shape_coeffs: finite(&fit.shape)?.clone(),
-            expression_coeffs: finite(&fit.expression)?.clone(),
+            shape_coeffs: finite(&fit.shape)?.into(),
+            expression_coeffs: finite(&fit.expression)?.into(),
         })
     }
 }
@@ -102,10 +104,10 @@ impl Coefficients {
     ]))
 )]
 #[serde(default, expecting = "an object")]
-pub(super) struct Morphable {
+pub(super) struct Morphable<'a> {
     /// Names of the expression_coeffs, in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
-    expressions: Option<Vec<String>>,
+    expressions: Option<Cow<'a, [String]>>,
     /// Rotation from the model to the camera as a unit quaternion x, y, z, w.
     #[serde(skip_serializing_if = "Option::is_none")]
     rotation: Option<[f32; 4]>,
@@ -126,8 +128,8 @@ pub(super) struct Morphable {
     failure: Option<FitFailure>,
 }
 
-impl Morphable {
-    pub(super) fn new(fit: &Result<MorphableFit, FitFailure>) -> Option<Self> {
+impl<'a> Morphable<'a> {
+    pub(super) fn new(fit: &'a Result<MorphableFit, FitFailure>) -> Option<Self> {
         let fit = match fit {
             Ok(fit) => fit,
             Err(failure) => {
@@ -140,7 +142,7 @@ impl Morphable {
         let [scale] = finite([fit.scale])?;
         let [residual] = rounded([fit.residual])?;
         Some(Self {
-            expressions: Some(fit.expression_names.to_vec()),
+            expressions: Some(Cow::Borrowed(&fit.expression_names)),
             rotation: Some(finite(fit.rotation)?),
             origin: Some(rounded([fit.origin.x, fit.origin.y])?),
             scale: Some(scale),
@@ -156,7 +158,7 @@ impl Morphable {
     /// A description of an invalid value.
     pub(super) fn fit(
         self,
-        coefficients: Option<Coefficients>,
+        coefficients: Option<Coefficients<'_>>,
     ) -> Result<Option<Result<MorphableFit, FitFailure>>, String> {
         if let Some(failure) = self.failure {
             return Ok(Some(Err(failure)));
@@ -177,11 +179,11 @@ impl Morphable {
     }
 
     /// The fit, if every part of it is there.
-    fn whole(self, coefficients: Coefficients) -> Option<MorphableFit> {
+    fn whole(self, coefficients: Coefficients<'_>) -> Option<MorphableFit> {
         let [x, y] = exact(self.origin?);
         Some(MorphableFit {
-            shape: coefficients.shape_coeffs,
-            expression: coefficients.expression_coeffs,
+            shape: coefficients.shape_coeffs.into_owned(),
+            expression: coefficients.expression_coeffs.into_owned(),
             expression_names: self.expressions?.into(),
             rotation: self.rotation?,
             origin: Point::new(x, y),
