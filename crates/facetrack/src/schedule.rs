@@ -5,13 +5,15 @@
 //! took. An application asks for a [`Decision`] on each frame, in order, and reports what an
 //! analysis cost.
 //!
-//! | follows an analysed frame | late | `inference-interval` reached | `max-fps` allows | decision |
+//! | follows | late | `inference-interval` reached | `max-fps` allows | decision |
 //! |---|---|---|---|---|
-//! | no | any | any | any | analyse |
-//! | yes | yes | any | any | hold |
-//! | yes | no | no | any | hold |
-//! | yes | no | yes | no | hold |
-//! | yes | no | yes | yes | analyse |
+//! | nothing, or a reset | any | any | any | analyse |
+//! | a failed analysis | any | any | no | hold |
+//! | a failed analysis | any | any | yes | analyse |
+//! | an analysed frame | yes | any | any | hold |
+//! | an analysed frame | no | no | any | hold |
+//! | an analysed frame | no | yes | no | hold |
+//! | an analysed frame | no | yes | yes | analyse |
 //!
 //! Frames that are held count for `inference-interval` but not for `max-fps`. [`lateness`] defines
 //! when a frame is late.
@@ -125,6 +127,8 @@ pub struct Schedule {
     latency: Latency,
     /// Frames since the last analysed one.
     since_analysis: u32,
+    /// Whether the last analysis was not reported yet. If it never is, it has failed.
+    is_unreported: bool,
     rate: RateLimit,
 }
 
@@ -148,6 +152,7 @@ impl Schedule {
     /// Begins a discontinuous part of the stream. The cost of an analysis is kept.
     pub fn reset(&mut self) {
         self.lateness = Lateness::default();
+        self.is_unreported = false;
     }
 
     /// Forgets the cost of an analysis, because another engine takes over. The latency is kept
@@ -173,20 +178,24 @@ impl Schedule {
             .arrival
             .is_some_and(|arrival| self.is_late(settings.late_frames, arrival));
         self.since_analysis = self.since_analysis.saturating_add(1);
-        if !frame.can_hold {
-            self.rate = RateLimit::default();
-        } else if is_late || self.since_analysis < settings.inference_interval {
+        if frame.can_hold && (is_late || self.since_analysis < settings.inference_interval) {
             return Decision::Hold;
+        }
+        if !frame.can_hold && !self.is_unreported {
+            self.rate = RateLimit::default();
         }
         if !self.rate.allows(settings.max_fps, frame.time) {
             return Decision::Hold;
         }
         self.since_analysis = 0;
+        self.is_unreported = true;
         Decision::Analyze
     }
 
-    /// The frame of `arrival` was analysed, which took `cost`.
+    /// The frame of `arrival` was analysed, which took `cost`. An analysis that is not reported
+    /// until the next decision has failed.
     pub fn on_analyzed(&mut self, arrival: Option<Arrival>, cost: Duration) {
+        self.is_unreported = false;
         self.lateness
             .on_analyzed(arrival.map(|arrival| arrival.time));
         let period = arrival.and_then(|arrival| arrival.period);

@@ -353,11 +353,11 @@ fn decisions_follow_the_table() {
         inference_interval: 2,
         max_fps: 5.0,
     };
-    for can_hold in [false, true] {
+    for follows in ["a reset", "a failure", "an analysed frame"] {
         for is_late in [false, true] {
             for is_interval_reached in [false, true] {
                 for is_rate_allowed in [false, true] {
-                    let case = [can_hold, is_late, is_interval_reached, is_rate_allowed];
+                    let case = [is_late, is_interval_reached, is_rate_allowed];
                     let time = if is_rate_allowed { 200 } else { 80 };
                     let mut schedule = Schedule::default();
                     let first = arrival(0, 0);
@@ -365,7 +365,9 @@ fn decisions_follow_the_table() {
                         decide(&mut schedule, LateFrames::Hold, first),
                         Decision::Analyze
                     );
-                    schedule.on_analyzed(Some(first), ms(100));
+                    if follows != "a failure" {
+                        schedule.on_analyzed(Some(first), ms(100));
+                    }
                     schedule.rate = RateLimit {
                         max_fps: 5.0,
                         next: Some(ms(200)),
@@ -375,13 +377,16 @@ fn decisions_follow_the_table() {
                     let frame = Candidate {
                         time: ms(time),
                         arrival: Some(arrival(now, time)),
-                        can_hold,
+                        can_hold: follows == "an analysed frame",
                     };
-                    let want = match case {
-                        [false, ..] | [true, false, true, true] => Decision::Analyze,
+                    let want = match (follows, case) {
+                        ("a reset", _) | ("a failure", [.., true]) | (_, [false, true, true]) => {
+                            Decision::Analyze
+                        }
                         _ => Decision::Hold,
                     };
-                    assert_eq!(schedule.decide(&settings, &frame), want, "{case:?}");
+                    let decision = schedule.decide(&settings, &frame);
+                    assert_eq!(decision, want, "{follows} {case:?}");
                 }
             }
         }
@@ -471,7 +476,9 @@ fn a_new_maximum_rate_and_a_frame_that_follows_none_begin_a_new_interval() {
             max_fps,
             ..ScheduleSettings::default()
         };
-        schedule.decide(&settings, &frame)
+        let decision = schedule.decide(&settings, &frame);
+        schedule.on_analyzed(None, Duration::ZERO);
+        decision
     };
     assert_eq!(decide(10.0, frame(0, true)), Decision::Analyze);
     assert_eq!(decide(10.0, frame(10, true)), Decision::Hold);
