@@ -39,10 +39,23 @@ pub fn message(error: &EngineError) -> String {
         EngineError::Model(source) => with_remedy(source, "model"),
         EngineError::Part { role, source } => with_remedy(source, property(*role)),
         EngineError::Config { setting, reason } => {
-            format!("`{}`: {reason}", setting.replace('_', "-"))
+            let property = setting.replace('_', "-");
+            format!("`{property}`: {reason}{}", for_setting(setting))
         }
         EngineError::Device(refusal) => format!("{error}. {}", for_refusal(refusal)),
         EngineError::Frame(_) | EngineError::Unknown(_) => error.to_string(),
+    }
+}
+
+/// The remedy for a setting that contradicts others, as a further sentence; nothing for others.
+fn for_setting(setting: &str) -> &'static str {
+    match setting {
+        "deterministic" => ". Unset `tensorrt` or `deterministic`",
+        "embedding" => {
+            ". Unset `embedding`, or add recognition to `allowed-modules` and set `model` to a pack that can measure it"
+        }
+        "max_size" => ". Set it above `min-size`",
+        _ => "",
     }
 }
 

@@ -157,6 +157,11 @@ fn every_error_of_a_model_has_its_remedy() {
     ] {
         assert_parts(&message(&error.into()), parts);
     }
+    let no_pack = ModelError::NoPack {
+        names: reason(),
+        looked: looked(),
+    };
+    assert!(!message(&no_pack.into()).contains("`facetrack fetch`"));
     let run = ModelError::Run {
         model: "a.onnx".to_owned(),
         reason: reason(),
@@ -166,9 +171,20 @@ fn every_error_of_a_model_has_its_remedy() {
 
 #[test]
 fn a_setting_is_called_as_its_property() {
-    let error = EngineError::config("max_size", "29 px is less than the minimum size, 30 px");
-    let expected = "`max-size`: 29 px is less than the minimum size, 30 px";
-    assert_eq!(message(&error), expected);
+    for (setting, expected) in [
+        ("det_size", "`det-size`: why"),
+        (
+            "deterministic",
+            "`deterministic`: why. Unset `tensorrt` or `deterministic`",
+        ),
+        (
+            "embedding",
+            "`embedding`: why. Unset `embedding`, or add recognition to `allowed-modules` and set `model` to a pack that can measure it",
+        ),
+        ("max_size", "`max-size`: why. Set it above `min-size`"),
+    ] {
+        assert_eq!(message(&EngineError::config(setting, "why")), expected);
+    }
 }
 
 #[test]
