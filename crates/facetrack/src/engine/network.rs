@@ -8,7 +8,7 @@ use ndarray::{ArrayD, IxDyn};
 
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
-use crate::sample::{Crop, SampleError};
+use crate::sample::Crop;
 
 /// Tensors that an engine expects of a network.
 #[derive(Debug, Clone)]
@@ -85,9 +85,10 @@ impl Network {
     /// Fills the input with `crop` of `image`.
     ///
     /// # Errors
-    /// Those of [`Crop::sample`].
-    pub fn show(&mut self, crop: &Crop, image: &ImageView<'_>) -> Result<(), SampleError> {
-        crop.sample(image, self.input()).map(|_| ())
+    /// [`ModelError::Run`] with the reason of [`Crop::sample`].
+    pub fn show(&mut self, crop: &Crop, image: &ImageView<'_>) -> Result<(), ModelError> {
+        let shown = crop.sample(image, self.input());
+        shown.map(|_| ()).map_err(|reason| self.failed(reason))
     }
 
     /// Runs the network on its input.

@@ -102,9 +102,7 @@ impl Detector {
         self.network.resize(&[1, CHANNELS, height, width]);
         let (region, border) = (letterbox.region(), Border::Replicate);
         let crop = Crop::planar(region, letterbox.input, self.range, border);
-        self.network
-            .show(&crop, image)
-            .map_err(|reason| self.network.failed(reason))?;
+        self.network.show(&crop, image)?;
         letterbox.blacken(self.network.input(), self.range.min[0]);
         let outputs = self.network.run()?;
         let found = self.decode(&outputs, letterbox.input, least_score)?;

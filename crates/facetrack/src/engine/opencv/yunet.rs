@@ -109,9 +109,7 @@ impl Detector {
         let fit = Fit::new(image.width(), image.height(), self.max_width);
         self.resize(&fit)?;
         let crop = Crop::planar(fit.region(), fit.input, ValueRange::BYTE, Border::Black);
-        self.network
-            .show(&crop, image)
-            .map_err(|reason| self.network.failed(reason))?;
+        self.network.show(&crop, image)?;
         let outputs = self.run(fit.input)?;
         let level = |index: usize| Level {
             stride: STRIDES[index],
