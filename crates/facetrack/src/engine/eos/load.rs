@@ -10,8 +10,8 @@ use crate::morphable;
 /// published ones.
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property
-/// of that model.
+/// When the runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
+/// model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     // The smallest file comes first, so that a missing file is reported early.
     let (model, model_files) = morphable::load(config.model.as_deref(), &config.paths)?;

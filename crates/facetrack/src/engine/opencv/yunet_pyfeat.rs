@@ -53,8 +53,8 @@ pub fn describe() -> EngineInfo {
 /// Loads YuNet's file and MediaPipe's bundle, those that `config` names or the published ones.
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property
-/// of that model.
+/// When the runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
+/// model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
         .map_err(|error| error.of(ModelRole::Detector))?;

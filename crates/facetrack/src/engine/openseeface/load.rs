@@ -36,8 +36,8 @@ const LANDMARKS: [(i32, &str); 8] = [
 /// Loads the networks that `config` names, or those found by [`SearchPaths::model`].
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one; the message names the property
-/// of that model.
+/// When the runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
+/// model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
     let mut opener = Opener {
