@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Errors of engines without ONNX Runtime. The only test of its process, because a loaded runtime
-//! cannot be unloaded.
+//! Errors of engines without ONNX Runtime. In a process of its own, because a loaded runtime cannot
+//! be unloaded.
 
+use facetrack::device::{Fault, MachineProbe, Probe, Request};
 use facetrack::engine::{EngineConfig, EngineError, EngineKind, describe, load};
 use facetrack::locate::SearchPaths;
 use facetrack::model::ModelError;
@@ -60,6 +61,19 @@ fn engines_without_networks_need_no_runtime() {
         }
         Some(other) => panic!("{other}"),
     }
+}
+
+#[test]
+fn a_runtime_that_does_not_load_is_a_fault() {
+    let request = Request {
+        runtime: vec!["/nowhere/a.so".into()],
+        ..Request::default()
+    };
+    let fault = MachineProbe::default().provider(&request).unwrap_err();
+    assert!(
+        matches!(&fault, Fault::Runtime(why) if why.contains("/nowhere/a.so")),
+        "{fault:?}"
+    );
 }
 
 #[test]
