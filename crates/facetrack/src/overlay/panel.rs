@@ -120,11 +120,9 @@ fn plate_near(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
     let left = plate(bbox.x - gap - right.width, bbox.y);
     let below = plate(bbox.x, bbox.bottom() + gap);
     let covered = |plate: &Rect| plate.intersection(bbox).area();
-    let plates = [right, left, below].map(|plate| brush.inside(plate));
-    let best = plates
-        .into_iter()
-        .min_by(|a, b| covered(a).total_cmp(&covered(b)));
-    best.unwrap_or(right)
+    let mut plates = [right, left, below].map(|plate| brush.inside(plate));
+    plates.sort_by(|a, b| covered(a).total_cmp(&covered(b)));
+    plates[0]
 }
 
 /// Engine, device, timing and status, in the upper left corner.
