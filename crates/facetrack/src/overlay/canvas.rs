@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::blend::{self, Lanes};
 use super::color::Rgb;
-use super::mask::Mask;
-use crate::image::{Colorimetry, Component, Layout};
+use super::mask::{BLOCK, Mask};
+use crate::image::{Colorimetry, Component, Layout, Word};
 
 /// Number of color components in a format with alpha, which is the next component.
 const COLORS: usize = 3;
@@ -124,11 +124,17 @@ impl<'a> Canvas<'a> {
     /// Whether all pixels that `mask` covers are opaque; some pixels around them are also checked.
     fn is_opaque(&self, mask: &Mask, alpha: &Component) -> bool {
         let [across, _] = alpha.subsampling;
-        let opaque = alpha.max_code();
+        let bits = pixel_bits(alpha).repeat(BLOCK);
         mask.rows().all(|y| {
             let line = self.line(alpha, y);
-            let is_opaque = |x: usize| alpha.code(line, x >> across) == opaque;
-            mask.covered(y).all(|mut columns| columns.all(is_opaque))
+            mask.covered(y).all(|columns| {
+                let samples = columns.start >> across..columns.end.div_ceil(1 << across);
+                let wanted = &bits[..samples.len() * alpha.step];
+                let pixels = &line[samples.start * alpha.step..];
+                // Without an early exit, so that it can be vectorized.
+                let missing = |all: u8, (byte, bits): (&u8, &u8)| all | (!byte & bits);
+                std::iter::zip(pixels, wanted).fold(0, missing) == 0
+            })
         })
     }
 
@@ -174,6 +180,19 @@ impl<'a> Canvas<'a> {
             }
         }
     }
+}
+
+/// The bytes of a pixel in which all bits of a component are set, and no others.
+fn pixel_bits(component: &Component) -> Vec<u8> {
+    let word = (component.max_code() << component.shift) as u16;
+    let word = match component.word {
+        Word::Byte | Word::Le16 => word.to_le_bytes(),
+        Word::Be16 => word.to_be_bytes(),
+    };
+    let length = component.word.bytes();
+    let mut pixel = vec![0; component.step];
+    pixel[component.offset..][..length].copy_from_slice(&word[..length]);
+    pixel
 }
 
 /// Whether a component can be drawn into.
