@@ -102,9 +102,7 @@ impl State {
     /// Applies the options that may change from frame to frame. Returns the options of other
     /// engines if they have changed.
     pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
-        let engine =
-            |options: &Options<FaceTrackSettings>| options.resolve(None, &self.env).0.engine;
-        let other_engine = engine(&options) != engine(&self.options);
+        let other_engine = options.explicit_engine() != self.options.explicit_engine();
         let unused = options.unused(self.setup.kind);
         let unused_before = self.options.unused(self.setup.kind);
         self.options = options;
