@@ -232,7 +232,7 @@ impl Environment {
         &self,
         row: &Row<S>,
         engine: Option<EngineKind>,
-        resolved: &S,
+        resolved: &mut S,
         warnings: &mut Vec<EnvWarning>,
     ) -> Option<glib::Value> {
         let groups = GROUPS.iter().filter(|group| {
