@@ -13,7 +13,7 @@ use facetrack::engine::{
     self, EngineConfig, EngineError, EngineInfo, EngineKind, Setting, insightface,
 };
 use facetrack::locate::SearchPaths;
-use facetrack::report::ReportSource;
+use facetrack::report::{ReportSource, options_text};
 use facetrack::schedule::ScheduleSettings;
 use facetrack::tracker::TrackerConfig;
 use serde_json::{Map, Value};
@@ -119,7 +119,7 @@ impl Plan {
             load_time: start.elapsed(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             models: engine.info().models.clone(),
-            options: self.options.clone(),
+            options: options_text(&self.options),
             ..ReportSource::default()
         };
         source.place(&decision.placement, decision.reason.as_str());

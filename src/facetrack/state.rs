@@ -153,7 +153,7 @@ impl State {
     fn update_live(&mut self) {
         self.live = Live::with(&self.setup, &self.options, &self.env);
         self.analyzer.apply_settings(self.live.tuning);
-        self.analyzer.set_options(self.options.explicit());
+        self.analyzer.set_options(&self.options.explicit());
     }
 
     /// Handles tags of the stream. Returns the orientation if it has changed.
