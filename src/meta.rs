@@ -166,11 +166,10 @@ use std::time::Duration;
 use gst::glib;
 use gst::meta::CustomMeta;
 use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
-use serde_json::Map;
 use thiserror::Error;
 
 use self::face::{face_from_structure, structure_from_face};
-use self::fields::{Fields, Scale, malformed};
+use self::fields::{Fields, Scale};
 pub use self::frame::{Fit, FrameShape, Stale};
 use self::region::Canvas;
 pub use self::sightings::{Sighting, Sightings};
@@ -347,9 +346,7 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     record.set("generator", source.generator.as_str());
     record.set("models", models_text(&source.models));
     if !source.options.is_empty() {
-        // A map of plain values can be serialised.
-        let options = serde_json::to_string(&source.options).unwrap_or_default();
-        record.set("options", options);
+        record.set("options", source.options.as_str());
     }
     record.set("faces", report.faces.len() as u32);
     let scale = Scale::of(report.width, report.height);
@@ -389,10 +386,7 @@ fn report_from_structure(
         generator: text("generator")?,
         models: models_from_text(&text("models")?)
             .ok_or_else(|| MetaError::Malformed("models".to_owned()))?,
-        options: record
-            .optional("options", Fields::get::<&str>)?
-            .map_or(Ok(Map::new()), serde_json::from_str)
-            .map_err(|_| malformed("options"))?,
+        options: text("options").unwrap_or_default(),
     };
     Ok(FrameReport {
         width,

@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use facetrack::analyzer::Analyzer;
+use facetrack::engine::EngineError;
 
 /// The file and its content.
 pub(super) struct CalibrationFile {
@@ -75,7 +76,10 @@ impl CalibrationFile {
                 .set_calibration(calibration)
                 .map_err(|error| CalibrationError::Damaged {
                     path: path.to_owned(),
-                    reason: error.to_string(),
+                    reason: match error {
+                        EngineError::Config { reason, .. } => reason,
+                        other => other.to_string(),
+                    },
                 })?;
             content = analyzer.calibration();
         }

@@ -253,7 +253,7 @@ impl FaceTrack {
             None => (),
             Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
-                self.warn_of_settings([format!("the engine was not changed: {error}")]);
+                self.warn_of_settings([format!("the engine was not changed: {}", error.text())]);
             }
         }
     }

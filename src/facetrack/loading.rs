@@ -48,6 +48,14 @@ impl LoadError {
             Self::Thread(_) => gst::error_msg!(gst::ResourceError::Failed, ("{self}")),
         }
     }
+
+    /// The error and what the user can do, for a warning.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Engine(error) => facetrack_remedies::message(error),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// Loads the engine of `plan`, and its calibration if there is a file for it.

@@ -13,7 +13,7 @@ use facetrack::engine::{
     self, EngineConfig, EngineError, EngineInfo, EngineKind, Setting, insightface,
 };
 use facetrack::locate::SearchPaths;
-use facetrack::report::ReportSource;
+use facetrack::report::{ReportSource, options_text};
 use facetrack::schedule::ScheduleSettings;
 use facetrack::tracker::TrackerConfig;
 use serde_json::{Map, Value};
@@ -73,7 +73,7 @@ impl Plan {
             live: Live::of(kind, &config, &settings),
             setup: Setup {
                 kind,
-                request: request(&settings, &config, &options.settings, env),
+                request: request(&settings, &options.settings, env),
                 config,
                 tracker: settings.tracker,
                 calibration_file: settings.calibration_file,
@@ -92,15 +92,24 @@ impl Plan {
         engine::describe(self.setup.kind, &self.setup.config)
     }
 
-    /// Loads the engine where it may run.
+    /// Loads the engine where it may run. Models and libraries are also looked for in the places
+    /// that the process environment names.
     ///
     /// # Errors
     /// Those of [`device::negotiate`] and of [`engine::load`].
     pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
         let start = Instant::now();
         let setup = &self.setup;
-        let decision = device::negotiate(setup.kind, &setup.request, &mut MachineProbe::default())?;
+        let found = SearchPaths::from_vars(std::env::var_os);
+        let paths = search_paths(setup.config.paths.clone(), found);
+        let request = Request {
+            runtime: paths.runtime_candidates(),
+            visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
+            ..setup.request.clone()
+        };
+        let decision = device::negotiate(setup.kind, &request, &mut MachineProbe::default())?;
         let config = EngineConfig {
+            paths,
             placement: decision.placement.clone(),
             ..setup.config.clone()
         };
@@ -110,7 +119,7 @@ impl Plan {
             load_time: start.elapsed(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
             models: engine.info().models.clone(),
-            options: self.options.clone(),
+            options: options_text(&self.options),
             ..ReportSource::default()
         };
         source.place(&decision.placement, decision.reason.as_str());
@@ -151,13 +160,11 @@ fn config(settings: &FaceTrackSettings) -> Result<EngineConfig, EngineError> {
     let modules = settings.allowed_modules.as_deref().unwrap_or_default();
     config.pack.allowed_modules = insightface::modules(modules)
         .map_err(|reason| EngineError::config("allowed_modules", reason))?;
-    config.paths = search_paths(config.paths);
     Ok(config)
 }
 
-/// The paths of the properties and of the process environment.
-fn search_paths(set: SearchPaths) -> SearchPaths {
-    let found = SearchPaths::from_vars(std::env::var_os);
+/// The paths that properties set, and those that the process environment names. Properties win.
+fn search_paths(set: SearchPaths, found: SearchPaths) -> SearchPaths {
     SearchPaths {
         models_dir: set.models_dir,
         runtime: set.runtime.or(found.runtime),
@@ -168,7 +175,6 @@ fn search_paths(set: SearchPaths) -> SearchPaths {
 /// `explicit` has the settings without the environment.
 fn request(
     settings: &FaceTrackSettings,
-    config: &EngineConfig,
     explicit: &FaceTrackSettings,
     env: &Environment,
 ) -> Request {
@@ -184,8 +190,6 @@ fn request(
         max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
         min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,
         libraries: LibrarySearch::of(explicit.cuda_lib_path.clone(), &lookup),
-        runtime: config.paths.runtime_candidates(),
-        visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
         ..settings.request.clone()
     }
 }

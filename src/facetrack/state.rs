@@ -102,9 +102,7 @@ impl State {
     /// Applies the options that may change from frame to frame. Returns the options of other
     /// engines if they have changed.
     pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
-        let engine =
-            |options: &Options<FaceTrackSettings>| options.resolve(None, &self.env).0.engine;
-        let other_engine = engine(&options) != engine(&self.options);
+        let other_engine = options.explicit_engine() != self.options.explicit_engine();
         let unused = options.unused(self.setup.kind);
         let unused_before = self.options.unused(self.setup.kind);
         self.options = options;
@@ -155,7 +153,7 @@ impl State {
     fn update_live(&mut self) {
         self.live = Live::with(&self.setup, &self.options, &self.env);
         self.analyzer.apply_settings(self.live.tuning);
-        self.analyzer.set_options(self.options.explicit());
+        self.analyzer.set_options(&self.options.explicit());
     }
 
     /// Handles tags of the stream. Returns the orientation if it has changed.

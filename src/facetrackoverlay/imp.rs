@@ -95,23 +95,32 @@ struct State {
 }
 
 impl State {
-    /// Draws the metadata of a buffer into its frame.
+    /// Draws the metadata of a buffer into its frame. `pace` is called only for frames that are
+    /// drawn into.
     fn draw(
         &mut self,
         buffer: &mut gst::Buffer,
-        pace: &Pace,
-        style: &Style,
-        fit: Fit,
+        settings: &OverlaySettings,
+        pace: impl FnOnce(&gst::BufferRef) -> Pace,
     ) -> Result<(), Undrawn> {
         let Some((info, layout)) = &self.format else {
             return Ok(());
         };
+        let fit = if settings.add_borders {
+            Fit::Borders
+        } else {
+            Fit::Stretch
+        };
         let report = FaceTrackMeta::in_frame(buffer, info, fit)?;
-        if !Overlay::is_empty(&report, style) {
-            frame::draw_into(buffer.make_mut(), info, layout, |canvas| {
-                self.overlay.draw(canvas, &report, pace, style);
-            })?;
+        if Overlay::is_empty(&report, &settings.style) {
+            return Ok(());
         }
+        // An invalid colour was reported when it was set.
+        let style = style(settings).unwrap_or(settings.style);
+        let pace = pace(buffer);
+        frame::draw_into(buffer.make_mut(), info, layout, |canvas| {
+            self.overlay.draw(canvas, &report, &pace, &style);
+        })?;
         Ok(())
     }
 
@@ -153,20 +162,18 @@ impl FaceTrackOverlay {
     fn overlay(&self, mut buffer: gst::Buffer) -> gst::Buffer {
         let mut state = lock(&self.state);
         let fps = state.counter.count(Instant::now());
-        let is_gap = buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0;
-        let settings = lock(&self.options).settings.clone();
-        // An invalid colour was reported when it was set.
-        let style = style(&settings).unwrap_or(settings.style);
-        let fit = if settings.add_borders {
-            Fit::Borders
-        } else {
-            Fit::Stretch
-        };
-        if is_gap || style.layers == Layers::NONE {
+        if buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0 {
             return buffer;
         }
-        let latency = self.latency(&buffer);
-        let drawn = state.draw(&mut buffer, &Pace { fps, latency }, &style, fit);
+        let settings = lock(&self.options).settings.clone();
+        if settings.style.layers == Layers::NONE {
+            return buffer;
+        }
+        let pace = |buffer: &gst::BufferRef| Pace {
+            fps,
+            latency: self.latency(buffer),
+        };
+        let drawn = state.draw(&mut buffer, &settings, pace);
         let is_absent = matches!(drawn, Err(Undrawn::Meta(MetaError::Absent)));
         let is_remarkable = state.absence.count(!is_absent);
         let why = drawn.err().filter(|_| !is_absent);

@@ -12,8 +12,7 @@ use facetrack::observation::{Attributes, Features, Gaze, HeadPose, Landmarks, Ob
 use facetrack::report::TrackedFace;
 
 pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::Structure {
-    let mut face = tracked.face.clone();
-    scale.normalise(&mut face);
+    let face = &tracked.face;
     let bbox = &face.bbox;
     let mut fields = gst::Structure::new_empty("face");
     fields.set("id", tracked.id);
@@ -23,28 +22,34 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
     fields.set("height", f64::from(bbox.height) / scale.y);
     fields.set("origin", face.origin.to_string());
     fields.set_if_some("confidence", face.confidence.map(f64::from));
-    LANDMARKS.write(&mut fields, face.landmarks.as_ref());
-    SECONDARY_LANDMARKS.write(&mut fields, face.secondary_landmarks.as_ref());
+    LANDMARKS.write(&mut fields, face.landmarks.as_ref(), scale);
+    SECONDARY_LANDMARKS.write(&mut fields, face.secondary_landmarks.as_ref(), scale);
     if !face.key_points.is_empty() {
-        fields.set("key-points", bytes_of_points(&face.key_points));
+        fields.set("key-points", bytes_of_points(&face.key_points, scale));
     }
     if let Some(blendshapes) = &face.blendshapes {
         fields.set("blendshape-names", blendshapes.names().join(","));
         fields.set("blendshapes", bytes(blendshapes.values()));
         fields.set("blendshape-source", blendshapes.source().to_string());
     }
-    let pose = face.pose.map(|pose| bytes(pose.matrix.as_flattened()));
+    let pose = face
+        .pose
+        .as_ref()
+        .map(|pose| bytes(pose.matrix.as_flattened()));
     fields.set_if_some("pose", pose);
     if let Some(Attributes { age, gender }) = face.attributes {
         fields.set("age", f64::from(age));
         fields.set("gender", gender.to_string());
     }
     fields.set_if_some("embedding", face.embedding.as_deref().map(bytes));
-    fields.set_if_some("gaze", face.gaze.map(gaze_bytes));
-    let features = face.features.map(|Features(values)| bytes(&values));
+    let gaze = face.gaze.map(|gaze| gaze_bytes(gaze, scale));
+    fields.set_if_some("gaze", gaze);
+    let features = face.features.as_ref().map(|Features(values)| bytes(values));
     fields.set_if_some("features", features);
-    fields.set_if_some("fit", face.fit.map(|fit| fit_structure(&fit, scale)));
-    let morphable = face.morphable.map(|fit| morphable_structure(&fit, scale));
+    let fit = face.fit.as_ref().map(|fit| fit_structure(fit, scale));
+    fields.set_if_some("fit", fit);
+    let morphable = face.morphable.as_ref();
+    let morphable = morphable.map(|fit| morphable_structure(fit, scale));
     fields.set_if_some("morphable", morphable);
     fields
 }
@@ -108,12 +113,12 @@ const SECONDARY_LANDMARKS: LandmarkFields = LandmarkFields {
 };
 
 impl LandmarkFields {
-    fn write(&self, fields: &mut gst::StructureRef, landmarks: Option<&Landmarks>) {
+    fn write(&self, fields: &mut gst::StructureRef, landmarks: Option<&Landmarks>, scale: Scale) {
         let Some(landmarks) = landmarks else {
             return;
         };
         fields.set(self.scheme, landmarks.scheme.to_string());
-        fields.set(self.points, bytes_of_landmarks(&landmarks.points));
+        fields.set(self.points, bytes_of_landmarks(&landmarks.points, scale));
         if !landmarks.confidences.is_empty() {
             fields.set(self.confidences, bytes(&landmarks.confidences));
         }
@@ -155,9 +160,11 @@ fn pose_from_fields(fields: Fields<'_>, name: &str) -> Result<HeadPose, MetaErro
     Ok(HeadPose { matrix })
 }
 
-fn gaze_bytes(gaze: Gaze) -> gst::glib::Bytes {
-    let pupils = [gaze.right, gaze.left];
-    let pupils = pupils.map(|pupil| [pupil.position.x, pupil.position.y, pupil.confidence]);
+fn gaze_bytes(gaze: Gaze, scale: Scale) -> gst::glib::Bytes {
+    let pupils = [gaze.right, gaze.left].map(|pupil| {
+        let [x, y] = scale.normalised(pupil.position);
+        [x, y, pupil.confidence]
+    });
     bytes(pupils.as_flattened())
 }
 

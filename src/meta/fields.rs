@@ -33,13 +33,9 @@ impl Scale {
         }
     }
 
-    /// Divides every position in the picture by the frame's size.
-    pub(super) fn normalise(self, face: &mut Observation) {
-        face.for_each_point(|x, y, z| {
-            *x = over(*x, self.x);
-            *y = over(*y, self.y);
-            *z = over(*z, self.x);
-        });
+    /// A point divided by the size of the frame.
+    pub(super) fn normalised(self, point: Point) -> [f32; 2] {
+        [over(point.x, self.x), over(point.y, self.y)]
     }
 
     /// Turns every normalised position into pixels.
@@ -147,14 +143,16 @@ pub(super) fn bytes(floats: &[f32]) -> glib::Bytes {
     bytes_of_groups(floats, |float| [*float])
 }
 
-/// Points as a field holds them: x, y of each.
-pub(super) fn bytes_of_points(points: &[Point]) -> glib::Bytes {
-    bytes_of_groups(points, |p| [p.x, p.y])
+/// Points as a field holds them: x, y of each, normalised.
+pub(super) fn bytes_of_points(points: &[Point], scale: Scale) -> glib::Bytes {
+    bytes_of_groups(points, |point| scale.normalised(*point))
 }
 
-/// Points with a depth as a field holds them: x, y, z of each.
-pub(super) fn bytes_of_landmarks(points: &[Landmark]) -> glib::Bytes {
-    bytes_of_groups(points, |p| [p.x, p.y, p.z])
+/// Points with a depth as a field holds them: x, y, z of each, normalised.
+pub(super) fn bytes_of_landmarks(points: &[Landmark], scale: Scale) -> glib::Bytes {
+    bytes_of_groups(points, |p| {
+        [over(p.x, scale.x), over(p.y, scale.y), over(p.z, scale.x)]
+    })
 }
 
 fn bytes_of_groups<T, const N: usize>(items: &[T], floats: impl Fn(&T) -> [f32; N]) -> glib::Bytes {

@@ -18,7 +18,7 @@ pub(super) fn fit_structure(fit: &ModelFit, scale: Scale) -> gst::Structure {
         .field("rotation", bytes(&fit.rotation))
         .field("translation", bytes(&fit.translation))
         .field("landmarks-3d", bytes(fit.points.as_flattened()))
-        .field("projected", bytes_of_points(&fit.projected))
+        .field("projected", bytes_of_points(&fit.projected, scale))
         .build()
 }
 
@@ -44,16 +44,17 @@ pub(super) fn morphable_structure(
         Ok(fit) => fit,
         Err(failure) => return fields.field(FAILURE, failure.to_string()).build(),
     };
+    let mesh = fit.mesh.as_deref();
     fields
         .field("shape", bytes(&fit.shape))
         .field("expression", bytes(&fit.expression))
         .field("expression-names", fit.expression_names.join(","))
         .field("rotation", bytes(&fit.rotation))
-        .field("origin", bytes_of_points(&[fit.origin]))
+        .field("origin", bytes_of_points(&[fit.origin], scale))
         .field("scale", f64::from(fit.scale) / scale.x)
         .field("residual", f64::from(fit.residual) / scale.x)
-        .field("contour", bytes_of_points(&fit.contour))
-        .field_if_some("mesh", fit.mesh.as_deref().map(bytes_of_landmarks))
+        .field("contour", bytes_of_points(&fit.contour, scale))
+        .field_if_some("mesh", mesh.map(|mesh| bytes_of_landmarks(mesh, scale)))
         .build()
 }
 

@@ -32,7 +32,7 @@ fn source() -> Arc<ReportSource> {
                 sha256: "cd".repeat(32),
             },
         ],
-        options: Map::from_iter([("engine".to_owned(), "mediapipe".into())]),
+        options: r#"{"engine":"mediapipe"}"#.into(),
     })
 }
 
@@ -582,6 +582,7 @@ fn malformed_metadata_is_told_and_never_panics() {
         let error = read_spoilt(&whole, spoil);
         assert_eq!(error, Some(MetaError::Malformed(field.to_owned())));
     }
+    assert_eq!(read_spoilt(&whole, |s| s.set("options", 7i32)), None);
     let newer = read_spoilt(&whole, |s| s.set("version", 2u32));
     assert_eq!(newer, Some(MetaError::Version(2)));
     assert!(MetaError::Version(2).to_string().contains("update"));

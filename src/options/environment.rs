@@ -22,7 +22,7 @@ const PROFILE_INTERVAL: u32 = 20;
 struct Group {
     element: &'static str,
     /// The engine that the variables are for; `None` for every engine.
-    engine: Option<&'static str>,
+    engine: Option<EngineKind>,
     /// The first valid one of several for an option counts.
     variables: &'static [Variable],
 }
@@ -36,8 +36,8 @@ struct Variable {
 
 /// How a variable is read.
 enum Rule {
-    /// The value of the option.
-    Value,
+    /// The value of the option. The text describes a further effect.
+    Value(&'static str),
     /// A switch; if it is on, the option has this value.
     Switch(u32),
     /// An integer in this range, for an option that is a text.
@@ -49,7 +49,7 @@ enum Rule {
 }
 
 const fn of(name: &'static str, option: &'static str) -> Variable {
-    let rule = Rule::Value;
+    let rule = Rule::Value("");
     Variable { name, option, rule }
 }
 
@@ -89,12 +89,12 @@ static GROUPS: &[Group] = &[
     },
     Group {
         element: "facetrack",
-        engine: Some("mediapipe"),
+        engine: Some(EngineKind::MediaPipe),
         variables: &[of("STEP5_MEDIAPIPE_MAX_FACES", "max-faces")],
     },
     Group {
         element: "facetrack",
-        engine: Some("opencv-haar"),
+        engine: Some(EngineKind::OpenCvHaar),
         variables: &[
             of("STEP5_OPENCV_MAX_FACES", "max-faces"),
             of("STEP5_OPENCV_HAAR_CASCADE_PATH", "model"),
@@ -102,7 +102,7 @@ static GROUPS: &[Group] = &[
     },
     Group {
         element: "facetrack",
-        engine: Some("opencv-yunet"),
+        engine: Some(EngineKind::OpenCvYunet),
         variables: &[
             of("STEP5_OPENCV_MAX_FACES", "max-faces"),
             of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
@@ -111,7 +111,7 @@ static GROUPS: &[Group] = &[
     },
     Group {
         element: "facetrack",
-        engine: Some("opencv-yunet-pyfeat"),
+        engine: Some(EngineKind::OpenCvYunetPyfeat),
         variables: &[
             of("STEP5_OPENCV_MAX_FACES", "max-faces"),
             of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
@@ -121,7 +121,7 @@ static GROUPS: &[Group] = &[
     },
     Group {
         element: "facetrack",
-        engine: Some("openseeface"),
+        engine: Some(EngineKind::OpenSeeFace),
         variables: &[
             of("STEP5_OPENSEEFACE_MAX_FACES", "max-faces"),
             of(
@@ -138,7 +138,7 @@ static GROUPS: &[Group] = &[
     },
     Group {
         element: "facetrack",
-        engine: Some("eos"),
+        engine: Some(EngineKind::Eos),
         variables: &[
             of("STEP5_EOS_MAX_FACES", "max-faces"),
             of("STEP5_EOS_MAX_WIDTH", "detect-max-width"),
@@ -152,7 +152,7 @@ static GROUPS: &[Group] = &[
     },
     Group {
         element: "facetrack",
-        engine: Some("insightface"),
+        engine: Some(EngineKind::InsightFace),
         variables: &[
             of("STEP5_INSIGHTFACE_MAX_FACES", "max-faces"),
             of("STEP5_INSIGHTFACE_MAX_WIDTH", "detect-max-width"),
@@ -161,7 +161,7 @@ static GROUPS: &[Group] = &[
             of("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale"),
             of("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval"),
             of("STEP5_INSIGHTFACE_MODEL_NAME", "model"),
-            of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id"),
+            of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id").rule(Rule::Value("; -1 forbids the GPU")),
         ],
     },
     Group {
@@ -232,10 +232,9 @@ impl Environment {
         &self,
         row: &Row<S>,
         engine: Option<EngineKind>,
-        resolved: &S,
+        resolved: &mut S,
         warnings: &mut Vec<EnvWarning>,
     ) -> Option<glib::Value> {
-        let engine = engine.map(EngineKind::name);
         let groups = GROUPS.iter().filter(|group| {
             group.element == S::ELEMENT && (group.engine.is_none() || group.engine == engine)
         });
@@ -264,7 +263,7 @@ impl Environment {
 impl Rule {
     fn parse<S: Defaults>(&self, row: &Row<S>, text: &str) -> Result<Option<glib::Value>, String> {
         match *self {
-            Self::Value => row.parse(text).map(Some),
+            Self::Value(_) => row.parse(text).map(Some),
             Self::Switch(value) => parse_switch(text)
                 .map(|on| on.then(|| value.to_value()))
                 .ok_or_else(|| "not true or false".to_owned()),
@@ -288,7 +287,7 @@ impl Rule {
 
     fn describe(&self) -> String {
         match *self {
-            Self::Value => "the value of the property".to_owned(),
+            Self::Value(effect) => format!("the value of the property{effect}"),
             Self::Switch(value) => format!("true or false; true = {value}"),
             Self::Integer(min, max) => format!("an integer from {min} to {max}"),
             Self::Square(step) => format!(
@@ -325,7 +324,7 @@ pub fn table() -> String {
             variable.name,
             group.element,
             variable.option,
-            group.engine.unwrap_or("all"),
+            group.engine.map_or("all", EngineKind::name),
             variable.rule.describe(),
         );
     }
@@ -344,15 +343,13 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_has_an_option_and_an_engine() {
+    fn every_variable_has_an_option() {
         let options: Vec<_> = names_of::<FaceTrackSettings>()
             .chain(names_of::<JsonSinkSettings>())
             .collect();
         for (group, variable) in variables() {
             let option = (group.element, variable.option);
             assert!(options.contains(&option), "{}", variable.name);
-            let is_engine = |name: &str| EngineKind::ALL.map(EngineKind::name).contains(&name);
-            assert!(group.engine.is_none_or(is_engine), "{}", variable.name);
         }
     }
 

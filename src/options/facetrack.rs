@@ -558,6 +558,13 @@ pub(crate) struct Unused {
 }
 
 impl Options<FaceTrackSettings> {
+    /// The engine, if it was set explicitly.
+    pub fn explicit_engine(&self) -> Option<&str> {
+        let mut rows = self.explicit_rows();
+        rows.any(|row| row.name == "engine")
+            .then_some(&self.settings.engine)
+    }
+
     /// The options that were set and that `engine` does not use; `None` if there are none.
     pub fn unused(&self, engine: EngineKind) -> Option<Unused> {
         let options = self

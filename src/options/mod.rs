@@ -90,7 +90,8 @@ fn named_values<S: Defaults>(
     rows: impl Iterator<Item = &'static Row<S>>,
     settings: &S,
 ) -> Map<String, Value> {
-    let values = rows.map(|row| (row.name.to_owned(), text::json(&row.value(settings))));
+    let mut settings = settings.clone();
+    let values = rows.map(|row| (row.name.to_owned(), text::json(&row.value(&mut settings))));
     values.filter(|(_, value)| !value.is_null()).collect()
 }
 
@@ -110,7 +111,7 @@ impl<S: Defaults> Options<S> {
         let row = &S::ROWS[index];
         if value.get::<Option<&str>>() == Ok(None) {
             self.explicit.remove(&index);
-            row.set_value(&mut self.settings, &row.value(&S::default()));
+            row.set_value(&mut self.settings, &row.value(&mut S::default()));
         } else {
             self.explicit.insert(index);
             row.set_value(&mut self.settings, value);
@@ -121,11 +122,12 @@ impl<S: Defaults> Options<S> {
     pub fn property(&self, id: usize) -> glib::Value {
         let index = id - 1;
         let row = &S::ROWS[index];
-        if self.explicit.contains(&index) {
-            row.value(&self.settings)
+        let mut shown = if self.explicit.contains(&index) {
+            self.settings.clone()
         } else {
-            row.value(&S::of_engine(self.settings.engine()))
-        }
+            S::of_engine(self.settings.engine())
+        };
+        row.value(&mut shown)
     }
 
     /// The value of every option: as set, from the environment, or the default, in this order.
@@ -136,12 +138,13 @@ impl<S: Defaults> Options<S> {
         environment: &Environment,
     ) -> (S, Vec<EnvWarning>) {
         let mut resolved = engine.map_or_else(S::default, S::of_engine);
+        let mut settings = self.settings.clone();
         let mut warnings = Vec::new();
         for (index, row) in S::ROWS.iter().enumerate() {
             let value = if self.explicit.contains(&index) {
-                Some(row.value(&self.settings))
+                Some(row.value(&mut settings))
             } else {
-                environment.value_of(row, engine, &resolved, &mut warnings)
+                environment.value_of(row, engine, &mut resolved, &mut warnings)
             };
             if let Some(value) = value {
                 row.set_value(&mut resolved, &value);

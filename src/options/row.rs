@@ -82,9 +82,9 @@ impl<S: Defaults> Row<S> {
         self
     }
 
-    /// The value in `settings`.
-    pub fn value(&self, settings: &S) -> glib::Value {
-        (self.field)(&mut settings.clone()).value()
+    /// The value in `settings`, which are not changed.
+    pub fn value(&self, settings: &mut S) -> glib::Value {
+        (self.field)(settings).value()
     }
 
     pub fn set_value(&self, settings: &mut S, value: &glib::Value) {
@@ -114,7 +114,7 @@ impl<S: Defaults> Row<S> {
         let Some(setting) = self.setting else {
             return blurb;
         };
-        let default_of = |kind| text::display(&self.value(&S::of_engine(kind)));
+        let default_of = |kind| text::display(&self.value(&mut S::of_engine(kind)));
         let usual = default_of(EngineKind::default());
         let engines = engines_with(setting);
         for kind in &engines {

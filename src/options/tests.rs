@@ -63,11 +63,15 @@ fn assert_sound<S: Defaults>() {
         let spec = row.param_spec();
         let blurb = spec.blurb().expect(name);
         assert!(!blurb.is_empty() && !blurb.ends_with('.'), "{name}");
-        let default = row.value(&S::default());
+        let default = row.value(&mut S::default());
         assert_eq!(display(spec.default_value()), display(&default), "{name}");
         let mut settings = S::default();
         row.set_value(&mut settings, &default);
-        assert_eq!(display(&row.value(&settings)), display(&default), "{name}");
+        assert_eq!(
+            display(&row.value(&mut settings)),
+            display(&default),
+            "{name}"
+        );
     }
 }
 
@@ -135,6 +139,20 @@ fn what_is_not_understood_warns_and_does_not_count() {
         }
     }
     assert_eq!(engine_from(&[("STEP5_BLENDSHAPES_THROTTLE_N", " ")]).1, 0);
+}
+
+#[test]
+fn words_are_read_from_text() {
+    gst::init().expect("GStreamer");
+    let parse = |name: &str, text: &str| {
+        let row = OverlaySettings::ROWS.iter().find(|row| row.name == name);
+        let value = row.expect(name).parse(text)?;
+        Ok::<_, String>(display(&value))
+    };
+    let layers = parse("layers", " Key_Points+boxes");
+    assert_eq!(layers, Ok("boxes+key-points".to_owned()));
+    let error = parse("layers", "eyebrows").expect_err("no such layer");
+    assert!(error.starts_with("not any of boxes"), "{error}");
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use gst::glib;
-use gst::glib::prelude::*;
+use gst::prelude::*;
 use serde_json::Value;
 
-use facetrack::words::parse_switch;
+use facetrack::words::{kebab, parse_switch};
 
-/// Reads the value of a property that is not an enum, flags or a structure.
+/// Reads the value of a property. Words of enums and flags are in any spelling that [`kebab`] reads.
 ///
 /// # Errors
 /// The expected form of the text.
@@ -23,8 +23,10 @@ pub(super) fn parse(spec: &glib::ParamSpec, text: &str) -> Result<glib::Value, S
         number(text, spec.minimum()..=spec.maximum())
     } else if spec.value_type() == glib::Type::BOOL {
         parse_switch(text).map(|on| on.to_value())
-    } else {
+    } else if spec.value_type() == glib::Type::STRING {
         Some(text.to_value())
+    } else {
+        glib::Value::deserialize_with_pspec(&kebab(text), spec).ok()
     };
     value.ok_or_else(|| format!("not {}", expected(spec)))
 }

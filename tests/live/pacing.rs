@@ -362,7 +362,10 @@ fn another_engine_takes_over_while_frames_flow() {
 
 #[test]
 fn an_engine_that_can_not_be_loaded_leaves_the_one_at_work() {
-    for (engine, model) in [("dlib", None), (CASCADE, Some("/nowhere/cascade.xml"))] {
+    for (engine, model, remedy) in [
+        ("dlib", None, "mediapipe"),
+        (CASCADE, Some("/nowhere/cascade.xml"), "facetrack fetch"),
+    ] {
         let mut camera = Camera::new("script=face");
         camera.frame(0, 0);
         camera.bus.set_flushing(true);
@@ -385,6 +388,7 @@ fn an_engine_that_can_not_be_loaded_leaves_the_one_at_work() {
         let text = warning.expect("a warning").message().to_owned();
         assert!(text.contains("the engine was not changed"), "{text}");
         assert!(text.contains(model.unwrap_or(engine)), "{text}");
+        assert!(text.contains(remedy), "{text}");
         camera.next_frame();
         let told = camera.messages(gst::MessageType::Warning);
         assert!(told.is_empty(), "told once");

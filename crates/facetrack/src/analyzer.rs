@@ -21,7 +21,7 @@ use super::geometry::Point;
 use super::motion::{self, Motion};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
-use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
 use super::smoothing::{LandmarkSmoother, OneEuro};
 use super::tracker::{Tracker, TrackerConfig};
 
@@ -133,7 +133,8 @@ impl Analyzer {
     }
 
     /// Sets the options that reports state.
-    pub fn set_options(&mut self, options: Map<String, Value>) {
+    pub fn set_options(&mut self, options: &Map<String, Value>) {
+        let options = options_text(options);
         if self.source.options != options {
             Arc::make_mut(&mut self.source).options = options;
         }

@@ -89,8 +89,9 @@ pub struct ReportSource {
     pub generator: String,
     /// Models read.
     pub models: Vec<ModelFile>,
-    /// Options of the analysis that were set explicitly, by name.
-    pub options: Map<String, Value>,
+    /// Options of the analysis that were set explicitly, as [`options_text`] writes them. Another
+    /// text counts as no options.
+    pub options: String,
 }
 
 impl ReportSource {
@@ -100,4 +101,13 @@ impl ReportSource {
         self.execution_provider = placement.execution_provider().to_owned();
         self.device_reason = reason.into();
     }
+}
+
+/// Options by name as a JSON object; empty if there are none.
+pub fn options_text(options: &Map<String, Value>) -> String {
+    if options.is_empty() {
+        return String::new();
+    }
+    // A map of plain values can be serialised.
+    serde_json::to_string(options).unwrap_or_default()
 }

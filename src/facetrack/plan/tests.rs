@@ -36,7 +36,6 @@ fn defaults_are_those_of_the_domain() {
     assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
     let config = EngineConfig {
         detect_max_width: Some(0),
-        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -124,7 +123,6 @@ fn defaults_of_openseeface_are_those_of_the_domain() {
     let plan = plan(&[("engine", "openseeface")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(0),
-        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -180,7 +178,6 @@ fn defaults_of_eos_are_those_of_the_domain() {
     let plan = plan(&[("engine", "eos")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(eos::MAX_WIDTH),
-        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -238,7 +235,6 @@ fn the_environment_reaches_insightface() {
             folders: vec!["/a".into(), "/b".into()],
             homes: vec!["/cuda".into()],
         },
-        runtime: request.runtime.clone(),
         ..Request::default()
     };
     assert_eq!(*request, wanted);
@@ -296,15 +292,10 @@ fn defaults_of_insightface_are_those_of_the_domain() {
     let config = EngineConfig {
         detect_max_width: Some(insightface::MAX_WIDTH),
         nms_threshold: insightface::NMS_THRESHOLD,
-        paths: plan.setup.config.paths.clone(),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
-    let request = Request {
-        runtime: plan.setup.request.runtime.clone(),
-        ..Request::default()
-    };
-    assert_eq!(plan.setup.request, request);
+    assert_eq!(plan.setup.request, Request::default());
     assert_eq!(plan.live.tuning.smoothing, None);
 }
 
@@ -359,7 +350,6 @@ fn what_insightface_alone_can_be_told_reaches_it() {
             tensorrt: true,
             fp16: true,
         },
-        runtime: plan.setup.request.runtime.clone(),
         ..Request::default()
     };
     assert_eq!(plan.setup.request, request);
@@ -430,6 +420,25 @@ fn a_variable_that_nobody_asks_warns_of_nothing() {
         let (_, warnings) = Plan::new(&options(set), &env).unwrap();
         assert_eq!(warnings, [], "{set:?}");
     }
+}
+
+#[test]
+fn a_path_that_is_set_beats_the_environment() {
+    let set = SearchPaths {
+        runtime: Some("/a.so".into()),
+        models_dir: Some("/m".into()),
+        ..SearchPaths::default()
+    };
+    let found = SearchPaths {
+        runtime: Some("/own.so".into()),
+        home: Some("/h".into()),
+        ..SearchPaths::default()
+    };
+    let both = SearchPaths {
+        home: found.home.clone(),
+        ..set.clone()
+    };
+    assert_eq!(search_paths(set, found), both);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::ReplayError;
 use crate::model::ModelFile;
 use crate::record::timeline::Filling;
 use crate::record::{SCHEMA, SCHEMA_1};
-use crate::report::ReportSource;
+use crate::report::{ReportSource, options_text};
 use crate::wire::Head;
 
 /// Times of a record's frames.
@@ -72,7 +72,7 @@ impl Head {
             load_time: self.load_time_ms.map(from_milliseconds).unwrap_or_default(),
             generator: self.generator.clone(),
             models: self.models.iter().map(model_file).collect(),
-            options: self.facetrack_options.clone(),
+            options: options_text(&self.facetrack_options),
         })
     }
 

@@ -150,7 +150,7 @@ impl Head {
             orientation: metadata.orientation,
             pixel_aspect_ratio: metadata.pixel_aspect_ratio,
             start_time: metadata.start_time,
-            facetrack_options: source.options.clone(),
+            facetrack_options: serde_json::from_str(&source.options).unwrap_or_default(),
         }
     }
 }

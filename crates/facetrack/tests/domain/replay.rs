@@ -17,7 +17,6 @@ use facetrack::replay::{Replay, ReplayError};
 use facetrack::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 use noise::{Noise, replace_value};
 use same::assert_same;
-use serde_json::Map;
 
 const MS: u64 = 1_000_000;
 
@@ -114,12 +113,8 @@ fn source() -> Arc<ReportSource> {
                 sha256: "0b".repeat(32),
             })
             .into(),
-        options: Map::from_iter([
-            ("engine".into(), "handmade".into()),
-            ("detection-confidence".into(), 0.25.into()),
-            ("max-faces".into(), 3.into()),
-            ("mesh".into(), true.into()),
-        ]),
+        options: r#"{"engine":"handmade","detection-confidence":0.25,"max-faces":3,"mesh":true}"#
+            .into(),
     })
 }
 
