@@ -25,8 +25,7 @@ use gstfacetrack::meta::FaceTrackMeta;
 /// The program.
 const PREVIEW: &str = env!("CARGO_BIN_EXE_facetrack-preview");
 
-/// After this time something counts as not happening, on a machine that is busy with other things,
-/// or has to build the program first.
+/// After this time something counts as not happening, on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// How long a line of the program's is waited for before its window is looked at again.
