@@ -87,7 +87,7 @@ lint: ## Check formatting, lints and documentation, and that library and command
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
-	! cargo tree --locked --package facetrack --package facetrack-cli --edges normal | grep gstreamer
+	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
 
 install: ## Install the built plugin and tool, stripped (PREFIX, PLUGINSDIR, DESTDIR)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MPL-2.0
-"""Prints a line for each face of a launch line's frames, as tests/analytics.rs expects it, with GStreamer's own bindings alone.
+"""Prints a line for each face of a launch line's frames, as tests/elements/analytics.rs expects it, with only
+GStreamer's own bindings.
 
 It takes the way of DL Streamer's gstgva: from a detection by relations to what belongs to it, and by its id to its region.
 """

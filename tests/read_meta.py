@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MPL-2.0
-"""Prints a line for each frame of a launch line, as tests/meta.rs expects it, with only GStreamer's own bindings."""
+"""Prints a line for each frame of a launch line, as tests/elements/meta.rs expects it, with only GStreamer's own
+bindings."""
 
 import struct
 import sys

@@ -25,7 +25,7 @@ use facetrack::tracker::{TrackerConfig, TrackerKind};
 #[enum_type(name = "GstFaceTrackSmoothing")]
 pub(crate) enum Smoothing {
     #[enum_value(
-        name = "as the original of the engine: mediapipe smooths in video mode if max-faces is 1",
+        name = "as the original of the engine: mediapipe smooths only in video mode with max-faces=1",
         nick = "native"
     )]
     Native,
@@ -170,7 +170,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "running-mode",
         |s| &mut s.config.running_mode,
-        "Relation of the frames to one another",
+        "Whether frames follow one another or are independent",
     )
     .of(Setting::RunningMode),
     Row::new(
@@ -281,13 +281,13 @@ const ROWS: &[Row] = &[
     Row::new(
         "gaze",
         |s| &mut s.config.tracking.gaze,
-        "Measure the gaze direction",
+        "Measure the positions of the pupils",
     )
     .of(Setting::Tracking),
     Row::new(
         "pnp-points",
         |s| &mut s.config.tracking.pnp_points,
-        "Points of the 3-D face model to report in camera space",
+        "Points of the 3-D face model whose projections into the picture are reported",
     )
     .of(Setting::Tracking),
     Row::new(
@@ -338,7 +338,7 @@ const ROWS: &[Row] = &[
     Row::playing(
         "smoothing-beta",
         |s| &mut s.one_euro.beta,
-        "Speed coefficient of the One-Euro filter: increase of the cutoff frequency per face size and second; a higher value follows motion faster",
+        "Speed coefficient of the One-Euro filter: increase of the cutoff frequency in Hz at a speed of one face size per second; a higher value follows motion faster",
     )
     .range(0.0, 100_000.0, "")
     .of(Setting::Landmarks),
@@ -371,7 +371,7 @@ const ROWS: &[Row] = &[
     Row::playing(
         "predict",
         |s| &mut s.tuning.predict,
-        "Move faces in frames that are not analysed, with the velocity between the last two analysed frames; false = hold them in place",
+        "Move faces in frames that are not analysed, with the velocity between the last two analysed frames, and for at most the time between these two; false = hold them in place",
     ),
     Row::playing(
         "late-frames",

@@ -52,14 +52,14 @@ const ROWS: &[Row] = &[
     Row::playing("line-width", |s| &mut s.style.line_width, "Width of lines").range(
         0.0,
         0.1,
-        "of the frame's shorter side",
+        "fraction of the frame's shorter side",
     ),
     Row::playing(
         "text-size",
         |s| &mut s.style.text_size,
         "Height of text, at least 8 px; smaller if a panel would be wider than the frame",
     )
-    .range(0.0, 0.1, "of the frame's shorter side"),
+    .range(0.0, 0.1, "fraction of the frame's shorter side"),
     Row::playing(
         "max-blendshapes",
         |s| &mut s.style.blendshapes,

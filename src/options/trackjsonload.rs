@@ -10,7 +10,7 @@ use super::Defaults;
 use super::description::Description;
 use super::field::{Field, word_field};
 
-/// Key that finds the record of a buffer.
+/// How the recorded frame of a buffer is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
 #[enum_type(name = "GstTrackJsonLoadMatch")]
 pub(crate) enum MatchBy {
@@ -70,12 +70,12 @@ const ROWS: &[Row] = &[
     Row::new(
         "match",
         |s| &mut s.match_by,
-        "Key that finds the record of a buffer",
+        "How the recorded frame of a buffer is found",
     ),
     Row::new(
         "tolerance",
         |s| &mut s.tolerance,
-        "Maximum difference between the times of a buffer and of its record; half the frame duration gives every buffer the nearest record",
+        "Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one",
     )
     .range(0.0, 60_000.0, "ms"),
 ];

@@ -144,7 +144,7 @@ const ROWS: &[Row] = &[
     Row::new(
         "fill-gaps",
         |s| &mut s.fill_gaps,
-        "Write an empty frame for each missing frame, for at most 60 s; false = write only the frames that arrive",
+        "Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive",
     )
     .shaping(),
     Row::new(

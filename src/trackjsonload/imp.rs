@@ -2,7 +2,7 @@
 /**
  * SECTION:element-trackjsonload
  *
- * trackjsonload re-attaches a recording of `trackjsonsink` to its video. The elements after it
+ * trackjsonload re-attaches a record of `trackjsonsink` to its video. The elements after it
  * cannot distinguish it from `facetrack`, so overlays and sinks can be tried out without a camera
  * or a model, and a video that was tracked once can be annotated any number of times.
  *
@@ -21,7 +21,7 @@
  * including missing frames that the record counts. After seeking, they are counted from the target
  * of the seek, at the frame rate of the record. This needs a record that begins with the stream; a
  * record that begins at a seek position can only be matched by time. Metadata of an earlier
- * analysis is replaced. A buffer without a record passes unchanged. If no buffer has a record, a
+ * analysis is replaced. A buffer without a recorded frame passes unchanged. If no buffer has one, a
  * warning is posted at the end.
  *
  * Positions are stored as fractions of the analysed frame, so they also fit if the video is played
@@ -86,12 +86,12 @@ const READINGS: &[Reading<TrackJsonLoad>] = &[
     Reading::count(
         "matched",
         |element| options::count(&element.matched),
-        "Number of buffers with a record",
+        "Number of buffers with a recorded frame",
     ),
     Reading::count(
         "unmatched",
         |element| options::count(&element.unmatched),
-        "Number of buffers without a record, which passed unchanged",
+        "Number of buffers without a recorded frame, which passed unchanged",
     ),
 ];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The element `trackjsonload`: re-attaches a recording to its video.
+//! The element `trackjsonload`: re-attaches a record to its video.
 
 use gst::glib;
 use gst::prelude::*;
@@ -8,7 +8,7 @@ mod imp;
 mod replaying;
 
 glib::wrapper! {
-    /// Re-attaches a recording of `trackjsonsink`.
+    /// Re-attaches a record of `trackjsonsink`.
     pub struct TrackJsonLoad(ObjectSubclass<imp::TrackJsonLoad>)
         @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }

@@ -2,7 +2,8 @@
 //! Pages of the documentation that are generated, as a whole or in part.
 
 use std::fs;
-use std::path::Path;
+
+use super::file;
 
 /// Environment variable that makes tests write generated pages instead of comparing them.
 const UPDATE: &str = "UPDATE_DOCS";
@@ -10,7 +11,7 @@ const UPDATE: &str = "UPDATE_DOCS";
 /// Compares a page, relative to the repository, with the text that it should have, or writes it.
 #[track_caller]
 pub fn assert_generated(page: &str, expected: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let path = file(page);
     if std::env::var_os(UPDATE).is_some() {
         fs::write(path, expected).expect("the page can be written");
         return;

@@ -24,6 +24,7 @@ mod domain;
 
 pub use domain::*;
 
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use gst::prelude::*;
@@ -35,6 +36,14 @@ pub fn init() {
         gst::init().expect("GStreamer starts");
         gstfacetrack::plugin_register_static().expect("the plugin registers");
     });
+}
+
+/// A file of the repository.
+pub fn file(path: &str) -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = package.ancestors();
+    let root = folders.find(|folder| folder.join("Cargo.lock").is_file());
+    root.expect("the workspace").join(path)
 }
 
 /// Says that a test is skipped for want of something in these packages. Where `CI` says that all

@@ -7,16 +7,28 @@ use gst::glib;
 use gst::prelude::*;
 use gstfacetrack::options::{display, expected};
 
+/// The elements of the plugin.
+pub const ELEMENTS: [&str; 5] = [
+    "facetrack",
+    "facetrackoverlay",
+    "trackjsonsink",
+    "trackjsonload",
+    "trackudpsink",
+];
+
+/// The properties that an element defines itself.
+pub fn own_properties(element: &gst::Element) -> Vec<glib::ParamSpec> {
+    let mut specs = element.list_properties().to_vec();
+    specs.retain(|spec| spec.owner_type() == element.type_());
+    specs
+}
+
 /// The properties of an element as a table.
 pub fn table(element: &gst::Element) -> String {
     let mut table = String::from(
         "| property | values | default | changes in | meaning |\n|---|---|---|---|---|\n",
     );
-    let specs = element.list_properties();
-    for spec in specs
-        .iter()
-        .filter(|spec| spec.owner_type() == element.type_())
-    {
+    for spec in &own_properties(element) {
         // Writing to a String cannot fail.
         let _ = writeln!(
             table,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Python with GStreamer's own bindings.
 
-use super::skip_for_want_of;
 use super::tool::Tool;
+use super::{file, skip_for_want_of};
 
 /// Debian's own interpreter. Only this one finds Debian's modules.
 pub const PYTHON: &str = "/usr/bin/python3";
@@ -14,8 +14,7 @@ pub fn script(text: &str) -> Tool {
 
 /// A program of the repository, which takes arguments.
 pub fn program(path: &str) -> Tool {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    Tool::new(PYTHON).arg(&root.join(path).to_string_lossy())
+    Tool::new(PYTHON).arg(&file(path).to_string_lossy())
 }
 
 /// Whether there are bindings of a library, which are in `package`; says so otherwise.

@@ -31,7 +31,9 @@ metadata, each further line a frame, and the last line the metadata again with a
 is on its own line.
 
 Check `complete` in the metadata before you use a file: it is false if the video was cut off or damaged.
-A file that is still being written, or whose stream broke off, is named `<name>.partial`.
+A dense or reduced file that is still being written, or whose stream broke off, is named
+`<name>.partial`. A jsonl file has its final name from the start; without its last line, its stream broke
+off.
 
 Positions are in pixels of the analysed frame, with the origin at its top-left corner, x to the right
 and y down. Times are in nanoseconds. New keys may be added to any object; `metadata.schema` changes if

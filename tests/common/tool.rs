@@ -217,5 +217,12 @@ pub fn plugin() -> PathBuf {
 pub fn built(path: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let profile = test.ancestors().nth(2).expect("a folder of a profile");
-    profile.join(path)
+    let program = profile.join(path);
+    let hint = "Run `cargo build --workspace --bins --examples`";
+    assert!(
+        program.is_file(),
+        "{} is missing. {hint}",
+        program.display()
+    );
+    program
 }

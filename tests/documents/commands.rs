@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::common::file;
 use crate::docs;
 use crate::pages;
 
@@ -131,8 +132,7 @@ fn check_block(page: &str, block: &str) {
     }
 }
 
-/// Programs of the workspace are run by `tests/documents/examples.rs`, which has them built
-/// already.
+/// Programs of the workspace are run by `tests/documents/examples.rs`.
 fn check_crate_example(command: &str) {
     let name = command.split("--example ").nth(1).expect("a name");
     let name = name.split(' ').next().unwrap_or_default();
@@ -152,7 +152,7 @@ fn check(page: &str, command: &str) {
             docs::text("Makefile").contains(command),
             "{page}: `make` does not run `{command}`"
         ),
-        "meson" | "ninja" => assert!(docs::file("meson.build").is_file()),
+        "meson" | "ninja" => assert!(file("meson.build").is_file()),
         "gst-launch-1.0" => launch(page, command),
         "gst-inspect-1.0" => {
             if let Some(finished) = docs::run(command) {
@@ -163,7 +163,8 @@ fn check(page: &str, command: &str) {
     }
 }
 
-fn launch(page: &str, command: &str) {
+/// Runs a launch line of a page or of the documentation of an element.
+pub fn launch(page: &str, command: &str) {
     assert!(docs::turns_upright(command), "{page}: {command}");
     if let Some(finished) = docs::run(command) {
         let text = &finished.text;

@@ -11,8 +11,8 @@ use crate::common::engine::installed_paths;
 use facetrack::manifest::{self, FileKind};
 
 use crate::common::python::{self, PYTHON};
-use crate::common::skip_for_want_of;
 use crate::common::tool::{self, Finished, Running, Tool};
+use crate::common::{file, skip_for_want_of};
 
 /// Names of the sample clip in commands.
 const CLIP_NAMES: [&str; 2] = ["clip.mp4", "video.mp4"];
@@ -217,11 +217,10 @@ pub fn script(path: &str) -> Tool {
         .arg(&file(path).to_string_lossy())
 }
 
-/// An example of the workspace, which Cargo builds with the tests.
+/// An example of the workspace. `make test` builds it; with `cargo test --test documents`, build it
+/// first.
 pub fn crate_example(name: &str) -> Tool {
     let path = tool::built(&format!("examples/{name}"));
-    let hint = "Run `cargo build --workspace --examples`";
-    assert!(path.is_file(), "{} is missing. {hint}", path.display());
     Tool::new(&path.to_string_lossy())
 }
 
@@ -273,14 +272,6 @@ pub fn record(files: &Files, properties: &str, track: &Path) {
 fn link(file: &Path, folder: &Path) {
     let name = file.file_name().expect("a file has a name");
     symlink(file, folder.join(name)).expect("a link to the file");
-}
-
-/// A file of the repository.
-pub fn file(path: &str) -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = package.ancestors();
-    let root = folders.find(|folder| folder.join("Cargo.lock").is_file());
-    root.expect("the workspace").join(path)
 }
 
 /// The text of a file of the repository.

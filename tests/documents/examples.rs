@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The example programs, as users run them.
 
-use crate::common;
+use crate::common::{self, file};
 use crate::docs;
 
 use std::path::Path;
@@ -234,7 +234,7 @@ fn compile(program: &Path) {
     let status = Command::new("gcc")
         .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(program)
-        .arg(docs::file("examples/read_metadata.c"))
+        .arg(file("examples/read_metadata.c"))
         .args(flags.split_whitespace())
         .arg("-lm")
         .status()

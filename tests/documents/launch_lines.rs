@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Every launch line in the documentation of the elements, as a user would type it.
 
+use crate::commands;
 use crate::docs;
 
 use crate::common::tool::Finished;
@@ -21,12 +22,7 @@ fn run_all(path: &str) {
     let lines = launch_lines(&docs::text(path));
     assert!(!lines.is_empty(), "{path} has no launch lines");
     for line in lines {
-        assert!(docs::turns_upright(&line), "{path}: {line}");
-        if let Some(finished) = docs::run(&line) {
-            let text = &finished.text;
-            assert!(docs::came_to_its_end(&finished), "{path}: {line}\n{text}");
-            assert_eq!(docs::errors(text).next(), None, "{path}: {line}\n{text}");
-        }
+        commands::launch(path, &line);
     }
 }
 

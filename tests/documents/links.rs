@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::common;
 use crate::docs;
 use crate::pages;
 
@@ -71,7 +72,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
             let Some((file, anchor)) = destination(&page, &link) else {
                 continue;
             };
-            assert!(docs::file(&file).exists(), "{page}: {link}");
+            assert!(common::file(&file).exists(), "{page}: {link}");
             if let Some(anchor) = anchor {
                 assert!(anchors(&file).contains(&anchor), "{page}: {link}");
             }

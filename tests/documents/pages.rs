@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::common::file;
 use crate::docs;
 
 /// Folders without pages: what is built, fetched or hidden.
@@ -25,7 +26,7 @@ pub fn files() -> BTreeSet<String> {
 }
 
 fn collect(folder: &str, files: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(docs::file(folder)).expect("a folder") {
+    for entry in fs::read_dir(file(folder)).expect("a folder") {
         let entry = entry.expect("an entry");
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = Path::new(folder).join(&name).to_string_lossy().into_owned();

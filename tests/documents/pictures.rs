@@ -6,9 +6,9 @@ use std::path::Path;
 
 use gst::prelude::*;
 
-use crate::common::init;
 use crate::common::player::open;
 use crate::common::tool::{Finished, Tool};
+use crate::common::{file, init};
 use crate::docs::{self, Files, has_matplotlib};
 use crate::pages;
 
@@ -59,7 +59,7 @@ fn others(a: &Picture, b: &Picture) -> f64 {
 
 /// Names of the pictures that there are.
 fn committed() -> BTreeSet<String> {
-    let files = std::fs::read_dir(docs::file(FOLDER)).expect("pictures");
+    let files = std::fs::read_dir(file(FOLDER)).expect("pictures");
     files
         .map(|file| {
             file.expect("a file")
@@ -77,7 +77,7 @@ fn the_documentation_shows_all_pictures_and_they_are_small() {
         .filter_map(|link| Some(link.split_once("pictures/")?.1.to_owned()))
         .collect();
     assert_eq!(shown, committed());
-    let path = |name: &String| docs::file(FOLDER).join(name);
+    let path = |name: &String| file(FOLDER).join(name);
     let bytes = shown
         .iter()
         .map(|name| path(name).metadata().expect("a file").len());
@@ -95,7 +95,7 @@ fn pictures_are_what_is_drawn_today() {
         return;
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let script = docs::file("scripts/pictures.sh");
+    let script = file("scripts/pictures.sh");
     let tool = Tool::new("sh")
         .arg(&script.to_string_lossy())
         .arg(&portrait.to_string_lossy())
@@ -105,7 +105,7 @@ fn pictures_are_what_is_drawn_today() {
     let drawn = |name: &str| folder.path().join(name);
     for name in committed() {
         assert!(text.contains(&name), "{name} is not drawn any more");
-        let was = docs::file(FOLDER).join(&name);
+        let was = file(FOLDER).join(&name);
         match name.ends_with(".svg") {
             true => assert_same_curves(&was, &drawn(&name)),
             false => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The Python module `facetrack`, compared with the JSON of the same stream.
 
-use crate::common;
+use crate::common::{self, file};
 use crate::docs;
 
 use std::collections::BTreeMap;
@@ -162,7 +162,7 @@ fn missing_modules_are_named_with_their_packages() {
     ] {
         // Without its site module Python does not see Debian's modules.
         let tool = Tool::new(PYTHON).arg("-S");
-        let Finished { success, text } = tool.arg(&docs::file(program).to_string_lossy()).run();
+        let Finished { success, text } = tool.arg(&file(program).to_string_lossy()).run();
         assert!(!success, "{text}");
         assert!(!text.contains("Traceback"), "{text}");
         for part in ["No module named", "sudo apt-get install", package] {
@@ -184,7 +184,7 @@ fn pip_installs_the_module() {
         "cp -r '{}' '{}' && {PYTHON} -m pip install --quiet --no-deps --no-build-isolation --no-index \
          --disable-pip-version-check --root-user-action=ignore --target '{}' '{}' && cd / \
          && PYTHONPATH='{}' {PYTHON} -c 'import facetrack; print(facetrack.__file__)'",
-        docs::file("python").display(),
+        file("python").display(),
         at("source"),
         at("installed"),
         at("source"),

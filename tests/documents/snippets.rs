@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The snippets compile and run, and the lists of names are complete.
 
-use crate::common;
+use crate::common::{self, file};
 use crate::docs;
 use crate::pages;
 
@@ -41,7 +41,7 @@ fn every_page_with_rust_is_compiled() {
 fn every_example_is_listed() {
     let page = docs::text(APPLICATIONS);
     for folder in ["examples", "crates/facetrack/examples"] {
-        for file in fs::read_dir(docs::file(folder)).expect("examples") {
+        for file in fs::read_dir(file(folder)).expect("examples") {
             let path = file.expect("a file").path();
             let ending = path.extension().and_then(|ending| ending.to_str());
             let name = match ending {
@@ -144,7 +144,7 @@ pipeline.set_state(Gst.State.NULL)
     fs::write(script.path(), program).expect("it can be written");
     let command = format!(
         "export PYTHONPATH='{}'; python3 {} # facetrack",
-        docs::file("python").display(),
+        file("python").display(),
         script.path().display()
     );
     if let Some(finished) = docs::run(&command) {

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The generated tables match the options of the elements.
 
+use std::collections::BTreeSet;
+
 use gstfacetrack::options;
 
 use crate::common;
 use crate::common::generated::assert_generated;
+use crate::common::property_table::{self, ELEMENTS};
+use crate::common::tool::{Tool, built};
 use crate::docs;
-
-const ELEMENTS: [&str; 5] = [
-    "facetrack",
-    "facetrackoverlay",
-    "trackjsonsink",
-    "trackjsonload",
-    "trackudpsink",
-];
 
 /// Compares the table `name` on a page with `table`, or writes it.
 fn assert_table(page: &str, name: &str, table: &str) {
@@ -34,7 +30,7 @@ fn the_property_tables_are_those_of_the_elements() {
         let page = format!("docs/elements/{element}.md");
         let name = format!("properties of {element}");
         let element = gst::ElementFactory::make(element).build();
-        let table = common::property_table::table(&element.expect("the element"));
+        let table = property_table::table(&element.expect("the element"));
         assert_table(&page, &name, &table);
     }
 }
@@ -46,4 +42,19 @@ fn the_environment_table_lists_every_variable() {
         "environment",
         &options::environment_table(),
     );
+}
+
+#[test]
+fn the_doctor_lists_every_variable_of_the_environment_table() {
+    let table = options::environment_table();
+    let rows = table.lines().filter_map(|row| row.strip_prefix("| `"));
+    let names: BTreeSet<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    assert!(!names.is_empty());
+    let doctor = Tool::new(&built("facetrack").to_string_lossy()).arg("doctor");
+    let doctor = names.iter().fold(doctor, |tool, name| tool.env(name, "1"));
+    let text = doctor.run().text;
+    let listed: BTreeSet<_> = text.split_whitespace().collect();
+    for name in names {
+        assert!(listed.contains(&*format!("{name}=1")), "{name}: {text}");
+    }
 }

@@ -2,31 +2,17 @@
 //! The properties of the elements.
 
 use crate::common;
+use crate::common::property_table::{ELEMENTS, own_properties};
 
 use gst::glib;
 use gst::prelude::*;
 use gstfacetrack::options::{display, expected};
-
-const ELEMENTS: [&str; 5] = [
-    "facetrack",
-    "trackjsonload",
-    "facetrackoverlay",
-    "trackjsonsink",
-    "trackudpsink",
-];
 
 fn element(name: &str) -> gst::Element {
     common::init();
     gst::ElementFactory::make(name)
         .build()
         .expect("the element")
-}
-
-/// The properties that the element defines itself.
-fn own_properties(element: &gst::Element) -> Vec<glib::ParamSpec> {
-    let mut specs = element.list_properties().to_vec();
-    specs.retain(|spec| spec.owner_type() == element.type_());
-    specs
 }
 
 #[test]

@@ -2,21 +2,15 @@
 //! `gst-inspect-1.0` without ONNX Runtime, models and GPU.
 
 use crate::common;
+use crate::common::property_table::{ELEMENTS, own_properties};
 use crate::common::tool::Tool;
 
 use gst::glib;
-use gst::prelude::*;
 
 #[test]
 fn the_elements_read_like_gstreamers_own() {
     common::init();
-    for name in [
-        "facetrack",
-        "trackjsonload",
-        "facetrackoverlay",
-        "trackjsonsink",
-        "trackudpsink",
-    ] {
+    for name in ELEMENTS {
         let element = gst::ElementFactory::make(name).build();
         assert_reads(&element.expect("the element"), name);
     }
@@ -25,11 +19,7 @@ fn the_elements_read_like_gstreamers_own() {
 fn assert_reads(element: &gst::Element, name: &str) {
     let inspected = Tool::new("gst-inspect-1.0").arg(name).run();
     assert!(inspected.success, "{}", inspected.text);
-    let specs = element.list_properties();
-    let own = specs
-        .iter()
-        .filter(|spec| spec.owner_type() == element.type_());
-    for spec in own {
+    for spec in &own_properties(element) {
         let at = inspected
             .text
             .find(&format!("  {:20}: ", spec.name()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MPL-2.0
-"""Faces drawn from ellipses, as tests/common/drawn.rs draws them, operation for operation."""
+"""Faces drawn from ellipses, as crates/facetrack/tests/common/drawn.rs draws them, operation for operation."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Has eos write small files in its formats, and records what it reads from them, for src/face/morphable/.
+"""Has eos write small files in its formats, and records what it reads from them, for
+crates/facetrack/src/morphable/.
 
     python3 -m pip install eos-py==1.5.0 numpy
     python3 tests/golden/make_eos_files.py

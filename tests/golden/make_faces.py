@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Records what MediaPipe Tasks makes of drawn faces, for tests/mediapipe.rs.
+"""Records what MediaPipe Tasks makes of drawn faces, for
+crates/facetrack/tests/engines/mediapipe.rs.
 
     python3 -m pip install mediapipe==0.10.21
     python3 tests/golden/make_faces.py FACE_LANDMARKER_TASK

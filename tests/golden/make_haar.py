@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Records what OpenCV's cascade classifier and its parts make of drawn faces, for tests/opencv_haar.rs and the tests in
-src/face/engine/opencv/haar/.
+"""Records what OpenCV's cascade classifier and its parts make of drawn faces, for
+crates/facetrack/tests/engines/opencv_haar.rs and the tests in crates/facetrack/src/engine/opencv/haar/.
 
     python3 -m pip install opencv-python-headless==4.12.0.88
     python3 tests/golden/make_haar.py HAARCASCADE_FRONTALFACE_DEFAULT_XML

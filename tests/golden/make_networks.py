@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Records what LiteRT computes with the networks of face_landmarker.task, for tests/networks.rs.
+"""Records what LiteRT computes with the networks of face_landmarker.task, for
+crates/facetrack/tests/engines/networks.rs.
 
     python3 -m pip install ai-edge-litert==2.1.0 numpy
     python3 tests/golden/make_networks.py FACE_LANDMARKER_TASK [FACE_INPUT]

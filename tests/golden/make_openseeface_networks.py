@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
 """Records what ONNX Runtime computes with OpenSeeFace's published networks, as they are, of drawn faces, for
-tests/openseeface_networks.rs.
+crates/facetrack/tests/engines/openseeface_networks.rs.
 
     python3 -m pip install onnxruntime==1.31.1 numpy
     python3 tests/golden/make_openseeface_networks.py FOLDER_OF_THE_MODELS

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
 """Makes two small networks with every operator and pattern of MediaPipe's face networks, one that holds an unsupported
-operator, and records what LiteRT computes with the first two, for tests/networks.rs.
+operator, and records what LiteRT computes with the first two, for
+crates/facetrack/tests/engines/networks.rs.
 
     python3 -m pip install ai-edge-litert==2.1.0 flatbuffers numpy
     python3 tests/golden/make_small_networks.py

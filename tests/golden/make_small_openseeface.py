@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
 """Makes two small networks with the tensors of OpenSeeFace's smallest landmark model, and records what ONNX Runtime
-computes with them of noise, for tests/openseeface_networks.rs.
+computes with them of noise, for
+crates/facetrack/tests/engines/openseeface_networks.rs.
 
     python3 -m pip install onnx==1.22.0 onnxruntime==1.31.1 numpy
     python3 tests/golden/make_small_openseeface.py

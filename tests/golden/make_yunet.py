@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Records what OpenCV's FaceDetectorYN makes of drawn faces, for tests/opencv_yunet.rs.
+"""Records what OpenCV's FaceDetectorYN makes of drawn faces, for
+crates/facetrack/tests/engines/opencv_yunet.rs.
 
     python3 -m pip install opencv-python-headless==4.12.0.88
     python3 tests/golden/make_yunet.py FACE_DETECTION_YUNET_2023MAR_ONNX

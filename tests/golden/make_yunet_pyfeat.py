@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
 """Records what cv2's YuNet and, on its faces, MediaPipe's networks in LiteRT make of drawn faces, for
-tests/opencv_yunet_pyfeat.rs.
+crates/facetrack/tests/engines/opencv_yunet_pyfeat.rs.
 
     python3 -m pip install opencv-python-headless==4.11.0.86 ai-edge-litert numpy
     python3 tests/golden/make_yunet_pyfeat.py FACE_DETECTION_YUNET_2023MAR_ONNX FACE_LANDMARKER_TASK
 
 Writes yunet_pyfeat.json (the pictures: what to draw, how many faces were found) and yunet_pyfeat.bin (for each face
 found, best first: x, y, width, height, score, 5 key points, 478 landmarks x, y, 52 blendshapes; f32 little endian; px).
-The drawing is that of drawing.py. The region of a face is that of src/face/engine/opencv/yunet_pyfeat/region.rs; it is
-warped as MediaPipe's image_to_tensor_converter_opencv.cc does it, and the landmarks go back as in
+The drawing is that of drawing.py. The region of a face is that of
+crates/facetrack/src/engine/opencv/yunet_mesh/region.rs; it is warped as MediaPipe's
+image_to_tensor_converter_opencv.cc does it, and the landmarks go back as in
 landmark_projection_calculator.cc."""
 
 import json
@@ -25,7 +26,7 @@ from ai_edge_litert.interpreter import Interpreter
 from drawing import at, draw
 
 OUT = Path(__file__).parent
-RUST = OUT.parent.parent / "src/face/engine"
+RUST = OUT.parent.parent / "crates/facetrack/src/engine"
 
 # Of region.rs.
 SIDE, DOWN, TURNED = 1.25, 0.07, 0.2

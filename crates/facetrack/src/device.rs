@@ -30,7 +30,7 @@ choices! {
     /// The requested device.
     pub enum DeviceChoice, words device_words {
         Auto = "auto": "the best device for the engine",
-        Cpu = "cpu": "the CPU",
+        Cpu = "cpu": "the CPU; an error with insightface",
         Cuda = "cuda": "an NVIDIA GPU, for engines that can use one",
     }
 }

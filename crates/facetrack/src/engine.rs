@@ -372,7 +372,7 @@ impl EngineError {
 }
 
 choices! {
-    /// Relation of the frames to one another.
+    /// Whether frames follow one another or are independent.
     pub enum RunningMode, words running_mode_words {
         Video = "video": "successive frames of a video: an engine may track faces instead of searching every frame",
         Image = "image": "every frame is analysed independently",

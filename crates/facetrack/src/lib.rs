@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The face-tracking domain: nothing in here knows GStreamer, clocks, or files other than models.
+//! Face tracking without GStreamer: engines, tracking, records and drawing.
+//!
+//! Times and search paths are arguments, and the process environment is not read. The only files
+//! are models, records and the libraries that this crate loads.
 //!
 //! Coordinate spaces are named: `image` (pixels of the original frame, origin at the top-left
 //! corner of the top-left pixel, x right, y down), `roi` (a rotated rectangle of the image,

@@ -25,8 +25,7 @@ use gstfacetrack::meta::FaceTrackMeta;
 /// The program.
 const PREVIEW: &str = env!("CARGO_BIN_EXE_facetrack-preview");
 
-/// After this time something counts as not happening, on a machine that is busy with other things,
-/// or has to build the program first.
+/// After this time something counts as not happening, on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// How long a line of the program's is waited for before its window is looked at again.
@@ -556,7 +555,7 @@ fn what_comes_when_it_comes_is_shown_at_once() {
 /// `make` hands a source on as it was typed.
 #[test]
 fn sources_may_have_any_name() {
-    let root = docs::file("").display().to_string();
+    let root = common::file("").display().to_string();
     for source in ["my clip.mp4", "Kate's clip.mp4", "rtsp://cam/x?a=1&b=0"] {
         let make = Tool::new("make").arg("--directory").arg(&root);
         let make = make.args("--dry-run preview");

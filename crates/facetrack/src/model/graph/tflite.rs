@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     /// Made by tests/golden/make_small_networks.py; what they compute is tested in
-    /// tests/networks.rs.
+    /// crates/facetrack/tests/engines/networks.rs.
     const IMAGE: &[u8] = include_bytes!("../../../../../tests/golden/networks/small_image.tflite");
     const TOKENS: &[u8] =
         include_bytes!("../../../../../tests/golden/networks/small_tokens.tflite");
