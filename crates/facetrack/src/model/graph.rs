@@ -11,11 +11,12 @@ pub mod passes;
 pub(super) mod proto;
 pub mod tflite;
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::{ModelError, TensorSpec, format_error};
 pub use proto::Attribute;
-use proto::{Extent, ModelProto, TensorProto, TypeProto};
+use proto::{DimensionProto, ModelProto, TensorProto, TypeProto};
 
 /// Describes an error in a file.
 pub type Reason = String;
@@ -54,6 +55,12 @@ impl Node {
     /// Whether this is the operator `op` of ONNX itself.
     pub fn is(&self, op: &str) -> bool {
         self.op == op && self.domain.is_empty()
+    }
+
+    /// Its inputs, if it is the operator `op` of ONNX itself and has `N` of them.
+    pub fn operands<const N: usize>(&self, op: &str) -> Option<[Value; N]> {
+        let inputs = self.inputs.as_slice().try_into().ok();
+        inputs.filter(|_| self.is(op))
     }
 
     /// The first output; readers refuse nodes without outputs.
@@ -152,6 +159,12 @@ impl Graph {
         nodes.rfind(|node| node.outputs.contains(&value))
     }
 
+    /// The inputs of the node that yields `value`, if it is the operator `op` of ONNX itself and has
+    /// `N` of them.
+    pub fn operands<const N: usize>(&self, value: Value, op: &str) -> Option<[Value; N]> {
+        self.producer(value)?.operands(op)
+    }
+
     /// For each value, the position of the node that yields it.
     pub fn producers(&self) -> Vec<Option<usize>> {
         let mut producers = vec![None; self.values.len()];
@@ -221,14 +234,10 @@ impl Graph {
         let inputs = self.inputs.iter_mut();
         for shape in inputs.filter_map(|port| port.kind.as_mut()?.shape_mut()) {
             if let Some(dimension) = shape.dim.get_mut(axis) {
-                dimension.extent = extent.map(|length| Extent::Value(length as i64));
+                *dimension = DimensionProto::of(extent);
             }
         }
-        for kind in self
-            .outputs
-            .iter_mut()
-            .filter_map(|port| port.kind.as_mut())
-        {
+        for kind in self.outputs.iter_mut().flat_map(|port| &mut port.kind) {
             kind.forget_shape();
         }
     }
@@ -319,6 +328,15 @@ impl Graph {
     pub fn add_elementwise(&mut self, op: &str, inputs: &[Value]) -> Value {
         let shape = self.shape(inputs[0]).to_vec();
         self.add_shaped(op, inputs, Vec::new(), shape)
+    }
+
+    /// Adds a node that yields the elements `range` of `value` along `axis`.
+    pub fn add_slice(&mut self, value: Value, range: Range<usize>, axis: usize) -> Value {
+        let mut shape = self.shape(value).to_vec();
+        shape[axis] = range.len();
+        let bounds = [range.start, range.end, axis];
+        let [begin, end, axis] = bounds.map(|n| self.add_ints(&[1], &[n as i64]));
+        self.add_shaped("Slice", &[value, begin, end, axis], vec![], shape)
     }
 
     /// Replaces the operator of the node at `index`, which keeps its outputs.

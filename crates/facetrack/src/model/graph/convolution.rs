@@ -90,33 +90,28 @@ impl Convolution {
     /// channels that a group takes. The caller sets the groups.
     #[must_use]
     pub fn select(&self, outputs: &[Option<usize>], inputs: &[Option<usize>]) -> Self {
-        let [_, own_inputs, height, width] = self.weights.dims[..] else {
-            return self.clone();
-        };
-        let filter = height * width;
+        let mut selected = self.clone();
+        selected
+            .weights
+            .dims
+            .splice(..2, [outputs.len(), inputs.len()]);
+        let filter: usize = selected.weights.dims[2..].iter().product();
         let mut values = vec![0.0; outputs.len() * inputs.len() * filter];
         let pairs = outputs
             .iter()
             .flat_map(|output| inputs.iter().map(move |input| output.zip(*input)));
         for (target, pair) in values.chunks_exact_mut(filter).zip(pairs) {
             if let Some((output, input)) = pair {
-                let at = (output * own_inputs + input) * filter;
+                let at = (output * self.inputs_of_group() + input) * filter;
                 target.copy_from_slice(&self.weights.values[at..at + filter]);
             }
         }
-        let bias = self.bias.as_ref().map(|bias| {
+        selected.weights.values = values;
+        selected.bias = self.bias.as_ref().map(|bias| {
             let outputs = outputs.iter();
             outputs.map(|o| o.map_or(0.0, |o| bias[o])).collect()
         });
-        Self {
-            weights: Floats {
-                dims: vec![outputs.len(), inputs.len(), height, width],
-                values,
-            },
-            bias,
-            node: self.node.clone(),
-            groups: self.groups,
-        }
+        selected
     }
 
     /// Selects outputs, in this order. The caller sets the groups.

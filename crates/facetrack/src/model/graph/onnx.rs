@@ -130,23 +130,14 @@ impl Reader {
         if node.output.is_empty() {
             return Err(format!("{} has no output", node.op_type));
         }
-        let inputs = node
-            .input
-            .into_iter()
-            .map(|name| self.value(name))
-            .collect();
-        let outputs = node
-            .output
-            .into_iter()
-            .map(|name| self.value(name))
-            .collect();
-        self.graph.nodes.push(Node {
+        let node = Node {
             op: node.op_type,
             domain: node.domain,
-            inputs,
-            outputs,
+            inputs: self.values(node.input),
+            outputs: self.values(node.output),
             attributes: node.attribute,
-        });
+        };
+        self.graph.nodes.push(node);
         Ok(())
     }
 
@@ -156,6 +147,10 @@ impl Reader {
             kind,
         };
         values.into_iter().map(port).collect()
+    }
+
+    fn values(&mut self, names: Vec<String>) -> Vec<Value> {
+        names.into_iter().map(|name| self.value(name)).collect()
     }
 
     /// The value `name`, which is empty for an input or output that is left out.

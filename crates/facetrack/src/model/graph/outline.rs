@@ -79,9 +79,8 @@ impl OnnxOutline {
             let (number, content) = field?;
             match number {
                 GRAPH_NODE if outline.first_nodes.len() < FIRST_NODES => {
-                    outline
-                        .first_nodes
-                        .push(decode::<NodeOutline>(content)?.name);
+                    let NodeOutline { name } = decode(content)?;
+                    outline.first_nodes.push(name);
                 }
                 GRAPH_INITIALIZER => {
                     let constant: ConstantOutline = decode(content)?;
@@ -186,10 +185,8 @@ mod encode {
 
     fn value(spec: &TensorSpec) -> ValueInfoProto {
         let dimension = |extent: &Option<usize>| DimensionProto {
-            extent: Some(extent.map_or_else(
-                || Extent::Parameter("batch".to_owned()),
-                |length| Extent::Value(length as i64),
-            )),
+            parameter: extent.is_none().then(|| "batch".to_owned()),
+            ..DimensionProto::of(*extent)
         };
         let mut kind = TypeProto::floats(Some(&[]));
         if let Some(shape) = kind.shape_mut() {

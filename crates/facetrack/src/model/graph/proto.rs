@@ -7,9 +7,9 @@
 
 use std::iter;
 
+use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
-use prost::{Message, Oneof};
 
 use super::{Floats, Reason};
 
@@ -158,22 +158,15 @@ pub struct ShapeProto {
     pub dim: Vec<DimensionProto>,
 }
 
+/// Extent of an axis; with neither field, any.
 #[derive(Clone, PartialEq, Message)]
 pub struct DimensionProto {
-    /// If absent, any extent.
-    #[prost(oneof = "Extent", tags = "1, 2")]
-    pub extent: Option<Extent>,
-}
-
-/// Extent of an axis.
-#[derive(Clone, PartialEq, Oneof)]
-pub enum Extent {
     /// Its length.
-    #[prost(int64, tag = "1")]
-    Value(i64),
+    #[prost(int64, optional, tag = "1")]
+    pub value: Option<i64>,
     /// A name for a length that is not fixed.
-    #[prost(string, tag = "2")]
-    Parameter(String),
+    #[prost(string, optional, tag = "2")]
+    pub parameter: Option<String>,
 }
 
 impl ModelProto {
@@ -238,9 +231,7 @@ impl TensorProto {
 impl TypeProto {
     /// A tensor of floats, of any shape if `shape` is `None`.
     pub fn floats(shape: Option<&[usize]>) -> Self {
-        let dimension = |length: &usize| DimensionProto {
-            extent: Some(Extent::Value(*length as i64)),
-        };
+        let dimension = |length: &usize| DimensionProto::of(Some(*length));
         let shape = shape.map(|shape| ShapeProto {
             dim: shape.iter().map(dimension).collect(),
         });
@@ -255,9 +246,9 @@ impl TypeProto {
     /// The extents; `None` for those that are not fixed.
     pub fn extents(&self) -> Vec<Option<usize>> {
         let shape = self.tensor_type.as_ref().and_then(|own| own.shape.as_ref());
-        let length = |dimension: &DimensionProto| match dimension.extent {
-            Some(Extent::Value(length)) => usize::try_from(length).ok().filter(|n| *n > 0),
-            _ => None,
+        let length = |dimension: &DimensionProto| {
+            let length = usize::try_from(dimension.value?).ok();
+            length.filter(|n| *n > 0)
         };
         shape.map_or_else(Vec::new, |shape| shape.dim.iter().map(length).collect())
     }
@@ -271,6 +262,16 @@ impl TypeProto {
     pub fn forget_shape(&mut self) {
         if let Some(tensor) = &mut self.tensor_type {
             tensor.shape = None;
+        }
+    }
+}
+
+impl DimensionProto {
+    /// An axis of this length; of any if it is `None`.
+    pub fn of(length: Option<usize>) -> Self {
+        Self {
+            value: length.map(|length| length as i64),
+            parameter: None,
         }
     }
 }

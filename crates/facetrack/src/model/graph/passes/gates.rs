@@ -4,18 +4,16 @@
 //! multiplied.
 
 use super::super::convolution::is_convolution;
-use super::super::{Attribute, Graph, Node, Reason};
+use super::super::{Attribute, Graph, Node, Reason, Value};
 
 /// Stretches all of them.
 pub fn stretch(graph: &mut Graph) -> Result<(), Reason> {
     // The region of interest and the scales, which `Resize` is not given.
     let nothing = graph.add_floats(&[0], &[]);
     for index in 0..graph.nodes.len() {
-        let node = &graph.nodes[index];
-        if is_gated(graph, node) != Some(true) {
+        let Some([image, gate]) = gated(graph, &graph.nodes[index]) else {
             continue;
-        }
-        let (image, gate) = (node.inputs[0], node.inputs[1]);
+        };
         let size = graph.add("Shape", &[image], vec![]);
         let attributes = vec![
             Attribute::text("mode", "nearest"),
@@ -28,23 +26,15 @@ pub fn stretch(graph: &mut Graph) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Whether `product` multiplies an image by a hard sigmoid that two convolutions compute from the
-/// means of its channels.
-fn is_gated(graph: &Graph, product: &Node) -> Option<bool> {
-    let [image, gate] = product.inputs[..] else {
-        return None;
+/// The image and the gate that `product` multiplies, if the gate is a hard sigmoid that two
+/// convolutions compute from the means of the image's channels.
+fn gated(graph: &Graph, product: &Node) -> Option<[Value; 2]> {
+    let [image, gate] = product.operands("Mul")?;
+    let convolved = |value| {
+        let convolution = graph.producer(value).filter(|node| is_convolution(node))?;
+        convolution.inputs.first().copied()
     };
-    let before = |node: &Node| graph.producer(*node.inputs.first()?);
-    let sigmoid = graph.producer(gate)?;
-    let expansion = before(sigmoid)?;
-    let reduction = before(expansion)?;
-    let mean = before(reduction)?;
-    Some(
-        product.op == "Mul"
-            && sigmoid.op == "HardSigmoid"
-            && is_convolution(expansion)
-            && is_convolution(reduction)
-            && mean.op == "GlobalAveragePool"
-            && mean.inputs.first() == Some(&image),
-    )
+    let [expanded] = graph.operands(gate, "HardSigmoid")?;
+    let [averaged] = graph.operands(convolved(convolved(expanded)?)?, "GlobalAveragePool")?;
+    (averaged == image).then_some([image, gate])
 }

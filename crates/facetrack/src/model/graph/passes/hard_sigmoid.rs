@@ -25,17 +25,8 @@ fn source(graph: &Graph, division: &Node) -> Option<Value> {
             .floats(value)
             .is_some_and(|own| own.values == [number])
     };
-    let (clipped, [six]) = operands(division, "Div")?;
-    let (sum, [zero, other_six]) = operands(graph.producer(clipped)?, "Clip")?;
-    let (source, [three]) = operands(graph.producer(sum)?, "Add")?;
+    let [clipped, six] = division.operands("Div")?;
+    let [sum, zero, other_six] = graph.operands(clipped, "Clip")?;
+    let [source, three] = graph.operands(sum, "Add")?;
     (is(six, 6.0) && is(other_six, 6.0) && is(zero, 0.0) && is(three, 3.0)).then_some(source)
-}
-
-/// The first input and the `N` others of `node`, the operator `op`.
-fn operands<const N: usize>(node: &Node, op: &str) -> Option<(Value, [Value; N])> {
-    if !node.is(op) {
-        return None;
-    }
-    let (first, rest) = node.inputs.split_first()?;
-    Some((*first, rest.try_into().ok()?))
 }

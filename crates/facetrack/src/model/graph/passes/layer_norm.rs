@@ -5,27 +5,17 @@ use super::super::{Attribute, Graph, Node, Reason, Value};
 
 /// Replaces x·(γ/√(var + ε)) + (−mean)·(γ/√(var + ε)), over the last axis, by one operator.
 pub fn fuse(graph: &mut Graph) -> Result<(), Reason> {
-    let finder = Finder {
-        producers: graph.producers(),
-        graph,
-    };
-    let found: Vec<(usize, Normalisation)> = (0..finder.graph.nodes.len())
-        .filter_map(|index| Some((index, finder.normalisation(index)?)))
+    let nodes = graph.nodes.iter().enumerate();
+    let found: Vec<(usize, Normalisation)> = nodes
+        .filter_map(|(index, node)| Some((index, normalisation(graph, node)?)))
         .collect();
-    for (
-        index,
-        Normalisation {
-            source,
-            scale,
-            epsilon,
-        },
-    ) in found
-    {
+    for (index, own) in found {
         let attributes = vec![
             Attribute::int("axis", -1),
-            Attribute::float("epsilon", epsilon),
+            Attribute::float("epsilon", own.epsilon),
         ];
-        graph.set_node(index, "LayerNormalization", &[source, scale], attributes);
+        let inputs = [own.source, own.scale];
+        graph.set_node(index, "LayerNormalization", &inputs, attributes);
     }
     Ok(())
 }
@@ -36,55 +26,37 @@ struct Normalisation {
     epsilon: f32,
 }
 
-struct Finder<'a> {
-    graph: &'a Graph,
-    producers: Vec<Option<usize>>,
+/// The normalisation that ends with `sum`.
+fn normalisation(graph: &Graph, sum: &Node) -> Option<Normalisation> {
+    let [scaled, shift] = sum.operands("Add")?;
+    let [source, factor] = graph.operands(scaled, "Mul")?;
+    let [negative_mean, same_factor] = graph.operands(shift, "Mul")?;
+    let [mean] = graph.operands(negative_mean, "Neg")?;
+    let [deviation, scale] = graph.operands(factor, "Mul")?;
+    let [root] = graph.operands(deviation, "Reciprocal")?;
+    let [padded] = graph.operands(root, "Sqrt")?;
+    let [variance, epsilon] = graph.operands(padded, "Add")?;
+    let square = mean_of(graph, variance)?;
+    let [difference, same_difference] = graph.operands(square, "Mul")?;
+    let operands = graph.operands(difference, "Sub")?;
+    let holds = same_factor == factor
+        && same_difference == difference
+        && operands == [source, mean]
+        && mean_of(graph, mean)? == source
+        && graph.shape(scale) == graph.shape(source).last_chunk::<1>()?;
+    let [epsilon] = graph.floats(epsilon)?.values[..] else {
+        return None;
+    };
+    holds.then_some(Normalisation {
+        source,
+        scale,
+        epsilon,
+    })
 }
 
-impl Finder<'_> {
-    fn normalisation(&self, index: usize) -> Option<Normalisation> {
-        let sum = self.graph.nodes[index].output();
-        let [scaled, shift] = self.operands(sum, "Add")?;
-        let [source, factor] = self.operands(scaled, "Mul")?;
-        let [negative_mean, same_factor] = self.operands(shift, "Mul")?;
-        let [mean] = self.operands(negative_mean, "Neg")?;
-        let [deviation, scale] = self.operands(factor, "Mul")?;
-        let [root] = self.operands(deviation, "Reciprocal")?;
-        let [padded] = self.operands(root, "Sqrt")?;
-        let [variance, epsilon] = self.operands(padded, "Add")?;
-        let square = self.mean_of(variance)?;
-        let [difference, same_difference] = self.operands(square, "Mul")?;
-        let [minuend, subtrahend] = self.operands(difference, "Sub")?;
-        let holds = same_factor == factor
-            && same_difference == difference
-            && minuend == source
-            && subtrahend == mean
-            && self.mean_of(mean)? == source
-            && self.graph.shape(scale) == self.graph.shape(source).last_chunk::<1>()?;
-        let [epsilon] = self.graph.floats(epsilon)?.values[..] else {
-            return None;
-        };
-        holds.then_some(Normalisation {
-            source,
-            scale,
-            epsilon,
-        })
-    }
-
-    /// The input of `value`, if that is a mean over the last axis.
-    fn mean_of(&self, value: Value) -> Option<Value> {
-        let node = self.node(value)?;
-        let is_over_last = node.attribute("axes")?.ints == [-1];
-        (node.is("ReduceMean") && is_over_last).then(|| node.inputs[0])
-    }
-
-    /// The operands of `value`, if `op` yields it.
-    fn operands<const N: usize>(&self, value: Value, op: &str) -> Option<[Value; N]> {
-        let node = self.node(value).filter(|node| node.is(op))?;
-        node.inputs.as_slice().try_into().ok()
-    }
-
-    fn node(&self, value: Value) -> Option<&Node> {
-        Some(&self.graph.nodes[self.producers[value.0]?])
-    }
+/// The input of `value`, if that is a mean over the last axis.
+fn mean_of(graph: &Graph, value: Value) -> Option<Value> {
+    let node = graph.producer(value)?;
+    let is_over_last = node.attribute("axes")?.ints == [-1];
+    (node.is("ReduceMean") && is_over_last).then(|| node.inputs[0])
 }

@@ -16,7 +16,9 @@ pub fn merge(graph: &mut Graph) -> Result<(), Reason> {
     let convolutions = convolutions.filter_map(|node| Convolution::of(graph, node));
     for convolution in convolutions.filter(|own| own.groups == 1) {
         let mut likes = groups.iter_mut();
-        match likes.find(|group| is_like(&group[0], &convolution)) {
+        match likes
+            .find(|group| convolution.input() == group[0].input() && convolution.is_like(&group[0]))
+        {
             Some(group) => group.push(convolution),
             None => groups.push(vec![convolution]),
         }
@@ -26,11 +28,6 @@ pub fn merge(graph: &mut Graph) -> Result<(), Reason> {
         graph.check_size()?;
     }
     Ok(())
-}
-
-/// Whether both do the same with the same image, apart from their weights.
-fn is_like(a: &Convolution, b: &Convolution) -> bool {
-    a.input() == b.input() && a.is_like(b)
 }
 
 /// Whether the channels of a group fill fewer blocks together.
@@ -53,12 +50,8 @@ fn join(graph: &mut Graph, group: &[Convolution]) {
         let channels: Vec<i64> = (first..first + own.outputs()).map(|i| i as i64).collect();
         let indices = graph.add_ints(&[channels.len()], &channels);
         if let Some(index) = producers[own.node.output().0] {
-            graph.set_node(
-                index,
-                "Gather",
-                &[all, indices],
-                vec![Attribute::int("axis", 1)],
-            );
+            let axis = vec![Attribute::int("axis", 1)];
+            graph.set_node(index, "Gather", &[all, indices], axis);
         }
         first += own.outputs();
     }

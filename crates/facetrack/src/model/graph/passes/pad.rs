@@ -54,26 +54,16 @@ fn join(graph: &mut Graph, index: usize) -> Option<()> {
     if !(users[other.0] == [sum] && convolution.groups == 1 && has_whole_blocks && is_alike) {
         return None;
     }
-    let shape = |channels: usize| {
-        let mut shape = graph.shape(total).to_vec();
-        shape[1] = channels;
-        shape
-    };
-    let shapes = [shape(own), shape(all - own)];
-    let image = convolution.input();
     let [first, rest] = [0..own, own..all].map(|outputs| {
+        let mut shape = graph.shape(total).to_vec();
+        shape[1] = outputs.len();
         let part = convolution.with_outputs(outputs);
-        part.add_to(graph, image)
+        let part = part.add_to(graph, convolution.input());
+        graph.values[part.0].shape = shape;
+        part
     });
-    for (value, shape) in [first, rest].into_iter().zip(shapes) {
-        graph.values[value.0].shape = shape;
-    }
     let first = graph.add_elementwise("Add", &[first, source]);
-    graph.set_node(
-        sum,
-        "Concat",
-        &[first, rest],
-        vec![Attribute::int("axis", 1)],
-    );
+    let axis = vec![Attribute::int("axis", 1)];
+    graph.set_node(sum, "Concat", &[first, rest], axis);
     Some(())
 }

@@ -112,11 +112,10 @@ fn move_up(graph: &mut Graph, slice: Slice) {
 
 /// `rows` of `value`: a constant is cut, other values share one slice.
 fn sliced(graph: &mut Graph, value: Value, rows: Range<usize>) -> Value {
-    let columns = graph.shape(value)[1];
-    let shape = vec![rows.end - rows.start, columns];
     if let Some(content) = graph.floats(value) {
+        let columns = graph.shape(value)[1];
         let content = &content.values[rows.start * columns..rows.end * columns];
-        return graph.add_floats(&shape, content);
+        return graph.add_floats(&[rows.len(), columns], content);
     }
     let existing = graph.nodes.iter().find(|node| {
         node.inputs.first() == Some(&value) && sliced_rows(graph, node).as_ref() == Some(&rows)
@@ -124,13 +123,7 @@ fn sliced(graph: &mut Graph, value: Value, rows: Range<usize>) -> Value {
     if let Some(node) = existing {
         return node.output();
     }
-    let bounds = [rows.start, rows.end, 0].map(|n| graph.add_ints(&[1], &[n as i64]));
-    graph.add_shaped(
-        "Slice",
-        &[value, bounds[0], bounds[1], bounds[2]],
-        vec![],
-        shape,
-    )
+    graph.add_slice(value, rows, 0)
 }
 
 #[cfg(test)]

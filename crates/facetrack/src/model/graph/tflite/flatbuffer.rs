@@ -47,35 +47,29 @@ impl<'a> Table<'a> {
         let back = i64::from(i32::from_le_bytes(bytes(data, position)?));
         let start = usize::try_from(position as i64 - back).map_err(|_| outside(position))?;
         let length = usize::from(u16::from_le_bytes(bytes(data, start)?));
-        let vtable = data
-            .get(start..start.saturating_add(length))
-            .ok_or_else(|| outside(start))?;
+        let vtable = data.get(start..start + length);
         Ok(Self {
             data,
             position,
-            vtable,
+            vtable: vtable.ok_or_else(|| outside(start))?,
         })
     }
 
     /// Where field `index` stands; `None` when it was left out.
-    fn field(&self, index: usize) -> Result<Option<usize>, Reason> {
-        let entry = VTABLE_HEADER + 2 * index;
-        let Some(offset) = self.vtable.get(entry..entry + 2) else {
-            return Ok(None);
-        };
-        let offset = usize::from(u16::from_le_bytes(bytes(offset, 0)?));
-        Ok((offset != 0).then_some(self.position + offset))
+    fn field(&self, index: usize) -> Option<usize> {
+        let entries = self.vtable.get(VTABLE_HEADER + 2 * index..)?;
+        let offset = usize::from(u16::from_le_bytes(*entries.first_chunk()?));
+        (offset != 0).then_some(self.position + offset)
     }
 
     fn scalar<const N: usize>(&self, index: usize) -> Result<Option<[u8; N]>, Reason> {
-        self.field(index)?
-            .map(|position| bytes(self.data, position))
-            .transpose()
+        let position = self.field(index);
+        position.map(|own| bytes(self.data, own)).transpose()
     }
 
     /// A byte, 0 when left out. Booleans and small enumerations are bytes.
     pub fn u8(&self, index: usize) -> Result<u8, Reason> {
-        Ok(self.scalar::<1>(index)?.map_or(0, |[byte]| byte))
+        Ok(self.scalar(index)?.map_or(0, u8::from_le_bytes))
     }
 
     /// An integer, `default` when left out.
@@ -85,33 +79,26 @@ impl<'a> Table<'a> {
 
     /// An unsigned integer, 0 when left out, as an index.
     pub fn index(&self, index: usize) -> Result<usize, Reason> {
-        Ok(self
-            .scalar(index)?
-            .map_or(0, |b| u32::from_le_bytes(b) as usize))
+        Ok(self.scalar(index)?.map_or(0, u32::from_le_bytes) as usize)
     }
 
     /// A table; `None` when left out.
     pub fn table(&self, index: usize) -> Result<Option<Table<'a>>, Reason> {
-        let Some(position) = self.field(index)? else {
-            return Ok(None);
-        };
-        Table::at(self.data, follow(self.data, position)?).map(Some)
+        let table = |position| Table::at(self.data, follow(self.data, position)?);
+        self.field(index).map(table).transpose()
     }
 
     /// The bytes of a vector of elements of `size` bytes each; empty when left out.
     fn vector(&self, index: usize, size: usize) -> Result<(usize, &'a [u8]), Reason> {
-        let Some(position) = self.field(index)? else {
+        let Some(position) = self.field(index) else {
             return Ok((0, &[]));
         };
         let start = follow(self.data, position)?;
         let length = u32::from_le_bytes(bytes(self.data, start)?) as usize;
         let first = start + 4;
-        let end = length
-            .checked_mul(size)
-            .and_then(|n| n.checked_add(first))
-            .ok_or_else(|| outside(start))?;
-        let content = self.data.get(first..end).ok_or_else(|| outside(start))?;
-        Ok((first, content))
+        let length = length.checked_mul(size);
+        let content = length.and_then(|length| self.data[first..].get(..length));
+        Ok((first, content.ok_or_else(|| outside(start))?))
     }
 
     /// A vector of bytes.
@@ -125,10 +112,8 @@ impl<'a> Table<'a> {
         if content.len() > 4 * MAX_INTEGERS {
             return Err(format!("a list has {} elements", content.len() / 4));
         }
-        content
-            .chunks_exact(4)
-            .map(|chunk| Ok(i32::from_le_bytes(bytes(chunk, 0)?)))
-            .collect()
+        let (integers, _) = content.as_chunks();
+        Ok(integers.iter().map(|n| i32::from_le_bytes(*n)).collect())
     }
 
     /// A vector of at most [`MAX_TABLES`] tables.
@@ -140,6 +125,15 @@ impl<'a> Table<'a> {
         (0..content.len() / 4)
             .map(|i| Table::at(self.data, follow(self.data, first + 4 * i)?))
             .collect()
+    }
+
+    /// The tables of a vector, each read by `read`.
+    pub fn each<T>(
+        &self,
+        index: usize,
+        read: impl FnMut(&Table<'a>) -> Result<T, Reason>,
+    ) -> Result<Vec<T>, Reason> {
+        self.tables(index)?.iter().map(read).collect()
     }
 
     /// A string of at most [`MAX_STRING`] bytes; those that are not UTF-8 are replaced.
@@ -162,11 +156,8 @@ fn follow(data: &[u8], position: usize) -> Result<usize, Reason> {
 }
 
 fn bytes<const N: usize>(data: &[u8], position: usize) -> Result<[u8; N], Reason> {
-    position
-        .checked_add(N)
-        .and_then(|end| data.get(position..end))
-        .and_then(|slice| slice.try_into().ok())
-        .ok_or_else(|| outside(position))
+    let rest = data.get(position..).and_then(<[u8]>::first_chunk);
+    rest.copied().ok_or_else(|| outside(position))
 }
 
 fn outside(position: usize) -> Reason {

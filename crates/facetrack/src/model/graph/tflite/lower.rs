@@ -201,13 +201,10 @@ impl<'a> Lowering<'a> {
 
     /// The shape of a tensor's form as filed.
     fn filed_shape(&self, tensor: usize) -> Vec<usize> {
-        let shape = self.shape(tensor);
-        let skipped = if self.is_matrix(tensor) {
-            shape.len() - 2
-        } else {
-            0
-        };
-        shape[skipped..].to_vec()
+        match *self.shape(tensor) {
+            [.., rows, columns] if self.is_matrix(tensor) => vec![rows, columns],
+            ref shape => shape.to_vec(),
+        }
     }
 
     /// The tensor with its axes as in the file; a matrix without the axes of length 1 in front.
@@ -342,12 +339,8 @@ fn name(code: i32) -> Cow<'static, str> {
 }
 
 fn input(operator: &Operator<'_>, index: usize) -> Result<usize, Reason> {
-    operator
-        .inputs
-        .get(index)
-        .copied()
-        .flatten()
-        .ok_or_else(|| format!("input {index} is missing"))
+    let tensor = operator.inputs.get(index).copied().flatten();
+    tensor.ok_or_else(|| format!("input {index} is missing"))
 }
 
 fn output(operator: &Operator<'_>) -> Result<usize, Reason> {

@@ -54,11 +54,7 @@ impl<'a> Network<'a> {
     /// Reads the network of a `.tflite` file.
     pub fn parse(data: &'a [u8]) -> Result<Self, Reason> {
         let model = Table::root(data, b"TFL3")?;
-        let codes = model
-            .tables(1)?
-            .iter()
-            .map(operator_code)
-            .collect::<Result<Vec<_>, _>>()?;
+        let codes = model.each(1, operator_code)?;
         let graphs = model.tables(2)?;
         let [graph] = graphs.as_slice() else {
             return Err(format!(
@@ -69,31 +65,13 @@ impl<'a> Network<'a> {
         let buffers = model.tables(4)?;
         // Constants do not overlap in an honest file, so together they are smaller than it.
         let mut budget = data.len();
-        let tensors = graph
-            .tables(0)?
-            .iter()
-            .map(|tensor| read_tensor(tensor, &buffers, &mut budget))
-            .collect::<Result<Vec<_>, _>>()?;
-        let required = |index: usize| -> Result<Vec<usize>, Reason> {
-            graph
-                .i32_vector(index)?
-                .into_iter()
-                .map(|i| {
-                    tensor_index(i, tensors.len())?.ok_or_else(|| "a tensor is left out".into())
-                })
-                .collect()
-        };
-        let (inputs, outputs) = (required(1)?, required(2)?);
-        let operators = graph
-            .tables(3)?
-            .iter()
-            .map(|operator| read_operator(operator, &codes, tensors.len()))
-            .collect::<Result<Vec<_>, _>>()?;
+        let tensors = graph.each(0, |tensor| read_tensor(tensor, &buffers, &mut budget))?;
+        let count = tensors.len();
         Ok(Self {
             tensors,
-            inputs,
-            outputs,
-            operators,
+            inputs: required_tensors(graph, 1, count, "a tensor")?,
+            outputs: required_tensors(graph, 2, count, "a tensor")?,
+            operators: graph.each(3, |operator| read_operator(operator, &codes, count))?,
         })
     }
 }
@@ -108,37 +86,36 @@ fn read_operator<'a>(
     codes: &[i32],
     tensors: usize,
 ) -> Result<Operator<'a>, Reason> {
-    let code = *codes
-        .get(table.index(0)?)
-        .ok_or("an operator's code is missing")?;
-    let inputs = table
-        .i32_vector(1)?
-        .into_iter()
-        .map(|i| tensor_index(i, tensors))
-        .collect::<Result<Vec<_>, _>>()?;
-    let outputs = table
-        .i32_vector(2)?
-        .into_iter()
-        .map(|i| tensor_index(i, tensors)?.ok_or_else(|| "an operator's output is left out".into()))
-        .collect::<Result<Vec<_>, Reason>>()?;
+    let code = codes.get(table.index(0)?);
     Ok(Operator {
-        code,
-        inputs,
-        outputs,
+        code: *code.ok_or("an operator's code is missing")?,
+        inputs: tensors_of(table, 1, tensors)?,
+        outputs: required_tensors(table, 2, tensors, "an operator's output")?,
         options: table.table(4)?,
     })
 }
 
-/// An index into `tensors` tensors; −1 stands for a tensor left out.
-fn tensor_index(index: i32, tensors: usize) -> Result<Option<usize>, Reason> {
-    if index == -1 {
-        return Ok(None);
-    }
-    usize::try_from(index)
-        .ok()
-        .filter(|i| *i < tensors)
-        .map(Some)
-        .ok_or_else(|| format!("tensor {index} does not exist"))
+/// A vector of indices into `count` tensors; −1 stands for a tensor left out.
+fn tensors_of(table: &Table<'_>, field: usize, count: usize) -> Result<Vec<Option<usize>>, Reason> {
+    let indices = table.i32_vector(field)?.into_iter();
+    indices
+        .map(|index| match usize::try_from(index) {
+            Ok(known) if known < count => Ok(Some(known)),
+            _ if index == -1 => Ok(None),
+            _ => Err(format!("tensor {index} does not exist")),
+        })
+        .collect()
+}
+
+/// As [`tensors_of`], for tensors of which none may be left out; `what` names one in messages.
+fn required_tensors(
+    table: &Table<'_>,
+    field: usize,
+    count: usize,
+    what: &str,
+) -> Result<Vec<usize>, Reason> {
+    let tensors: Option<_> = tensors_of(table, field, count)?.into_iter().collect();
+    tensors.ok_or_else(|| format!("{what} is left out"))
 }
 
 fn read_tensor(
@@ -204,10 +181,6 @@ fn read_constant(
 }
 
 fn each<const N: usize, T>(content: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
-    content
-        .as_chunks()
-        .0
-        .iter()
-        .map(|chunk| read(*chunk))
-        .collect()
+    let (chunks, _) = content.as_chunks();
+    chunks.iter().map(|chunk| read(*chunk)).collect()
 }

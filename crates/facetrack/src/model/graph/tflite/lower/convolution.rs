@@ -24,12 +24,8 @@ impl Lowering<'_> {
         let [outputs, height, width, inputs] = *self.shape(weights) else {
             return Err("its weights are not four-dimensional".into());
         };
-        let window = Window {
-            kernel: [height, width],
-            stride: [step(&options, 2)?, step(&options, 1)?],
-            dilation: [step(&options, 5)?, step(&options, 4)?],
-            same_padding: options.u8(0)? == 0,
-        };
+        let dilation = steps(&options, [5, 4])?;
+        let window = Window::new(&options, [height, width], dilation)?;
         let activation = options.u8(3)?;
         self.expect_channels(source, inputs)?;
         if window.is_pointwise() && self.is_matrix(source) {
@@ -48,12 +44,8 @@ impl Lowering<'_> {
         let [1, height, width, outputs] = *self.shape(weights) else {
             return Err("its weights are not one filter per channel".into());
         };
-        let window = Window {
-            kernel: [height, width],
-            stride: [step(&options, 2)?, step(&options, 1)?],
-            dilation: [step(&options, 6)?, step(&options, 5)?],
-            same_padding: options.u8(0)? == 0,
-        };
+        let dilation = steps(&options, [6, 5])?;
+        let window = Window::new(&options, [height, width], dilation)?;
         self.expect_channels(source, outputs)?;
         let content = permuted(self.floats(weights)?, 1, height * width, outputs);
         let dims = [outputs, 1, height, width];
@@ -160,12 +152,7 @@ impl Lowering<'_> {
     pub(super) fn max_pool_2d(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let options = options(operator)?;
         let (source, target) = (input(operator, 0)?, output(operator)?);
-        let window = Window {
-            kernel: [step(&options, 4)?, step(&options, 3)?],
-            stride: [step(&options, 2)?, step(&options, 1)?],
-            dilation: [1, 1],
-            same_padding: options.u8(0)? == 0,
-        };
+        let window = Window::new(&options, steps(&options, [4, 3])?, [1, 1])?;
         let channels = self.shape(source).last().copied().unwrap_or(1);
         let shape = window.yields(self.shape(source), channels)?;
         self.expect_shape(target, &shape)?;
@@ -200,6 +187,16 @@ impl Lowering<'_> {
 }
 
 impl Window {
+    /// With the strides and the padding of `options`, which stand in the same fields everywhere.
+    fn new(options: &Table<'_>, kernel: [usize; 2], dilation: [usize; 2]) -> Result<Self, Reason> {
+        Ok(Self {
+            kernel,
+            stride: steps(options, [2, 1])?,
+            dilation,
+            same_padding: options.u8(0)? == 0,
+        })
+    }
+
     fn is_pointwise(&self) -> bool {
         self.kernel == [1, 1] && self.stride == [1, 1]
     }
@@ -245,6 +242,11 @@ impl Window {
         }
         vec![ints("strides", self.stride), Attribute::ints("pads", &pads)]
     }
+}
+
+/// Steps along y and x, from these fields.
+fn steps(options: &Table<'_>, [y, x]: [usize; 2]) -> Result<[usize; 2], Reason> {
+    Ok([step(options, y)?, step(options, x)?])
 }
 
 fn step(options: &Table<'_>, field: usize) -> Result<usize, Reason> {

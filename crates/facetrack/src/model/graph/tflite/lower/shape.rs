@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Operators that move elements.
 
+use std::ops::Range;
+
 use super::super::schema::Operator;
 use super::{FIRST_FROM_LAST, Lowering, input, options, output};
 use crate::model::graph::{Attribute, Reason};
@@ -73,12 +75,7 @@ impl Lowering<'_> {
         let pads = self.graph.add_ints(&[pads.len()], &pads);
         let sides = self.shape(source).iter().zip(amounts);
         let padded: Vec<usize> = sides
-            .map(|(side, amounts)| {
-                side + amounts
-                    .map(|n| n.unsigned_abs() as usize)
-                    .iter()
-                    .sum::<usize>()
-            })
+            .map(|(side, [before, after])| side + (*before as usize) + (*after as usize))
             .collect();
         self.expect_shape(target, &padded)?;
         let shape = super::first_from_last(&padded)?;
@@ -135,7 +132,7 @@ impl Lowering<'_> {
     pub(super) fn strided_slice(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let bounds = self.bounds(operator)?;
-        let kept: usize = bounds.iter().map(|(begin, end)| end - begin).product();
+        let kept: usize = bounds.iter().map(Range::len).product();
         if kept != self.shape(target).iter().product::<usize>() {
             return Err("its output has another number of elements than its bounds".into());
         }
@@ -143,22 +140,16 @@ impl Lowering<'_> {
         // The axes that a matrix leaves out in front have one element, which a slice keeps.
         let bounds = &bounds[bounds.len() - sides.len()..];
         let mut value = self.as_filed(source)?;
-        let cut = (0..sides.len()).filter(|axis| bounds[*axis] != (0, sides[*axis]));
+        let cut = (0..sides.len()).filter(|axis| bounds[*axis] != (0..sides[*axis]));
         for axis in cut.collect::<Vec<_>>() {
-            let (begin, end) = bounds[axis];
-            let mut shape = self.graph.shape(value).to_vec();
-            shape[axis] = end - begin;
-            let list = [begin, end, axis].map(|n| self.graph.add_ints(&[1], &[n as i64]));
-            value =
-                self.graph
-                    .add_shaped("Slice", &[value, list[0], list[1], list[2]], vec![], shape);
+            value = self.graph.add_slice(value, bounds[axis].clone(), axis);
         }
         self.set_as_filed(target, value);
         Ok(())
     }
 
-    /// First element and end of a slice on each axis.
-    fn bounds(&self, operator: &Operator<'_>) -> Result<Vec<(usize, usize)>, Reason> {
+    /// The elements of a slice on each axis.
+    fn bounds(&self, operator: &Operator<'_>) -> Result<Vec<Range<usize>>, Reason> {
         let options = options(operator)?;
         let shape = self.shape(input(operator, 0)?);
         let begin = self.ints(input(operator, 1)?)?;
@@ -185,7 +176,7 @@ impl Lowering<'_> {
                 () if chosen(to_end) => shape[axis],
                 () => usize::try_from(end[axis]).ok()?,
             };
-            (first < last && last <= shape[axis]).then_some((first, last))
+            (first < last && last <= shape[axis]).then_some(first..last)
         };
         (0..shape.len())
             .map(|axis| {
