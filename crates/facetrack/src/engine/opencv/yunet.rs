@@ -12,7 +12,7 @@ mod load;
 
 use std::path::Path;
 
-use crate::engine::network::{Contract, Network, Outputs};
+use crate::engine::network::{Network, Outputs};
 use crate::engine::{
     EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
     Thresholds,
@@ -21,7 +21,7 @@ use crate::image::ImageView;
 use crate::model::graph::Graph;
 use crate::model::{Model, ModelError, ModelFile};
 use crate::nms::{self, Detection};
-use crate::observation::{Observation, Origin};
+use crate::observation::Observation;
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use decode::Level;
 use fit::Fit;
@@ -31,8 +31,7 @@ pub use load::load;
 /// Default minimum scores, as in the pipeline that this engine replaces.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.7,
-    presence: 0.5,
-    tracking: 0.5,
+    ..Thresholds::DEFAULT
 };
 
 /// Maximum IoU of two detected faces: the default of OpenCV's `FaceDetectorYN`.
@@ -73,13 +72,8 @@ impl Detector {
         path: &Path,
         config: &EngineConfig,
     ) -> Result<Self, ModelError> {
-        let contract = Contract {
-            name: "YuNet",
-            input: Vec::new(),
-            outputs: Vec::new(),
-        };
         let mut detector = Self {
-            network: Network::new(model, path, contract),
+            network: Network::new(model, path),
             max_width: match config.detect_max_width {
                 None => Some(MAX_WIDTH),
                 Some(0) => None,
@@ -220,21 +214,11 @@ impl Finder for Yunet {
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let min_score = self.thresholds.detection;
         let faces = self.detector.detect(&frame.image, min_score)?;
-        Ok(faces.into_iter().map(observation).collect())
+        Ok(faces.into_iter().map(Observation::from).collect())
     }
 
     fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.thresholds = thresholds;
-    }
-}
-
-/// Converts a detection into a face.
-pub(super) fn observation(detection: Detection) -> Observation {
-    Observation {
-        confidence: Some(detection.score),
-        origin: Origin::Detected,
-        key_points: detection.key_points,
-        ..Observation::from_bbox(detection.bbox)
     }
 }
 

@@ -65,7 +65,7 @@ impl YunetMesh {
         };
         Ok(Observation {
             landmarks,
-            ..yunet::observation(detection)
+            ..detection.into()
         })
     }
 
