@@ -14,6 +14,8 @@ mod resize;
 mod scan;
 mod xml;
 
+use smart_default::SmartDefault;
+
 use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
 };
@@ -48,29 +50,21 @@ pub static ENTRY: EngineEntry = EngineEntry {
 };
 
 /// The arguments of OpenCV's `detectMultiScale`. As there, if no size of the cascade's window is
-/// within the bounds, the size nearest to the minimum is searched.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// within the bounds, the size nearest to the minimum is searched. The defaults are those of the
+/// pipeline that this engine replaces.
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Search {
     /// Ratio of two neighbouring sizes, at least 1.001.
+    #[default(1.1)]
     pub scale_factor: f64,
     /// Minimum number of overlapping detections that make a face; 0 = every detection is a face.
+    #[default(5)]
     pub min_neighbors: usize,
     /// Minimum width and height of a face, px.
+    #[default(30)]
     pub min_size: usize,
     /// Maximum width and height of a face, px; `None` for no limit.
     pub max_size: Option<usize>,
-}
-
-impl Default for Search {
-    /// As the pipeline that this engine replaces.
-    fn default() -> Self {
-        Self {
-            scale_factor: 1.1,
-            min_neighbors: 5,
-            min_size: 30,
-            max_size: None,
-        }
-    }
 }
 
 impl Search {
