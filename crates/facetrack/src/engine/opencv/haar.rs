@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! OpenCV's cascade classifier.
 //!
-//! [`Haar`] finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey
+//! The engine finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey
 //! pixels, box for box.
 
 pub mod cascade;
@@ -16,8 +16,10 @@ mod xml;
 
 use smart_default::SmartDefault;
 
+use crate::engine::independent::Independent;
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
+    Thresholds,
 };
 use crate::geometry::Rect;
 use crate::model::{ModelError, file};
@@ -88,8 +90,7 @@ impl Search {
 }
 
 /// The engine.
-pub struct Haar {
-    info: EngineInfo,
+struct Haar {
     detector: Detector,
     max_faces: usize,
     luma: Vec<u8>,
@@ -117,24 +118,21 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         format: FORMAT,
         reason,
     })?;
-    let haar = Haar {
-        info: EngineInfo {
-            models: vec![file],
-            ..describe()
-        },
+    let info = EngineInfo {
+        models: vec![file],
+        ..describe()
+    };
+    let mut haar = Haar {
         detector: Detector::new(cascade, config.cascade),
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
         resizer: Resizer::default(),
     };
-    Ok(Engine::new(haar, ()))
+    let finder = Independent::new(info, Thresholds::DEFAULT, move |frame, _| haar.find(frame));
+    Ok(Engine::new(finder, ()))
 }
 
-impl Finder for Haar {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
+impl Haar {
     /// Faces are in OpenCV's order, from small to large. If there are more than `max_faces`, the
     /// largest are returned, largest first.
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
@@ -161,9 +159,7 @@ impl Finder for Haar {
         }
         Ok(faces.into_iter().map(observation).collect())
     }
-}
 
-impl Haar {
     /// Scales the grey image to the displayed size of the frame.
     fn stretch(&mut self, stored: [usize; 2], displayed: [usize; 2]) {
         if stored == displayed {

@@ -13,15 +13,11 @@ mod load;
 use std::path::Path;
 
 use crate::engine::network::{Network, Outputs};
-use crate::engine::{
-    EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
-    Thresholds,
-};
+use crate::engine::{EngineConfig, EngineEntry, EngineInfo, EngineKind, Setting, Thresholds};
 use crate::image::ImageView;
 use crate::model::graph::Graph;
-use crate::model::{Model, ModelError, ModelFile};
+use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
-use crate::observation::Observation;
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use decode::Level;
 use fit::Fit;
@@ -163,13 +159,6 @@ pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     Ok(graph.encode())
 }
 
-/// The engine.
-pub struct Yunet {
-    info: EngineInfo,
-    detector: Detector,
-    thresholds: Thresholds,
-}
-
 /// The engine `opencv-yunet`.
 pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[
@@ -189,36 +178,6 @@ pub fn describe() -> EngineInfo {
     EngineInfo {
         key_points: KEY_POINTS,
         ..EngineInfo::of_boxes(EngineKind::OpenCvYunet)
-    }
-}
-
-impl Yunet {
-    /// The engine that finds faces with `detector`, whose network is in `file`.
-    pub fn new(detector: Detector, file: ModelFile) -> Self {
-        Self {
-            info: EngineInfo {
-                models: vec![file],
-                ..describe()
-            },
-            detector,
-            thresholds: THRESHOLDS,
-        }
-    }
-}
-
-impl Finder for Yunet {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        let min_score = self.thresholds.detection;
-        let faces = self.detector.detect(&frame.image, min_score)?;
-        Ok(faces.into_iter().map(Observation::from).collect())
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
     }
 }
 
