@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use smart_default::SmartDefault;
 
 use super::blendshape::Blendshapes;
 use super::device::Placement;
@@ -26,27 +27,17 @@ use super::smoothing::{LandmarkSmoother, OneEuro};
 use super::tracker::{Tracker, TrackerConfig};
 
 /// Settings that may change from frame to frame.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Tuning {
     /// Minimum scores.
     pub thresholds: Thresholds,
     /// Smoothing of landmarks, per face; `None` for landmarks as measured.
     pub smoothing: Option<OneEuro>,
     /// Blendshapes are measured in every n-th frame of a face, from its first frame.
+    #[default(1)]
     pub blendshape_interval: u32,
     /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
-}
-
-impl Default for Tuning {
-    fn default() -> Self {
-        Self {
-            thresholds: Thresholds::default(),
-            smoothing: None,
-            blendshape_interval: 1,
-            predict: false,
-        }
-    }
 }
 
 /// Analyses the frames of a stream with an engine.

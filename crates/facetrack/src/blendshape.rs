@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Blendshape channels in ARKit's spelling. A channel that no network measured is absent, never 0.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::words::display_as_serialized;
 
 /// The 52 channels of MediaPipe's blendshape network, in its output order: `_neutral`, then 51 of
 /// ARKit's 52 (`tongueOut` is not measured). Source: `kBlendshapeNames` in MediaPipe's
@@ -37,12 +38,7 @@ pub enum BlendshapeSource {
     Derived,
 }
 
-impl fmt::Display for BlendshapeSource {
-    /// The name in metadata and JSON.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+display_as_serialized!(BlendshapeSource);
 
 /// Channels with their values, in the engine's order.
 #[derive(Debug, Clone, PartialEq)]

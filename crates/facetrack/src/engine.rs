@@ -17,6 +17,7 @@ use crate::words::choices;
 mod config;
 mod entry;
 pub mod eos;
+mod independent;
 pub mod insightface;
 pub mod jaw;
 pub mod mediapipe;

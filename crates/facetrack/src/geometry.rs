@@ -193,49 +193,12 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Multiplies x by `sx` and y by `sy`.
-    pub const fn scale(sx: f32, sy: f32) -> Self {
-        Self {
-            xx: sx,
-            xy: 0.0,
-            x0: 0.0,
-            yx: 0.0,
-            yy: sy,
-            y0: 0.0,
-        }
-    }
-
-    /// Adds `dx` and `dy`.
-    pub const fn translation(dx: f32, dy: f32) -> Self {
-        Self {
-            xx: 1.0,
-            xy: 0.0,
-            x0: dx,
-            yx: 0.0,
-            yy: 1.0,
-            y0: dy,
-        }
-    }
-
     /// The image of a point.
     pub fn apply(&self, p: Point) -> Point {
         Point::new(
             self.xx * p.x + self.xy * p.y + self.x0,
             self.yx * p.x + self.yy * p.y + self.y0,
         )
-    }
-
-    /// `self` after `inner`: `a_from_b.compose(&b_from_c)` is `a_from_c`.
-    pub fn compose(&self, inner: &Self) -> Self {
-        let origin = self.apply(Point::new(inner.x0, inner.y0));
-        Self {
-            xx: self.xx * inner.xx + self.xy * inner.yx,
-            xy: self.xx * inner.xy + self.xy * inner.yy,
-            x0: origin.x,
-            yx: self.yx * inner.xx + self.yy * inner.yx,
-            yy: self.yx * inner.xy + self.yy * inner.yy,
-            y0: origin.y,
-        }
     }
 }
 
@@ -256,21 +219,6 @@ mod tests {
         ] {
             assert!((a.iou(&b) - want).abs() < 1e-6, "{a:?} {b:?}");
             assert_eq!(a.iou(&b), b.iou(&a));
-        }
-    }
-
-    #[test]
-    fn composed_transforms_are_applied_from_right_to_left() {
-        let rect = RotatedRect {
-            center: Point::new(30.0, 40.0),
-            size: Size::new(10.0, 20.0),
-            rotation: 0.7,
-        };
-        let outer = rect.outer_from_unit();
-        let inner = Affine::scale(0.5, 2.0);
-        for p in [Point::new(0.0, 0.0), Point::new(1.0, 0.25)] {
-            let wanted = outer.apply(inner.apply(p));
-            assert!(outer.compose(&inner).apply(p).distance(wanted) < 1e-5);
         }
     }
 

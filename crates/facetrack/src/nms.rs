@@ -2,6 +2,7 @@
 //! Non-maximum suppression: one detection per face out of a detector's many.
 
 use super::geometry::{Point, Rect};
+use super::observation::Observation;
 
 /// A detection before suppression.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,16 @@ impl Detection {
             bbox: Rect::new(corner.x, corner.y, extent.x, extent.y),
             score: self.score,
             key_points: self.key_points.into_iter().map(scale).collect(),
+        }
+    }
+}
+
+impl From<Detection> for Observation {
+    fn from(detection: Detection) -> Self {
+        Self {
+            confidence: Some(detection.score),
+            key_points: detection.key_points,
+            ..Self::from_bbox(detection.bbox)
         }
     }
 }

@@ -2,7 +2,6 @@
 //! Measurements of one face by an engine. Every coordinate is `f32` in pixels of the original
 //! image.
 
-use std::fmt;
 use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
@@ -10,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::blendshape::Blendshapes;
 use super::geometry::{Point, Rect};
+use crate::words::display_as_serialized;
 
 /// One face in one frame, before it has an identity.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observation {
     /// Bounding box, px, not clipped to the image.
     pub bbox: Rect,
@@ -50,19 +50,7 @@ impl Observation {
     pub fn from_bbox(bbox: Rect) -> Self {
         Self {
             bbox,
-            confidence: None,
-            origin: Origin::Detected,
-            landmarks: None,
-            key_points: Vec::new(),
-            blendshapes: None,
-            pose: None,
-            gaze: None,
-            fit: None,
-            morphable: None,
-            features: None,
-            secondary_landmarks: None,
-            attributes: None,
-            embedding: None,
+            ..Self::default()
         }
     }
 
@@ -139,13 +127,6 @@ pub enum Origin {
     Predicted,
 }
 
-impl fmt::Display for Origin {
-    /// The name in metadata and JSON.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
 /// Order and number of landmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
@@ -182,13 +163,6 @@ impl LandmarkScheme {
             Self::Ibug68 => 68,
             Self::InsightFace106 => 106,
         }
-    }
-}
-
-impl fmt::Display for LandmarkScheme {
-    /// The name in metadata and JSON.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
     }
 }
 
@@ -403,12 +377,7 @@ impl FitFailure {
 
 impl std::error::Error for FitFailure {}
 
-impl fmt::Display for FitFailure {
-    /// The name in metadata and JSON.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+display_as_serialized!(Origin, LandmarkScheme, FitFailure, Gender);
 
 /// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face
 /// before. −1…1, 0 at rest; an eye that closes, a brow or corner that sinks, a mouth that closes
@@ -465,13 +434,6 @@ pub enum Gender {
     Female,
     /// Index 1.
     Male,
-}
-
-impl fmt::Display for Gender {
-    /// The name in metadata and JSON.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
 }
 
 #[cfg(test)]

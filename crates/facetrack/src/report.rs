@@ -2,7 +2,6 @@
 //! The results for one frame after engine, tracker and smoothing: the content of the metadata and
 //! of the JSON.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use serde_json::{Map, Value};
 use super::device::Placement;
 use super::model::ModelFile;
 use super::observation::Observation;
+use crate::words::display_as_serialized;
 
 /// One analysed frame.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,12 +56,7 @@ impl FrameStatus {
     ];
 }
 
-impl fmt::Display for FrameStatus {
-    /// The name in metadata and JSON.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+display_as_serialized!(FrameStatus);
 
 /// A face with an identity.
 #[derive(Debug, Clone, PartialEq)]

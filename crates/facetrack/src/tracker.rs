@@ -4,6 +4,8 @@
 mod centroid;
 mod iou;
 
+use smart_default::SmartDefault;
+
 use super::geometry::Point;
 use super::observation::Observation;
 use crate::words::choices;
@@ -16,27 +18,19 @@ choices! {
     }
 }
 
-/// Settings of a [`Tracker`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Settings of a [`Tracker`]. The defaults are those of the pipeline that reads the record
+/// (track-json: Association).
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct TrackerConfig {
     /// Matching method.
     pub kind: TrackerKind,
     /// Maximum distance, in pixels, that a centroid may move between two sightings, for
     /// [`TrackerKind::Centroid`].
+    #[default(80.0)]
     pub max_distance: f32,
     /// Maximum number of consecutive frames without a sighting; one more ends the track.
+    #[default(7)]
     pub max_age: u32,
-}
-
-impl Default for TrackerConfig {
-    /// Those of the pipeline that reads the record (track-json: Association).
-    fn default() -> Self {
-        Self {
-            kind: TrackerKind::default(),
-            max_distance: 80.0,
-            max_age: 7,
-        }
-    }
 }
 
 /// Follows faces through a stream.

@@ -99,7 +99,20 @@ macro_rules! flags {
     };
 }
 
-pub(crate) use {choices, flags};
+/// Displays the values of enums by their names in metadata and JSON.
+macro_rules! display_as_serialized {
+    ($($name:ty),*) => {
+        $(
+            impl std::fmt::Display for $name {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    serde::Serialize::serialize(self, f)
+                }
+            }
+        )*
+    };
+}
+
+pub(crate) use {choices, display_as_serialized, flags};
 
 /// `1, true, yes, y, on, all` and their opposites, in any case; `None` for anything else.
 pub fn parse_switch(text: &str) -> Option<bool> {

@@ -3,12 +3,14 @@
 
 use std::path::PathBuf;
 
+use smart_default::SmartDefault;
+
 use super::{EngineKind, RunningMode, eos, insightface, opencv, openseeface};
 use crate::device::Placement;
 use crate::locate::SearchPaths;
 
 /// Settings that an engine is loaded with. Those of one engine are defined in its folder.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, SmartDefault)]
 pub struct EngineConfig {
     /// Model file; `None` to look for the published one.
     pub model: Option<PathBuf>,
@@ -25,13 +27,16 @@ pub struct EngineConfig {
     /// Maximum number of faces; `None` for the default of the engine.
     pub max_faces: Option<usize>,
     /// Threads that one network runs on.
+    #[default(1)]
     pub threads: usize,
     /// Maximum width, in pixels, of the detector's input; 0 for no limit, `None` for the default
     /// of the engine.
     pub detect_max_width: Option<usize>,
     /// Maximum IoU of two detected faces.
+    #[default(opencv::yunet::NMS_THRESHOLD)]
     pub nms_threshold: f32,
     /// Factor of a `jawOpen` that is derived from landmarks.
+    #[default(1.0)]
     pub jaw_open_scale: f32,
     /// Search with a cascade.
     pub cascade: opencv::haar::Search,
@@ -42,33 +47,10 @@ pub struct EngineConfig {
     /// Networks of a model pack.
     pub pack: insightface::Settings,
     /// Device of the networks, for engines that can use a GPU.
+    #[default(Placement::Cpu)]
     pub placement: Placement,
     /// Faces of an engine that follows a script.
     pub script: Option<String>,
-}
-
-impl Default for EngineConfig {
-    fn default() -> Self {
-        Self {
-            model: None,
-            detector_model: None,
-            landmark_model: None,
-            gaze_model: None,
-            paths: SearchPaths::default(),
-            running_mode: RunningMode::default(),
-            max_faces: None,
-            threads: 1,
-            detect_max_width: None,
-            nms_threshold: opencv::yunet::NMS_THRESHOLD,
-            jaw_open_scale: 1.0,
-            cascade: opencv::haar::Search::default(),
-            tracking: openseeface::Settings::default(),
-            morphable: eos::Settings::default(),
-            pack: insightface::Settings::default(),
-            placement: Placement::Cpu,
-            script: None,
-        }
-    }
 }
 
 impl EngineConfig {

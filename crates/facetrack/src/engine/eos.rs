@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Fits a 3-D morphable model to YuNet's faces, as eos 1.5.0 does.
 //!
-//! The [`Finder`] finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh. The
+//! The [`Finder`](crate::engine::Finder) finds faces with YuNet and measures 68 landmarks with MediaPipe's mesh. The
 //! [`Completer`] fits the model to them, because all frames of an identity share one shape.
 
 mod ibug;
@@ -12,13 +12,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::engine::independent::Independent;
 use crate::engine::jaw::Jaw;
 use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;
 use crate::engine::{
     Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Finder, Frame, RunningMode, Setting, Thresholds, Wanted,
+    RunningMode, Setting, Wanted,
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
@@ -46,27 +47,12 @@ choices! {
 }
 
 /// Settings of this engine.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Settings {
     /// Frames that a face's shape is fitted to.
     pub identity: Identity,
     /// Whether to report every vertex.
     pub mesh: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            identity: Identity::Running,
-            mesh: false,
-        }
-    }
-}
-
-/// The half of the engine that looks at pixels.
-struct Eos {
-    info: EngineInfo,
-    faces: YunetMesh,
 }
 
 /// The half of the engine that fits the model to landmarks.
@@ -144,8 +130,19 @@ pub fn assemble(
         pasts: HashMap::new(),
         jaw_open_scale: config.jaw_open_scale,
     };
-    let faces = YunetMesh::new(detector, landmarks);
-    Engine::new(Eos { info, faces }, fitting)
+    let mut faces = YunetMesh {
+        detector,
+        landmarks,
+    };
+    // Faces have the measured landmarks until the fit replaces them.
+    let finder = Independent::new(info, yunet::THRESHOLDS, move |frame, thresholds| {
+        let mut faces = faces.find(&frame.image, thresholds)?;
+        for face in &mut faces {
+            face.landmarks = face.landmarks.as_ref().and_then(ibug::from_mesh);
+        }
+        Ok(faces)
+    });
+    Engine::new(finder, fitting)
 }
 
 impl Fitting {
@@ -170,26 +167,6 @@ impl Fitting {
             Identity::PerFrame => self.fitter.fit(&points)?,
         };
         self.reporter.report(fit, context.frame_size)
-    }
-}
-
-impl Finder for Eos {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
-    /// Faces have the measured landmarks. [`Completer::complete`] replaces them with landmarks of
-    /// the fitted mesh.
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        let mut faces = self.faces.find(&frame.image)?;
-        for face in &mut faces {
-            face.landmarks = face.landmarks.as_ref().and_then(ibug::from_mesh);
-        }
-        Ok(faces)
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.faces.set_thresholds(thresholds);
     }
 }
 

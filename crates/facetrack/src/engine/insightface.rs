@@ -31,7 +31,6 @@ use crate::engine::{
     Completer, Context, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder,
     Frame, Setting, Thresholds, Wanted,
 };
-use crate::nms::Detection;
 use crate::observation::{LandmarkScheme, Landmarks, Observation};
 use networks::Networks;
 use pose::PoseFinder;
@@ -42,11 +41,7 @@ pub use scrfd::MULTIPLE as DET_SIZE_STEP;
 pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings, modules};
 
 /// Default minimum scores: `det_thresh` of `FaceAnalysis.prepare`.
-pub const THRESHOLDS: Thresholds = Thresholds {
-    detection: 0.5,
-    presence: 0.5,
-    tracking: 0.5,
-};
+pub const THRESHOLDS: Thresholds = Thresholds::DEFAULT;
 
 /// Maximum IoU of two detected faces: `nms_thresh` of `SCRFD`.
 pub const NMS_THRESHOLD: f32 = 0.4;
@@ -100,40 +95,35 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ..EngineEntry::new("insightface", |config| Ok(describe(config)), load)
 };
 
+/// The networks that find landmarks, and their schemes. The landmarks of the first are the face's,
+/// those of the second secondary.
+const SCHEMES: [(Module, LandmarkScheme); 2] = [
+    (Module::Landmark3d68, LandmarkScheme::Ibug68),
+    (Module::Landmark2d106, LandmarkScheme::InsightFace106),
+];
+
 /// Describes the engine with a complete pack. The loaded engine describes its own pack.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
-    let settings = &config.pack;
-    let schemes = [
-        (Module::Landmark3d68, LandmarkScheme::Ibug68),
-        (Module::Landmark2d106, LandmarkScheme::InsightFace106),
-    ];
-    let allowed = schemes
-        .into_iter()
-        .filter(|(module, _)| settings.allows(*module))
-        .map(|(_, scheme)| scheme);
-    let embedding = if settings.embedding { EMBEDDING } else { 0 };
-    info(allowed, settings.allows(Module::GenderAge), embedding)
+    let wanted = config.pack.wanted();
+    info(|module| wanted.contains(&module).then_some(EMBEDDING))
 }
 
-/// Describes an engine with landmarks of the first scheme, and with secondary landmarks of the
-/// second, if any.
-fn info(
-    schemes: impl IntoIterator<Item = LandmarkScheme>,
-    attributes: bool,
-    embedding: usize,
-) -> EngineInfo {
-    let mut schemes = schemes.into_iter();
+/// Describes an engine with the networks of which `values` knows the number of values for a face.
+fn info(values: impl Fn(Module) -> Option<usize>) -> EngineInfo {
+    let has = |module| values(module).is_some();
+    let schemes = SCHEMES.into_iter().filter(|(module, _)| has(*module));
+    let mut schemes = schemes.map(|(_, scheme)| scheme);
     let landmarks = schemes.next();
-    let channels: &[&str] = if landmarks.is_some() { &CHANNELS } else { &[] };
+    let channels = CHANNELS.iter().filter(|_| landmarks.is_some());
     EngineInfo {
         landmarks,
         secondary_landmarks: schemes.next(),
         key_points: KEY_POINTS,
-        blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
+        blendshapes: channels.map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
-        pose: landmarks == Some(LandmarkScheme::Ibug68),
-        attributes,
-        embedding,
+        pose: has(Module::Landmark3d68),
+        attributes: has(Module::GenderAge),
+        embedding: values(Module::Recognition).unwrap_or_default(),
         ..EngineInfo::of_boxes(EngineKind::InsightFace)
     }
 }
@@ -194,7 +184,7 @@ impl Finder for InsightFace {
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let min_score = self.thresholds.detection;
         let found = self.networks.detector.detect(&frame.image, min_score)?;
-        let mut faces: Vec<Observation> = found.into_iter().map(observation).collect();
+        let mut faces: Vec<Observation> = found.into_iter().map(Observation::from).collect();
         self.networks.measures.measure(&frame.image, &mut faces)?;
         Ok(faces)
     }
@@ -214,14 +204,6 @@ impl Completer for Derived {
             face.blendshapes = self.jaw_open(landmarks);
         }
         Ok(())
-    }
-}
-
-fn observation(found: Detection) -> Observation {
-    Observation {
-        confidence: Some(found.score),
-        key_points: found.key_points,
-        ..Observation::from_bbox(found.bbox)
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! The stages follow `face_landmarker_graph.cc` in MediaPipe Tasks 0.10.21, one file each. The
 //! caller smooths faces and assigns identities between [`Finder::find`] and
-//! [`Completer::complete`].
+//! [`Completer::complete`](super::Completer::complete).
 
 mod anchors;
 mod blendshapes;
@@ -19,8 +19,8 @@ mod roi;
 use std::mem;
 
 use super::{
-    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Finder, Frame, RunningMode, Setting, Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
+    RunningMode, Setting, Thresholds,
 };
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::image::ImageView;
@@ -33,8 +33,8 @@ use roi::associate;
 pub use landmarks::LandmarkDetector;
 pub use load::load;
 pub(super) use load::{load_landmarks, load_mesh};
+pub(super) use mesh::FaceMesh;
 pub use mesh::MeshParts;
-pub(super) use mesh::{FaceMesh, MeshReader};
 pub(super) use roi::Roi;
 
 /// Default maximum number of faces, as in the pipeline that this engine replaces. (The original's
@@ -94,9 +94,6 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     }
 }
 
-/// The half of the engine that derives blendshapes and pose.
-struct MeshCompleter(MeshReader);
-
 /// Creates the engine from `parts`. Each network is run once.
 ///
 /// # Errors
@@ -116,17 +113,7 @@ pub fn assemble(parts: Parts, config: &EngineConfig) -> Result<Engine, EngineErr
         landmarks,
         followed: Vec::new(),
     };
-    Ok(Engine::new(finder, MeshCompleter(reader)))
-}
-
-impl Completer for MeshCompleter {
-    /// Also sets the bounding box to the extent of the landmarks.
-    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
-        if let Some(landmarks) = &face.landmarks {
-            face.bbox = landmarks.extent();
-        }
-        self.0.complete(face, context)
-    }
+    Ok(Engine::new(finder, reader))
 }
 
 impl Finder for MediaPipe {

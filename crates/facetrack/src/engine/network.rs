@@ -4,14 +4,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, Axis, IxDyn, Slice};
 
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::sample::Crop;
 
 /// Tensors that an engine expects of a network.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Contract {
     /// Name of the network, for messages.
     pub name: &'static str,
@@ -34,13 +34,23 @@ pub struct Network {
 pub struct Outputs(pub Vec<ArrayD<f32>>);
 
 impl Network {
-    /// Wraps `model`, which was read from `path`, without checking it.
-    pub fn new(model: Box<dyn Model>, path: &Path, contract: Contract) -> Self {
+    /// Wraps `model`, which was read from `path`, without checking it. It needs an input
+    /// ([`Network::resize`]) before it runs.
+    pub fn new(model: Box<dyn Model>, path: &Path) -> Self {
         Self {
             model,
             path: path.to_owned(),
+            contract: Contract::default(),
+            input: ArrayD::default(IxDyn(&[0])),
+        }
+    }
+
+    /// The network with an input of zeros, and with outputs that each run checks, as `contract` says.
+    pub fn with(self, contract: Contract) -> Self {
+        Self {
             input: ArrayD::zeros(IxDyn(&contract.input)),
             contract,
+            ..self
         }
     }
 
@@ -54,7 +64,7 @@ impl Network {
         path: &Path,
         contract: Contract,
     ) -> Result<Self, ModelError> {
-        let mut network = Self::new(model, path, contract);
+        let mut network = Self::new(model, path).with(contract);
         if !takes(&*network.model, &network.contract.input) {
             return Err(network.other_tensors());
         }
@@ -96,7 +106,16 @@ impl Network {
     /// # Errors
     /// [`ModelError::Run`], also if an output has another size than the contract says.
     pub fn run(&mut self) -> Result<Outputs, ModelError> {
-        let outputs = self.model.run(&[self.input.view()])?;
+        self.run_first(self.input.len_of(Axis(0)))
+    }
+
+    /// Runs the network on the first `count` items of its input.
+    ///
+    /// # Errors
+    /// Those of [`Network::run`].
+    pub fn run_first(&mut self, count: usize) -> Result<Outputs, ModelError> {
+        let input = self.input.slice_axis(Axis(0), Slice::from(..count));
+        let outputs = self.model.run(&[input])?;
         if self.are_expected(&outputs) {
             return Ok(Outputs(outputs));
         }

@@ -23,9 +23,11 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
+use smart_default::SmartDefault;
+
 use super::{
     Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Finder, Frame, RunningMode, Setting,
+    Finder, Frame, FrameOutline, RunningMode, Setting,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
@@ -63,53 +65,41 @@ const JAW_PERIOD: u64 = 50;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     faces: Vec<ScriptedFace>,
-    detail: Detail,
+    /// Whether faces carry landmarks, blendshapes and a pose.
+    detailed: bool,
     learns: bool,
     slow: Duration,
     #[cfg(feature = "test-faults")]
     faults: faults::Faults,
 }
 
-/// Measurements of the faces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Detail {
-    #[default]
-    Boxes,
-    Landmarks,
-}
-
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, SmartDefault)]
 struct ScriptedFace {
+    #[default(0.5)]
     x: f32,
+    #[default(0.5)]
     y: f32,
+    #[default(0.3)]
     size: f32,
     dx: f32,
     dy: f32,
+    #[default(1)]
     from: u64,
+    #[default(u64::MAX)]
     to: u64,
 }
 
-impl Default for ScriptedFace {
-    fn default() -> Self {
-        Self {
-            x: 0.5,
-            y: 0.5,
-            size: 0.3,
-            dx: 0.0,
-            dy: 0.0,
-            from: 1,
-            to: u64::MAX,
-        }
-    }
-}
-
 impl ScriptedFace {
-    fn bbox(&self, number: u64, (width, height): (f32, f32)) -> Rect {
+    /// The box in frame `number`, as it is displayed. Scripts are written in stored pixels.
+    fn bbox(&self, number: u64, frame: &FrameOutline) -> Rect {
         let steps = number.saturating_sub(1) as f32;
+        let [width, height] = frame.stored_size.map(|side| side as f32);
         let side = self.size * height;
         let x = bounce(self.x + self.dx * steps) * width;
         let y = bounce(self.y + self.dy * steps) * height;
-        Rect::new(x - side / 2.0, y - side / 2.0, side, side)
+        let scale = frame.column_scale as f32;
+        let (left, top) = ((x - side / 2.0) / scale, y - side / 2.0);
+        Rect::new(left, top, side / scale, side)
     }
 }
 
@@ -126,21 +116,21 @@ impl Script {
     /// [`EngineError::Config`] for an invalid script.
     pub fn of(config: &EngineConfig) -> Result<Self, EngineError> {
         let text = config.script.as_deref().unwrap_or(DEFAULT_SCRIPT);
-        text.parse()
-            .map_err(|reason: String| EngineError::config("script", format!("{text:?}: {reason}")))
+        let mut script = Self::default();
+        text.split(';')
+            .filter(|clause| !clause.trim().is_empty())
+            .try_for_each(|clause| script.read_clause(clause))
+            .map_err(|reason| EngineError::config("script", format!("{text:?}: {reason}")))?;
+        Ok(script)
     }
 
     /// Describes an engine with this script.
     pub fn info(&self, running_mode: RunningMode) -> EngineInfo {
-        let channels: &[&str] = match self.detail {
-            Detail::Boxes => &[],
-            Detail::Landmarks => &MEDIAPIPE_CHANNELS,
-        };
-        let detailed = self.detail == Detail::Landmarks;
+        let channels = MEDIAPIPE_CHANNELS.iter().filter(|_| self.detailed);
         EngineInfo {
-            landmarks: detailed.then_some(LandmarkScheme::MediaPipe478),
-            blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
-            pose: detailed,
+            landmarks: self.detailed.then_some(LandmarkScheme::MediaPipe478),
+            blendshapes: channels.map(|name| (*name).to_owned()).collect(),
+            pose: self.detailed,
             temporal: running_mode == RunningMode::Video,
             ..EngineInfo::of_boxes(EngineKind::Scripted)
         }
@@ -157,7 +147,7 @@ impl Script {
             .collect::<Result<Vec<_>, _>>()?;
         match verb {
             "face" => self.faces.push(read_face(&pairs)?),
-            "landmarks" => self.detail = Detail::Landmarks,
+            "landmarks" => self.detailed = true,
             "learns" => self.learns = true,
             "slow" => self.slow = Duration::from_millis(read_only("ms", verb, &pairs)?),
             #[cfg(feature = "test-faults")]
@@ -173,18 +163,6 @@ impl Script {
             }
         }
         Ok(())
-    }
-}
-
-impl FromStr for Script {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut script = Self::default();
-        for clause in text.split(';').filter(|clause| !clause.trim().is_empty()) {
-            script.read_clause(clause)?;
-        }
-        Ok(script)
     }
 }
 
@@ -272,7 +250,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 
 impl Scripted {
     fn observe(&self, bbox: Rect) -> Observation {
-        let is_detailed = self.script.detail == Detail::Landmarks;
+        let is_detailed = self.script.detailed;
         Observation {
             confidence: Some(CONFIDENCE),
             origin: self.origin,
@@ -303,35 +281,18 @@ impl Finder for Scripted {
 
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         self.number += 1;
-        if !self.script.slow.is_zero() {
-            thread::sleep(self.script.slow);
-        }
+        thread::sleep(self.script.slow);
         #[cfg(feature = "test-faults")]
         {
             let faults = &self.script.faults;
             self.notices.extend(faults.notices(self.number));
             faults.check(self.number)?;
         }
-        // Scripts are written in stored pixels.
-        let [width, height] = frame.image.stored_size();
-        let size = (width as f32, height as f32);
-        let scale = frame.image.column_scale() as f32;
-        let faces = self
-            .script
-            .faces
-            .iter()
+        let faces = self.script.faces.iter();
+        let faces = faces
             .filter(|face| (face.from..=face.to).contains(&self.number))
             .take(self.max_faces)
-            .map(|face| face.bbox(self.number, size))
-            .map(
-                |Rect {
-                     x,
-                     y,
-                     width,
-                     height,
-                 }| Rect::new(x / scale, y, width / scale, height),
-            )
-            .map(|bbox| self.observe(bbox))
+            .map(|face| self.observe(face.bbox(self.number, &frame.outline())))
             .collect();
         if self.info.temporal {
             self.origin = Origin::Tracked;
@@ -370,17 +331,12 @@ impl Completer for Counter {
     }
 
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
+        let refused = |reason| EngineError::config("calibration", reason);
         let learned = serde_json::from_str(calibration);
-        let learned =
-            learned.map_err(|error| EngineError::config("calibration", error.to_string()))?;
-        if let Some(kept) = &mut self.learned {
-            *kept = learned;
-            return Ok(());
-        }
-        Err(EngineError::config(
-            "calibration",
-            "the script does not learn",
-        ))
+        let learned = learned.map_err(|error| refused(error.to_string()))?;
+        let kept = self.learned.as_mut();
+        *kept.ok_or_else(|| refused("the script does not learn".to_owned()))? = learned;
+        Ok(())
     }
 
     fn reset_calibration(&mut self) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
+use crate::engine::Frame;
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::{Model, ModelError, TensorSpec};

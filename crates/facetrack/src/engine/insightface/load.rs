@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::pack::{self, Opened, Pack};
 use super::resilient::Resilient;
-use super::{InsightFace, Module, placed, rewrite, scrfd};
+use super::{InsightFace, placed, rewrite, scrfd};
 use crate::device::{Need, Placement};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::locate::SearchPaths;
 use crate::model::ModelError;
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
 
@@ -37,9 +36,7 @@ pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
     Ok(Folder {
         need: need(&folder, config)?,
         folder,
-        wanted: config.pack.wanted(),
-        paths: config.paths.clone(),
-        threads: config.threads,
+        config: config.clone(),
     })
 }
 
@@ -61,22 +58,21 @@ fn need(folder: &Path, config: &EngineConfig) -> Result<Need, ModelError> {
 pub(super) struct Folder {
     folder: PathBuf,
     need: Need,
-    wanted: Vec<Module>,
-    paths: SearchPaths,
-    threads: usize,
+    config: EngineConfig,
 }
 
 impl Pack for Folder {
     fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
-        let runtime = OnnxRuntime::load(&self.paths.runtime_candidates())?;
+        let runtime = OnnxRuntime::load(&self.config.paths.runtime_candidates())?;
+        let wanted = self.config.pack.wanted();
         pack::open(
             &self.folder,
             placed::precision(placement),
-            |module| self.wanted.contains(&module),
+            |module| wanted.contains(&module),
             |module, path, bytes| {
                 let provider = placed::provider(placement, self.need, module, bytes.len() as u64);
                 let options = SessionOptions {
-                    threads: self.threads,
+                    threads: self.config.threads,
                     memory: Memory::Pieces,
                     transfer: placed::transfer(provider, module),
                     provider,

@@ -11,14 +11,9 @@ use crate::image::ImageView;
 use crate::model::ModelError;
 use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks, Observation};
 
-/// The networks that measure faces; `None` for those that the pack lacks.
+/// The networks that measure faces, with their tasks.
 #[derive(Default)]
-pub struct Measures {
-    landmarks_106: Option<FaceNetwork>,
-    landmarks_68: Option<FaceNetwork>,
-    gender_age: Option<FaceNetwork>,
-    recognition: Option<FaceNetwork>,
-}
+pub struct Measures(Vec<(Module, FaceNetwork)>);
 
 impl Measures {
     /// Adds a network of the pack.
@@ -27,13 +22,6 @@ impl Measures {
     /// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding network with an
     /// input size that faces cannot be aligned to.
     pub fn add(&mut self, opened: Opened) -> Result<(), ModelError> {
-        let slot = match opened.module {
-            Module::Detection => return Ok(()),
-            Module::Landmark2d106 => &mut self.landmarks_106,
-            Module::Landmark3d68 => &mut self.landmarks_68,
-            Module::GenderAge => &mut self.gender_age,
-            Module::Recognition => &mut self.recognition,
-        };
         let (module, path) = (opened.module, opened.path.clone());
         let network = FaceNetwork::new(opened)?;
         if module == Module::Recognition && !regions::is_aligned_side(network.side) {
@@ -43,28 +31,14 @@ impl Measures {
                 actual: format!("{0}×{0} pixels", network.side),
             });
         }
-        *slot = Some(network);
+        self.0.push((module, network));
         Ok(())
     }
 
-    /// Schemes of the dense landmarks: the first for [`Observation::landmarks`], the second, if
-    /// any, for [`Observation::contour`].
-    pub fn schemes(&self) -> impl Iterator<Item = LandmarkScheme> {
-        let in_space = self.landmarks_68.iter().map(|_| LandmarkScheme::Ibug68);
-        let in_picture = self.landmarks_106.iter();
-        in_space.chain(in_picture.map(|_| LandmarkScheme::InsightFace106))
-    }
-
-    /// Whether age and gender are measured.
-    pub fn has_attributes(&self) -> bool {
-        self.gender_age.is_some()
-    }
-
-    /// Length of an embedding; 0 without.
-    pub fn embedding_len(&self) -> usize {
-        self.recognition
-            .as_ref()
-            .map_or(0, |network| network.values)
+    /// Number of values that the network of `module` yields for a face; `None` without one.
+    pub fn values(&self, module: Module) -> Option<usize> {
+        let network = self.0.iter().find(|(own, _)| *own == module);
+        network.map(|(_, network)| network.values)
     }
 
     /// Measures the `faces` of `image`, with one run of each network. Values that are not finite
@@ -77,57 +51,30 @@ impl Measures {
         image: &ImageView<'_>,
         faces: &mut [Observation],
     ) -> Result<(), ModelError> {
-        let squares: Vec<Option<RotatedRect>> = faces
-            .iter()
-            .map(|face| Some(regions::around(&face.bbox)))
-            .collect();
-        let has_68 = self.landmarks_68.is_some();
-        if let Some(network) = &mut self.landmarks_106 {
+        let has_68 = self.values(Module::Landmark3d68).is_some();
+        for (module, network) in &mut self.0 {
             let side = network.side;
-            each(network.run(image, &squares)?, faces, |face, answer| {
-                let place = if has_68 {
-                    &mut face.secondary_landmarks
-                } else {
-                    &mut face.landmarks
-                };
-                *place = landmarks_106(&answer, side);
-            });
-        }
-        if let Some(network) = &mut self.landmarks_68 {
-            let side = network.side;
-            each(network.run(image, &squares)?, faces, |face, answer| {
-                face.landmarks = landmarks_68(&answer, side);
-            });
-        }
-        if let Some(network) = &mut self.gender_age {
-            each(network.run(image, &squares)?, faces, |face, answer| {
-                face.attributes = attributes(&answer.values);
-            });
-        }
-        if let Some(network) = &mut self.recognition {
-            let side = network.side;
-            let aligned: Vec<Option<RotatedRect>> = faces
-                .iter()
-                .map(|face| regions::aligned(&face.key_points, side))
-                .collect();
-            each(network.run(image, &aligned)?, faces, |face, answer| {
-                face.embedding = embedding(answer.values);
-            });
+            let region = |face: &Observation| match module {
+                Module::Recognition => regions::aligned(&face.key_points, side),
+                _ => Some(regions::around(&face.bbox)),
+            };
+            let regions: Vec<Option<RotatedRect>> = faces.iter().map(region).collect();
+            let answers = network.run(image, &regions)?;
+            for (face, answer) in std::iter::zip(&mut *faces, answers) {
+                let Some(answer) = answer else { continue };
+                match module {
+                    Module::Landmark2d106 if has_68 => {
+                        face.secondary_landmarks = landmarks_106(&answer, side);
+                    }
+                    Module::Landmark2d106 => face.landmarks = landmarks_106(&answer, side),
+                    Module::Landmark3d68 => face.landmarks = landmarks_68(&answer, side),
+                    Module::GenderAge => face.attributes = attributes(&answer.values),
+                    Module::Recognition => face.embedding = embedding(answer.values),
+                    Module::Detection => {}
+                }
+            }
         }
         Ok(())
-    }
-}
-
-/// Calls `take` for each face that has an answer.
-fn each(
-    answers: Vec<Option<Answer>>,
-    faces: &mut [Observation],
-    mut take: impl FnMut(&mut Observation, Answer),
-) {
-    for (face, answer) in faces.iter_mut().zip(answers) {
-        if let Some(answer) = answer {
-            take(face, answer);
-        }
     }
 }
 

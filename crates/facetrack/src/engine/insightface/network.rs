@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A network that measures all faces of a frame in one run.
 
-use std::path::PathBuf;
-
-use ndarray::{ArrayD, ArrayView, ArrayView4, Axis};
+use ndarray::{ArrayD, Axis};
 
 use super::pack::{self, Opened};
-use crate::engine::network::other_tensors;
+use crate::engine::network::{Network, other_tensors};
 use crate::geometry::{Affine, RotatedRect};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
@@ -18,8 +16,7 @@ pub const MOST: usize = 64;
 
 /// The network.
 pub struct FaceNetwork {
-    model: Box<dyn Model>,
-    path: PathBuf,
+    network: Network,
     range: ValueRange,
     /// Width and height of the input, px.
     pub side: usize,
@@ -27,8 +24,6 @@ pub struct FaceNetwork {
     pub values: usize,
     /// Maximum number of faces in a run.
     most: usize,
-    /// Input of the last run.
-    input: Vec<f32>,
 }
 
 /// The network's answer for a face.
@@ -55,13 +50,11 @@ impl FaceNetwork {
             return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
         let mut network = Self {
-            model: opened.model,
-            path: opened.path,
+            network: Network::new(opened.model, &opened.path),
             range: opened.range,
             side,
             values,
             most,
-            input: Vec::new(),
         };
         network.try_out()?;
         Ok(network)
@@ -69,7 +62,7 @@ impl FaceNetwork {
 
     fn try_out(&mut self) -> Result<(), ModelError> {
         let faces = self.most.min(2);
-        self.input = vec![0.0; faces * self.face_len()];
+        self.resize(faces);
         let output = match self.run_once(faces) {
             Err(ModelError::Run { .. } | ModelError::Gpu { .. }) if faces > 1 => {
                 self.most = 1;
@@ -77,7 +70,7 @@ impl FaceNetwork {
             }
             output => output?,
         };
-        pack::check_numbers(&self.path, &[output])
+        pack::check_numbers(&self.network.path, &[output])
     }
 
     /// Runs the network on `regions` of `image`: in one run, except for crowds and for a network
@@ -104,12 +97,12 @@ impl FaceNetwork {
         regions: &[Option<RotatedRect>],
         answers: &mut Vec<Option<Answer>>,
     ) -> Result<(), ModelError> {
-        let len = self.face_len();
-        self.input.resize(regions.len() * len, 0.0);
+        self.resize(regions.len());
+        let len = CHANNELS * self.side * self.side;
         let mut shown: Vec<Option<Affine>> = Vec::with_capacity(regions.len());
         let mut faces = 0;
         for region in regions {
-            let slot = &mut self.input[faces * len..][..len];
+            let slot = &mut self.network.input()[faces * len..][..len];
             // `cv2.warpAffine` of `face_align.py`, and `blobFromImage`.
             let crop =
                 region.map(|roi| Crop::planar(roi, [self.side; 2], self.range, Border::Black));
@@ -137,16 +130,12 @@ impl FaceNetwork {
 
     /// Runs the network on the first `faces` of the input, for `[faces, values]`.
     fn run_once(&mut self, faces: usize) -> Result<ArrayD<f32>, ModelError> {
-        let shape = (faces, CHANNELS, self.side, self.side);
-        let len = faces * self.face_len();
-        let input: ArrayView4<'_, f32> = ArrayView::from_shape(shape, &self.input[..len])
-            .map_err(|reason| self.failed(reason.to_string()))?;
-        let mut outputs = self.model.run(&[input.into_dyn()])?.into_iter();
-        match outputs.next() {
+        let outputs = self.network.run_first(faces)?;
+        match outputs.0.into_iter().next() {
             Some(output) if output.shape() == [faces, self.values] => Ok(output),
             other => {
                 let shape = other.map_or_else(Vec::new, |output| output.shape().to_vec());
-                Err(self.failed(format!(
+                Err(self.network.failed(format!(
                     "it yields {shape:?} for {faces} faces in place of {:?}",
                     [faces, self.values]
                 )))
@@ -154,15 +143,10 @@ impl FaceNetwork {
         }
     }
 
-    fn face_len(&self) -> usize {
-        CHANNELS * self.side * self.side
-    }
-
-    fn failed(&self, reason: String) -> ModelError {
-        ModelError::Run {
-            model: self.path.display().to_string(),
-            reason,
-        }
+    /// Makes the input one for so many faces.
+    fn resize(&mut self, faces: usize) {
+        self.network
+            .resize(&[faces, CHANNELS, self.side, self.side]);
     }
 }
 

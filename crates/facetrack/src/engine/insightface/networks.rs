@@ -46,7 +46,7 @@ impl Networks {
         let Some(detector) = detector else {
             return Err(pack.unusable("it has no detector").into());
         };
-        if config.pack.embedding && measures.embedding_len() == 0 {
+        if config.pack.embedding && measures.values(Module::Recognition).is_none() {
             let error = pack.unusable("it has no recognition network");
             return Err(EngineError::config("embedding", error.to_string()));
         }
@@ -63,15 +63,10 @@ impl Networks {
 
     /// Describes an engine with these networks.
     pub fn info(&self) -> EngineInfo {
-        let measures = &self.measures;
         EngineInfo {
             key_points: self.detector.key_points(),
             models: self.files.clone(),
-            ..super::info(
-                measures.schemes(),
-                measures.has_attributes(),
-                measures.embedding_len(),
-            )
+            ..super::info(|module| self.measures.values(module))
         }
     }
 }

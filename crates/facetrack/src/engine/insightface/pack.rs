@@ -127,13 +127,10 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
         path: folder.to_owned(),
         source,
     };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|end| end == "onnx") && path.is_file() {
-            files.push(path);
-        }
-    }
+    let entries = fs::read_dir(folder).map_err(unreadable)?;
+    let paths = entries.map(|entry| Ok(entry.map_err(unreadable)?.path()));
+    let mut files = paths.collect::<Result<Vec<_>, _>>()?;
+    files.retain(|path| path.extension().is_some_and(|end| end == "onnx") && path.is_file());
     files.sort_unstable();
     Ok(files)
 }

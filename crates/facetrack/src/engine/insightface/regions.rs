@@ -89,7 +89,6 @@ fn mean(points: &[Point; 5]) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Affine;
 
     #[test]
     fn a_square_lies_around_the_longer_side() {
@@ -104,10 +103,11 @@ mod tests {
         }
     }
 
-    /// Transform from the pixels of an aligned image to the frame.
-    fn frame_from_aligned(region: &RotatedRect, side: usize) -> Affine {
+    /// The place in the frame of a pixel of an aligned image.
+    fn in_frame(region: &RotatedRect, side: usize, pixel: Point) -> Point {
         let unit = 1.0 / side as f32;
-        region.outer_from_unit().compose(&Affine::scale(unit, unit))
+        let outer_from_unit = region.outer_from_unit();
+        outer_from_unit.apply(Point::new(pixel.x * unit, pixel.y * unit))
     }
 
     #[test]
@@ -125,9 +125,9 @@ mod tests {
                 let p = Point::new(scale * p.x, scale * p.y);
                 Point::new(cos * p.x - sin * p.y + x, sin * p.x + cos * p.y + y)
             });
-            let frame_from_aligned = frame_from_aligned(&aligned(&face, side).unwrap(), side);
+            let region = aligned(&face, side).unwrap();
             for (wanted, face) in wanted.into_iter().zip(face) {
-                let distance = frame_from_aligned.apply(wanted).distance(face);
+                let distance = in_frame(&region, side, wanted).distance(face);
                 assert!(
                     distance < 1e-3 * scale.max(1.0),
                     "{side} {turn}: {distance}"
@@ -147,13 +147,13 @@ mod tests {
             (327.0, 250.0),
         ];
         let face = face.map(|(x, y)| Point::new(x, y));
-        let frame_from_aligned = frame_from_aligned(&aligned(&face, 112).unwrap(), 112);
+        let region = aligned(&face, 112).unwrap();
         for (aligned, (x, y)) in [
             ((0.0, 0.0), (164.3095, 62.4128)),
             ((112.0, 0.0), (405.1887, 51.5173)),
             ((0.0, 112.0), (175.2051, 303.292)),
         ] {
-            let found = frame_from_aligned.apply(Point::new(aligned.0, aligned.1));
+            let found = in_frame(&region, 112, Point::new(aligned.0, aligned.1));
             assert!(found.distance(Point::new(x, y)) < 1e-2, "{found:?}");
         }
     }

@@ -62,25 +62,21 @@ impl<E: Movable> Resilient<E> {
         wanted: Need,
         open: impl Fn(&Placement) -> Result<E, EngineError>,
     ) -> Result<Self, EngineError> {
-        let Placement::Cuda(cuda) = placement else {
-            return Ok(Self::on_cpu(open(&Placement::Cpu)?, Vec::new()));
-        };
-        match Self::on_gpu(cuda, wanted, &open) {
-            Err(error) if cuda.fallback && is_of_gpu(&error) => {
-                let reason = error.to_string();
-                let notices = vec![Notice::FellBackToCpu { reason }];
-                Ok(Self::on_cpu(open(&Placement::Cpu)?, notices))
+        let mut notices = Vec::new();
+        if let Placement::Cuda(cuda) = placement {
+            match Self::on_gpu(cuda, wanted, &open) {
+                Err(error) if cuda.fallback && is_of_gpu(&error) => {
+                    let reason = error.to_string();
+                    notices.push(Notice::FellBackToCpu { reason });
+                }
+                loaded => return loaded,
             }
-            loaded => loaded,
         }
-    }
-
-    fn on_cpu(engine: E, notices: Vec<Notice>) -> Self {
-        Self {
-            engine,
+        Ok(Self {
+            engine: open(&Placement::Cpu)?,
             gpu: None,
             notices,
-        }
+        })
     }
 
     fn on_gpu(
@@ -107,20 +103,13 @@ impl<E: Movable> Resilient<E> {
         if det_size < wanted.det_size {
             resilient.reduce(det_size, || too_little(cuda, wanted));
         }
-        resilient.warm_up(cuda.tuning.warm_up_runs)?;
-        Ok(resilient)
-    }
-
-    /// Runs the networks before the first frame, as long as they run on the GPU. Errors of the
-    /// memory estimate show here.
-    fn warm_up(&mut self, runs: usize) -> Result<(), EngineError> {
-        for _ in 0..runs {
-            if self.gpu.is_none() {
-                break;
+        // Errors of the memory estimate show here, before the first frame.
+        for _ in 0..cuda.tuning.warm_up_runs {
+            if resilient.gpu.is_some() {
+                resilient.run(E::warm_up)?;
             }
-            self.run(E::warm_up)?;
         }
-        Ok(())
+        Ok(resilient)
     }
 
     /// Reduces the detector's input and adds a notice; returns whether that was possible.
@@ -217,11 +206,9 @@ fn too_little(cuda: &Cuda, need: Need) -> String {
 }
 
 fn is_of_gpu(error: &EngineError) -> bool {
-    is_out_of_memory(error)
-        || matches!(
-            error,
-            EngineError::Device(_) | EngineError::Model(ModelError::Gpu { .. })
-        )
+    let is_refused = matches!(error, EngineError::Device(_));
+    let is_broken = matches!(error, EngineError::Model(ModelError::Gpu { .. }));
+    is_refused || is_broken || is_out_of_memory(error)
 }
 
 fn is_out_of_memory(error: &EngineError) -> bool {

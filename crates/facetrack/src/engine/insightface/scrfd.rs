@@ -8,7 +8,7 @@ mod letterbox;
 use super::MAX_WIDTH;
 use super::pack::{self, Opened};
 use crate::engine::EngineConfig;
-use crate::engine::network::{Contract, Network, Outputs, other_tensors};
+use crate::engine::network::{Network, Outputs, other_tensors};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
@@ -54,13 +54,8 @@ impl Detector {
         };
         let fixed = width.zip(height).map(|(width, height)| [width, height]);
         let trial = fixed.unwrap_or([TRIAL; 2]);
-        let contract = Contract {
-            name: "SCRFD",
-            input: vec![1, CHANNELS, trial[1], trial[0]],
-            outputs: Vec::new(),
-        };
         let mut detector = Self {
-            network: Network::new(opened.model, &opened.path, contract),
+            network: Network::new(opened.model, &opened.path),
             range: opened.range,
             heads,
             fixed,
@@ -69,6 +64,7 @@ impl Detector {
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
+        detector.network.resize(&[1, CHANNELS, trial[1], trial[0]]);
         let outputs = detector.network.run()?;
         detector.decode(&outputs, trial, 1.0)?;
         pack::check_numbers(&opened.path, &outputs.0)?;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Settings of this engine.
 
+use smart_default::SmartDefault;
+
 use super::scrfd;
 use crate::engine::EngineError;
 use crate::words::kebab;
@@ -69,24 +71,15 @@ fn module(word: &str) -> Result<Module, String> {
 }
 
 /// Settings of this engine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, SmartDefault)]
 pub struct Settings {
     /// Modules that run, where the pack has them; `None` for all. The detector always runs.
     pub allowed_modules: Option<Vec<Module>>,
     /// Side of the detector's input, px: a multiple of 32.
+    #[default(DET_SIZE)]
     pub det_size: usize,
     /// Whether to measure the embedding, which identifies people.
     pub embedding: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            allowed_modules: None,
-            det_size: DET_SIZE,
-            embedding: false,
-        }
-    }
 }
 
 impl Settings {

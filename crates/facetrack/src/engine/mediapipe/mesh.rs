@@ -74,11 +74,15 @@ impl MeshReader {
 }
 
 impl Completer for MeshReader {
-    /// A face without landmarks is not changed.
+    /// Also sets the bounding box to the extent of the landmarks, except for a face with key points,
+    /// which has the box of its detector. A face without landmarks is not changed.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(landmarks) = &face.landmarks else {
             return Ok(());
         };
+        if face.key_points.is_empty() {
+            face.bbox = landmarks.extent();
+        }
         face.pose = self
             .geometry
             .as_ref()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
-use crate::engine::Wanted;
+use crate::engine::{Context, Wanted};
 use crate::model::{Model, ModelError, TensorSpec};
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! OpenCV's cascade classifier.
 //!
-//! [`Haar`] finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey
+//! The engine finds what `CascadeClassifier::detectMultiScale` of OpenCV 4.12 finds in the same grey
 //! pixels, box for box.
 
 pub mod cascade;
@@ -14,8 +14,12 @@ mod resize;
 mod scan;
 mod xml;
 
+use smart_default::SmartDefault;
+
+use crate::engine::independent::Independent;
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
+    Thresholds,
 };
 use crate::geometry::Rect;
 use crate::model::{ModelError, file};
@@ -48,29 +52,21 @@ pub static ENTRY: EngineEntry = EngineEntry {
 };
 
 /// The arguments of OpenCV's `detectMultiScale`. As there, if no size of the cascade's window is
-/// within the bounds, the size nearest to the minimum is searched.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// within the bounds, the size nearest to the minimum is searched. The defaults are those of the
+/// pipeline that this engine replaces.
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Search {
     /// Ratio of two neighbouring sizes, at least 1.001.
+    #[default(1.1)]
     pub scale_factor: f64,
     /// Minimum number of overlapping detections that make a face; 0 = every detection is a face.
+    #[default(5)]
     pub min_neighbors: usize,
     /// Minimum width and height of a face, px.
+    #[default(30)]
     pub min_size: usize,
     /// Maximum width and height of a face, px; `None` for no limit.
     pub max_size: Option<usize>,
-}
-
-impl Default for Search {
-    /// As the pipeline that this engine replaces.
-    fn default() -> Self {
-        Self {
-            scale_factor: 1.1,
-            min_neighbors: 5,
-            min_size: 30,
-            max_size: None,
-        }
-    }
 }
 
 impl Search {
@@ -94,8 +90,7 @@ impl Search {
 }
 
 /// The engine.
-pub struct Haar {
-    info: EngineInfo,
+struct Haar {
     detector: Detector,
     max_faces: usize,
     luma: Vec<u8>,
@@ -123,24 +118,21 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         format: FORMAT,
         reason,
     })?;
-    let haar = Haar {
-        info: EngineInfo {
-            models: vec![file],
-            ..describe()
-        },
+    let info = EngineInfo {
+        models: vec![file],
+        ..describe()
+    };
+    let mut haar = Haar {
         detector: Detector::new(cascade, config.cascade),
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
         resizer: Resizer::default(),
     };
-    Ok(Engine::new(haar, ()))
+    let finder = Independent::new(info, Thresholds::DEFAULT, move |frame, _| haar.find(frame));
+    Ok(Engine::new(finder, ()))
 }
 
-impl Finder for Haar {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
+impl Haar {
     /// Faces are in OpenCV's order, from small to large. If there are more than `max_faces`, the
     /// largest are returned, largest first.
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
@@ -167,9 +159,7 @@ impl Finder for Haar {
         }
         Ok(faces.into_iter().map(observation).collect())
     }
-}
 
-impl Haar {
     /// Scales the grey image to the displayed size of the frame.
     fn stretch(&mut self, stored: [usize; 2], displayed: [usize; 2]) {
         if stored == displayed {

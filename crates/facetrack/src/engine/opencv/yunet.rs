@@ -12,16 +12,12 @@ mod load;
 
 use std::path::Path;
 
-use crate::engine::network::{Contract, Network, Outputs};
-use crate::engine::{
-    EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame, Setting,
-    Thresholds,
-};
+use crate::engine::network::{Network, Outputs};
+use crate::engine::{EngineConfig, EngineEntry, EngineInfo, EngineKind, Setting, Thresholds};
 use crate::image::ImageView;
 use crate::model::graph::Graph;
-use crate::model::{Model, ModelError, ModelFile};
+use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
-use crate::observation::{Observation, Origin};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use decode::Level;
 use fit::Fit;
@@ -31,8 +27,7 @@ pub use load::load;
 /// Default minimum scores, as in the pipeline that this engine replaces.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.7,
-    presence: 0.5,
-    tracking: 0.5,
+    ..Thresholds::DEFAULT
 };
 
 /// Maximum IoU of two detected faces: the default of OpenCV's `FaceDetectorYN`.
@@ -73,13 +68,8 @@ impl Detector {
         path: &Path,
         config: &EngineConfig,
     ) -> Result<Self, ModelError> {
-        let contract = Contract {
-            name: "YuNet",
-            input: Vec::new(),
-            outputs: Vec::new(),
-        };
         let mut detector = Self {
-            network: Network::new(model, path, contract),
+            network: Network::new(model, path),
             max_width: match config.detect_max_width {
                 None => Some(MAX_WIDTH),
                 Some(0) => None,
@@ -167,13 +157,6 @@ pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
     Ok(graph.encode())
 }
 
-/// The engine.
-pub struct Yunet {
-    info: EngineInfo,
-    detector: Detector,
-    thresholds: Thresholds,
-}
-
 /// The engine `opencv-yunet`.
 pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[
@@ -193,46 +176,6 @@ pub fn describe() -> EngineInfo {
     EngineInfo {
         key_points: KEY_POINTS,
         ..EngineInfo::of_boxes(EngineKind::OpenCvYunet)
-    }
-}
-
-impl Yunet {
-    /// The engine that finds faces with `detector`, whose network is in `file`.
-    pub fn new(detector: Detector, file: ModelFile) -> Self {
-        Self {
-            info: EngineInfo {
-                models: vec![file],
-                ..describe()
-            },
-            detector,
-            thresholds: THRESHOLDS,
-        }
-    }
-}
-
-impl Finder for Yunet {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        let min_score = self.thresholds.detection;
-        let faces = self.detector.detect(&frame.image, min_score)?;
-        Ok(faces.into_iter().map(observation).collect())
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
-    }
-}
-
-/// Converts a detection into a face.
-pub(super) fn observation(detection: Detection) -> Observation {
-    Observation {
-        confidence: Some(detection.score),
-        origin: Origin::Detected,
-        key_points: detection.key_points,
-        ..Observation::from_bbox(detection.bbox)
     }
 }
 

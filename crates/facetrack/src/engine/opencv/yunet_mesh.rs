@@ -7,7 +7,7 @@
 
 mod region;
 
-use super::yunet::{self, Detector};
+use super::yunet::Detector;
 use crate::engine::Thresholds;
 use crate::engine::mediapipe::LandmarkDetector;
 use crate::geometry::RotatedRect;
@@ -21,36 +21,26 @@ const ANY_PRESENCE: f32 = 0.0;
 
 /// Finds faces and their landmarks.
 pub struct YunetMesh {
-    detector: Detector,
-    landmarks: LandmarkDetector,
-    thresholds: Thresholds,
+    /// Finds faces.
+    pub detector: Detector,
+    /// Finds the landmarks of a face.
+    pub landmarks: LandmarkDetector,
 }
 
 impl YunetMesh {
-    /// Faces that `detector` finds, with landmarks by `landmarks`.
-    pub fn new(detector: Detector, landmarks: LandmarkDetector) -> Self {
-        Self {
-            detector,
-            landmarks,
-            thresholds: yunet::THRESHOLDS,
-        }
-    }
-
-    /// Takes other thresholds, from the next frame on.
-    pub fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
-    }
-
     /// Faces in `image`, best first, with 478 landmarks or none.
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn find(&mut self, image: &ImageView<'_>) -> Result<Vec<Observation>, ModelError> {
-        let min_score = self.thresholds.detection;
+    pub fn find(
+        &mut self,
+        image: &ImageView<'_>,
+        thresholds: &Thresholds,
+    ) -> Result<Vec<Observation>, ModelError> {
         self.detector
-            .detect(image, min_score)?
+            .detect(image, thresholds.detection)?
             .into_iter()
-            .map(|detection| self.observe(image, detection))
+            .map(|detection| self.observe(image, detection, thresholds.presence))
             .collect()
     }
 
@@ -58,14 +48,15 @@ impl YunetMesh {
         &mut self,
         image: &ImageView<'_>,
         detection: Detection,
+        min_presence: f32,
     ) -> Result<Observation, ModelError> {
         let landmarks = match region::around(&detection) {
-            Some(region) => self.measure(image, &region)?,
+            Some(region) => self.measure(image, &region, min_presence)?,
             None => None,
         };
         Ok(Observation {
             landmarks,
-            ..yunet::observation(detection)
+            ..detection.into()
         })
     }
 
@@ -75,8 +66,8 @@ impl YunetMesh {
         &mut self,
         image: &ImageView<'_>,
         region: &RotatedRect,
+        min_presence: f32,
     ) -> Result<Option<Landmarks>, ModelError> {
-        let min_presence = self.thresholds.presence;
         let Some(first) = self.landmarks.measure(image, region, ANY_PRESENCE)? else {
             return Ok(None);
         };

@@ -6,22 +6,17 @@
 //! pose.
 
 use crate::blendshape::MEDIAPIPE_CHANNELS;
+use crate::engine::independent::Independent;
 use crate::engine::mediapipe::{FaceMesh, MeshParts};
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, ModelRole, mediapipe,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, ModelRole, Setting,
+    mediapipe,
 };
-use crate::engine::{Finder, Frame, Setting, Thresholds};
 use crate::model::ModelFile;
-use crate::observation::{LandmarkScheme, Observation};
+use crate::observation::LandmarkScheme;
 
 use super::yunet::{self, Detector};
 use super::yunet_mesh::YunetMesh;
-
-/// The half of the engine that looks at pixels.
-struct YunetPyfeat {
-    info: EngineInfo,
-    faces: YunetMesh,
-}
 
 /// The engine `opencv-yunet-pyfeat`.
 pub static ENTRY: EngineEntry = EngineEntry {
@@ -76,26 +71,16 @@ pub fn assemble(
 ) -> Result<Engine, EngineError> {
     let FaceMesh { landmarks, reader } =
         FaceMesh::new(mesh).map_err(|error| error.of(ModelRole::Landmarks))?;
-    let finder = YunetPyfeat {
-        info: reader.described(EngineInfo {
-            models: files,
-            ..describe()
-        }),
-        faces: YunetMesh::new(detector, landmarks),
+    let info = reader.described(EngineInfo {
+        models: files,
+        ..describe()
+    });
+    let mut faces = YunetMesh {
+        detector,
+        landmarks,
     };
+    let finder = Independent::new(info, yunet::THRESHOLDS, move |frame, thresholds| {
+        Ok(faces.find(&frame.image, thresholds)?)
+    });
     Ok(Engine::new(finder, reader))
-}
-
-impl Finder for YunetPyfeat {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        Ok(self.faces.find(&frame.image)?)
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.faces.set_thresholds(thresholds);
-    }
 }

@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
-use super::{Detector, Yunet, rewrite};
-use crate::engine::{Engine, EngineConfig, EngineError};
+use super::{Detector, THRESHOLDS, describe, rewrite};
+use crate::engine::independent::Independent;
+use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo};
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
+use crate::observation::Observation;
 
 /// The published network.
 const FILE: &str = "face_detection_yunet_2023mar.onnx";
@@ -20,8 +22,16 @@ const FAMILY: &str = "yunet";
 /// # Errors
 /// When the runtime or the model is missing, damaged or another one.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let (detector, file) = Detector::load(config.model.as_deref(), config)?;
-    Ok(Engine::new(Yunet::new(detector, file), ()))
+    let (mut detector, file) = Detector::load(config.model.as_deref(), config)?;
+    let info = EngineInfo {
+        models: vec![file],
+        ..describe()
+    };
+    let finder = Independent::new(info, THRESHOLDS, move |frame, thresholds| {
+        let faces = detector.detect(&frame.image, thresholds.detection)?;
+        Ok(faces.into_iter().map(Observation::from).collect())
+    });
+    Ok(Engine::new(finder, ()))
 }
 
 impl Detector {

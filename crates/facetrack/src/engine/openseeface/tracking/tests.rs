@@ -110,7 +110,7 @@ fn tracking(script: &Shared, max_faces: usize) -> Tracking {
 fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> Tracking {
     let network = |answer: Answer, contract| {
         let model = Box::new(Scripted(script.clone(), answer));
-        Network::new(model, Path::new("scripted.onnx"), contract)
+        Network::new(model, Path::new("scripted.onnx")).with(contract)
     };
     let networks = Networks {
         detector: network(detector, detector_contract()),
