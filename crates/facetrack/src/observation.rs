@@ -271,7 +271,7 @@ pub struct EulerAngles {
 }
 
 /// Gaze: the pupils of the face's right eye and left eye.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Gaze {
     /// The eye on the right side of the face.
     pub right: Pupil,

@@ -23,10 +23,10 @@ use crate::engine::{
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
-use crate::morphable::{FaceModel, FitSettings, Fitter, Past};
+use crate::morphable::{FaceModel, Fit, FitSettings, Fitter, Past};
 use crate::observation::{FitFailure, LandmarkScheme, Landmarks, Observation};
 use crate::words::choices;
-use report::{Report, Reporter};
+use report::Reporter;
 
 pub use load::load;
 
@@ -153,20 +153,19 @@ impl Fitting {
         Some(channels.from_source(BlendshapeSource::Derived))
     }
 
-    fn fit(&mut self, landmarks: &Landmarks, context: &Context) -> Result<Report, FitFailure> {
+    fn fit(&mut self, landmarks: &Landmarks, context: &Context) -> Result<Fit, FitFailure> {
         let points = landmarks.points.iter().map(|p| Point::new(p.x, p.y));
         let points: Vec<_> = points.collect();
         if is_out_of_frame(&points, context.frame_size) {
             return Err(FitFailure::OutOfFrame);
         }
-        let fit = match self.identity {
+        match self.identity {
             Identity::Running => {
                 let past = self.pasts.entry(context.id).or_default();
-                self.fitter.follow(&points, past)?
+                self.fitter.follow(&points, past)
             }
-            Identity::PerFrame => self.fitter.fit(&points)?,
-        };
-        self.reporter.report(fit, context.frame_size)
+            Identity::PerFrame => self.fitter.fit(&points),
+        }
     }
 }
 
@@ -180,17 +179,12 @@ impl Completer for Fitting {
         if context.wanted == Wanted::Everything {
             face.blendshapes = self.blendshapes(&measured);
         }
-        match self.fit(&measured, context) {
-            Ok(report) => {
-                face.landmarks = Some(report.landmarks);
-                face.pose = Some(report.pose);
-                face.morphable = Some(Ok(report.fit));
-            }
-            Err(failure) => {
-                let is_finite = measured.points.iter().all(report::is_finite);
-                face.landmarks = Some(measured).filter(|_| is_finite);
-                face.morphable = Some(Err(failure));
-            }
+        let fit = self.fit(&measured, context);
+        let report = |fit| self.reporter.report(face, fit, context.frame_size);
+        if let Err(failure) = fit.and_then(report) {
+            let is_finite = measured.points.iter().all(report::is_finite);
+            face.landmarks = Some(measured).filter(|_| is_finite);
+            face.morphable = Some(Err(failure));
         }
         Ok(())
     }

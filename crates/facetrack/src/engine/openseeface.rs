@@ -2,8 +2,8 @@
 //! OpenSeeFace: 66 landmarks, gaze, head pose and features, as `tracker.py` of
 //! emilianavt/OpenSeeFace at commit dee5bb76 computes them with `facetracker.py`'s settings.
 //!
-//! The [`Finder`] is in `tracking.rs`. The [`Completer`](super::Completer), which fits a 3-D face
-//! to the landmarks and learns each face's range of expression, is in `faces.rs`.
+//! The [`Finder`](super::Finder) is in `tracking.rs`. The [`Completer`](super::Completer), which
+//! fits a 3-D face to the landmarks and learns each face's range of expression, is in `faces.rs`.
 
 mod faces;
 mod load;
@@ -13,11 +13,10 @@ mod tracking;
 
 use crate::blendshape::BlendshapeSource;
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    RunningMode, Setting, Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, RunningMode, Setting, Thresholds,
 };
 use crate::model::ModelFile;
-use crate::observation::{LandmarkScheme, Observation};
+use crate::observation::LandmarkScheme;
 use crate::words::choices;
 use tracking::Tracking;
 
@@ -88,12 +87,6 @@ impl Default for Settings {
     }
 }
 
-/// The half of the engine that looks at pixels.
-struct OpenSeeFace {
-    info: EngineInfo,
-    tracking: Tracking,
-}
-
 /// The engine `openseeface`.
 pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[
@@ -134,30 +127,9 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 /// Creates the engine that runs `networks`, which were read from `files`.
 pub fn assemble(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Engine {
     let faces = Faces::new(config, &networks.contract);
-    let finder = OpenSeeFace {
-        info: EngineInfo {
-            models: files,
-            ..describe(config)
-        },
-        tracking: Tracking::new(networks, config),
+    let info = EngineInfo {
+        models: files,
+        ..describe(config)
     };
-    Engine::new(finder, faces)
-}
-
-impl Finder for OpenSeeFace {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        Ok(self.tracking.process(&frame.image)?)
-    }
-
-    fn reset(&mut self) {
-        self.tracking.reset();
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.tracking.set_thresholds(thresholds);
-    }
+    Engine::new(Tracking::new(info, networks, config), faces)
 }

@@ -117,15 +117,12 @@ impl Matrix<'_> {
     /// # Errors
     /// If one is not finite.
     pub fn values(&self, what: &str) -> Result<Vec<f32>, String> {
-        let values = self.values.iter().map(|bytes| {
-            let value = f32::from_le_bytes(*bytes);
-            if value.is_finite() {
-                Ok(value)
-            } else {
-                Err(format!("a value of {what} is {value}"))
-            }
-        });
-        values.collect()
+        let values = self.values.iter().copied().map(f32::from_le_bytes);
+        let values: Vec<f32> = values.collect();
+        match values.iter().find(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(value) => Err(format!("a value of {what} is {value}")),
+        }
     }
 
     /// The points of a matrix with a single column of their x, y and z.

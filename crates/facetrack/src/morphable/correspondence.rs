@@ -3,7 +3,7 @@
 //! faces the camera, `closest_edge_fitting.hpp` for the other side.
 
 use super::mesh::Mesh;
-use super::visibility::{View, Visibility};
+use super::visibility::{self, View};
 use super::{FaceModel, Pose};
 use crate::geometry::Point;
 
@@ -16,8 +16,7 @@ const FRONTAL_YAW: f64 = 7.5;
 /// `find_occluding_edge_correspondences`.
 const EDGE_DISTANCE: f64 = 180.0;
 
-/// Finds vertices for the landmarks of the outline. It keeps its working memory and the last
-/// matches.
+/// Finds vertices for the landmarks of the outline. It keeps the last matches.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// Landmarks of the sides that face the camera, each with the nearest vertex of the model's
@@ -26,23 +25,27 @@ pub struct Outline {
     /// Vertices of the silhouette, each with the nearest landmark of the side that is turned away.
     occluding: Vec<(usize, usize)>,
     view: View,
-    fronts: Vec<i8>,
-    at_edge: Vec<bool>,
-    candidates: Vec<usize>,
-    visibility: Visibility,
+}
+
+/// A side of the outline: its landmarks, and the vertices of the model's contour there.
+type Side<'a> = (&'a [usize], &'a [usize]);
+
+/// The right side and the left side of the face.
+fn sides(model: &FaceModel) -> [Side<'_>; 2] {
+    let (mapping, contours) = (model.mapping(), model.contours());
+    [
+        (&mapping.right_contour, &contours.right),
+        (&mapping.left_contour, &contours.left),
+    ]
 }
 
 impl Outline {
     /// Matches the outline with `mesh` as seen in `pose`.
     pub fn find(&mut self, model: &FaceModel, landmarks: &[Point], mesh: &Mesh, pose: &Pose) {
-        self.view.show(mesh, pose);
+        self.view = View::new(mesh, pose);
         self.find_facing(model, landmarks, pose.yaw());
-        let away = if pose.yaw() >= 0.0 {
-            &model.mapping().left_contour
-        } else {
-            &model.mapping().right_contour
-        };
-        self.find_edges(model);
+        let [right, left] = sides(model);
+        let (away, _) = if pose.yaw() >= 0.0 { left } else { right };
         self.match_edges(model, landmarks, away, (EDGE_DISTANCE * pose.scale) as f32);
     }
 
@@ -55,12 +58,8 @@ impl Outline {
     /// [`Fit::contour`](super::Fit::contour).
     pub fn vertices(&self, model: &FaceModel, landmarks: &[Point]) -> Vec<(usize, usize)> {
         let mut vertices = self.facing.clone();
-        let (mapping, contours) = (model.mapping(), model.contours());
         let edges: Vec<usize> = self.occluding.iter().map(|(_, vertex)| *vertex).collect();
-        for (side, contour) in [
-            (&mapping.right_contour, &contours.right),
-            (&mapping.left_contour, &contours.left),
-        ] {
+        for (side, contour) in sides(model) {
             let candidates = if edges.is_empty() { contour } else { &edges };
             for landmark in side {
                 if vertices.iter().all(|(matched, _)| matched != landmark) {
@@ -75,22 +74,15 @@ impl Outline {
 
     /// `select_contour` and `get_nearest_contour_correspondences`.
     fn find_facing(&mut self, model: &FaceModel, landmarks: &[Point], yaw: f64) {
-        let (mapping, contours) = (model.mapping(), model.contours());
-        self.candidates.clear();
-        self.facing.clear();
-        let mut sides: [&[usize]; 2] = [&[]; 2];
-        if yaw >= -FRONTAL_YAW {
-            sides[0] = &mapping.right_contour;
-            self.candidates.extend_from_slice(&contours.right);
-        }
-        if yaw <= FRONTAL_YAW {
-            sides[1] = &mapping.left_contour;
-            self.candidates.extend_from_slice(&contours.left);
-        }
-        for landmark in sides.into_iter().flatten() {
-            let vertex = self.nearest(landmarks[*landmark], &self.candidates);
-            self.facing.extend(vertex.map(|vertex| (*landmark, vertex)));
-        }
+        let shown = [yaw >= -FRONTAL_YAW, yaw <= FRONTAL_YAW];
+        let sides = std::iter::zip(sides(model), shown).filter(|(_, is_shown)| *is_shown);
+        let (facing, contours): (Vec<_>, Vec<_>) = sides.map(|(side, _)| side).unzip();
+        let candidates = contours.concat();
+        let pairs = facing.into_iter().flatten().filter_map(|landmark| {
+            let vertex = self.nearest(landmarks[*landmark], &candidates)?;
+            Some((*landmark, vertex))
+        });
+        self.facing = pairs.collect();
     }
 
     /// The candidate that is seen nearest to `landmark`.
@@ -100,38 +92,29 @@ impl Outline {
         candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// Collects the vertices of edges between triangles that face the camera and triangles that do
-    /// not: `occluding_boundary_vertices` without its last step.
-    fn find_edges(&mut self, model: &FaceModel) {
-        let [x, y, _] = self.view.axes();
+    /// The vertices of edges between triangles that face the camera and triangles that do not, in
+    /// ascending order: `occluding_boundary_vertices` without its last step.
+    fn edges(&self, model: &FaceModel) -> Vec<usize> {
+        let [x, y, _] = &self.view.mesh.axes;
         let front = |triangle: &[u32; 3]| {
             let [a, b, c] = triangle.map(|corner| corner as usize);
             let area = (x[b] - x[a]) * (y[c] - y[a]) - (y[b] - y[a]) * (x[c] - x[a]);
             i8::from(area > 0.0) - i8::from(area < 0.0)
         };
-        self.fronts.clear();
-        self.fronts
-            .extend(model.shape().triangles.iter().map(front));
-        self.at_edge.clear();
-        self.at_edge.resize(model.shape().mean.len(), false);
-        for edge in &model.topology().edges {
-            let [a, b] = edge
-                .triangles
-                .map(|triangle| self.fronts[triangle as usize]);
-            if a != b {
-                for vertex in edge.vertices {
-                    self.at_edge[vertex as usize] = true;
-                }
-            }
-        }
-        let edges = self.at_edge.iter().enumerate();
-        let edges = edges.filter_map(|(vertex, is_at_edge)| is_at_edge.then_some(vertex));
-        self.candidates.clear();
-        self.candidates.extend(edges);
+        let fronts: Vec<i8> = model.shape().triangles.iter().map(front).collect();
+        let edges = model.topology().edges.iter().filter(|edge| {
+            let [a, b] = edge.triangles.map(|triangle| fronts[triangle as usize]);
+            a != b
+        });
+        let vertices = edges.flat_map(|edge| edge.vertices);
+        let mut vertices: Vec<usize> = vertices.map(|vertex| vertex as usize).collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        vertices
     }
 
-    /// `find_occluding_edge_correspondences` for the candidates. The original tests the visibility
-    /// of all of them first.
+    /// `find_occluding_edge_correspondences` for the vertices at edges. The original tests the
+    /// visibility of all of them first.
     fn match_edges(
         &mut self,
         model: &FaceModel,
@@ -139,23 +122,20 @@ impl Outline {
         away: &[usize],
         farthest: f32,
     ) {
-        self.occluding.clear();
-        for vertex in &self.candidates {
-            let place = self.view.place(*vertex);
+        let pairs = self.edges(model).into_iter().filter_map(|vertex| {
+            let place = self.view.place(vertex);
             let distances = away
                 .iter()
                 .map(|l| (squared_distance(landmarks[*l], place), *l));
             let nearest = distances.min_by(|a, b| a.0.total_cmp(&b.0));
-            let near = nearest.filter(|(distance, _)| *distance <= farthest);
-            self.occluding
-                .extend(near.map(|(_, landmark)| (landmark, *vertex)));
-        }
-        let vertices = self.occluding.iter().map(|(_, vertex)| *vertex);
-        let triangles = &model.shape().triangles;
-        let hidden = self.visibility.hidden(&self.view, triangles, vertices);
-        let mut hidden = hidden.iter();
-        self.occluding
-            .retain(|_| !hidden.next().is_some_and(|is_hidden| *is_hidden));
+            let (_, landmark) = nearest.filter(|(distance, _)| *distance <= farthest)?;
+            Some((landmark, vertex))
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let vertices = pairs.iter().map(|(_, vertex)| *vertex);
+        let hidden = visibility::hidden(&self.view, &model.shape().triangles, vertices);
+        let pairs = std::iter::zip(pairs, hidden).filter(|(_, is_hidden)| !is_hidden);
+        self.occluding = pairs.map(|(pair, _)| pair).collect();
     }
 }
 

@@ -40,13 +40,13 @@ pub fn non_negative_least_squares(
                 free.pop();
                 break;
             };
-            let Some(step) = feasible_step(&solution, &wanted, &free) else {
+            let Some((length, blocked)) = feasible_step(&solution, &wanted, &free) else {
                 solution = wanted;
                 break;
             };
-            solution += (wanted - &solution) * step.length;
-            solution[step.blocked] = 0.0;
-            free.retain(|i| *i != step.blocked);
+            solution += (wanted - &solution) * length;
+            solution[blocked] = 0.0;
+            free.retain(|i| *i != blocked);
         }
         if rounds >= MAX_ROUNDS || !free.contains(&steepest) {
             break;
@@ -67,22 +67,17 @@ fn solve_free(gram: &DMatrix<f64>, target: &DVector<f64>, free: &[usize]) -> Opt
     Some(all)
 }
 
-/// A step towards another solution.
-struct Step {
-    /// Share of the distance after which a coefficient would be negative.
-    length: f64,
-    /// Index of this coefficient.
-    blocked: usize,
-}
-
-/// The longest possible step from `solution` towards `wanted`; `None` if `wanted` can be reached.
-fn feasible_step(solution: &DVector<f64>, wanted: &DVector<f64>, free: &[usize]) -> Option<Step> {
+/// The longest possible step from `solution` towards `wanted`, as the share of the distance after
+/// which a coefficient would be negative, and the index of this coefficient; `None` if `wanted` can
+/// be reached.
+fn feasible_step(
+    solution: &DVector<f64>,
+    wanted: &DVector<f64>,
+    free: &[usize],
+) -> Option<(f64, usize)> {
     let negative = free.iter().copied().filter(|i| wanted[*i] < 0.0);
-    let steps = negative.map(|i| Step {
-        length: solution[i] / (solution[i] - wanted[i]),
-        blocked: i,
-    });
-    steps.min_by(|a, b| a.length.total_cmp(&b.length))
+    let steps = negative.map(|i| (solution[i] / (solution[i] - wanted[i]), i));
+    steps.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use nalgebra::DMatrix;
 use super::correspondence::Outline;
 use super::identity::{Known, Past};
 use super::mesh::{Mesh, Sampler};
-use super::observed::{Observed, Pairs};
+use super::observed::{Observed, Pair};
 use super::shape::NormalEquations;
 use super::{FaceModel, Fit, Pose, landmarks};
 use crate::geometry::Point;
@@ -41,14 +41,14 @@ impl Default for FitSettings {
 /// Fits a model to faces. Only working memory is kept from one face to the next.
 pub struct Fitter {
     model: Arc<FaceModel>,
-    iterations: usize,
+    settings: FitSettings,
     /// Number of shape components to fit, from the first on.
     fitted: usize,
-    lambda: f64,
     sampler: Sampler,
     mesh: Mesh,
     outline: Outline,
-    pairs: Pairs,
+    /// Points of the landmarks, each with the vertex that it is matched with.
+    pairs: Vec<Pair>,
     /// Coefficients of all components.
     shape: Vec<f32>,
     expression: Vec<f32>,
@@ -60,13 +60,12 @@ impl Fitter {
         let components = model.shape().components;
         let fitted = settings.shape_coefficients.unwrap_or(components);
         Self {
-            iterations: settings.iterations.max(1),
+            settings,
             fitted: fitted.min(components),
-            lambda: f64::from(settings.lambda),
             sampler: Sampler::new(&model),
             mesh: Mesh::default(),
             outline: Outline::default(),
-            pairs: Pairs::default(),
+            pairs: Vec::new(),
             shape: Vec::new(),
             expression: Vec::new(),
             model,
@@ -111,7 +110,7 @@ impl Fitter {
         let mut pose = self.start(landmarks, &shape, &expression)?;
         let mut observed = self.observed(&pose);
         self.fit_expression(&observed)?;
-        for _ in 0..self.iterations {
+        for _ in 0..self.settings.iterations.max(1) {
             (pose, observed) = self.observe(landmarks, &pose)?;
             self.fit_shape(&observed.shape_equations(&self.expression))?;
             self.fit_expression(&observed)?;
@@ -150,8 +149,8 @@ impl Fitter {
         self.shape = shape.to_vec();
         self.expression = expression.to_vec();
         self.sampler.sample(shape, expression, &mut self.mesh);
-        self.pairs
-            .set(landmarks, self.model.mapping().vertices.iter());
+        let fixed = self.model.mapping().vertices.iter();
+        self.pairs = fixed.map(paired(landmarks)).collect();
         self.pose()
     }
 
@@ -163,8 +162,8 @@ impl Fitter {
     ) -> Result<(Pose, Observed), FitFailure> {
         self.outline.find(&self.model, landmarks, &self.mesh, pose);
         let fixed = self.model.mapping().vertices.iter();
-        self.pairs
-            .set(landmarks, fixed.chain(self.outline.matches()));
+        let matches = fixed.chain(self.outline.matches());
+        self.pairs = matches.map(paired(landmarks)).collect();
         let pose = self.pose()?;
         Ok((pose, self.observed(&pose)))
     }
@@ -174,13 +173,14 @@ impl Fitter {
     }
 
     fn pose(&self) -> Result<Pose, FitFailure> {
-        let vertices = self.pairs.vertices.iter();
-        let vertices: Vec<_> = vertices.map(|vertex| self.mesh.vertex(*vertex)).collect();
-        Pose::estimate(&self.pairs.points, &vertices)
+        let pairs = self.pairs.iter();
+        let pairs = pairs.map(|(point, vertex)| (*point, self.mesh.vertex(*vertex)));
+        let (points, vertices): (Vec<_>, Vec<_>) = pairs.unzip();
+        Pose::estimate(&points, &vertices)
     }
 
     fn fit_shape(&mut self, equations: &NormalEquations) -> Result<(), FitFailure> {
-        let solved = equations.solve(self.lambda);
+        let solved = equations.solve(f64::from(self.settings.lambda));
         self.shape[..self.fitted].copy_from_slice(&solved.ok_or(FitFailure::Unsolvable)?);
         Ok(())
     }
@@ -196,9 +196,9 @@ impl Fitter {
     /// Equations of the shape that can be added to the equations of other frames, from landmarks
     /// seen in `pose`.
     fn shape_equations(&self, observed: &Observed, pose: &Pose) -> NormalEquations {
-        let vertices = self.pairs.vertices.iter();
-        let rows = vertices.flat_map(|vertex| pose.derivatives(self.mesh.vertex(*vertex)));
-        let moves = DMatrix::from_row_iterator(2 * self.pairs.vertices.len(), 6, rows.flatten());
+        let pairs = self.pairs.iter();
+        let rows = pairs.flat_map(|(_, vertex)| pose.derivatives(self.mesh.vertex(*vertex)));
+        let moves = DMatrix::from_row_iterator(2 * self.pairs.len(), 6, rows.flatten());
         observed.independent_shape_equations(&self.expression, &moves)
     }
 
@@ -222,12 +222,15 @@ impl Fitter {
             contour: self.outline.vertices(&self.model, landmarks),
             vertices: vertices.map(|vertex| self.mesh.vertex(vertex)).collect(),
         };
-        if fit.is_finite() {
-            Ok(fit)
-        } else {
-            Err(FitFailure::Unsolvable)
-        }
+        Some(fit)
+            .filter(Fit::is_finite)
+            .ok_or(FitFailure::Unsolvable)
     }
+}
+
+/// Replaces the number of a landmark by its position.
+fn paired(landmarks: &[Point]) -> impl Fn(&(usize, usize)) -> Pair {
+    |(landmark, vertex)| (landmarks[*landmark], *vertex)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Fit {
     }
 
     /// A vertex in the image, with its depth relative to the model's origin, px.
-    fn seen(&self, vertex: usize) -> Landmark {
+    pub fn seen(&self, vertex: usize) -> Landmark {
         let vertex = self.vertices[vertex];
         let place = self.pose.project(vertex);
         Landmark {

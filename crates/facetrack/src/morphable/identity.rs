@@ -71,12 +71,7 @@ impl Known {
     /// Weight, 0…1, of a frame whose landmarks are `residual` away from the known face, in units of
     /// the model.
     pub fn weight(&self, residual: f64) -> f64 {
-        let tolerated = self.tolerated();
-        if residual <= tolerated {
-            1.0
-        } else {
-            (tolerated / residual).powi(2)
-        }
+        (self.tolerated() / residual).min(1.0).powi(2)
     }
 
     fn tolerated(&self) -> f64 {

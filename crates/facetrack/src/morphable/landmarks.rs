@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use nalgebra::{Matrix2, Vector2};
+
 use super::{LANDMARKS, LandmarkMapping, ShapeModel};
 use crate::geometry::Point;
 use crate::observation::FitFailure;
@@ -53,18 +55,17 @@ pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFa
 
 /// Root mean squares of the distances from the mean, along the longest direction of the points and
 /// across it.
-fn extent(points: impl Iterator<Item = Point> + Clone) -> (f64, f64) {
-    let count = points.clone().count().max(1) as f64;
-    let places = points.map(|p| [f64::from(p.x), f64::from(p.y)]);
-    let sum = |of: &dyn Fn([f64; 2]) -> f64| places.clone().map(of).sum::<f64>() / count;
-    let (x, y) = (sum(&|p| p[0]), sum(&|p| p[1]));
-    let xx = sum(&|p| (p[0] - x).powi(2));
-    let yy = sum(&|p| (p[1] - y).powi(2));
-    let xy = sum(&|p| (p[0] - x) * (p[1] - y));
-    let middle = (xx + yy) / 2.0;
-    let apart = ((xx - yy) / 2.0).hypot(xy);
-    let across = (middle - apart).max(0.0);
-    ((middle + apart).sqrt(), across.sqrt())
+fn extent(points: impl Iterator<Item = Point>) -> (f64, f64) {
+    let places = points.map(|p| Vector2::new(f64::from(p.x), f64::from(p.y)));
+    let places: Vec<Vector2<f64>> = places.collect();
+    let count = places.len().max(1) as f64;
+    let mean = places.iter().sum::<Vector2<f64>>() / count;
+    let squares = places.iter().map(|p| (p - mean) * (p - mean).transpose());
+    let scatter = squares.sum::<Matrix2<f64>>() / count;
+    let extents = scatter
+        .symmetric_eigenvalues()
+        .map(|square| square.max(0.0).sqrt());
+    (extents.max(), extents.min())
 }
 
 /// The vertex of each landmark. Landmarks of the outline are included, but every fit matches them

@@ -26,24 +26,13 @@ pub struct Sampler {
 /// The positions of all vertices, by axis, in the model's unit. Padded with 0 to whole blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Mesh {
-    axes: [Vec<f32>; 3],
+    pub axes: [Vec<f32>; 3],
 }
 
 impl Mesh {
-    /// Positions along `axis`, 0…2.
-    pub fn axis(&self, axis: usize) -> &[f32] {
-        &self.axes[axis]
-    }
-
     /// Position of a vertex.
     pub fn vertex(&self, index: usize) -> [f32; 3] {
         [0, 1, 2].map(|axis| self.axes[axis][index])
-    }
-
-    fn resize(&mut self, vertices: usize) {
-        for axis in &mut self.axes {
-            axis.resize(vertices, 0.0);
-        }
     }
 }
 
@@ -77,7 +66,9 @@ impl Sampler {
 
     /// Computes the mesh of a face.
     pub fn sample(&self, shape: &[f32], expression: &[f32], mesh: &mut Mesh) {
-        mesh.resize(self.vertices.next_multiple_of(LANES));
+        for axis in &mut mesh.axes {
+            axis.resize(self.vertices.next_multiple_of(LANES), 0.0);
+        }
         // Components take most of the time, and every fit begins with the mean face.
         let shape = if shape.iter().all(|c| *c == 0.0) {
             &[]

@@ -2,6 +2,8 @@
 //! Shapes and expressions, and their binary files in eos' format: `MorphableModel.hpp`,
 //! `PcaModel.hpp` and `Blendshape.hpp`.
 
+use nalgebra::DMatrix;
+
 use super::cereal::{Archive, Matrix};
 
 /// Supported versions of eos' class `MorphableModel`. The published Surrey Face Model has version
@@ -219,21 +221,16 @@ impl Pca<'_> {
 
     /// Row after row: `rescale_pca_basis`.
     fn rescaled_basis(&self) -> Result<Vec<f32>, String> {
-        let (rows, components) = (self.basis.rows, self.basis.columns);
         let eigenvalues = self.eigenvalues.values("the eigenvalues")?;
         if let Some(eigenvalue) = eigenvalues.iter().find(|value| **value <= 0.0) {
             return Err(format!("an eigenvalue is {eigenvalue}, not above 0"));
         }
         let columns = self.basis.values("the basis")?;
-        let mut rescaled = vec![0.0; columns.len()];
-        for (component, eigenvalue) in eigenvalues.iter().enumerate() {
-            let deviation = eigenvalue.sqrt();
-            for row in 0..rows {
-                rescaled[row * components + component] =
-                    columns[component * rows + row] * deviation;
-            }
+        let mut basis = DMatrix::from_vec(self.basis.rows, self.basis.columns, columns);
+        for (mut column, eigenvalue) in basis.column_iter_mut().zip(eigenvalues) {
+            column *= eigenvalue.sqrt();
         }
-        Ok(rescaled)
+        Ok(basis.transpose().data.into())
     }
 }
 

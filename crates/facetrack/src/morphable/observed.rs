@@ -9,30 +9,8 @@ use super::shape::NormalEquations;
 use super::{FaceModel, Pose};
 use crate::geometry::Point;
 
-/// Points of the image, each with a vertex.
-#[derive(Debug, Default)]
-pub struct Pairs {
-    /// Positions in the image, px.
-    pub points: Vec<Point>,
-    /// One for each point.
-    pub vertices: Vec<usize>,
-}
-
-impl Pairs {
-    /// Replaces the pairs by `matches` of landmark and vertex.
-    pub fn set<'a>(
-        &mut self,
-        landmarks: &[Point],
-        matches: impl Iterator<Item = &'a (usize, usize)>,
-    ) {
-        self.points.clear();
-        self.vertices.clear();
-        for (landmark, vertex) in matches {
-            self.points.push(landmarks[*landmark]);
-            self.vertices.push(*vertex);
-        }
-    }
-}
+/// A point of the image, px, and a vertex.
+pub type Pair = (Point, usize);
 
 /// The observed coordinates: x and y of each point. Matrices have a column for each coordinate.
 pub struct Observed {
@@ -46,30 +24,26 @@ pub struct Observed {
 
 impl Observed {
     /// Observes `pairs` for the first `components` of the shape and for all expressions.
-    pub fn new(model: &FaceModel, pairs: &Pairs, pose: &Pose, components: usize) -> Self {
+    pub fn new(model: &FaceModel, pairs: &[Pair], pose: &Pose, components: usize) -> Self {
         let (shape, expressions) = (model.shape(), model.expressions());
-        let coordinates = 2 * pairs.vertices.len();
-        let mut moves = DMatrix::zeros(components, coordinates);
-        let mut offsets = DMatrix::zeros(expressions.len(), coordinates);
+        let coordinates = 2 * pairs.len();
+        let mut moves = Vec::with_capacity(components * coordinates);
+        let mut offsets = Vec::with_capacity(expressions.len() * coordinates);
         let mut misses = Vec::with_capacity(coordinates);
-        for (pair, (point, vertex)) in std::iter::zip(&pairs.points, &pairs.vertices).enumerate() {
+        for (point, vertex) in pairs {
             let seen = pose.project(shape.mean[*vertex]);
             misses.extend([point.x - seen.x, point.y - seen.y]);
-            let basis = [0, 1, 2].map(|axis| &shape.basis_row(*vertex, axis)[..components]);
-            for (axis, image_from_model) in pose.image_from_model().into_iter().enumerate() {
-                let mut column = moves.column_mut(2 * pair + axis);
-                combine(image_from_model, basis, column.as_mut_slice());
-                let mut column = offsets.column_mut(2 * pair + axis);
-                for (out, expression) in std::iter::zip(column.iter_mut(), expressions) {
-                    let [a, b, c] = image_from_model;
-                    let [x, y, z] = expression.offsets[*vertex];
-                    *out = a * x + b * y + c * z;
-                }
+            let [x, y, z] = [0, 1, 2].map(|axis| &shape.basis_row(*vertex, axis)[..components]);
+            for [a, b, c] in pose.image_from_model() {
+                let basis = std::iter::zip(x, std::iter::zip(y, z));
+                moves.extend(basis.map(|(x, (y, z))| a * x + b * y + c * z));
+                let of_vertex = expressions.iter().map(|own| own.offsets[*vertex]);
+                offsets.extend(of_vertex.map(|[x, y, z]| a * x + b * y + c * z));
             }
         }
         Self {
-            shape: moves,
-            expression: offsets,
+            shape: DMatrix::from_vec(components, coordinates, moves),
+            expression: DMatrix::from_vec(expressions.len(), coordinates, offsets),
             misses: DVector::from_vec(misses),
         }
     }
@@ -124,12 +98,5 @@ impl Observed {
         let mut misses = self.misses.clone();
         misses.gemv_tr(-1.0, slopes, &coefficients, 1.0);
         misses
-    }
-}
-
-/// a·x + b·y + c·z.
-fn combine([a, b, c]: [f32; 3], [x, y, z]: [&[f32]; 3], out: &mut [f32]) {
-    for (out, (x, (y, z))) in std::iter::zip(out, std::iter::zip(x, std::iter::zip(y, z))) {
-        *out = a * x + b * y + c * z;
     }
 }

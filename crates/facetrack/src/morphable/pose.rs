@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The scaled orthographic camera: eos' `orthographic_camera_estimation_linear.hpp`.
 
-use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
+use nalgebra::{Matrix3, Matrix3x2, Rotation3, UnitQuaternion, Vector2, Vector3};
 
 use crate::geometry::Point;
-use crate::observation::{FitFailure, HeadPose};
+use crate::observation::FitFailure;
 
 /// A scaled orthographic camera: image = origin + scale·(r₀·v, −r₁·v) for the rows r of the
 /// rotation and a vertex v.
@@ -29,23 +29,22 @@ impl Pose {
     pub fn estimate(points: &[Point], vertices: &[[f32; 3]]) -> Result<Self, FitFailure> {
         let count = points.len().min(vertices.len()).max(1) as f64;
         let pairs = || std::iter::zip(points, vertices).map(|(p, v)| (place(p), vector(v)));
-        let (mean_place, mean_vertex) = pairs().fold(
-            ([0.0; 2], Vector3::zeros()),
-            |([x, y], sum), (place, vertex)| ([x + place[0], y + place[1]], sum + vertex),
+        let (place, vertex) = pairs().fold(
+            (Vector2::zeros(), Vector3::zeros()),
+            |sum, (place, vertex)| (sum.0 + place, sum.1 + vertex),
         );
-        let (mean_place, mean_vertex) = (mean_place.map(|sum| sum / count), mean_vertex / count);
+        let (mean_place, mean_vertex) = (place / count, vertex / count);
 
         let mut scatter = Matrix3::zeros();
-        let mut moments = [Vector3::zeros(); 2];
+        let mut moments = Matrix3x2::zeros();
         for (place, vertex) in pairs() {
             let vertex = vertex - mean_vertex;
             scatter += vertex * vertex.transpose();
-            for axis in 0..2 {
-                moments[axis] += vertex * (place[axis] - mean_place[axis]);
-            }
+            moments += vertex * (place - mean_place).transpose();
         }
         let solver = scatter.cholesky().ok_or(FitFailure::Unsolvable)?;
-        let [right, up] = moments.map(|moment| solver.solve(&moment));
+        let rows = solver.solve(&moments);
+        let [right, up] = [0, 1].map(|axis| rows.column(axis).into_owned());
         let scale = (right.norm() + up.norm()) / 2.0;
         let rotation = nearest_rotation(right, up).ok_or(FitFailure::Unsolvable)?;
         // As in the original, the translation of the affine camera, before its rows are made
@@ -59,11 +58,9 @@ impl Pose {
             origin,
             scale,
         };
-        if pose.is_finite() {
-            Ok(pose)
-        } else {
-            Err(FitFailure::Unsolvable)
-        }
+        Some(pose)
+            .filter(Self::is_finite)
+            .ok_or(FitFailure::Unsolvable)
     }
 
     /// Whether every value is finite.
@@ -110,29 +107,18 @@ impl Pose {
         quaternion.map(|part| (sign * part) as f32).into()
     }
 
-    /// Rotation of the face towards the image's right, degrees, as in [`HeadPose::euler_degrees`].
-    /// The first value of `RenderingParameters::get_yaw_pitch_roll`.
+    /// Rotation of the face towards the image's right, degrees, as in
+    /// [`HeadPose::euler_degrees`](crate::observation::HeadPose::euler_degrees). The first value of `RenderingParameters::get_yaw_pitch_roll`.
     pub fn yaw(&self) -> f64 {
         self.rotation[(0, 2)]
             .atan2(self.rotation[(2, 2)])
             .to_degrees()
     }
-
-    /// The pose of a head with this rotation at `translation`.
-    pub fn head(&self, translation: [f32; 3]) -> HeadPose {
-        let row = |axis: usize| {
-            let [x, y, z] = [0, 1, 2].map(|column| self.rotation[(axis, column)] as f32);
-            [x, y, z, translation[axis]]
-        };
-        HeadPose {
-            matrix: [row(0), row(1), row(2), [0.0, 0.0, 0.0, 1.0]],
-        }
-    }
 }
 
 /// A point of the image, y up.
-fn place(point: &Point) -> [f64; 2] {
-    [f64::from(point.x), -f64::from(point.y)]
+fn place(point: &Point) -> Vector2<f64> {
+    Vector2::new(f64::from(point.x), -f64::from(point.y))
 }
 
 fn vector(vertex: &[f32; 3]) -> Vector3<f64> {
@@ -156,6 +142,7 @@ fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64
 mod tests {
     use super::super::tests::synthetic::{self, Noise};
     use super::*;
+    use crate::observation::HeadPose;
 
     fn cloud(count: usize) -> Vec<[f32; 3]> {
         let mut noise = Noise(3);
@@ -181,7 +168,8 @@ mod tests {
             assert!((found.origin[0] - 320.0).abs() < 1e-2);
             assert!((found.origin[1] - 180.0).abs() < 1e-2);
             assert!((found.yaw() - f64::from(yaw)).abs() < 1e-2);
-            let angles = found.head([1.0, 2.0, 3.0]).euler_degrees();
+            let head = HeadPose::new(&found.rotation, &Vector3::new(1.0, 2.0, 3.0));
+            let angles = head.unwrap().euler_degrees();
             for (angle, wanted) in [
                 (angles.yaw, yaw),
                 (angles.pitch, pitch),

@@ -60,13 +60,12 @@ impl EdgeTopology {
         let edges = triangles.into_iter().zip(vertices);
         let edges = edges.filter_map(|(triangles, vertices)| {
             let triangles = triangles.counted_from_0()?;
-            let vertices = vertices
-                .counted_from_0()
-                .ok_or_else(|| "an edge has vertex 0; they are counted from 1".to_owned());
-            Some(vertices.map(|vertices| Edge {
+            let vertices = vertices.counted_from_0();
+            let edge = vertices.map(|vertices| Edge {
                 triangles,
                 vertices,
-            }))
+            });
+            Some(edge.ok_or("an edge has vertex 0; they are counted from 1"))
         });
         let edges = edges.collect::<Result<_, _>>()?;
         Ok(Self { edges })

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use eos::Found;
 use facetrack::geometry::Point;
 use facetrack::morphable::{self, Fit, FitSettings, Fitter, Past};
+use facetrack::observation::HeadPose;
 use recording::{Recording, angle, correlation, mean};
 
 const IMAGES: &str = "dlib68__IMAGES";
@@ -171,7 +172,8 @@ fn jitter(rows: impl Iterator<Item = Vec<f32>>) -> f32 {
 }
 
 fn angles(fit: &Fit) -> Vec<f32> {
-    let angles = fit.pose.head([0.0; 3]).euler_degrees();
+    let head = HeadPose::new(&fit.pose.rotation, &Default::default());
+    let angles = head.expect("finite numbers").euler_degrees();
     vec![angles.yaw, angles.pitch, angles.roll]
 }
 

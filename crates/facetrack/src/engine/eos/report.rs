@@ -7,15 +7,7 @@ use nalgebra::Vector3;
 
 use crate::geometry::Point;
 use crate::morphable::{FaceModel, Fit};
-use crate::observation::{FitFailure, HeadPose, Landmark, Landmarks, MorphableFit};
-
-/// Values that a fit adds to a face.
-pub struct Report {
-    /// The landmarks of the fitted mesh.
-    pub landmarks: Landmarks,
-    pub pose: HeadPose,
-    pub fit: MorphableFit,
-}
+use crate::observation::{FitFailure, HeadPose, Landmark, Landmarks, MorphableFit, Observation};
 
 /// Converts fits of one model.
 pub struct Reporter {
@@ -37,32 +29,36 @@ impl Reporter {
         }
     }
 
-    /// Converts `fit` for a face in a frame of `frame_size` pixels.
+    /// Adds `fit` to `face`, in a frame of `frame_size` pixels.
     ///
     /// # Errors
-    /// [`FitFailure::Unsolvable`] if a value of the fit is not finite in `f32`.
-    pub fn report(&self, fit: Fit, frame_size: (usize, usize)) -> Result<Report, FitFailure> {
+    /// [`FitFailure::Unsolvable`] if a value of the fit is not finite in `f32`; `face` is unchanged.
+    pub fn report(
+        &self,
+        face: &mut Observation,
+        fit: Fit,
+        frame_size: (usize, usize),
+    ) -> Result<(), FitFailure> {
         let landmarks = fit.landmarks(&self.model);
-        let report = Report {
-            pose: pose(&fit, frame_size).ok_or(FitFailure::Unsolvable)?,
-            fit: MorphableFit {
-                expression_names: self.expression_names.clone(),
-                rotation: fit.pose.quaternion(),
-                origin: Point::new(fit.pose.origin[0] as f32, fit.pose.origin[1] as f32),
-                scale: fit.pose.scale as f32,
-                residual: fit.residual,
-                contour: contour(&fit),
-                mesh: self.mesh.then(|| self.mesh(&fit, &landmarks)).flatten(),
-                shape: fit.shape,
-                expression: fit.expression,
-            },
-            landmarks,
+        let pose = pose(&fit, frame_size).ok_or(FitFailure::Unsolvable)?;
+        let report = MorphableFit {
+            expression_names: self.expression_names.clone(),
+            rotation: fit.pose.quaternion(),
+            origin: Point::new(fit.pose.origin[0] as f32, fit.pose.origin[1] as f32),
+            scale: fit.pose.scale as f32,
+            residual: fit.residual,
+            contour: contour(&fit),
+            mesh: self.mesh.then(|| self.mesh(&fit, &landmarks)).flatten(),
+            shape: fit.shape,
+            expression: fit.expression,
         };
-        if report.is_finite() {
-            Ok(report)
-        } else {
-            Err(FitFailure::Unsolvable)
+        if !(are_finite(&report) && landmarks.points.iter().all(is_finite)) {
+            return Err(FitFailure::Unsolvable);
         }
+        face.landmarks = Some(landmarks);
+        face.pose = Some(pose);
+        face.morphable = Some(Ok(report));
+        Ok(())
     }
 
     /// Projection of every vertex, with depths relative to the same origin as the depths of
@@ -70,10 +66,12 @@ impl Reporter {
     fn mesh(&self, fit: &Fit, landmarks: &Landmarks) -> Option<Arc<[Landmark]>> {
         let (landmark, vertex) = *self.model.mapping().vertices.first()?;
         let origin = fit.pose.depth(fit.vertices[vertex]) - landmarks.points.get(landmark)?.z;
-        let seen = fit.vertices.iter().map(|vertex| {
-            let Point { x, y } = fit.pose.project(*vertex);
-            let z = fit.pose.depth(*vertex) - origin;
-            Landmark { x, y, z }
+        let seen = (0..fit.vertices.len()).map(|vertex| {
+            let seen = fit.seen(vertex);
+            Landmark {
+                z: seen.z - origin,
+                ..seen
+            }
         });
         Some(seen.collect())
     }
@@ -94,22 +92,11 @@ fn pose(fit: &Fit, (width, height): (usize, usize)) -> Option<HeadPose> {
     HeadPose::new(&fit.pose.rotation, &Vector3::new(right, up, 0.0))
 }
 
-impl Report {
-    fn is_finite(&self) -> bool {
-        let fit = &self.fit;
-        let mut points = self.landmarks.points.iter();
-        let mut mesh = fit.mesh.iter().flat_map(|mesh| mesh.iter());
-        let figures = [fit.scale, fit.residual, fit.origin.x, fit.origin.y];
-        let mut values = figures
-            .iter()
-            .chain(&fit.shape)
-            .chain(&fit.expression)
-            .chain(&fit.rotation);
-        values.all(|value| value.is_finite())
-            && fit.contour.iter().all(|p| (p.x + p.y).is_finite())
-            && points.all(is_finite)
-            && mesh.all(is_finite)
-    }
+/// Whether the projections of `fit` are finite. The rest of it is finite in every [`Fit`].
+fn are_finite(fit: &MorphableFit) -> bool {
+    let mut mesh = fit.mesh.iter().flat_map(|mesh| mesh.iter());
+    let mut points = fit.contour.iter().chain([&fit.origin]);
+    fit.scale.is_finite() && points.all(|p| (p.x + p.y).is_finite()) && mesh.all(is_finite)
 }
 
 /// Whether all coordinates are finite.

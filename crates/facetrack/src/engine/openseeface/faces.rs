@@ -91,18 +91,17 @@ impl Faces {
         let Some(fit) = slot.search.fit(&camera, places, self.contour) else {
             return no_fit();
         };
-        let points = fit.points(places);
-        if fit.error > MAX_ERROR {
-            return report(&fit, &points, &self.projected);
-        }
-        face.pose = fit.head_pose(context.frame_size);
-        let is_sure = face.confidence.is_none_or(|c| c >= MIN_CONFIDENCE);
-        let Some(points) = normalized(&points).filter(|_| is_sure) else {
-            return report(&fit, &points, &self.projected);
-        };
-        // A range of expression needs several frames.
-        if self.running_mode == RunningMode::Video {
-            face.features = slot.expression.update(&points, context.time, &self.lesson);
+        let mut points = fit.points(places);
+        if fit.error <= MAX_ERROR {
+            face.pose = fit.head_pose(context.frame_size);
+            let is_sure = face.confidence.is_none_or(|c| c >= MIN_CONFIDENCE);
+            if let Some(normalized) = normalized(&points).filter(|_| is_sure) {
+                points = normalized;
+                // A range of expression needs several frames.
+                if self.running_mode == RunningMode::Video {
+                    face.features = slot.expression.update(&points, context.time, &self.lesson);
+                }
+            }
         }
         report(&fit, &points, &self.projected)
     }

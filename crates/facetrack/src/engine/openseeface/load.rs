@@ -48,24 +48,18 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         },
     };
     let find = |name, explicit| config.paths.model(name, FAMILY, explicit);
-
     // The largest comes first, because the runtime reuses the memory that it allocates to load it.
     let open_gaze = || {
-        find(GAZE, config.gaze_model.as_deref())
-            .and_then(|path| opener.open(path, rewrite::gaze))
-            .map_err(|error| error.of(ModelRole::Gaze))
+        let path = find(GAZE, config.gaze_model.as_deref());
+        opener.open(ModelRole::Gaze, path, rewrite::gaze)
     };
     let gaze = config.tracking.gaze.then(open_gaze).transpose()?;
-    let landmarks = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
-    let landmarks = opener
-        .open(landmarks, rewrite::landmarks)
-        .map_err(|error| error.of(ModelRole::Landmarks))?;
+    let path = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
+    let landmarks = opener.open(ModelRole::Landmarks, Ok(path), rewrite::landmarks)?;
     // The detector runs only while a face is missing.
     opener.options.memory = Memory::Pieces;
-    let detector = find(DETECTOR, config.detector_model.as_deref())
-        .and_then(|path| opener.open(path, rewrite::detector))
-        .map_err(|error| error.of(ModelRole::Detector))?;
-
+    let path = find(DETECTOR, config.detector_model.as_deref());
+    let detector = opener.open(ModelRole::Detector, path, rewrite::detector)?;
     let (gaze, gaze_file) = gaze.unzip();
     let files = [Some(detector.1), Some(landmarks.1), gaze_file];
     let networks = Networks::new(detector.0, landmarks.0, gaze)?;
@@ -76,26 +70,17 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 /// The landmark network that the property names by path or number, or the best one available.
 fn find_landmarks(property: Option<&Path>, paths: &SearchPaths) -> Result<PathBuf, EngineError> {
     let names = LANDMARKS.map(|(_, name)| name);
-    let found = match property.map(Choice::of) {
-        None => paths.best_model(&names, FAMILY),
-        Some(Choice::Path(path)) => paths.model(names[0], FAMILY, Some(path)),
-        Some(Choice::Number(number)) => paths.model(published(number)?, FAMILY, None),
+    let found = match (property, property.and_then(number)) {
+        (_, Some(number)) => paths.model(published(number)?, FAMILY, None),
+        (None, None) => paths.best_model(&names, FAMILY),
+        (path, None) => paths.model(names[0], FAMILY, path),
     };
     found.map_err(|error| error.of(ModelRole::Landmarks))
 }
 
-/// Value of the setting for the landmark network.
-#[derive(Debug, PartialEq)]
-enum Choice<'a> {
-    Path(&'a Path),
-    Number(i32),
-}
-
-impl<'a> Choice<'a> {
-    fn of(property: &'a Path) -> Self {
-        let number = property.to_str().and_then(|text| text.parse().ok());
-        number.map_or(Self::Path(property), Self::Number)
-    }
+/// The number that the property is, if it is no path.
+fn number(property: &Path) -> Option<i32> {
+    property.to_str()?.parse().ok()
 }
 
 /// The file of the landmark network `number`.
@@ -121,12 +106,20 @@ struct Opener {
 }
 
 impl Opener {
-    fn open(&self, path: PathBuf, rewrite: Rewrite) -> Result<(Opened, ModelFile), ModelError> {
-        let (bytes, file) = file::read(&path, "ONNX")?;
-        let onnx = rewrite(&path, bytes)?;
-        let model = OnnxModel::from_bytes(&self.runtime, &path, &onnx, self.options)?;
-        let model = Box::new(model);
-        Ok((Opened { model, path }, file))
+    fn open(
+        &self,
+        role: ModelRole,
+        path: Result<PathBuf, ModelError>,
+        rewrite: Rewrite,
+    ) -> Result<(Opened, ModelFile), EngineError> {
+        let open = |path: PathBuf| {
+            let (bytes, file) = file::read(&path, "ONNX")?;
+            let onnx = rewrite(&path, bytes)?;
+            let model = OnnxModel::from_bytes(&self.runtime, &path, &onnx, self.options)?;
+            let model = Box::new(model);
+            Ok((Opened { model, path }, file))
+        };
+        path.and_then(open).map_err(|error| error.of(role))
     }
 }
 
@@ -136,9 +129,9 @@ mod tests {
 
     #[test]
     fn numbers_stand_for_published_files() {
-        let number = |text: &str| match Choice::of(Path::new(text)) {
-            Choice::Number(number) => Some(published(number).map_err(|error| error.to_string())),
-            Choice::Path(_) => None,
+        let number = |text: &str| {
+            let number = number(Path::new(text))?;
+            Some(published(number).map_err(|error| error.to_string()))
         };
         let cases = [
             ("0", "lm_model0_opt.onnx"),

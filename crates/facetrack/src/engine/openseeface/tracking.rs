@@ -11,7 +11,9 @@ mod landmarks;
 mod schedule;
 
 use super::{MAX_FACES, Networks, THRESHOLDS};
-use crate::engine::{EngineConfig, RunningMode, Thresholds};
+use crate::engine::{
+    EngineConfig, EngineError, EngineInfo, Finder, Frame, RunningMode, Thresholds,
+};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::ModelError;
@@ -24,6 +26,7 @@ use schedule::Schedule;
 
 /// Faces from frame to frame.
 pub struct Tracking {
+    info: EngineInfo,
     detector: Detector,
     landmarks: LandmarkNetwork,
     gaze: Option<GazeNetwork>,
@@ -36,10 +39,11 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Tracking with `networks`.
-    pub fn new(networks: Networks, config: &EngineConfig) -> Self {
+    /// Tracking with `networks`, of the engine that `info` describes.
+    pub fn new(info: EngineInfo, networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
         Self {
+            info,
             detector: Detector(networks.detector),
             landmarks: LandmarkNetwork {
                 network: networks.landmarks,
@@ -52,46 +56,6 @@ impl Tracking {
             schedule: Schedule::new(&config.tracking, max_faces),
             places: Vec::new(),
         }
-    }
-
-    /// Faces in the next frame, best first.
-    ///
-    /// # Errors
-    /// [`ModelError::Run`].
-    pub fn process(&mut self, image: &ImageView<'_>) -> Result<Vec<Observation>, ModelError> {
-        if self.running_mode == RunningMode::Image {
-            self.reset();
-        }
-        let mut candidates = Vec::new();
-        for place in self.places.clone() {
-            candidates.extend(self.measure(image, place, Origin::Tracked)?);
-        }
-        if self.schedule.searches(self.places.len()) {
-            let least_score = self.thresholds.detection;
-            for place in self.detector.detect(image, least_score, self.max_faces)? {
-                candidates.extend(self.measure(image, place, Origin::Detected)?);
-            }
-        }
-        let faces = group::best(candidates, self.max_faces);
-        if self.schedule.keeps(faces.len()) {
-            return Ok(Vec::new());
-        }
-        self.places = faces.iter().map(|face| face.bbox).collect();
-        faces
-            .into_iter()
-            .map(|face| self.observation(image, face))
-            .collect()
-    }
-
-    /// Forgets the previous frames.
-    pub fn reset(&mut self) {
-        self.places.clear();
-        self.schedule.reset();
-    }
-
-    /// Changes the thresholds from the next frame on.
-    pub fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
     }
 
     /// The face at `place`, if there is one.
@@ -128,6 +92,47 @@ impl Tracking {
             gaze,
             ..Observation::from_bbox(face.bbox)
         })
+    }
+}
+
+impl Finder for Tracking {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+        let image = &frame.image;
+        if self.running_mode == RunningMode::Image {
+            self.reset();
+        }
+        let mut candidates = Vec::new();
+        for place in self.places.clone() {
+            candidates.extend(self.measure(image, place, Origin::Tracked)?);
+        }
+        if self.schedule.searches(self.places.len()) {
+            let least_score = self.thresholds.detection;
+            for place in self.detector.detect(image, least_score, self.max_faces)? {
+                candidates.extend(self.measure(image, place, Origin::Detected)?);
+            }
+        }
+        let faces = group::best(candidates, self.max_faces);
+        if self.schedule.keeps(faces.len()) {
+            return Ok(Vec::new());
+        }
+        self.places = faces.iter().map(|face| face.bbox).collect();
+        faces
+            .into_iter()
+            .map(|face| Ok(self.observation(image, face)?))
+            .collect()
+    }
+
+    fn reset(&mut self) {
+        self.places.clear();
+        self.schedule.reset();
+    }
+
+    fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
     }
 }
 

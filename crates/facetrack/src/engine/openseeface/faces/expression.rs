@@ -10,7 +10,7 @@ use super::measure::measure;
 use crate::observation::Features;
 
 /// Level of detail of the landmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// 30 points; several of these stand for two or three of the 66: the original's `feature_level`
     /// 1.
@@ -20,24 +20,14 @@ pub enum Detail {
 }
 
 /// For each of [`Features::NAMES`] the threshold of `FeatureExtractor.__init__`, that is the
-/// minimum difference of an extreme from the median, in parts of the median, and the detail that
-/// the feature needs.
-const FEATURES: [(f32, Detail); 14] = [
-    (0.15, Detail::Coarse),
-    (0.15, Detail::Coarse),
-    (0.05, Detail::Fine),
-    (0.15, Detail::Coarse),
-    (0.05, Detail::Fine),
-    (0.05, Detail::Fine),
-    (0.15, Detail::Coarse),
-    (0.05, Detail::Fine),
-    (0.15, Detail::Coarse),
-    (0.02, Detail::Fine),
-    (0.15, Detail::Coarse),
-    (0.02, Detail::Fine),
-    (0.15, Detail::Coarse),
-    (0.02, Detail::Coarse),
+/// minimum difference of an extreme from the median, in parts of the median.
+const THRESHOLDS: [f32; 14] = [
+    0.15, 0.15, 0.05, 0.15, 0.05, 0.05, 0.15, 0.05, 0.15, 0.02, 0.15, 0.02, 0.15, 0.02,
 ];
+
+/// Indices of the features that need [`Detail::Fine`]: steepness and quirk of the brows, and how
+/// far the corners of the mouth are apart.
+const FINE: [usize; 6] = [2, 4, 5, 7, 9, 11];
 
 /// The features of a face.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,10 +56,9 @@ impl Expression {
     pub fn update(&mut self, points: &Points, time: Duration, lesson: &Lesson) -> Option<Features> {
         let measures = measure(points)?;
         let learning = self.learning(time, lesson);
-        let features = self.features.iter_mut().zip(FEATURES);
-        for ((feature, (threshold, detail)), measure) in features.zip(measures) {
-            if detail <= lesson.detail {
-                feature.update(measure, threshold, learning);
+        for (index, feature) in self.features.iter_mut().enumerate() {
+            if lesson.detail == Detail::Fine || !FINE.contains(&index) {
+                feature.update(measures[index], THRESHOLDS[index], learning);
             }
         }
         Some(Features(self.features.each_ref().map(|f| f.value)))
@@ -156,12 +145,9 @@ mod tests {
             expression.update(&frame.normalized().unwrap(), seconds(0.0), &coarse);
         }
         let untouched = Feature::default();
-        for ((name, feature), (_, detail)) in Features::NAMES
-            .iter()
-            .zip(&expression.features)
-            .zip(FEATURES)
-        {
-            assert_eq!(*feature == untouched, detail == Detail::Fine, "{name}");
+        let names = Features::NAMES.iter().enumerate();
+        for ((index, name), feature) in names.zip(&expression.features) {
+            assert_eq!(*feature == untouched, FINE.contains(&index), "{name}");
         }
     }
 

@@ -83,11 +83,11 @@ impl Feature {
             self.median.push(measure);
         }
         let median = self.median.median();
-        let below = match self.least {
-            Some(least) => measure < least.at,
-            None => measure < median && (median - measure) / median > threshold,
+        let is_beyond = |end: Option<Extreme>, sign: f32| match (end, sign * (measure - median)) {
+            (Some(end), _) => sign * measure > sign * end.at,
+            (None, distance) => distance > 0.0 && distance / median > threshold,
         };
-        if below {
+        if is_beyond(self.least, -1.0) {
             if learns {
                 self.least = Some(Extreme::new(measure, median));
             }
@@ -97,11 +97,7 @@ impl Feature {
         let Some(mut least) = self.least else {
             return 0.0;
         };
-        let above = match self.greatest {
-            Some(greatest) => measure > greatest.at,
-            None => measure > median && (measure - median) / median > threshold,
-        };
-        if above {
+        if is_beyond(self.greatest, 1.0) {
             if learns {
                 self.greatest = Some(Extreme::new(measure, median));
             }

@@ -148,7 +148,7 @@ mod tests {
                 rotation: frame.rotation.into(),
                 translation: frame.translation.into(),
             };
-            if pose == Pose::origin() {
+            if pose == Pose::default() {
                 continue;
             }
             let fit = Fit::new(&camera, pose, &frame.places(), model::CONTOUR.len()).unwrap();
@@ -196,7 +196,7 @@ mod tests {
         assert!(
             Fit::new(
                 &camera,
-                Pose::origin(),
+                Pose::default(),
                 &[Vector2::repeat(f64::NAN); 68],
                 14
             )
@@ -241,7 +241,7 @@ mod tests {
         let [_, up, out] = model::POINTS[model::EARS[0]];
         let pose = Pose {
             translation: Vector3::new(0.0, -up, -out),
-            ..Pose::origin()
+            ..Pose::default()
         };
         let fit = Fit::new(&camera, pose, &places, 14).unwrap();
         assert_eq!(fit.head_pose((640, 360)), None);

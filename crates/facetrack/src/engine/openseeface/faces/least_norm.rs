@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Linear equations, solved by the shortest of the least-squares solutions.
 
-use nalgebra::{Matrix6, Vector6};
+use nalgebra::{Matrix6, SVector, Vector6};
 
 /// Singular values below this fraction of their sum count as 0: `SVBkSb` in OpenCV's `lapack.cpp`.
 const NEGLIGIBLE: f64 = 2.0 * f64::EPSILON;
@@ -12,6 +12,9 @@ const ORTHOGONAL: f64 = 10.0 * f64::EPSILON;
 /// Maximum number of sweeps, from the same file; a few are enough.
 const MAX_SWEEPS: usize = 30;
 
+/// A column of the equations, and below it the column of the rotation that made it.
+type Column = SVector<f64, 12>;
+
 /// The shortest `x` among the least-squares solutions of `a·x = b`.
 ///
 /// The columns of `a` are made orthogonal by rotations of pairs (Hestenes' one-sided Jacobi
@@ -19,37 +22,45 @@ const MAX_SWEEPS: usize = 30;
 /// the rounding of large ones. The first step of the pose depends on that: its equations span
 /// thirty orders of magnitude.
 pub fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
-    let mut columns: [Vector6<f64>; 6] = std::array::from_fn(|i| a.column(i).into_owned());
-    let mut rotation: [Vector6<f64>; 6] = std::array::from_fn(|i| Vector6::ith(i, 1.0));
+    let mut columns: [Column; 6] = std::array::from_fn(|i| {
+        let mut column = Column::ith(6 + i, 1.0);
+        column.fixed_rows_mut::<6>(0).copy_from(&a.column(i));
+        column
+    });
     for _ in 0..MAX_SWEEPS {
-        if !sweep(&mut columns, &mut rotation) {
+        if !sweep(&mut columns) {
             break;
         }
     }
-    let singular_values = columns.map(|column| column.norm());
+    let singular_values = columns.map(|column| column.fixed_rows::<6>(0).norm());
     let negligible = singular_values.iter().sum::<f64>() * NEGLIGIBLE;
     let mut x = Vector6::zeros();
-    for ((column, direction), value) in columns.iter().zip(&rotation).zip(singular_values) {
+    for (column, value) in columns.iter().zip(singular_values) {
         if value > negligible {
-            x += direction * ((column / value).dot(b) / value);
+            let part = (column.fixed_rows::<6>(0) / value).dot(b) / value;
+            x += column.fixed_rows::<6>(6) * part;
         }
     }
     x
 }
 
-/// Makes each pair of columns orthogonal and applies the same rotations to `others`; returns
-/// whether any pair was not orthogonal.
-fn sweep(columns: &mut [Vector6<f64>; 6], others: &mut [Vector6<f64>; 6]) -> bool {
+/// Makes each pair of columns orthogonal; returns whether any pair was not.
+fn sweep(columns: &mut [Column; 6]) -> bool {
     let mut changed = false;
     for i in 0..5 {
         for j in i + 1..6 {
             let (p, q) = (columns[i], columns[j]);
-            let (pp, qq, pq) = (p.norm_squared(), q.norm_squared(), p.dot(&q));
+            let (own_p, own_q) = (p.fixed_rows::<6>(0), q.fixed_rows::<6>(0));
+            let (pp, qq, pq) = (
+                own_p.norm_squared(),
+                own_q.norm_squared(),
+                own_p.dot(&own_q),
+            );
             let is_skew = pq.abs() > ORTHOGONAL * (pp * qq).sqrt();
             if is_skew {
-                let turn = half_angle(2.0 * pq, pp - qq);
-                rotate(columns, (i, j), turn);
-                rotate(others, (i, j), turn);
+                let (cos, sin) = half_angle(2.0 * pq, pp - qq);
+                columns[i] = p * cos + q * sin;
+                columns[j] = q * cos - p * sin;
                 changed = true;
             }
         }
@@ -66,12 +77,6 @@ fn half_angle(y: f64, x: f64) -> (f64, f64) {
     }
     let cos = ((length + x) / (2.0 * length)).sqrt();
     (cos, y / (2.0 * length * cos))
-}
-
-fn rotate(vectors: &mut [Vector6<f64>; 6], (i, j): (usize, usize), (cos, sin): (f64, f64)) {
-    let (p, q) = (vectors[i], vectors[j]);
-    vectors[i] = p * cos + q * sin;
-    vectors[j] = q * cos - p * sin;
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ const MIN_DAMPING: i32 = -16;
 const MAX_DAMPING: i32 = 16;
 
 /// A rotation and a translation, in single precision as the original keeps them from frame to
-/// frame.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// frame. By default it is at the camera, without rotation.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pose {
     /// Axis times angle, radians.
     pub rotation: Vector3<f32>,
@@ -35,14 +35,6 @@ pub struct Pose {
 }
 
 impl Pose {
-    /// At the camera, without rotation.
-    pub fn origin() -> Self {
-        Self {
-            rotation: Vector3::zeros(),
-            translation: Vector3::zeros(),
-        }
-    }
-
     /// A head that faces the camera at the typical distance of a webcam, behind the camera, where
     /// the original finds heads.
     pub fn facing() -> Self {
@@ -106,14 +98,8 @@ fn inverse_depth(point: &Vector3<f64>) -> f64 {
     if point.z == 0.0 { 1.0 } else { 1.0 / point.z }
 }
 
-/// A point of a model and its position in the image, (row, column).
-#[derive(Debug, Clone, Copy)]
-pub struct Correspondence {
-    /// In units of the model.
-    pub model: Vector3<f64>,
-    /// px.
-    pub image: Vector2<f64>,
-}
+/// A point of a model, in its units, and its position in the image, (row, column), px.
+pub type Correspondence = (Vector3<f64>, Vector2<f64>);
 
 /// Finds the pose for which `camera` sees the points best, starting with `guess`; `None` if a value
 /// becomes infinite or NaN. The result may be a local minimum far from the points.
@@ -153,9 +139,9 @@ impl Equations<'_> {
     /// Root of the sum of squared distances, px.
     fn error(&self, parameters: &Vector6<f64>) -> f64 {
         let (matrix, translation) = transform(parameters);
-        let square = |p: &Correspondence| {
-            let seen = self.camera.project(&(matrix * p.model + translation));
-            (seen - p.image).norm_squared()
+        let square = |(model, image): &Correspondence| {
+            let seen = self.camera.project(&(matrix * model + translation));
+            (seen - image).norm_squared()
         };
         self.points.iter().map(square).sum::<f64>().sqrt()
     }
@@ -165,12 +151,12 @@ impl Equations<'_> {
         let (matrix, translation) = transform(parameters);
         let derivatives = rotation::derivatives(&parameters.fixed_rows::<3>(0).into_owned());
         let mut normal = Normal::default();
-        for p in self.points {
-            let point = matrix * p.model + translation;
-            let turned = Matrix3::from_columns(&derivatives.map(|derivative| derivative * p.model));
+        for (model, image) in self.points {
+            let point = matrix * model + translation;
+            let turned = Matrix3::from_columns(&derivatives.map(|derivative| derivative * model));
             let jacobian = self.jacobian(&point, &turned);
             normal.matrix += jacobian.transpose() * jacobian;
-            normal.right += jacobian.transpose() * (self.camera.project(&point) - p.image);
+            normal.right += jacobian.transpose() * (self.camera.project(&point) - image);
         }
         normal
     }

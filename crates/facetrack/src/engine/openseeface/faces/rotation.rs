@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Rotations as axis and angle, as quaternion and as angles.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{Matrix3, Vector2, Vector3};
 
 /// Smaller angles and components count as 0: `DBL_EPSILON` in OpenCV's `Rodrigues` and
 /// `RQDecomp3x3`.
@@ -63,66 +63,47 @@ pub fn quaternion(m: &Matrix3<f64>) -> [f64; 4] {
     components.map(|component| component * 0.5 / square.sqrt())
 }
 
-/// A rotation in a plane of the axes, by its cosine and sine.
-#[derive(Clone, Copy)]
-struct Givens {
-    cos: f64,
-    sin: f64,
+/// The rotation in a plane of the axes that takes (sin, cos) to (0, its length), as its cosine and
+/// sine; none for a `sin` of 0. Its negative is the rotation by another half turn.
+fn removing(sin: f64, cos: f64) -> Vector2<f64> {
+    if sin.abs() <= EPSILON {
+        return Vector2::x();
+    }
+    Vector2::new(cos, sin) / sin.hypot(cos)
 }
 
-impl Givens {
-    /// The rotation that takes (sin, cos) to (0, its length); none for a `sin` of 0.
-    fn removing(sin: f64, cos: f64) -> Self {
-        if sin.abs() <= EPSILON {
-            return Self { cos: 1.0, sin: 0.0 };
-        }
-        let length = sin.hypot(cos);
-        let (cos, sin) = (cos / length, sin / length);
-        Self { cos, sin }
-    }
+fn inverse(rotation: Vector2<f64>) -> Vector2<f64> {
+    Vector2::new(rotation.x, -rotation.y)
+}
 
-    fn inverse(self) -> Self {
-        let Self { cos, sin } = self;
-        Self { cos, sin: -sin }
-    }
-
-    /// The rotation by another half turn.
-    fn opposite(self) -> Self {
-        let Self { cos, sin } = self;
-        Self {
-            cos: -cos,
-            sin: -sin,
-        }
-    }
-
-    fn degrees(self) -> f64 {
-        let angle = self.cos.clamp(-1.0, 1.0).acos().to_degrees();
-        if self.sin >= 0.0 { angle } else { -angle }
-    }
+/// The angle of a rotation in a plane.
+fn degrees(rotation: Vector2<f64>) -> f64 {
+    let angle = rotation.x.clamp(-1.0, 1.0).acos().to_degrees();
+    if rotation.y >= 0.0 { angle } else { -angle }
 }
 
 /// The rotation as angles around x, y and z in degrees, as in OpenCV's `RQDecomp3x3`.
 pub fn euler(m: &Matrix3<f64>) -> [f64; 3] {
-    let mut x = Givens::removing(m[(2, 1)], m[(2, 2)]);
-    let (c, s) = (x.cos, x.sin);
+    let mut x = removing(m[(2, 1)], m[(2, 2)]);
+    let (c, s) = (x.x, x.y);
     let m = m * Matrix3::new(1.0, 0.0, 0.0, 0.0, c, s, 0.0, -s, c);
 
-    let mut y = Givens::removing(-m[(2, 0)], m[(2, 2)]);
-    let (c, s) = (y.cos, y.sin);
+    let mut y = removing(-m[(2, 0)], m[(2, 2)]);
+    let (c, s) = (y.x, y.y);
     let m = m * Matrix3::new(c, 0.0, -s, 0.0, 1.0, 0.0, s, 0.0, c);
 
-    let mut z = Givens::removing(m[(1, 0)], m[(1, 1)]);
-    let (c, s) = (z.cos, z.sin);
+    let mut z = removing(m[(1, 0)], m[(1, 1)]);
+    let (c, s) = (z.x, z.y);
     let m = m * Matrix3::new(c, s, 0.0, -s, c, 0.0, 0.0, 0.0, 1.0);
 
     // The remaining matrix is upper triangular. Its first two diagonal elements are made positive.
     match (m[(0, 0)] < 0.0, m[(1, 1)] < 0.0) {
-        (true, true) => z = z.opposite(),
-        (true, false) => (y, z) = (y.opposite(), z.inverse()),
-        (false, true) => (x, y, z) = (x.opposite(), y.inverse(), z.inverse()),
+        (true, true) => z = -z,
+        (true, false) => (y, z) = (-y, inverse(z)),
+        (false, true) => (x, y, z) = (-x, inverse(y), inverse(z)),
         (false, false) => {}
     }
-    [x, y, z].map(Givens::degrees)
+    [x, y, z].map(degrees)
 }
 
 #[cfg(test)]

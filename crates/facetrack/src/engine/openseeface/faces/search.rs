@@ -39,14 +39,9 @@ impl Search {
         places: &Places,
         contour: &[usize],
     ) -> Option<Fit<'a>> {
-        let points: Vec<_> = contour
-            .iter()
-            .map(|&i| Correspondence {
-                model: model::point(i),
-                image: places[i],
-            })
-            .collect();
-        let guess = self.last.take().unwrap_or(Pose::origin());
+        let points = contour.iter().map(|&i| (model::point(i), places[i]));
+        let points: Vec<Correspondence> = points.collect();
+        let guess = self.last.take().unwrap_or_default();
         let pose = pnp::solve(&points, camera, &guess)?;
         let fit = Fit::new(camera, pose, places, contour.len())?;
         self.remember(pose, fit.error);

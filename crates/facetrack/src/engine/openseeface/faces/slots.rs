@@ -105,16 +105,17 @@ impl Slots {
             .map(|(slot, face)| (distance(slot, places[face]), slot, face))
             .collect();
         pairs.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
-        let mut assigned = Vec::with_capacity(places.len());
-        let mut is_used = vec![false; self.all.len()];
-        let mut is_placed = vec![false; places.len()];
+        let mut assigned: Vec<(usize, usize)> = Vec::with_capacity(places.len());
         for (_, slot, face) in pairs {
-            if !is_used[slot] && !is_placed[face] {
-                (is_used[slot], is_placed[face]) = (true, true);
-                assigned.push((places[face], slot));
+            if assigned
+                .iter()
+                .all(|other| other.0 != face && other.1 != slot)
+            {
+                assigned.push((face, slot));
             }
         }
-        assigned
+        let assigned = assigned.into_iter();
+        assigned.map(|(face, slot)| (places[face], slot)).collect()
     }
 }
 

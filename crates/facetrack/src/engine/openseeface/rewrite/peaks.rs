@@ -20,15 +20,9 @@ const SIDE: usize = 3;
 /// Cells around a cell, and itself.
 const NEAR: usize = SIDE * SIDE;
 
-/// Peaks of all heat maps.
-struct Peaks {
-    /// The maximum of each heat map, [points, 1].
-    value: Value,
-    /// The cell that has it, [points, 1].
-    cell: Value,
-    /// The offsets there, [2, points].
-    offsets: Value,
-}
+/// Peaks of all heat maps: the maximum of each, [points, 1], the cell that has it, [points, 1], and
+/// the offsets there, [2, points].
+type Peaks = [Value; 3];
 
 /// Makes `[4, points]` the only output of `graph`: value and cell of the peaks, offsets along rows
 /// and columns.
@@ -37,11 +31,11 @@ pub fn find(graph: &mut Graph, contract: &LandmarkContract) {
         return;
     };
     let peaks = at_peaks(graph, contract, maps).unwrap_or_else(|| picked(graph, contract, maps));
-    let row = [1, contract.points as i64];
-    let values = reshape(graph, peaks.value, &row);
-    let cells = reshape(graph, peaks.cell, &row);
+    let [values, cells, offsets] = peaks;
+    let [values, cells] =
+        [values, cells].map(|value| reshape(graph, value, &[1, contract.points as i64]));
     let cells = graph.add("Cast", &[cells], vec![Attribute::int("to", 1)]);
-    let all = concat(graph, &[values, cells, peaks.offsets], 0);
+    let all = concat(graph, &[values, cells, offsets], 0);
     graph.set_outputs(&[all]);
 }
 
@@ -60,11 +54,7 @@ fn picked(graph: &mut Graph, contract: &LandmarkContract, maps: Value) -> Peaks 
     let both = concat(graph, &[row, row], 0);
     let axis = vec![Attribute::int("axis", 2)];
     let offsets = graph.add("GatherElements", &[offsets, both], axis);
-    Peaks {
-        value,
-        cell,
-        offsets: reshape(graph, offsets, &[2, points]),
-    }
+    [value, cell, reshape(graph, offsets, &[2, points])]
 }
 
 /// Finds value and cell of the peaks of the heat maps, [1, points, cells, cells].
@@ -99,11 +89,7 @@ fn at_peaks(graph: &mut Graph, contract: &LandmarkContract, maps: Value) -> Opti
     let features = features.add_to(graph, source);
     let patches = patches(graph, contract, features, cell);
     let offsets = offsets(graph, contract, &tail, patches)?;
-    Some(Peaks {
-        value,
-        cell,
-        offsets,
-    })
+    Some([value, cell, offsets])
 }
 
 /// Gathers the cells of `features` around each peak as an image [1, 2 · points, 3 · points, 3]: the
@@ -126,20 +112,15 @@ fn patches(graph: &mut Graph, contract: &LandmarkContract, features: Value, cell
 
 /// For each of `side`² cells the 3×3 cells around it, row by row; `side`² for those outside.
 fn neighbours(side: usize) -> Vec<i64> {
-    let cell = |row: Option<usize>, column: Option<usize>| match (row, column) {
-        (Some(row), Some(column)) if row < side && column < side => row * side + column,
-        _ => side * side,
-    };
-    let near = |at: usize, step: usize| (at + step).checked_sub(1);
-    let mut all = Vec::with_capacity(side * side * NEAR);
-    for at in 0..side * side {
-        for step in 0..NEAR {
-            let row = near(at / side, step / SIDE);
-            let column = near(at % side, step % SIDE);
-            all.push(cell(row, column) as i64);
-        }
-    }
-    all
+    let near = |at: usize, step: usize| (at + step).checked_sub(1).filter(|at| *at < side);
+    let cells = (0..side * side).flat_map(|at| (0..NEAR).map(move |step| (at, step)));
+    let neighbours = cells.map(|(at, step)| {
+        let row = near(at / side, step / SIDE);
+        let column = near(at % side, step % SIDE);
+        let cell = row.zip(column).map(|(row, column)| row * side + column);
+        cell.unwrap_or(side * side) as i64
+    });
+    neighbours.collect()
 }
 
 /// Computes the offsets, [2, points], of `patches`.

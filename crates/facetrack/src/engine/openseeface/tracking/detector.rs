@@ -41,21 +41,19 @@ impl Detector {
         let outputs = self.0.run()?;
         let scale_x = image.width() as f32 / SIDE as f32;
         let scale_y = image.height() as f32 / SIDE as f32;
-        Ok(decode(outputs.get(0), outputs.get(1), least_score)
-            .into_iter()
-            .take(count)
-            .map(
-                |Rect {
-                     x,
-                     y,
-                     width,
-                     height,
-                 }| {
-                    let (x, y) = (x * scale_x, y * scale_y);
-                    Rect::new(x, y, width * scale_x, height * scale_y)
-                },
-            )
-            .collect())
+        let mut boxes = decode(outputs.get(0), outputs.get(1), least_score);
+        boxes.truncate(count);
+        for Rect {
+            x,
+            y,
+            width,
+            height,
+        } in &mut boxes
+        {
+            (*x, *y) = (*x * scale_x, *y * scale_y);
+            (*width, *height) = (*width * scale_x, *height * scale_y);
+        }
+        Ok(boxes)
     }
 }
 

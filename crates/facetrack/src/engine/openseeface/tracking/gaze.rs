@@ -52,10 +52,7 @@ impl GazeNetwork {
     ) -> Result<Gaze, ModelError> {
         let eyes = Eye::both(landmarks, [image.width(), image.height()]);
         let Some([right, left]) = eyes.filter(|eyes| self.show(image, eyes)) else {
-            return Ok(Gaze {
-                right: Pupil::default(),
-                left: Pupil::default(),
-            });
+            return Ok(Gaze::default());
         };
         let outputs = self.network.run()?;
         let mut answers = outputs.get(0).chunks_exact(EYE_OUTPUT);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Heat maps and the offsets that come with them.
 
-/// Number of values compared together: a few SIMD registers.
-const LANES: usize = 16;
-
 /// Minimum distance of a value from 0 and 1 before its logit is taken: `logit` in `tracker.py`.
 const MARGIN: f32 = 1e-7;
 
@@ -18,24 +15,10 @@ pub struct Peak {
 
 /// The first of the hottest cells; `None` for an empty map, or if a value is not finite.
 pub fn peak(map: &[f32]) -> Option<Peak> {
-    let mut hottest = [f32::NEG_INFINITY; LANES];
-    // NaN as soon as one value is not finite.
-    let mut zeros = [0.0; LANES];
-    let mut see = |values: &[f32]| {
-        for (lane, value) in values.iter().enumerate() {
-            hottest[lane] = hottest[lane].max(*value);
-            zeros[lane] += value * 0.0;
-        }
-    };
-    let (runs, rest) = map.as_chunks::<LANES>();
-    for run in runs {
-        see(run);
-    }
-    see(rest);
-    if zeros.iter().sum::<f32>() != 0.0 {
+    if !map.iter().all(|value| value.is_finite()) {
         return None;
     }
-    let value = hottest.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    let value = map.iter().copied().reduce(f32::max)?;
     let cell = map.iter().position(|other| *other == value)?;
     Some(Peak { cell, value })
 }

@@ -2,7 +2,7 @@
 //! The network that measures a face: `landmarks` in `tracker.py`.
 
 use super::crop;
-use super::heat::{self, Peak};
+use super::heat;
 use crate::engine::network::Network;
 use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES};
 use crate::image::ImageView;
@@ -70,14 +70,7 @@ fn decode(
         std::array::from_fn(|row| &answer[row * contract.points..][..contract.points]);
     let place = Place { contract, window };
     let scored: Vec<Scored> = (0..contract.points)
-        .map(|i| {
-            let peak = Peak {
-                value: values[i],
-                cell: place.cell(cells[i])?,
-            };
-            let is_finite = peak.value.is_finite();
-            is_finite.then(|| place.scored(&peak, rows[i], columns[i]))
-        })
+        .map(|i| place.scored(values[i], cells[i], [rows[i], columns[i]]))
         .collect::<Option<_>>()?;
     let mean = values.iter().sum::<f32>() / values.len() as f32;
     Some(match scored.len() {
@@ -96,26 +89,25 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The cell with the number `counted`; `None` if a map has no such cell.
-    fn cell(&self, counted: f32) -> Option<usize> {
-        let cell = counted as usize;
-        let is_cell = counted >= 0.0 && cell < self.contract.cells * self.contract.cells;
-        is_cell.then_some(cell)
-    }
-
-    /// The landmark whose heat map has this peak and whose offset maps have these elements there.
-    /// If an offset is NaN, the point is at the origin and has the score 0.
-    fn scored(&self, peak: &Peak, row_offset: f32, column_offset: f32) -> Scored {
+    /// The landmark whose heat map has its maximum `score` in the cell with the number `counted`,
+    /// and whose offset maps have the elements `down` and `across` there; `None` if the score is
+    /// not finite, or a map has no such cell. If an offset is NaN, the point is at the origin and
+    /// has the score 0.
+    fn scored(&self, score: f32, counted: f32, [down, across]: [f32; 2]) -> Option<Scored> {
         let (window, cells) = (self.window, self.contract.cells);
+        let cell = counted as usize;
+        if !(score.is_finite() && counted >= 0.0 && cell < cells * cells) {
+            return None;
+        }
         let landmark = Landmark {
-            x: window.x as f32 + self.scaled(window.width, peak.cell % cells, column_offset),
-            y: window.y as f32 + self.scaled(window.height, peak.cell / cells, row_offset),
+            x: window.x as f32 + self.scaled(window.width, cell % cells, across),
+            y: window.y as f32 + self.scaled(window.height, cell / cells, down),
             z: 0.0,
         };
         if (landmark.x + landmark.y).is_nan() {
-            return (Landmark::default(), 0.0);
+            return Some((Landmark::default(), 0.0));
         }
-        (landmark, peak.value)
+        Some((landmark, score))
     }
 
     /// Position in a window that is `pixels` wide or high, px. The cells span the input from its

@@ -7,8 +7,7 @@ use crate::engine::openseeface::Settings;
 /// The counters of `predict` in `tracker.py`: `wait_count` and `discard`.
 #[derive(Debug)]
 pub struct Schedule {
-    scan_every: usize,
-    discard_after: usize,
+    settings: Settings,
     max_faces: usize,
     /// Frames since the last search, while there are fewer faces than the maximum.
     waited: usize,
@@ -20,8 +19,7 @@ impl Schedule {
     /// Creates the initial state.
     pub fn new(settings: &Settings, max_faces: usize) -> Self {
         Self {
-            scan_every: settings.scan_every,
-            discard_after: settings.discard_after,
+            settings: *settings,
             max_faces,
             waited: 0,
             missed: 0,
@@ -32,7 +30,7 @@ impl Schedule {
     /// searched.
     pub fn searches(&mut self, followed: usize) -> bool {
         self.waited += 1;
-        let is_due = self.waited >= self.scan_every;
+        let is_due = self.waited >= self.settings.scan_every;
         let (searches, waits) = match followed {
             0 => (true, false),
             _ if followed < self.max_faces => (is_due, !is_due),
@@ -52,7 +50,7 @@ impl Schedule {
             return false;
         }
         self.missed = self.missed.saturating_add(1);
-        self.missed <= self.discard_after
+        self.missed <= self.settings.discard_after
     }
 
     /// Restores the initial state.

@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
 use crate::engine::network::Network;
 use crate::engine::openseeface::networks::{detector_contract, gaze_contract};
-use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings};
+use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings, describe};
 use crate::geometry::Point;
 use crate::model::{Model, TensorSpec};
 use crate::observation::Pupil;
@@ -128,14 +129,17 @@ fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> 
         },
         ..EngineConfig::default()
     };
-    Tracking::new(networks, &config)
+    Tracking::new(describe(&config), networks, &config)
 }
 
 /// What is seen in a grey frame.
 fn see_in(tracking: &mut Tracking, (width, height): (usize, usize)) -> Vec<Observation> {
     let grey = vec![128; width * height * 3];
-    let image = ImageView::rgb(width, height, &grey).unwrap();
-    tracking.process(&image).unwrap()
+    let frame = Frame {
+        image: ImageView::rgb(width, height, &grey).unwrap(),
+        time: Duration::ZERO,
+    };
+    tracking.find(&frame).unwrap()
 }
 
 fn see(tracking: &mut Tracking) -> Vec<Observation> {
