@@ -99,7 +99,11 @@ impl Plan {
     pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
         let start = Instant::now();
         let setup = &self.setup;
-        let decision = device::negotiate(setup.kind, &setup.request, &mut MachineProbe::default())?;
+        let decision = device::negotiate(
+            setup.kind.capabilities(),
+            &setup.request,
+            &mut MachineProbe::default(),
+        )?;
         let config = EngineConfig {
             placement: decision.placement.clone(),
             ..setup.config.clone()
@@ -179,7 +183,7 @@ fn request(
         lookup(variable).filter(|_| variable != Gate::GPU_NUMBER || explicit.gpu_id.is_none())
     };
     Request {
-        gate: Gate::of(&gate_lookup),
+        gate: Gate::of(&EngineKind::gpu_names(), &gate_lookup),
         gpu_id: settings.gpu_id.and_then(|id| u32::try_from(id).ok()),
         max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
         min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,

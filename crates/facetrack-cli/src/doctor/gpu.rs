@@ -4,7 +4,7 @@
 use std::env;
 
 use facetrack::device::{Check, Gate, LibrarySearch, MachineProbe, Outcome, Request, examine};
-
+use facetrack::engine::EngineKind;
 use facetrack_remedies::for_fault;
 
 use super::finding::{Finding, Section};
@@ -14,7 +14,7 @@ use crate::places;
 pub fn checks() -> Section {
     let lookup = |name: &str| env::var(name).ok();
     let request = Request {
-        gate: Gate::of(&lookup),
+        gate: Gate::of(&EngineKind::gpu_names(), &lookup),
         gpu_id: lookup(Gate::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
         libraries: LibrarySearch::of(None, &lookup),
         runtime: places::search_paths().runtime_candidates(),
