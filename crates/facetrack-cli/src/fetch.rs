@@ -283,7 +283,7 @@ impl fmt::Display for Origin<'_> {
 }
 
 fn origins<'a>(file: &'a KnownFile, aside: &[PathBuf]) -> Vec<Origin<'a>> {
-    let collection = places::folder(MODELS_DIR_VARIABLE);
+    let collection = places::search_paths().collection;
     let own = aside.iter().chain(&collection);
     own.filter_map(|folder| places::in_folder(folder, file))
         .map(Origin::Collection)
