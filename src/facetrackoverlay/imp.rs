@@ -162,7 +162,7 @@ impl FaceTrackOverlay {
         } else {
             Fit::Stretch
         };
-        if is_gap || style.layers == Layers::NONE {
+        if is_gap || style.layers.is_empty() {
             return buffer;
         }
         let latency = self.latency(&buffer);

@@ -42,21 +42,17 @@ pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathB
             (member, url, extract(&archive, member, file.size, &into))
         }
         Source::Url { url } => return download(url, &into).map(|()| into),
+        Source::Copy(path) => return copy(path, &into).map(|()| into),
     };
     saved.map_err(|reason| format!("{member} in {origin}: {reason}"))?;
     Ok(into)
 }
 
-/// Copies a file of the user's own collection, so that it can be checked and moved into place.
-///
-/// # Errors
-/// One line with the path.
-pub fn copy(path: &Path, scratch: &Path) -> Result<PathBuf, String> {
-    let into = scratch.join("copy");
+/// Copies a file of the user's own, so that it can be checked and moved into place.
+fn copy(path: &Path, into: &Path) -> Result<(), String> {
     File::open(path)
-        .and_then(|file| save(file, &into))
-        .map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(into)
+        .and_then(|file| save(file, into))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn download(url: &str, into: &Path) -> Result<(), String> {
