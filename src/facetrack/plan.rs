@@ -99,11 +99,8 @@ impl Plan {
     pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
         let start = Instant::now();
         let setup = &self.setup;
-        let decision = device::negotiate(
-            setup.kind.capabilities(),
-            &setup.request,
-            &mut MachineProbe::default(),
-        )?;
+        let (capabilities, probe) = (setup.kind.capabilities(), &mut MachineProbe::default());
+        let decision = device::negotiate(capabilities, &setup.request, probe)?;
         let config = EngineConfig {
             placement: decision.placement.clone(),
             ..setup.config.clone()

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::validation::{Gib, Validated, validate};
+use super::validation::{Validated, gib, validate};
 use super::{
     Capabilities, Decision, DeviceChoice, Fault, Gate, Placement, Probe, Request, Severity, Unmet,
 };
@@ -89,7 +89,7 @@ fn objection(request: &Request) -> Option<String> {
 fn on_cuda(Validated { cuda, driver }: Validated) -> Decision {
     let passed = format!(
         "GPU validation passed: VRAM {} GiB free, CUDA {}",
-        Gib(cuda.free_memory),
+        gib(cuda.free_memory),
         driver.cuda
     );
     Decision {
