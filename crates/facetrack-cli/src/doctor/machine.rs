@@ -3,7 +3,7 @@
 
 use std::{env, fs, thread};
 
-use super::finding::{Finding, Section};
+use super::finding::Finding;
 
 /// Prefixes of variables that change the behaviour of the plugin.
 const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
@@ -28,7 +28,7 @@ const FEATURES: [(&str, &str); 6] = [
 ];
 
 /// The processor.
-pub fn hardware() -> Section {
+pub fn hardware() -> Vec<Finding> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let features = match features(&cpuinfo)[..] {
@@ -37,11 +37,11 @@ pub fn hardware() -> Section {
     };
     let model = model(&cpuinfo);
     let processor = Finding::note(format!("processor: {model}, {cores} cores, {features}"));
-    Section::new("Machine", vec![processor])
+    vec![processor]
 }
 
 /// Variables that are set.
-pub fn environment() -> Section {
+pub fn environment() -> Vec<Finding> {
     let mut findings: Vec<Finding> = set_variables(env::vars_os().filter_map(|(name, value)| {
         Some((
             name.into_string().ok()?,
@@ -54,7 +54,7 @@ pub fn environment() -> Section {
     if findings.is_empty() {
         findings.push(Finding::note("no variable that changes the plugin is set"));
     }
-    Section::new("Environment", findings)
+    findings
 }
 
 fn set_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {

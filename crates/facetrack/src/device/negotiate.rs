@@ -3,9 +3,10 @@
 
 use thiserror::Error;
 
-use super::validation::{Validated, gib, validate};
+use super::validation::{gib, validate};
 use super::{
-    Capabilities, Decision, DeviceChoice, Fault, Gate, Placement, Probe, Request, Severity, Unmet,
+    Capabilities, Cuda, Decision, DeviceChoice, DriverInfo, Fault, Gate, Placement, Probe, Request,
+    Severity, Unmet,
 };
 
 /// Why an engine may not run at all.
@@ -65,7 +66,7 @@ fn with_gpu(request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusa
         return Err(Refusal::GpuOnly { because });
     }
     match validate(request, probe) {
-        Ok(validated) => Ok(on_cuda(validated)),
+        Ok((cuda, driver)) => Ok(on_cuda(cuda, &driver)),
         Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
         Err(unfit) => Err(Refusal::Unavailable(unfit)),
     }
@@ -86,7 +87,7 @@ fn objection(request: &Request) -> Option<String> {
 }
 
 /// Row 3.
-fn on_cuda(Validated { cuda, driver }: Validated) -> Decision {
+fn on_cuda(cuda: Cuda, driver: &DriverInfo) -> Decision {
     let passed = format!(
         "GPU validation passed: VRAM {} GiB free, CUDA {}",
         gib(cuda.free_memory),

@@ -184,16 +184,11 @@ pub enum Outcome {
     Skipped(Check),
 }
 
-/// A GPU that passed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Validated {
-    pub cuda: Cuda,
-    /// Its driver.
-    pub driver: DriverInfo,
-}
-
-/// Makes the checks up to the first that fails.
-pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Validated, Fault> {
+/// Makes the checks up to the first that fails. Returns the GPU, and its driver.
+pub(super) fn validate(
+    request: &Request,
+    probe: &mut dyn Probe,
+) -> Result<(Cuda, DriverInfo), Fault> {
     let driver = device(request, probe)?;
     driver_version(&driver)?;
     let (index, gpu) = chosen(request, &driver)?;
@@ -203,7 +198,7 @@ pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Valid
     probe.provider(request)?;
     probe.libraries(request)?;
     probe.session(&cuda, request)?;
-    Ok(Validated { cuda, driver })
+    Ok((cuda, driver))
 }
 
 /// Makes every check that is possible, for a report. The checks of the runtime are made without a

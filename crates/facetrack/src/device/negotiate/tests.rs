@@ -2,7 +2,7 @@
 //! The table row by row, and everything that can be asked for on every machine.
 
 use super::{negotiate as negotiate_for, *};
-use crate::device::{Check, Cuda, CudaTuning, DriverInfo, Gpu, MIN_FREE_VRAM, Outcome, examine};
+use crate::device::{Check, CudaTuning, Gpu, MIN_FREE_VRAM, Outcome, examine};
 use crate::engine::EngineKind;
 
 const GIB: u64 = 1 << 30;
