@@ -17,8 +17,10 @@ use finding::{Finding, section};
 use crate::error::StoreError;
 use crate::output;
 
+type Check = fn() -> Vec<Finding>;
+
 /// The checks before the self-test, each with its heading.
-const CHECKS: [(&str, fn() -> Vec<Finding>); 7] = [
+const CHECKS: [(&str, Check); 7] = [
     ("GStreamer", gstreamer::framework),
     ("Plugin", gstreamer::plugin),
     ("ONNX Runtime", files::runtime),
