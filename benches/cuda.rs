@@ -215,7 +215,7 @@ fn placement(arguments: &Arguments, tuning: CudaTuning) -> Result<Placement, Box
         ..arguments.request.clone()
     };
     let probe = &mut MachineProbe::default();
-    Ok(negotiate(EngineKind::InsightFace, &request, probe)?.placement)
+    Ok(negotiate(EngineKind::InsightFace.capabilities(), &request, probe)?.placement)
 }
 
 impl Arguments {

@@ -107,7 +107,8 @@ impl Plan {
             visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
             ..setup.request.clone()
         };
-        let decision = device::negotiate(setup.kind, &request, &mut MachineProbe::default())?;
+        let (capabilities, probe) = (setup.kind.capabilities(), &mut MachineProbe::default());
+        let decision = device::negotiate(capabilities, &request, probe)?;
         let config = EngineConfig {
             paths,
             placement: decision.placement.clone(),
@@ -185,7 +186,7 @@ fn request(
         lookup(variable).filter(|_| variable != Gate::GPU_NUMBER || explicit.gpu_id.is_none())
     };
     Request {
-        gate: Gate::of(&gate_lookup),
+        gate: Gate::of(&EngineKind::gpu_names(), &gate_lookup),
         gpu_id: settings.gpu_id.and_then(|id| u32::try_from(id).ok()),
         max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
         min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,

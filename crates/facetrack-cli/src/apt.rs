@@ -63,13 +63,11 @@ fn apt(options: &[OsString]) -> Command {
 
 /// Options for package lists under `scratch`, which any user may write.
 fn own_lists(scratch: &Path) -> Result<Vec<OsString>, String> {
-    let lists = folder(scratch, "lists")?;
     // It makes the folders of its cache, not this one.
-    folder(&lists, "partial")?;
-    let cache = folder(scratch, "cache")?;
+    folder(scratch, "lists/partial")?;
     Ok(vec![
-        option("Dir::State::Lists", &lists),
-        option("Dir::Cache", &cache),
+        option("Dir::State::Lists", &scratch.join("lists")),
+        option("Dir::Cache", &folder(scratch, "cache")?),
     ])
 }
 
@@ -81,8 +79,6 @@ fn option(name: &str, folder: &Path) -> OsString {
 
 fn folder(parent: &Path, name: &str) -> Result<PathBuf, String> {
     let path = parent.join(name);
-    match fs::create_dir(&path) {
-        Ok(()) => Ok(path),
-        Err(error) => Err(format!("{}: {error}", path.display())),
-    }
+    fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
 }

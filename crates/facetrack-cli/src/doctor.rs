@@ -12,10 +12,23 @@ mod selftest;
 use std::process::ExitCode;
 
 use facetrack::engine::EngineKind;
-use finding::Section;
+use finding::{Finding, section};
 
 use crate::error::StoreError;
 use crate::output;
+
+type Check = fn() -> Vec<Finding>;
+
+/// The checks before the self-test, each with its heading.
+const CHECKS: [(&str, Check); 7] = [
+    ("GStreamer", gstreamer::framework),
+    ("Plugin", gstreamer::plugin),
+    ("ONNX Runtime", files::runtime),
+    ("Models", files::models),
+    ("Machine", machine::hardware),
+    ("GPU, for insightface only", gpu::checks),
+    ("Environment", machine::environment),
+];
 
 /// Prints every check; success when the default engine can run.
 ///
@@ -23,23 +36,15 @@ use crate::output;
 /// When nothing can be printed.
 pub fn run() -> Result<ExitCode, StoreError> {
     output::print_line(concat!("facetrack ", env!("CARGO_PKG_VERSION")))?;
-    for check in [
-        gstreamer::framework,
-        gstreamer::plugin,
-        files::runtime,
-        files::models,
-        machine::hardware,
-        gpu::checks,
-        machine::environment,
-    ] {
-        output::print(check())?;
+    for (title, check) in CHECKS {
+        output::print(section(title, &check()))?;
     }
     let engines = selftest::engines();
     let runs = engines
         .iter()
         .any(|(kind, finding)| *kind == EngineKind::default() && !finding.is_bad());
-    let findings = engines.into_iter().map(|(_, finding)| finding).collect();
-    output::print(Section::new("Self-test, one frame", findings))?;
+    let findings: Vec<_> = engines.into_iter().map(|(_, finding)| finding).collect();
+    output::print(section("Self-test, one frame", &findings))?;
     Ok(if runs {
         ExitCode::SUCCESS
     } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack env`: the variables that a shell must export.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::FileKind;
@@ -18,9 +18,15 @@ pub fn exports() -> String {
             "GST_PLUGIN_PATH={folder}${{GST_PLUGIN_PATH:+:\"$GST_PLUGIN_PATH\"}}"
         ));
     }
+    let paths = places::search_paths();
+    let data_dir = paths.data_dir.as_deref();
+    let models = data_dir.map(|root| root.join(FileKind::Model.folder()));
+    let runtime = data_dir
+        .zip(places::file(FileKind::Runtime))
+        .map(|(root, file)| store::place(root, file));
     for (variable, path) in [
-        (MODELS_DIR_VARIABLE, models()),
-        (RUNTIME_VARIABLE, runtime()),
+        (MODELS_DIR_VARIABLE, paths.collection.or(models)),
+        (RUNTIME_VARIABLE, paths.runtime.or(runtime)),
     ] {
         if let Some(path) = path.and_then(|path| path.canonicalize().ok()) {
             lines.push(format!("{variable}={}", quoted(&path)));
@@ -34,21 +40,6 @@ pub fn exports() -> String {
         .iter()
         .map(|line| format!("export {line}\n"))
         .collect()
-}
-
-fn models() -> Option<PathBuf> {
-    let fetched = || Some(places::data_dir()?.join(FileKind::Model.folder()));
-    places::folder(MODELS_DIR_VARIABLE).or_else(fetched)
-}
-
-fn runtime() -> Option<PathBuf> {
-    let fetched = || {
-        Some(store::place(
-            &places::data_dir()?,
-            places::file(FileKind::Runtime)?,
-        ))
-    };
-    places::folder(RUNTIME_VARIABLE).or_else(fetched)
 }
 
 /// A path as one word of a POSIX shell.

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf, absolute};
-use std::{fmt, fs};
 
 use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::{self, FileKind, KnownFile, Manifest, Source};
@@ -201,19 +201,12 @@ fn ensure(
     aside: &[PathBuf],
     step: &str,
 ) -> Result<bool, StoreError> {
-    let path = store.place(file);
+    let (path, size) = (store.place(file), size::human(file.size));
     if store::state(&path, file)? == State::Right {
-        output::print_line(format_args!(
-            "{step}: in place ({})",
-            size::human(file.size)
-        ))?;
+        output::print_line(format_args!("{step}: in place ({size})"))?;
         return Ok(true);
     }
-    output::print_line(format_args!(
-        "{step}: {}, {}",
-        size::human(file.size),
-        file.licence
-    ))?;
+    output::print_line(format_args!("{step}: {size}, {}", file.licence))?;
     let fetched = bring(store, file, aside)?;
     match &fetched {
         Ok(()) => output::print_line(format_args!("{step}: done, {}", path.display()))?,
@@ -222,7 +215,7 @@ fn ensure(
     Ok(fetched.is_ok())
 }
 
-/// Tries the origins in order until one provides the right bytes. Returns the error of each origin
+/// Tries the sources in order until one provides the right bytes. Returns the error of each source
 /// if none does.
 fn bring(
     store: &Store,
@@ -230,28 +223,24 @@ fn bring(
     aside: &[PathBuf],
 ) -> Result<Result<(), Vec<String>>, StoreError> {
     let mut tried = Vec::new();
-    for origin in origins(file, aside) {
-        output::print_line(format_args!("    from {origin} …"))?;
-        match attempt(store, file, &origin)? {
+    for source in sources(file, aside) {
+        output::print_line(format_args!("    from {source} …"))?;
+        match attempt(store, file, &source)? {
             Ok(()) => return Ok(Ok(())),
-            Err(reason) => tried.push(format!("{origin}: {reason}")),
+            Err(reason) => tried.push(format!("{source}: {reason}")),
         }
     }
     Ok(Err(tried))
 }
 
-/// Installs `file` if `origin` provides the right bytes. Returns the reason otherwise.
+/// Installs `file` if `source` provides the right bytes. Returns the reason otherwise.
 fn attempt(
     store: &Store,
     file: &KnownFile,
-    origin: &Origin<'_>,
+    source: &Source,
 ) -> Result<Result<(), String>, StoreError> {
     let scratch = store.scratch()?;
-    let obtained = match origin {
-        Origin::Collection(path) => source::copy(path, scratch.path()),
-        Origin::Source(source) => source::obtain(source, file, scratch.path()),
-    };
-    let candidate = match obtained {
+    let candidate = match source::obtain(source, file, scratch.path()) {
         Ok(candidate) => candidate,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -265,29 +254,14 @@ fn attempt(
     })
 }
 
-/// Where a file may come from.
-enum Origin<'a> {
-    /// The user's own collection, or a pack with another damaged file.
-    Collection(PathBuf),
-    /// The manifest's sources.
-    Source(&'a Source),
-}
-
-impl fmt::Display for Origin<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Collection(path) => write!(f, "{}", path.display()),
-            Self::Source(source) => source.fmt(f),
-        }
-    }
-}
-
-fn origins<'a>(file: &'a KnownFile, aside: &[PathBuf]) -> Vec<Origin<'a>> {
-    let collection = places::folder(MODELS_DIR_VARIABLE);
+/// Where `file` may come from, in the order to try: packs that were set aside, the user's own
+/// collection, and the manifest's sources.
+fn sources(file: &KnownFile, aside: &[PathBuf]) -> Vec<Source> {
+    let collection = places::search_paths().collection;
     let own = aside.iter().chain(&collection);
     own.filter_map(|folder| places::in_folder(folder, file))
-        .map(Origin::Collection)
-        .chain(file.sources.iter().map(Origin::Source))
+        .map(Source::Copy)
+        .chain(file.sources.iter().cloned())
         .collect()
 }
 

@@ -27,14 +27,9 @@ pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<Pa
         .args(["--timeout", TIMEOUT, "--retries", RETRIES])
         .args(["--python-version", PYTHON_VERSION]);
     if let Some(platform) = platform {
-        command.args([
-            "--implementation",
-            "cp",
-            "--abi",
-            ABI,
-            "--platform",
-            platform,
-        ]);
+        command
+            .args(["--implementation", "cp", "--abi", ABI])
+            .args(["--platform", platform]);
     }
     let wheels = into.join("wheels");
     command.arg("--dest").arg(&wheels).arg(package);

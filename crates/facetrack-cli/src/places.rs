@@ -26,21 +26,13 @@ pub fn file(kind: FileKind) -> Option<&'static KnownFile> {
     files.find(|file| file.kind == kind)
 }
 
-/// A folder from the environment; `None` when unset or empty.
-pub fn folder(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
-}
-
 /// `file` in a folder of models: flat, or one deeper in the folder of its family.
 pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
-    [
-        folder.join(&file.name),
-        folder.join(&file.family).join(&file.name),
-    ]
-    .into_iter()
-    .find(|path| path.is_file())
+    let paths = SearchPaths {
+        models_dir: Some(folder.to_owned()),
+        ..SearchPaths::default()
+    };
+    paths.model(&file.name, &file.family, None).ok()
 }
 
 /// `file` where it was fetched to: in the user's folder or in one for all users.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -72,21 +71,15 @@ fn summary(track: &Track, elapsed: Option<Duration>) -> String {
         .iter()
         .filter(|frame| !frame.tracked_objects.is_empty())
         .count();
-    let mut out = String::new();
-    let _ = writeln!(out, "  engine   {tracking_engine}");
-    let _ = writeln!(out, "  frames   {frames} at {fps:.3} fps");
-    let _ = writeln!(
-        out,
-        "  faces    {}, in {with_face} of {frames} frames",
-        frames_of_each_face(track).len()
+    let faces = frames_of_each_face(track).len();
+    let mut out = format!(
+        "  engine   {tracking_engine}\n  frames   {frames} at {fps:.3} fps\n  \
+        faces    {faces}, in {with_face} of {frames} frames\n"
     );
     if let Some(elapsed) = elapsed.filter(|elapsed| !elapsed.is_zero()) {
         let seconds = elapsed.as_secs_f64();
-        let _ = writeln!(
-            out,
-            "  speed    {:.1} fps ({seconds:.2} s from start to end)",
-            frames as f64 / seconds
-        );
+        let speed = frames as f64 / seconds;
+        out += &format!("  speed    {speed:.1} fps ({seconds:.2} s from start to end)\n");
     }
     out
 }
@@ -128,12 +121,9 @@ fn value(frame: &Frame, face: &str, blendshape: &str) -> Option<f32> {
 
 /// The face that is in most frames, the first of several.
 fn most_seen(track: &Track) -> Option<&str> {
-    let frames = frames_of_each_face(track);
-    let most = frames.values().copied().max()?;
-    frames
-        .into_iter()
-        .find(|&(_, count)| count == most)
-        .map(|(id, _)| id)
+    // Of several maxima the last one counts.
+    let frames = frames_of_each_face(track).into_iter().rev();
+    frames.max_by_key(|(_, count)| *count).map(|(id, _)| id)
 }
 
 fn frames_of_each_face(track: &Track) -> BTreeMap<&str, usize> {

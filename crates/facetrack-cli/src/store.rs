@@ -3,11 +3,11 @@
 //! touched.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use facetrack::manifest::KnownFile;
-use sha2::{Digest, Sha256};
+use facetrack::model::ModelFile;
 use tempfile::TempDir;
 
 use crate::error::StoreError;
@@ -96,8 +96,8 @@ pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
 /// # Errors
 /// If it cannot be read.
 pub fn state(path: &Path, file: &KnownFile) -> Result<State, StoreError> {
-    let hash = match sha256(path) {
-        Ok(hash) => hash,
+    let hash = match fs::read(path) {
+        Ok(bytes) => ModelFile::of(path, &bytes).sha256,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Missing),
         Err(error) => return Err(StoreError::at(path)(error)),
     };
@@ -106,21 +106,6 @@ pub fn state(path: &Path, file: &KnownFile) -> Result<State, StoreError> {
     } else {
         State::Wrong(hash)
     })
-}
-
-fn sha256(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut chunk = vec![0; 1 << 16];
-    loop {
-        let read = file.read(&mut chunk)?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(&chunk[..read]);
-    }
-    let digest = hasher.finalize();
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {

@@ -142,6 +142,12 @@ fn property(role: ModelRole) -> &'static str {
 
 /// The error of the model that `property` sets, and what to do about it.
 fn with_remedy(error: &ModelError, property: &str) -> String {
+    let get_again = |path, wanted, other| {
+        format!(
+            "{} to fetch {wanted}, or set `{property}` to {other}",
+            run(path)
+        )
+    };
     let remedy = match error {
         ModelError::Runtime { .. } => {
             format!("Run `{FETCH}`, or set `onnxruntime` to the path of libonnxruntime.so")
@@ -150,18 +156,11 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
             format!("{}, or set `{property}` or `models-dir`", get(path))
         }
         ModelError::Read { .. } => format!("Set `{property}` to another file"),
-        ModelError::Hash { path, .. } => format!(
-            "{} to fetch the published one, or set `{property}` to a file of another name",
-            run(path)
-        ),
-        ModelError::Format { path, .. } => format!(
-            "{} to fetch the published one, or set `{property}` to another file",
-            run(path)
-        ),
-        ModelError::Tensors { path, .. } => format!(
-            "{} to fetch the engine's own, or set `{property}` to another file",
-            run(path)
-        ),
+        ModelError::Hash { path, .. } => {
+            get_again(path, "the published one", "a file of another name")
+        }
+        ModelError::Format { path, .. } => get_again(path, "the published one", "another file"),
+        ModelError::Tensors { path, .. } => get_again(path, "the engine's own", "another file"),
         ModelError::Pack { .. } => {
             format!("{GET_A_PACK}, or set `{property}` to the folder of another pack")
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The face-tracking domain without GStreamer: raw RGB frames in, one JSON line a frame out.
+//! The face-tracking domain without GStreamer: raw RGB frames in, a record of JSON lines out.
 //!
 //! ```sh
 //! ffmpeg -i clip.mp4 -f rawvideo -pix_fmt rgb24 - |
@@ -12,18 +12,19 @@
 //! original does it.
 
 use std::error::Error;
-use std::io::{ErrorKind, Read, Write, stdin, stdout};
+use std::io::{ErrorKind, Read, stdin, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use facetrack::engine::{
-    Context, Engine, EngineConfig, EngineKind, Frame, RunningMode, Thresholds, load,
-};
+use facetrack::analyzer::{Analyzer, Tuning};
+use facetrack::device::Placement;
+use facetrack::engine::{EngineConfig, EngineKind, Frame, RunningMode, Thresholds, load};
 use facetrack::image::ImageView;
 use facetrack::locate::SearchPaths;
-use facetrack::observation::Observation;
-use facetrack::smoothing::{LandmarkSmoother, OneEuro};
-use serde_json::{Value, json};
+use facetrack::record::{End, Export, Fields, FrameRecord, Metadata, Record};
+use facetrack::report::ReportSource;
+use facetrack::smoothing::OneEuro;
+use facetrack::tracker::TrackerConfig;
 
 fn main() -> ExitCode {
     match run() {
@@ -47,34 +48,66 @@ fn run() -> Result<(), Box<dyn Error>> {
         paths: SearchPaths::from_vars(std::env::var_os),
         ..EngineConfig::default()
     };
-    let mut thresholds = kind.thresholds();
+    let mut tuning = Tuning {
+        thresholds: kind.thresholds(),
+        ..Tuning::default()
+    };
     for option in options {
-        set(&mut config, &mut thresholds, option)?;
+        set(&mut config, &mut tuning.thresholds, option)?;
     }
+    tuning.smoothing = kind.smooths_natively(&config).then_some(OneEuro::MEDIAPIPE);
 
-    let loading = Instant::now();
-    let mut engine = load(kind, &config)?;
-    engine.finder.set_thresholds(thresholds);
-    eprintln!("loaded in {:.0?}", loading.elapsed());
-
-    let mut smoother = kind.smooths_natively(&config).then(new_smoother);
+    let mut analyzer = analyzer(kind, &config, tuning)?;
+    let metadata = Metadata {
+        fps,
+        width: width.try_into()?,
+        height: height.try_into()?,
+        source: Some(analyzer.source().clone()),
+        ..Metadata::default()
+    };
+    let export = Export {
+        fields: Fields::all(),
+        ..Export::default()
+    };
+    let mut record = Record::jsonl(stdout(), export, metadata);
     let mut pixels = vec![0; width * height * 3];
-    let mut spent = Vec::new();
     for index in 0.. {
         if !read_frame(&mut pixels)? {
             break;
         }
-        let start = Instant::now();
         let time = Duration::from_millis((1000.0 * f64::from(index) / fps).round() as u64);
         let image = ImageView::rgb(width, height, &pixels)?;
-        let faces = track(&mut engine, &mut smoother, &Frame { image, time })?;
-        spent.push(start.elapsed());
-        let faces: Vec<_> = faces.iter().map(face_json).collect();
-        let line = json!({"i": index, "t_ms": time.as_millis() as u64, "faces": faces});
-        writeln!(stdout().lock(), "{line}")?;
+        let report = analyzer.analyze(&Frame { image, time })?;
+        record.frame(&FrameRecord {
+            pts: Some(time.as_nanos() as u64),
+            status: report.status,
+            faces: &report.faces,
+            size: None,
+        })?;
     }
-    report(&mut spent);
+    record.close(End::Complete)?;
+    eprintln!("{}", analyzer.profile().line(kind.name(), None));
     Ok(())
+}
+
+/// Loads the engine.
+fn analyzer(
+    kind: EngineKind,
+    config: &EngineConfig,
+    tuning: Tuning,
+) -> Result<Analyzer, Box<dyn Error>> {
+    let start = Instant::now();
+    let engine = load(kind, config)?;
+    eprintln!("loaded in {:.0?}", start.elapsed());
+    let mut source = ReportSource {
+        engine: kind.name().to_owned(),
+        models: engine.info().models.clone(),
+        generator: "raw_frames".to_owned(),
+        ..ReportSource::default()
+    };
+    source.place(&Placement::Cpu, "the default");
+    let tracker = TrackerConfig::default();
+    Ok(Analyzer::new(engine, tracker, tuning, source))
 }
 
 /// Applies `option`, a name, an equals sign and a value.
@@ -97,68 +130,11 @@ fn set(
     Ok(())
 }
 
-fn new_smoother() -> LandmarkSmoother {
-    LandmarkSmoother::new(OneEuro::MEDIAPIPE)
-}
-
-/// Faces of a frame with everything that the engine measures.
-fn track(
-    engine: &mut Engine,
-    smoother: &mut Option<LandmarkSmoother>,
-    frame: &Frame<'_>,
-) -> Result<Vec<Observation>, Box<dyn Error>> {
-    let mut faces = engine.finder.find(frame)?;
-    engine.completer.begin_frame(&faces);
-    if let Some(smoother) = smoother {
-        match faces.first_mut().and_then(|face| face.landmarks.as_mut()) {
-            Some(landmarks) => smoother.smooth(landmarks, frame.time),
-            None => *smoother = new_smoother(),
-        }
-    }
-    let frame = frame.outline();
-    for (id, face) in (1..).zip(&mut faces) {
-        engine.completer.complete(face, &Context::of(&frame, id))?;
-        frame.to_stored(face);
-    }
-    Ok(faces)
-}
-
-fn face_json(face: &Observation) -> Value {
-    let landmarks = face
-        .landmarks
-        .iter()
-        .flat_map(|landmarks| landmarks.points.iter().map(|p| [p.x, p.y, p.z]));
-    let blendshapes: serde_json::Map<_, _> = face
-        .blendshapes
-        .iter()
-        .flat_map(|blendshapes| blendshapes.iter())
-        .map(|(name, value)| (name.to_owned(), json!(value)))
-        .collect();
-    let key_points: Vec<_> = face.key_points.iter().map(|p| [p.x, p.y]).collect();
-    let bbox = face.bbox;
-    json!({
-        "bbox": [bbox.x, bbox.y, bbox.width, bbox.height],
-        "score": face.confidence,
-        "origin": face.origin,
-        "landmarks": landmarks.collect::<Vec<_>>(),
-        "key_points": key_points,
-        "blendshapes": blendshapes,
-        "matrix": face.pose.map(|pose| pose.matrix),
-    })
-}
-
 /// Whether there was another frame; a cut one counts as none.
 fn read_frame(pixels: &mut [u8]) -> std::io::Result<bool> {
     match stdin().lock().read_exact(pixels) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(false),
         Err(e) => Err(e),
-    }
-}
-
-fn report(spent: &mut [Duration]) {
-    spent.sort();
-    if let Some(median) = spent.get(spent.len() / 2) {
-        eprintln!("{} frames, median {median:.2?} a frame", spent.len());
     }
 }

@@ -173,18 +173,16 @@ impl<F: Read + Seek> File<'_, F> {
     /// Id of the EBML element at `offset`, the size of its content, if that is known, and where the
     /// content begins.
     fn element(&mut self, offset: u64) -> io::Result<Option<(u64, Option<u64>, u64)>> {
-        let Some((id, id_length, _)) = self.number(offset)? else {
+        let Some((id, behind_id, _)) = self.number(offset)? else {
             return Ok(None);
         };
-        let Some((size, size_length, payload)) = self.number(offset + id_length)? else {
-            return Ok(None);
-        };
-        let value = size & payload;
-        let size = (value != payload).then_some(value);
-        Ok(Some((id, size, offset + id_length + size_length)))
+        Ok(self.number(behind_id)?.map(|(size, content, payload)| {
+            let value = size & payload;
+            (id, (value != payload).then_some(value), content)
+        }))
     }
 
-    /// The EBML number at `offset` with its length marker, its length in bytes, and the bits that
+    /// The EBML number at `offset` with its length marker, the offset behind it, and the bits that
     /// are its value.
     fn number(&mut self, offset: u64) -> io::Result<Option<(u64, u64, u64)>> {
         let Some([first]) = self.at::<1>(offset)? else {
@@ -201,7 +199,7 @@ impl<F: Read + Seek> File<'_, F> {
             };
             number = number << 8 | u64::from(byte);
         }
-        Ok(Some((number, length, (1 << (7 * length)) - 1)))
+        Ok(Some((number, offset + length, (1 << (7 * length)) - 1)))
     }
 
     fn transport_stream(&mut self) -> io::Result<Extent> {

@@ -16,14 +16,15 @@ mod probe;
 mod request;
 mod validation;
 
+pub use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning, Placement};
 pub use gate::Gate;
-pub use libraries::{CudaLibraries, Library, LibrarySearch, Loader, Needs};
+pub use libraries::LibrarySearch;
 pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
 pub use permit::{Claim, Permit, claim, turn};
 pub use probe::MachineProbe;
-pub use request::{MAX_VRAM, MIN_FREE_VRAM, Request};
+pub use request::{Capabilities, MAX_VRAM, MIN_FREE_VRAM, Request};
 pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};
 
 choices! {
@@ -32,110 +33,6 @@ choices! {
         Auto = "auto": "the best device for the engine",
         Cpu = "cpu": "the CPU; an error with insightface",
         Cuda = "cuda": "an NVIDIA GPU, for engines that can use one",
-    }
-}
-
-choices! {
-    /// Choice of cuDNN's convolution algorithms.
-    pub enum ConvAlgorithmSearch, words conv_algorithm_search_words {
-        Exhaustive = "exhaustive": "try all at the first run: slow start, fastest afterwards",
-        Heuristic = "heuristic": "use a heuristic",
-        Default = "default": "use the algorithm that works in all cases",
-    }
-}
-
-/// How networks run on a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CudaTuning {
-    /// Runs before the first frame.
-    pub warm_up_runs: usize,
-    /// How cuDNN chooses among its convolutions.
-    pub conv_algorithm_search: ConvAlgorithmSearch,
-    /// TF32 on Ampere and newer.
-    pub tf32: bool,
-    /// The same result in every run: fixed convolutions, no TF32.
-    pub deterministic: bool,
-    /// Give memory back after each run.
-    pub arena_shrinkage: bool,
-    /// Inputs and outputs through page-locked memory that is bound once.
-    pub pinned_io: bool,
-    /// The detector's run captured once as a CUDA graph and replayed, where its input has one size.
-    pub cuda_graph: bool,
-    /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor
-    /// `deterministic`.
-    pub tensorrt: bool,
-    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is
-    /// faster in it.
-    pub fp16: bool,
-}
-
-impl CudaTuning {
-    /// Whether the same result in every run is asked of TensorRT, which chooses its operators by
-    /// measuring them.
-    pub fn is_contradictory(&self) -> bool {
-        self.tensorrt && self.deterministic
-    }
-}
-
-impl Default for CudaTuning {
-    fn default() -> Self {
-        Self {
-            warm_up_runs: 3,
-            conv_algorithm_search: ConvAlgorithmSearch::Exhaustive,
-            tf32: true,
-            deterministic: false,
-            arena_shrinkage: false,
-            pinned_io: false,
-            cuda_graph: false,
-            tensorrt: false,
-            fp16: false,
-        }
-    }
-}
-
-/// Where networks run.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Placement {
-    /// On the processor.
-    #[default]
-    Cpu,
-    /// On a GPU.
-    Cuda(Cuda),
-}
-
-/// A GPU that passed validation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cuda {
-    /// CUDA index among the visible devices.
-    pub index: u32,
-    /// The visible devices, as in [`Request::visible_devices`].
-    pub visible_devices: Option<String>,
-    /// Most memory that the runtime may take, bytes.
-    pub max_vram: u64,
-    /// Free memory when it was validated, bytes.
-    pub free_memory: u64,
-    /// Whether to go on with the processor when it fails later.
-    pub fallback: bool,
-    /// How networks run on it.
-    pub tuning: CudaTuning,
-}
-
-impl Placement {
-    /// `cpu` or `cuda:<index>`.
-    pub fn device(&self) -> String {
-        match self {
-            Self::Cpu => "cpu".to_owned(),
-            Self::Cuda(cuda) => format!("cuda:{}", cuda.index),
-        }
-    }
-
-    /// ONNX Runtime's name of the execution provider, the first one where there are several.
-    pub fn execution_provider(&self) -> &'static str {
-        match self {
-            Self::Cpu => "CPUExecutionProvider",
-            Self::Cuda(cuda) if cuda.tuning.tensorrt => "TensorrtExecutionProvider",
-            Self::Cuda(_) => "CUDAExecutionProvider",
-        }
     }
 }
 

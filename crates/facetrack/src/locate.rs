@@ -152,16 +152,13 @@ impl SearchPaths {
 
 /// ONNX Runtime's libraries in `folder`, the highest file name first.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut libraries: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| name.starts_with("libonnxruntime.so"))
+        .filter(|entry| {
+            let name = entry.file_name();
+            name.to_string_lossy().starts_with("libonnxruntime.so")
         })
+        .map(|entry| entry.path())
         .collect();
     libraries.sort_unstable_by(|a, b| b.cmp(a));
     libraries

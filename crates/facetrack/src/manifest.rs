@@ -111,6 +111,9 @@ pub enum Source {
         /// Address.
         url: String,
     },
+    /// A file of this machine, which no manifest lists.
+    #[serde(skip)]
+    Copy(PathBuf),
 }
 
 impl fmt::Display for Source {
@@ -119,6 +122,7 @@ impl fmt::Display for Source {
             Self::Package { package, .. } => write!(f, "Python package {package}"),
             Self::Debian { debian, .. } => write!(f, "Debian package {debian}"),
             Self::Archive { url, .. } | Self::Url { url } => f.write_str(url),
+            Self::Copy(path) => path.display().fmt(f),
         }
     }
 }
@@ -248,6 +252,7 @@ mod tests {
                     assert!(!member.starts_with('/'), "{member}");
                 }
                 Source::Url { url } => assert!(url.starts_with("https://"), "{url}"),
+                Source::Copy(path) => panic!("{} is not in the list", path.display()),
             }
         }
     }

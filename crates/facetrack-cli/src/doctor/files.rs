@@ -7,19 +7,19 @@ use facetrack::manifest::{self, FileKind, KnownFile};
 use facetrack::model::runtime::OnnxRuntime;
 use facetrack_remedies::{FETCH, GET_A_PACK, fetch_command};
 
-use super::finding::{Finding, Section};
+use super::finding::Finding;
 use crate::store::{self, State};
 use crate::{places, size, terms};
 
 /// The library that an element would load.
-pub fn runtime() -> Section {
-    Section::new("ONNX Runtime", vec![library()])
+pub fn runtime() -> Vec<Finding> {
+    let candidates = places::search_paths().runtime_candidates();
+    vec![library(&candidates)]
 }
 
-fn library() -> Finding {
-    let candidates = places::search_paths().runtime_candidates();
+fn library(candidates: &[PathBuf]) -> Finding {
     let Some(library) = candidates.iter().find(|candidate| candidate.is_file()) else {
-        return loaded(&candidates);
+        return loaded(candidates);
     };
     let name = library
         .file_name()
@@ -48,15 +48,14 @@ fn loaded(candidates: &[PathBuf]) -> Finding {
 }
 
 /// Every model of the manifest, and whose licence not everybody can follow.
-pub fn models() -> Section {
+pub fn models() -> Vec<Finding> {
     let models: Vec<_> = manifest::manifest()
         .usable()
         .filter(|file| file.kind == FileKind::Model)
         .collect();
     let terms = terms::not_for_commerce(models.iter().copied()).map(Finding::note);
     let files = models.into_iter().map(model);
-    let findings = files.chain([pack()]).chain(terms).collect();
-    Section::new("Models", findings)
+    files.chain([pack()]).chain(terms).collect()
 }
 
 fn model(file: &KnownFile) -> Finding {

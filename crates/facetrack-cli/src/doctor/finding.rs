@@ -55,25 +55,9 @@ impl fmt::Display for Finding {
 }
 
 /// Findings under one heading.
-#[derive(Debug)]
-pub struct Section {
-    title: &'static str,
-    /// In the order of the screen.
-    pub findings: Vec<Finding>,
-}
-
-impl Section {
-    /// A heading with its findings.
-    pub fn new(title: &'static str, findings: Vec<Finding>) -> Self {
-        Self { title, findings }
-    }
-}
-
-impl fmt::Display for Section {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n{}", self.title)?;
-        self.findings.iter().try_for_each(|finding| finding.fmt(f))
-    }
+pub fn section(title: &str, findings: &[Finding]) -> String {
+    let lines: String = findings.iter().map(Finding::to_string).collect();
+    format!("\n{title}\n{lines}")
 }
 
 #[cfg(test)]
@@ -82,16 +66,13 @@ mod tests {
 
     #[test]
     fn remedies_stand_under_what_they_mend() {
-        let section = Section::new(
-            "Things",
-            vec![
-                Finding::good("one"),
-                Finding::bad("two", "fix two"),
-                Finding::note("three"),
-            ],
-        );
+        let findings = [
+            Finding::good("one"),
+            Finding::bad("two", "fix two"),
+            Finding::note("three"),
+        ];
         assert_eq!(
-            section.to_string(),
+            section("Things", &findings),
             "\nThings\n  ✓ one\n  ✗ two\n      → fix two\n  · three\n"
         );
     }

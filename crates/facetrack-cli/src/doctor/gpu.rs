@@ -4,17 +4,17 @@
 use std::env;
 
 use facetrack::device::{Check, Gate, LibrarySearch, MachineProbe, Outcome, Request, examine};
-
+use facetrack::engine::EngineKind;
 use facetrack_remedies::for_fault;
 
-use super::finding::{Finding, Section};
+use super::finding::Finding;
 use crate::places;
 
 /// Checks the GPU for the engine that may use one, with the options of this environment.
-pub fn checks() -> Section {
+pub fn checks() -> Vec<Finding> {
     let lookup = |name: &str| env::var(name).ok();
     let request = Request {
-        gate: Gate::of(&lookup),
+        gate: Gate::of(&EngineKind::gpu_names(), &lookup),
         gpu_id: lookup(Gate::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
         libraries: LibrarySearch::of(None, &lookup),
         runtime: places::search_paths().runtime_candidates(),
@@ -22,10 +22,10 @@ pub fn checks() -> Section {
         ..Request::default()
     };
     let examined = examine(&request, &mut MachineProbe::default());
-    section(&examined, &request.gate)
+    findings(&examined, &request.gate)
 }
 
-fn section(examined: &[(Check, Outcome)], gate: &Gate) -> Section {
+fn findings(examined: &[(Check, Outcome)], gate: &Gate) -> Vec<Finding> {
     let mut findings: Vec<Finding> = (1..)
         .zip(examined)
         .map(|(number, (check, outcome))| finding(number, *check, outcome))
@@ -49,7 +49,7 @@ fn section(examined: &[(Check, Outcome)], gate: &Gate) -> Section {
             "Set device=auto or device=cuda, or change the variable",
         ));
     }
-    Section::new("GPU, for insightface only", findings)
+    findings
 }
 
 fn finding(number: usize, check: Check, outcome: &Outcome) -> Finding {
@@ -68,6 +68,11 @@ mod tests {
     use facetrack::device::Fault;
 
     use super::*;
+    use crate::doctor::finding::section;
+
+    fn shown(examined: &[(Check, Outcome)], gate: &Gate) -> String {
+        section("GPU", &findings(examined, gate))
+    }
 
     fn passed(check: Check) -> (Check, Outcome) {
         (check, Outcome::Passed("there".to_owned()))
@@ -78,7 +83,7 @@ mod tests {
         let mut examined = Check::ALL.map(passed).to_vec();
         examined[4].1 = Outcome::Failed(Fault::NoCudaProvider("/a.so".to_owned()));
         examined[5].1 = Outcome::Skipped(Check::Provider);
-        let told = section(&examined, &Gate::Open).to_string();
+        let told = shown(&examined, &Gate::Open);
         for line in [
             "  ✓ 1/7 NVIDIA device: there\n",
             "  ✗ 5/7 ONNX Runtime with the CUDA provider: this ONNX Runtime has no CUDA provider: /a.so\n      → Install one for NVIDIA GPUs",
@@ -93,7 +98,7 @@ mod tests {
     #[test]
     fn a_gpu_that_passes_is_told_and_so_is_what_keeps_from_it() {
         let examined = Check::ALL.map(passed);
-        let told = section(&examined, &Gate::Open).to_string();
+        let told = shown(&examined, &Gate::Open);
         assert!(told.contains("✓ insightface runs on the GPU"), "{told}");
         assert!(!told.contains('✗'), "{told}");
         for (value, named) in [("1", "✗ VARIABLE=1, "), ("", "✗ VARIABLE is not set, ")] {
@@ -101,7 +106,7 @@ mod tests {
                 variable: "VARIABLE",
                 value: value.to_owned(),
             };
-            let told = section(&examined, &gate).to_string();
+            let told = shown(&examined, &gate);
             assert!(told.contains(named), "{told}");
         }
     }

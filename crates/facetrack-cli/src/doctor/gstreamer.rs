@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use super::finding::{Finding, Section};
+use super::finding::Finding;
 use crate::{places, program};
 
 /// Elements that play the usual files, with the Debian package of each.
@@ -22,7 +22,7 @@ const INSPECT: &str = "gst-inspect-1.0";
 const PLUGIN_PATH: &str = "GST_PLUGIN_PATH";
 
 /// Version and elements.
-pub fn framework() -> Section {
+pub fn framework() -> Vec<Finding> {
     let version = match version() {
         Ok(version) => Finding::good(version),
         Err(reason) => Finding::bad(reason, "sudo apt-get install gstreamer1.0-tools"),
@@ -31,25 +31,20 @@ pub fn framework() -> Section {
     if !findings[0].is_bad() {
         findings.extend(elements());
     }
-    Section::new("GStreamer", findings)
+    findings
 }
 
 /// Whether the plugin is built, and found in this shell.
-pub fn plugin() -> Section {
+pub fn plugin() -> Vec<Finding> {
     let mut findings = Vec::new();
     let built = places::built_plugin();
     if let Some(folder) = &built {
+        let shown = folder.display();
         findings.push(match file_of_plugin(Some(folder)) {
             Ok(file) => Finding::good(format!("built: {file}")),
             Err(reason) => Finding::bad(
-                format!(
-                    "built in {}, but GStreamer cannot load it: {reason}",
-                    folder.display()
-                ),
-                format!(
-                    "GST_PLUGIN_PATH={} GST_DEBUG=GST_PLUGIN_LOADING:4 {INSPECT} facetrack",
-                    folder.display()
-                ),
+                format!("built in {shown}, but GStreamer cannot load it: {reason}"),
+                format!("{PLUGIN_PATH}={shown} GST_DEBUG=GST_PLUGIN_LOADING:4 {INSPECT} facetrack"),
             ),
         });
     }
@@ -64,7 +59,7 @@ pub fn plugin() -> Section {
             format!("make build, or {PLUGIN_PATH}=<the folder of libgstfacetrack.so>"),
         ),
     });
-    Section::new("Plugin", findings)
+    findings
 }
 
 fn version() -> Result<String, String> {

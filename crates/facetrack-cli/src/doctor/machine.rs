@@ -3,7 +3,7 @@
 
 use std::{env, fs, thread};
 
-use super::finding::{Finding, Section};
+use super::finding::Finding;
 
 /// Prefixes of variables that change the behaviour of the plugin.
 const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
@@ -17,26 +17,31 @@ const NAMES: [&str; 6] = [
     "GST_DEBUG",
 ];
 
+/// Vector extensions, each with its flag in `/proc/cpuinfo`.
+const FEATURES: [(&str, &str); 6] = [
+    ("sse4_1", "sse4.1"),
+    ("avx", "avx"),
+    ("avx2", "avx2"),
+    ("fma", "fma"),
+    ("avx512f", "avx512f"),
+    ("avx512_vnni", "avx512vnni"),
+];
+
 /// The processor.
-pub fn hardware() -> Section {
+pub fn hardware() -> Vec<Finding> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let features = features();
-    let features = if features.is_empty() {
-        "no vector extensions known to this check".to_owned()
-    } else {
-        features.join(" ")
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let features = match features(&cpuinfo)[..] {
+        [] => "no vector extensions known to this check".to_owned(),
+        ref known => known.join(" "),
     };
-    Section::new(
-        "Machine",
-        vec![Finding::note(format!(
-            "processor: {}, {cores} cores, {features}",
-            model()
-        ))],
-    )
+    let model = model(&cpuinfo);
+    let processor = Finding::note(format!("processor: {model}, {cores} cores, {features}"));
+    vec![processor]
 }
 
 /// Variables that are set.
-pub fn environment() -> Section {
+pub fn environment() -> Vec<Finding> {
     let mut findings: Vec<Finding> = set_variables(env::vars_os().filter_map(|(name, value)| {
         Some((
             name.into_string().ok()?,
@@ -49,7 +54,7 @@ pub fn environment() -> Section {
     if findings.is_empty() {
         findings.push(Finding::note("no variable that changes the plugin is set"));
     }
-    Section::new("Environment", findings)
+    findings
 }
 
 fn set_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {
@@ -63,37 +68,22 @@ fn set_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<Strin
     lines
 }
 
-fn model() -> String {
-    let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    information
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(key, _)| key.trim() == "model name")
-        .map_or_else(
-            || env::consts::ARCH.to_owned(),
-            |(_, name)| name.trim().to_owned(),
-        )
+fn model(cpuinfo: &str) -> &str {
+    entry(cpuinfo, "model name").unwrap_or(env::consts::ARCH)
 }
 
-#[cfg(target_arch = "x86_64")]
-fn features() -> Vec<&'static str> {
-    let known = [
-        ("sse4.1", is_x86_feature_detected!("sse4.1")),
-        ("avx", is_x86_feature_detected!("avx")),
-        ("avx2", is_x86_feature_detected!("avx2")),
-        ("fma", is_x86_feature_detected!("fma")),
-        ("avx512f", is_x86_feature_detected!("avx512f")),
-        ("avx512vnni", is_x86_feature_detected!("avx512vnni")),
-    ];
-    known
-        .into_iter()
-        .filter_map(|(name, has)| has.then_some(name))
-        .collect()
+fn features(cpuinfo: &str) -> Vec<&'static str> {
+    let flags = entry(cpuinfo, "flags").unwrap_or_default();
+    let has = |flag| flags.split(' ').any(|own| own == flag);
+    let known = FEATURES.into_iter().filter(|(flag, _)| has(*flag));
+    known.map(|(_, name)| name).collect()
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-fn features() -> Vec<&'static str> {
-    Vec::new()
+/// The value of `key` for the first processor.
+fn entry<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
+    let mut entries = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = entries.find(|(own, _)| own.trim() == key)?;
+    Some(value.trim())
 }
 
 #[cfg(test)]

@@ -106,15 +106,7 @@ fn sample() -> Option<Picture> {
     decode
         .args(["-q", "filesrc"])
         .arg(format!("location={}", clip.display()))
-        .args([
-            "!",
-            "decodebin",
-            "!",
-            "videoconvert",
-            "!",
-            "videoscale",
-            "!",
-        ])
+        .args("! decodebin ! videoconvert ! videoscale !".split(' '))
         .arg(format!(
             "video/x-raw,format=RGB,width={WIDTH},height={HEIGHT}"
         ))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Environment variables that enable or disable the GPU for `device=auto`.
 
-use crate::engine::{EngineKind, Setting};
 use crate::words::{kebab, parse_switch};
 
 /// Switches the GPU off for `device=auto`.
@@ -46,9 +45,9 @@ impl Gate {
 
     /// Reads the variables with `lookup`. `TRACKING_DISABLE_GPU` disables the GPU if it is true,
     /// and `STEP5_INSIGHTFACE_CTX_ID` if it is -1. If `STEP5_ENABLE_GPU` or `STEP5_GPU_ENGINES` is
-    /// set, the GPU is enabled only if the first is true and the second lists `insightface` or
-    /// `all`. An empty variable counts as unset.
-    pub fn of(lookup: &dyn Fn(&str) -> Option<String>) -> Self {
+    /// set, the GPU is enabled only if the first is true and the second lists one of `gpu_engines`,
+    /// the names of engines that can use a GPU, or `all`. An empty variable counts as unset.
+    pub fn of(gpu_engines: &[&str], lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name| lookup(name).filter(|value| !value.trim().is_empty());
         if let Some(value) = value(DISABLE).filter(|value| parse_switch(value) == Some(true)) {
             return Self::closed(DISABLE, Some(value));
@@ -63,7 +62,11 @@ impl Gate {
         if enable.as_deref().and_then(parse_switch) != Some(true) {
             return Self::closed(ENABLE, enable);
         }
-        if !engines.as_deref().is_some_and(lists_the_engine) {
+        let is_listed = |name: &str| name == ALL || gpu_engines.contains(&name);
+        let mut listed = engines
+            .iter()
+            .flat_map(|names| names.split([',', ';', ' ']));
+        if !listed.any(|name| is_listed(&kebab(name))) {
             return Self::closed(ENGINES, engines);
         }
         Self::Open
@@ -86,23 +89,12 @@ impl Gate {
     }
 }
 
-/// Whether a list names an engine that can use a GPU.
-fn lists_the_engine(engines: &str) -> bool {
-    let uses_gpu = |name: &str| {
-        let kind = name.parse::<EngineKind>();
-        kind.is_ok_and(|kind| kind.uses(Setting::Gpu))
-    };
-    engines
-        .split([',', ';', ' '])
-        .any(|name| uses_gpu(name) || kebab(name) == ALL)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn gate(variables: &[(&str, &str)]) -> Gate {
-        Gate::of(&|name| {
+        Gate::of(&["insightface"], &|name| {
             let (_, value) = variables.iter().find(|(own, _)| *own == name)?;
             Some((*value).to_owned())
         })

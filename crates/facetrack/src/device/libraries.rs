@@ -3,8 +3,10 @@
 
 mod needs;
 
-use std::fs;
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
+
+use glob::{Pattern, glob};
 
 use super::validation::Fault;
 pub use needs::{Library, Needs};
@@ -15,17 +17,23 @@ const LIB_PATH: &str = "STEP5_CUDA_LIB_PATH";
 /// Homes of a CUDA toolkit, the first one first.
 const HOMES: [&str; 2] = ["STEP5_CUDA_HOME", "CUDA_HOME"];
 
-/// Default place of toolkits, in folders that begin with `cuda`.
-const USUAL_HOMES: &str = "usr/local";
+/// Default places of toolkits.
+const USUAL_HOMES: &str = "usr/local/cuda*";
 
 /// Folders of a toolkit that contain libraries.
 const IN_HOME: [&str; 3] = ["lib64", "targets/x86_64-linux/lib", "lib"];
 
-/// Where NVIDIA's Python package of TensorRT has its libraries.
-const TENSORRT_PACKAGE: &str = "tensorrt_libs";
-
-/// Where a Python environment has its packages.
-const IN_ENVIRONMENT: [&str; 2] = ["lib", "lib64"];
+/// Folders of NVIDIA's Python packages that contain libraries, in an environment, in its packages,
+/// or in `nvidia`.
+const IN_PACKAGES: [&str; 7] = [
+    "nvidia/*/lib",
+    "lib/python*/site-packages/nvidia/*/lib",
+    "lib64/python*/site-packages/nvidia/*/lib",
+    "*/lib",
+    "tensorrt_libs",
+    "lib/python*/site-packages/tensorrt_libs",
+    "lib64/python*/site-packages/tensorrt_libs",
+];
 
 /// NVIDIA's driver, which brings its own libraries.
 const DRIVER_LIBRARY: &str = "libcuda.so";
@@ -70,42 +78,24 @@ impl LibrarySearch {
     }
 }
 
-/// The folder itself, and the folders of NVIDIA's Python packages in it: in an environment, in its
-/// packages, or in `nvidia`.
-fn expanded(folder: &Path) -> Vec<PathBuf> {
-    let environments = IN_ENVIRONMENT.iter().flat_map(|lib| {
-        let pythons = children(&folder.join(lib));
-        pythons
-            .into_iter()
-            .filter(|python| name(python).starts_with("python"))
-            .map(|python| python.join("site-packages"))
-    });
-    let packages: Vec<PathBuf> = std::iter::once(folder.to_owned())
-        .chain(environments)
-        .collect();
-    let nvidia = packages.iter().map(|packages| packages.join("nvidia"));
-    let components = nvidia
-        .chain([folder.to_owned()])
-        .flat_map(|nvidia| children(&nvidia))
-        .map(|component| component.join("lib"));
-    let tensorrt = packages
-        .iter()
-        .map(|packages| packages.join(TENSORRT_PACKAGE));
-    let below = components.chain(tensorrt).filter(|lib| lib.is_dir());
-    std::iter::once(folder.to_owned()).chain(below).collect()
+/// The folder itself, and the folders of NVIDIA's Python packages in it.
+fn expanded(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let below = IN_PACKAGES.iter().flat_map(|path| folders(folder, path));
+    std::iter::once(folder.to_owned()).chain(below)
 }
 
-fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let home = home.to_owned();
-    IN_HOME.into_iter().map(move |lib| home.join(lib))
+fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
+    IN_HOME.iter().map(|lib| home.join(lib))
 }
 
 /// The toolkits in the default place below `root`: `cuda`, the machine's default, then the newest
 /// first.
 fn usual(root: &Path) -> Vec<PathBuf> {
-    let mut homes = children(&root.join(USUAL_HOMES));
-    homes.retain(|home| name(home).starts_with("cuda"));
-    homes.sort_by_key(|home| (name(home) != "cuda", std::cmp::Reverse(version(name(home)))));
+    let mut homes = folders(root, USUAL_HOMES);
+    homes.sort_by_cached_key(|home| {
+        let name = home.file_name().unwrap_or_default().to_string_lossy();
+        (name != "cuda", Reverse(version(&name)))
+    });
     homes.iter().flat_map(|home| in_home(home)).collect()
 }
 
@@ -116,21 +106,11 @@ fn version(name: &str) -> Vec<u32> {
         .collect()
 }
 
-fn children(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut paths: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
-    paths.sort();
-    paths
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default()
+/// The folders below `folder` that match a pattern, sorted.
+fn folders(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    let folder = Pattern::escape(&folder.to_string_lossy());
+    let found = glob(&format!("{folder}/{pattern}")).into_iter().flatten();
+    found.flatten().filter(|path| path.is_dir()).collect()
 }
 
 /// The libraries that were found, in loading order.
@@ -140,14 +120,9 @@ pub struct CudaLibraries {
     pub paths: Vec<PathBuf>,
 }
 
-/// Loads a library into the process, where it stays. Tests replace it.
-pub trait Loader {
-    /// Loads the library at a path, or the one that the loader knows by a bare name.
-    ///
-    /// # Errors
-    /// The loader's message.
-    fn load(&mut self, library: &Path) -> Result<(), String>;
-}
+/// Loads the library at a path, or the one that the loader knows by a bare name. Fails with the
+/// loader's message. Tests replace it.
+pub type Loader<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
 
 impl CudaLibraries {
     /// The folders that they come from, for a person to read.
@@ -175,16 +150,15 @@ impl CudaLibraries {
         needs: Needs,
         search: &LibrarySearch,
         root: &Path,
-        loader: &mut dyn Loader,
+        loader: &mut Loader<'_>,
     ) -> Result<Self, Fault> {
-        let places = Places {
-            named: search.named(),
-            usual: usual(root),
-        };
+        // A name without a folder is searched for by the loader itself.
+        let by_loader = vec![PathBuf::new()];
+        let folders = [search.named(), by_loader, usual(root)].concat();
         let mut paths = Vec::new();
         let mut failures = Vec::new();
         for library in needs.libraries() {
-            match places.load(&library.file, loader) {
+            match load_first(&folders, &library.file, loader) {
                 Ok(path) => paths.push(path),
                 Err(failure) => failures.push((library, failure)),
             }
@@ -196,56 +170,38 @@ impl CudaLibraries {
     }
 }
 
-/// Folders to search for libraries.
-struct Places {
-    named: Vec<PathBuf>,
-    usual: Vec<PathBuf>,
-}
-
 /// Why a library does not load; `None` if there is no such file.
 type Failure = Option<String>;
 
-impl Places {
-    /// The first failure counts, unless it is only that a file is missing.
-    fn load(&self, file: &str, loader: &mut dyn Loader) -> Result<PathBuf, Failure> {
-        let mut failure = None;
-        for folder in &self.named {
-            match load_from(folder, file, loader) {
-                Ok(path) => return Ok(path),
-                Err(other) => failure = failure.or(other),
-            }
+/// The first failure counts, unless it is only that a file is missing.
+fn load_first(
+    folders: &[PathBuf],
+    file: &str,
+    loader: &mut Loader<'_>,
+) -> Result<PathBuf, Failure> {
+    let mut failure = None;
+    for folder in folders {
+        match load_from(folder, file, loader) {
+            Ok(path) => return Ok(path),
+            Err(other) => failure = failure.or(other),
         }
-        let bare = PathBuf::from(file);
-        match loader.load(&bare) {
-            Ok(()) => return Ok(bare),
-            // glibc's message for a library that it does not find.
-            Err(reason) if reason.contains(&format!("{file}: cannot open")) => (),
-            Err(reason) => failure = failure.or(Some(broken(&bare, &reason))),
-        }
-        for folder in &self.usual {
-            match load_from(folder, file, loader) {
-                Ok(path) => return Ok(path),
-                Err(other) => failure = failure.or(other),
-            }
-        }
-        Err(failure)
     }
+    Err(failure)
 }
 
-fn load_from(folder: &Path, file: &str, loader: &mut dyn Loader) -> Result<PathBuf, Failure> {
+fn load_from(folder: &Path, file: &str, loader: &mut Loader<'_>) -> Result<PathBuf, Failure> {
     let path = folder.join(file);
-    if path.exists() {
-        let loaded = loader.load(&path);
-        return loaded
-            .map_err(|reason| Some(broken(&path, &reason)))
-            .map(|()| path);
+    let is_bare = path == Path::new(file);
+    if !is_bare && !path.exists() {
+        let dangling = format!("{} is a link to nothing", path.display());
+        return Err(path.is_symlink().then_some(dangling));
     }
-    let dangling = format!("{} is a link to nothing", path.display());
-    Err(path.is_symlink().then_some(dangling))
-}
-
-fn broken(path: &Path, reason: &str) -> String {
-    format!("{} does not load: {reason}", path.display())
+    match loader(&path) {
+        Ok(()) => Ok(path),
+        // glibc's message for a library that it does not find.
+        Err(reason) if is_bare && reason.contains(&format!("{file}: cannot open")) => Err(None),
+        Err(reason) => Err(Some(format!("{} does not load: {reason}", path.display()))),
+    }
 }
 
 fn fault(failures: &[(Library, Failure)]) -> Fault {

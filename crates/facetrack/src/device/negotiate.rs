@@ -3,9 +3,11 @@
 
 use thiserror::Error;
 
-use super::validation::{Gib, Validated, validate};
-use super::{Decision, DeviceChoice, Fault, Gate, Placement, Probe, Request, Severity, Unmet};
-use crate::engine::{EngineKind, Setting};
+use super::validation::{gib, validate};
+use super::{
+    Capabilities, Cuda, Decision, DeviceChoice, DriverInfo, Fault, Gate, Placement, Probe, Request,
+    Severity, Unmet,
+};
 
 /// Why an engine may not run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -22,42 +24,39 @@ pub enum Refusal {
     Unavailable(Fault),
 }
 
-/// Decides where `engine` runs. `probe` is asked only where the GPU is permitted and wanted.
+/// Decides where an engine with these `capabilities` runs. `probe` is asked only where the GPU is
+/// permitted and wanted.
 ///
 /// # Errors
 /// [`Refusal`] when it may not run: rows 5 to 7 of the table in the documentation.
 pub fn negotiate(
-    engine: EngineKind,
+    capabilities: Capabilities,
     request: &Request,
     probe: &mut dyn Probe,
 ) -> Result<Decision, Refusal> {
-    if engine.uses(Setting::Gpu) {
+    if capabilities.gpu {
         with_gpu(request, probe)
     } else {
-        Ok(without_gpu(engine, request.device))
+        Ok(without_gpu(capabilities.engine, request.device))
     }
 }
 
 /// Rows 1 and 2.
-fn without_gpu(engine: EngineKind, device: Option<DeviceChoice>) -> Decision {
-    if device != Some(DeviceChoice::Cuda) {
+fn without_gpu(engine: &str, device: Option<DeviceChoice>) -> Decision {
+    let (severity, line, unmet) = if device == Some(DeviceChoice::Cuda) {
+        let line = format!(
+            "GPU mode is reserved for InsightFace only. Engine '{engine}' will run in CPU-only mode."
+        );
+        (Severity::Warning, line, Some(Unmet::CpuOnlyEngine))
+    } else {
         let line = "CPU-only mode (GPU disabled or not supported for this engine)".to_owned();
-        return Decision {
-            placement: Placement::Cpu,
-            reason: line.clone(),
-            log: vec![(Severity::Info, line)],
-            unmet: None,
-        };
-    }
-    let line = format!(
-        "GPU mode is reserved for InsightFace only. Engine '{}' will run in CPU-only mode.",
-        engine.name()
-    );
+        (Severity::Info, line, None)
+    };
     Decision {
         placement: Placement::Cpu,
         reason: line.clone(),
-        unmet: Some(Unmet::CpuOnlyEngine),
-        log: vec![(Severity::Warning, line)],
+        log: vec![(severity, line)],
+        unmet,
     }
 }
 
@@ -67,7 +66,7 @@ fn with_gpu(request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusa
         return Err(Refusal::GpuOnly { because });
     }
     match validate(request, probe) {
-        Ok(validated) => Ok(on_cuda(validated)),
+        Ok((cuda, driver)) => Ok(on_cuda(cuda, &driver)),
         Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
         Err(unfit) => Err(Refusal::Unavailable(unfit)),
     }
@@ -88,26 +87,22 @@ fn objection(request: &Request) -> Option<String> {
 }
 
 /// Row 3.
-fn on_cuda(Validated { cuda, driver }: Validated) -> Decision {
+fn on_cuda(cuda: Cuda, driver: &DriverInfo) -> Decision {
     let passed = format!(
         "GPU validation passed: VRAM {} GiB free, CUDA {}",
-        Gib(cuda.free_memory),
+        gib(cuda.free_memory),
         driver.cuda
     );
     Decision {
         placement: Placement::Cuda(cuda),
         reason: passed.clone(),
-        log: vec![
-            (
-                Severity::Info,
-                "GPU mode requested for engine: insightface".to_owned(),
-            ),
-            (Severity::Info, passed),
-            (
-                Severity::Info,
-                "GPU mode ENABLED for insightface".to_owned(),
-            ),
-        ],
+        log: [
+            "GPU mode requested for engine: insightface".to_owned(),
+            passed,
+            "GPU mode ENABLED for insightface".to_owned(),
+        ]
+        .map(|line| (Severity::Info, line))
+        .to_vec(),
         unmet: None,
     }
 }

@@ -50,8 +50,8 @@ pub fn nvidia_driver(visible: Option<&str>) -> Result<DriverInfo, String> {
 fn ask(visible: Option<&str>) -> Result<DriverInfo, NvmlError> {
     let nvml = Nvml::init()?;
     let cuda = nvml.sys_cuda_driver_version()?;
-    let devices = nvml.device_count()?;
-    let gpus = match gpus(&nvml, devices, visible) {
+    let gpus = usable(&nvml, visible).and_then(|gpus| gpus.iter().map(gpu).collect());
+    let gpus = match gpus {
         // Functions that came with later drivers: the version is the reason to give.
         Err(NvmlError::FailedToLoadSymbol(_)) => Vec::new(),
         answer => answer?,
@@ -63,27 +63,15 @@ fn ask(visible: Option<&str>) -> Result<DriverInfo, NvmlError> {
             cuda_driver_version_major(cuda),
             cuda_driver_version_minor(cuda)
         ),
-        devices,
+        devices: nvml.device_count()?,
         gpus,
     })
 }
 
-fn gpus(nvml: &Nvml, count: u32, visible: Option<&str>) -> Result<Vec<Gpu>, NvmlError> {
-    usable(nvml, count, visible)?.iter().map(gpu).collect()
-}
-
 /// The devices that this process may use, by CUDA index.
-fn usable<'a>(
-    nvml: &'a Nvml,
-    count: u32,
-    shown: Option<&str>,
-) -> Result<Vec<Device<'a>>, NvmlError> {
-    let devices = (0..count)
-        .map(|index| nvml.device_by_index(index))
-        .collect::<Result<Vec<_>, _>>()?;
-    let uuids = devices
-        .iter()
-        .map(Device::uuid)
+fn usable<'a>(nvml: &'a Nvml, shown: Option<&str>) -> Result<Vec<Device<'a>>, NvmlError> {
+    let uuids = (0..nvml.device_count()?)
+        .map(|index| nvml.device_by_index(index)?.uuid())
         .collect::<Result<Vec<_>, _>>()?;
     visible(&uuids, shown)
         .into_iter()
@@ -105,12 +93,8 @@ impl OwnMemory {
             return None;
         };
         let nvml = Nvml::init().ok()?;
-        let shown = cuda.visible_devices.as_deref();
-        let uuid = usable(&nvml, nvml.device_count().ok()?, shown)
-            .ok()?
-            .get(cuda.index as usize)?
-            .uuid()
-            .ok()?;
+        let usable = usable(&nvml, cuda.visible_devices.as_deref()).ok()?;
+        let uuid = usable.get(cuda.index as usize)?.uuid().ok()?;
         Some(Self { nvml, uuid })
     }
 

@@ -2,14 +2,18 @@
 //! Shares the GPU between the engines of a process: one runs at a time, in the order of request,
 //! each with its part of the memory.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::lock::lock;
 
 /// Of this process.
 static TURNS: Turns = Turns::new();
-static CLAIMS: Claims = Claims::new();
+
+/// Bytes that engines of this process have claimed, by GPU.
+static CLAIMS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
 
 /// The right to run on the GPU, until it is dropped. It stays on its thread.
 #[derive(Debug)]
@@ -21,7 +25,8 @@ pub struct Permit<'a> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.turns.end();
+        lock(&self.turns.tickets).start += 1;
+        self.turns.changed.notify_all();
     }
 }
 
@@ -34,8 +39,6 @@ pub fn turn() -> Permit<'static> {
 /// A part of a GPU's memory for the arenas of one engine, given back when it is dropped.
 #[derive(Debug)]
 pub struct Claim {
-    claims: &'static Claims,
-    turns: &'static Turns,
     gpu: u32,
     bytes: u64,
 }
@@ -44,18 +47,13 @@ impl Claim {
     /// Waits for the right to run on the GPU. It must be dropped before the next one is requested:
     /// another way would wait for itself.
     pub fn turn(&mut self) -> Permit<'_> {
-        self.turns.wait()
-    }
-
-    /// How much is claimed, bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+        turn()
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.claims.give_back(self.gpu, self.bytes);
+        *lock(&CLAIMS).entry(self.gpu).or_default() -= self.bytes;
     }
 }
 
@@ -66,43 +64,36 @@ impl Drop for Claim {
 /// # Errors
 /// That of `wanted`, which claims nothing.
 pub fn claim<E>(gpu: u32, wanted: impl FnOnce(u64) -> Result<u64, E>) -> Result<Claim, E> {
-    let bytes = CLAIMS.take(gpu, wanted)?;
-    Ok(Claim {
-        claims: &CLAIMS,
-        turns: &TURNS,
-        gpu,
-        bytes,
-    })
+    let mut claims = lock(&CLAIMS);
+    let claimed = claims.entry(gpu).or_default();
+    let bytes = wanted(*claimed)?;
+    *claimed += bytes;
+    Ok(Claim { gpu, bytes })
 }
 
-/// Tickets: each thread takes the next number, and waits until it is shown.
+/// Tickets: each thread takes the next number, and waits until its turn comes.
 #[derive(Debug)]
 struct Turns {
-    counters: Mutex<Counters>,
-    shown: Condvar,
-}
-
-#[derive(Debug)]
-struct Counters {
-    next: u64,
-    shown: u64,
+    /// Those that were taken and have not had their turn.
+    tickets: Mutex<Range<u64>>,
+    changed: Condvar,
 }
 
 impl Turns {
     const fn new() -> Self {
         Self {
-            counters: Mutex::new(Counters { next: 0, shown: 0 }),
-            shown: Condvar::new(),
+            tickets: Mutex::new(0..0),
+            changed: Condvar::new(),
         }
     }
 
     fn wait(&self) -> Permit<'_> {
-        let mut counters = lock(&self.counters);
-        let own = counters.next;
-        counters.next += 1;
+        let mut tickets = lock(&self.tickets);
+        let own = tickets.end;
+        tickets.end += 1;
         drop(
-            self.shown
-                .wait_while(counters, |counters| counters.shown != own)
+            self.changed
+                .wait_while(tickets, |tickets| tickets.start != own)
                 .unwrap_or_else(PoisonError::into_inner),
         );
         Permit {
@@ -111,41 +102,11 @@ impl Turns {
         }
     }
 
-    fn end(&self) {
-        lock(&self.counters).shown += 1;
-        self.shown.notify_all();
-    }
-
     /// How many have the right, or wait for it.
     #[cfg(test)]
     fn waiting(&self) -> u64 {
-        let counters = lock(&self.counters);
-        counters.next - counters.shown
-    }
-}
-
-/// Memory that was claimed, by GPU.
-#[derive(Debug)]
-struct Claims(Mutex<Vec<(u32, u64)>>);
-
-impl Claims {
-    const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
-    fn take<E>(&self, gpu: u32, wanted: impl FnOnce(u64) -> Result<u64, E>) -> Result<u64, E> {
-        let mut claims = lock(&self.0);
-        let of_others = claims.iter().filter(|(own, _)| *own == gpu);
-        let bytes = wanted(of_others.map(|(_, bytes)| bytes).sum())?;
-        claims.push((gpu, bytes));
-        Ok(bytes)
-    }
-
-    fn give_back(&self, gpu: u32, bytes: u64) {
-        let mut claims = lock(&self.0);
-        if let Some(index) = claims.iter().position(|claim| *claim == (gpu, bytes)) {
-            claims.swap_remove(index);
-        }
+        let tickets = lock(&self.tickets);
+        tickets.end - tickets.start
     }
 }
 
@@ -228,7 +189,7 @@ mod tests {
             }
         };
         let first = claim(GPU, wanting(60)).unwrap();
-        assert_eq!(first.bytes(), 60);
+        assert_eq!(first.bytes, 60);
         assert_eq!(claim(GPU, wanting(50)).unwrap_err(), 60);
         let second = claim(GPU, wanting(40)).unwrap();
         assert_eq!(claim(GPU, wanting(1)).unwrap_err(), 100);

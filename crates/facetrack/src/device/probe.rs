@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Cuda, CudaLibraries, DriverInfo, Fault, Needs, Probe, Request, nvidia_driver, permit};
+use super::libraries::{CudaLibraries, Needs};
+use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver, permit};
 use crate::model::ModelError;
 use crate::model::runtime::cuda::trial;
-use crate::model::runtime::{LibraryLoader, OnnxRuntime};
+use crate::model::runtime::{OnnxRuntime, preload};
 
 /// The provider's library, which ONNX Runtime opens in its own folder.
 const CUDA: &str = "libonnxruntime_providers_cuda.so";
@@ -60,7 +61,7 @@ impl Probe for MachineProbe {
             needs.check_driver(driver)?;
         }
         let root = Path::new("/");
-        let found = CudaLibraries::load(needs, &request.libraries, root, &mut LibraryLoader)?;
+        let found = CudaLibraries::load(needs, &request.libraries, root, &mut preload)?;
         Ok(format!("CUDA {}: {}", needs.cuda, found.summary()))
     }
 
@@ -178,7 +179,7 @@ mod tests {
             homes: Vec::new(),
         };
         let root = folder.path();
-        let fault = CudaLibraries::load(needs, &search, root, &mut LibraryLoader).unwrap_err();
+        let fault = CudaLibraries::load(needs, &search, root, &mut preload).unwrap_err();
         let garbage = folder.path().join("libcublas.so.99");
         let told = format!("{} does not load: ", garbage.display());
         for part in [told.as_str(), "invalid ELF header"] {

@@ -11,6 +11,15 @@ pub const MAX_VRAM: u64 = 2048 << 20;
 /// Default minimum of free memory, bytes.
 pub const MIN_FREE_VRAM: u64 = 1536 << 20;
 
+/// What has to be known of an engine to decide where it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The engine's name.
+    pub engine: &'static str,
+    /// Whether it can run on a GPU.
+    pub gpu: bool,
+}
+
 /// All options of the device, set explicitly or by the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {

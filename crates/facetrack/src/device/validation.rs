@@ -6,11 +6,11 @@ mod checks;
 use thiserror::Error;
 
 use super::{Cuda, DriverInfo, Gpu, Request};
-pub use checks::{Gib, insufficient};
 use checks::{
     MIN_COMPUTE_CAPABILITY, MIN_DRIVER, chosen, compute_capability, device, driver_version,
     free_memory, placement,
 };
+pub use checks::{gib, insufficient};
 
 /// Queries to the machine, in the order of their use. Tests implement it with a script.
 pub trait Probe {
@@ -184,16 +184,11 @@ pub enum Outcome {
     Skipped(Check),
 }
 
-/// A GPU that passed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Validated {
-    pub cuda: Cuda,
-    /// Its driver.
-    pub driver: DriverInfo,
-}
-
-/// Makes the checks up to the first that fails.
-pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Validated, Fault> {
+/// Makes the checks up to the first that fails. Returns the GPU, and its driver.
+pub(super) fn validate(
+    request: &Request,
+    probe: &mut dyn Probe,
+) -> Result<(Cuda, DriverInfo), Fault> {
     let driver = device(request, probe)?;
     driver_version(&driver)?;
     let (index, gpu) = chosen(request, &driver)?;
@@ -203,30 +198,24 @@ pub(super) fn validate(request: &Request, probe: &mut dyn Probe) -> Result<Valid
     probe.provider(request)?;
     probe.libraries(request)?;
     probe.session(&cuda, request)?;
-    Ok(Validated { cuda, driver })
+    Ok((cuda, driver))
 }
 
 /// Makes every check that is possible, for a report. The checks of the runtime are made without a
 /// GPU as well.
 pub fn examine(request: &Request, probe: &mut dyn Probe) -> Vec<(Check, Outcome)> {
     let (mut outcomes, found) = examine_device(request, probe);
-    let mut failed = outcomes.iter().find_map(failure);
-    let provider = probe.provider(request);
-    let has_provider = provider.is_ok();
-    outcomes.push((Check::Provider, outcome(provider)));
-    let libraries = if has_provider {
-        outcome(probe.libraries(request))
-    } else {
-        Outcome::Skipped(Check::Provider)
+    let provider = outcome(probe.provider(request));
+    let libraries = match provider {
+        Outcome::Passed(_) => outcome(probe.libraries(request)),
+        Outcome::Failed(_) | Outcome::Skipped(_) => Outcome::Skipped(Check::Provider),
     };
-    outcomes.push((Check::Libraries, libraries));
-    failed = failed.or_else(|| outcomes.iter().find_map(failure));
-    let session = match (failed, found) {
-        (None, Some(cuda)) => outcome(
-            probe
-                .session(&cuda, request)
-                .map(|()| format!("ONNX Runtime runs on cuda:{}", cuda.index)),
-        ),
+    outcomes.extend([(Check::Provider, provider), (Check::Libraries, libraries)]);
+    let session = match (outcomes.iter().find_map(failure), found) {
+        (None, Some(cuda)) => {
+            let ran = probe.session(&cuda, request);
+            outcome(ran.map(|()| format!("ONNX Runtime runs on cuda:{}", cuda.index)))
+        }
         (failed, _) => Outcome::Skipped(failed.unwrap_or(Check::Device)),
     };
     outcomes.push((Check::Session, session));
@@ -266,12 +255,12 @@ fn examine_device(
 
 /// The outcomes if `check` failed: the later checks of the driver are skipped.
 fn after(check: Check, fault: Fault) -> Vec<(Check, Outcome)> {
-    let behind = Check::ALL
-        .into_iter()
-        .filter(|other| *other > check && *other < Check::Provider)
-        .map(|other| (other, Outcome::Skipped(check)));
+    let later = (check as usize + 1)..Check::Provider as usize;
+    let skipped = Check::ALL[later]
+        .iter()
+        .map(|later| (*later, Outcome::Skipped(check)));
     std::iter::once((check, Outcome::Failed(fault)))
-        .chain(behind)
+        .chain(skipped)
         .collect()
 }
 

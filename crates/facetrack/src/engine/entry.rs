@@ -6,6 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds, opencv};
+use crate::device::Capabilities;
 use crate::words::kebab;
 
 /// A group of settings. An engine uses all settings of a group or none.
@@ -143,6 +144,21 @@ impl EngineKind {
     /// Whether the engine's original smooths landmarks with these settings.
     pub fn smooths_natively(self, config: &EngineConfig) -> bool {
         (self.entry().smooths_natively)(config)
+    }
+
+    /// Whether it can run on a GPU, for [`crate::device::negotiate`].
+    pub fn capabilities(self) -> Capabilities {
+        Capabilities {
+            engine: self.name(),
+            gpu: self.uses(Setting::Gpu),
+        }
+    }
+
+    /// The names of the engines that can run on a GPU, with their aliases.
+    pub fn gpu_names() -> Vec<&'static str> {
+        let kinds = Self::ALL.into_iter().filter(|kind| kind.uses(Setting::Gpu));
+        let names = kinds.flat_map(|kind| [&[kind.name()], kind.entry().aliases].concat());
+        names.collect()
     }
 
     /// Whether the engine uses the settings of a group.

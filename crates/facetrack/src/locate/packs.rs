@@ -56,17 +56,14 @@ impl SearchPaths {
     fn pack_folders(&self) -> Vec<PathBuf> {
         let own_home = self.home.as_ref().map(|home| home.join(".insightface"));
         let in_models = |home: &PathBuf| home.join("models");
-        [
-            self.models_dir.clone(),
-            self.insightface_home.as_ref().map(in_models),
-            self.collection.clone(),
-            self.data_dir.as_ref().map(in_models),
-            own_home.as_ref().map(in_models),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(self.system_data_dirs.iter().map(in_models))
-        .collect()
+        let homes = self.data_dir.iter().chain(&own_home);
+        let homes = homes.chain(&self.system_data_dirs);
+        let folders = self.models_dir.iter().cloned();
+        folders
+            .chain(self.insightface_home.iter().map(in_models))
+            .chain(self.collection.clone())
+            .chain(homes.map(in_models))
+            .collect()
     }
 }
 

@@ -4,6 +4,7 @@
 mod bound;
 pub mod cuda;
 mod options;
+pub mod placement;
 mod tensor;
 
 use std::error::Error;
@@ -22,7 +23,6 @@ use ort::value::Outlet;
 
 use super::graph::outline::OnnxOutline;
 use super::{Model, ModelError, TensorSpec, format_error};
-use crate::device::Loader;
 use bound::Steady;
 use cuda::{Coverage, CudaProvider};
 pub use options::{Memory, Provider, SessionOptions, Transfer};
@@ -74,18 +74,16 @@ impl OnnxRuntime {
     }
 }
 
-/// Loads libraries into this process, where ONNX Runtime finds them by their names.
-#[derive(Debug, Clone, Copy)]
-pub struct LibraryLoader;
-
-impl Loader for LibraryLoader {
-    fn load(&mut self, library: &Path) -> Result<(), String> {
-        // The cause of ort's error is the message of the dynamic loader.
-        ort::util::preload_dylib(library).map_err(|error| {
-            let cause = error.source().map(ToString::to_string);
-            cause.unwrap_or_else(|| error.to_string())
-        })
-    }
+/// Loads a library into this process, where ONNX Runtime finds it by its name. It stays loaded.
+///
+/// # Errors
+/// The message of the dynamic loader.
+pub fn preload(library: &Path) -> Result<(), String> {
+    // The cause of ort's error is the message of the dynamic loader.
+    ort::util::preload_dylib(library).map_err(|error| {
+        let cause = error.source().map(ToString::to_string);
+        cause.unwrap_or_else(|| error.to_string())
+    })
 }
 
 /// The first library that can be loaded.

@@ -144,7 +144,7 @@ fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
 
 fn verbose() -> Export {
     Export {
-        fields: Fields::ALL,
+        fields: Fields::all(),
         ..Export::default()
     }
 }
@@ -730,7 +730,7 @@ fn fields_select_parts() {
     let face = full_face(1, 600.123_4);
     let source = Fields::ORIGIN;
     for (fields, added) in [
-        (Fields::NONE, &[][..]),
+        (Fields::empty(), &[][..]),
         (Fields::POSE, &["pose"]),
         (
             Fields::LANDMARKS | Fields::POSE,

@@ -29,8 +29,7 @@ impl Needs {
     /// Why that can't be read from the file.
     pub fn of_provider(provider: &Path) -> Result<Self, String> {
         Ok(Self {
-            cuda: version_of("libcudart.so.", provider)?
-                .ok_or_else(|| format!("{} needs no CUDA", provider.display()))?,
+            cuda: version_of("libcudart.so.", provider, "CUDA")?,
             tensorrt: None,
         })
     }
@@ -40,10 +39,8 @@ impl Needs {
     /// # Errors
     /// Why that can't be read from the file.
     pub fn with_tensorrt(self, provider: &Path) -> Result<Self, String> {
-        let version = version_of("libnvinfer.so.", provider)?
-            .ok_or_else(|| format!("{} needs no TensorRT", provider.display()))?;
         Ok(Self {
-            tensorrt: Some(version),
+            tensorrt: Some(version_of("libnvinfer.so.", provider, "TensorRT")?),
             ..self
         })
     }
@@ -109,13 +106,16 @@ impl Needs {
 /// its start.
 const TENSORRT: [&str; 3] = ["libnvinfer", "libnvinfer_plugin", "libnvonnxparser"];
 
-/// The number behind `name` among the libraries that the library `path` was linked with.
-fn version_of(name: &str, path: &Path) -> Result<Option<u32>, String> {
+/// The number behind `name`, a library of `product`, among the libraries that the library `path` was
+/// linked with.
+fn version_of(name: &str, path: &Path, product: &str) -> Result<u32, String> {
     let needed = needed(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
     let mut versions = needed
         .iter()
         .filter_map(|own| own.strip_prefix(name)?.parse().ok());
-    Ok(versions.next())
+    versions
+        .next()
+        .ok_or_else(|| format!("{} needs no {product}", path.display()))
 }
 
 /// The parts of cuDNN 9 that every version of it has, those that others need first.

@@ -2,6 +2,7 @@
 //! Trees of empty files, and a loader that does as if.
 
 use std::collections::HashSet;
+use std::fs;
 use std::os::unix::fs::symlink;
 
 use tempfile::TempDir;
@@ -21,7 +22,7 @@ struct Script {
     loaded: Vec<PathBuf>,
 }
 
-impl Loader for Script {
+impl Script {
     fn load(&mut self, library: &Path) -> Result<(), String> {
         let file = library.display();
         if self.broken.contains(library) {
@@ -68,7 +69,9 @@ impl Tree {
         search: &LibrarySearch,
         loader: &mut Script,
     ) -> Result<CudaLibraries, Fault> {
-        CudaLibraries::load(needs, search, self.0.path(), loader)
+        CudaLibraries::load(needs, search, self.0.path(), &mut |library| {
+            loader.load(library)
+        })
     }
 
     /// The folder that everything comes from.
@@ -299,18 +302,14 @@ fn a_broken_library_is_passed_by_or_named() {
 fn a_library_that_wants_the_driver_tells_so() {
     let all = files(NEEDS);
     let tree = Tree::new().with("usr/local/cuda/lib64", &all);
-    struct WithoutDriver;
-    impl Loader for WithoutDriver {
-        fn load(&mut self, library: &Path) -> Result<(), String> {
-            match library.ends_with("libcudnn_engines_runtime_compiled.so.9") {
-                true => Err("libcuda.so.1: cannot open shared object file".to_owned()),
-                false => Ok(()),
-            }
-        }
-    }
+    let mut without_driver =
+        |library: &Path| match library.ends_with("libcudnn_engines_runtime_compiled.so.9") {
+            true => Err("libcuda.so.1: cannot open shared object file".to_owned()),
+            false => Ok(()),
+        };
     let search = LibrarySearch::default();
     let root = tree.0.path();
-    let fault = CudaLibraries::load(NEEDS, &search, root, &mut WithoutDriver).unwrap_err();
+    let fault = CudaLibraries::load(NEEDS, &search, root, &mut without_driver).unwrap_err();
     assert!(matches!(fault, Fault::NoDriverLibrary(_)), "{fault:?}");
 }
 

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The table row by row, and everything that can be asked for on every machine.
 
-use super::*;
-use crate::device::{Check, Cuda, CudaTuning, DriverInfo, Gpu, MIN_FREE_VRAM, Outcome, examine};
+use super::{negotiate as negotiate_for, *};
+use crate::device::{Check, CudaTuning, Gpu, MIN_FREE_VRAM, Outcome, examine};
+use crate::engine::EngineKind;
 
 const GIB: u64 = 1 << 30;
+
+fn negotiate(
+    kind: EngineKind,
+    request: &Request,
+    probe: &mut dyn Probe,
+) -> Result<Decision, Refusal> {
+    negotiate_for(kind.capabilities(), request, probe)
+}
 
 /// What is wrong with a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 //! The checks that the driver's answer decides.
 
 use std::cmp::Reverse;
-use std::fmt;
 
 use super::{Fault, Probe};
 use crate::device::{Cuda, DriverInfo, Gpu, Request};
@@ -61,15 +60,15 @@ pub fn free_memory(request: &Request, gpu: &Gpu) -> Result<String, Fault> {
     if free < required {
         return Err(Fault::FreeMemory { free, required });
     }
-    Ok(format!("{} GiB free of {} GiB", Gib(free), Gib(gpu.memory)))
+    Ok(format!("{} GiB free of {} GiB", gib(free), gib(gpu.memory)))
 }
 
 /// Too little memory, in words.
 pub fn insufficient(free: u64, required: u64) -> String {
     format!(
         "insufficient VRAM ({} GiB free < {} GiB required)",
-        Gib(free),
-        RoundedUp(required)
+        gib(free),
+        gib_rounded_up(required)
     )
 }
 
@@ -85,21 +84,15 @@ pub fn placement(request: &Request, index: u32, gpu: &Gpu) -> Cuda {
 }
 
 /// Bytes as GiB with one decimal, rounded down, for free memory.
-pub struct Gib(pub u64);
-
-impl fmt::Display for Gib {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenths = (u128::from(self.0) * 10) >> 30;
-        write!(f, "{}.{}", tenths / 10, tenths % 10)
-    }
+pub fn gib(bytes: u64) -> String {
+    decimal((u128::from(bytes) * 10) >> 30)
 }
 
 /// The same rounded up, for required memory.
-struct RoundedUp(u64);
+fn gib_rounded_up(bytes: u64) -> String {
+    decimal((u128::from(bytes) * 10).div_ceil(1 << 30))
+}
 
-impl fmt::Display for RoundedUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenths = (u128::from(self.0) * 10).div_ceil(1 << 30);
-        write!(f, "{}.{}", tenths / 10, tenths % 10)
-    }
+fn decimal(tenths: u128) -> String {
+    format!("{}.{}", tenths / 10, tenths % 10)
 }

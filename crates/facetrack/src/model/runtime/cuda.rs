@@ -9,8 +9,8 @@ pub mod trial;
 use std::path::{Path, PathBuf};
 
 use super::Transfer;
-use crate::device::{ConvAlgorithmSearch, Cuda, CudaTuning};
 use crate::model::ModelError;
+use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning};
 pub use tensorrt::{Extents, InputExtents};
 
 /// How a network runs on a GPU.

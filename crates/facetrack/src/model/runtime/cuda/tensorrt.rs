@@ -109,8 +109,8 @@ impl CudaProvider {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::CudaTuning;
     use crate::model::runtime::cuda::Coverage;
+    use crate::model::runtime::placement::CudaTuning;
 
     fn options(tuning: CudaTuning, shape: &[Option<usize>]) -> Vec<(&'static str, String)> {
         let provider = CudaProvider {

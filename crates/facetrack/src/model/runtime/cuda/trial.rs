@@ -7,8 +7,8 @@ use std::path::Path;
 use ndarray::ArrayD;
 
 use super::{Coverage, CudaProvider, InputExtents};
-use crate::device::Cuda;
 use crate::model::graph::Graph;
+use crate::model::runtime::placement::Cuda;
 use crate::model::runtime::{OnnxModel, OnnxRuntime, Provider, SessionOptions};
 use crate::model::{Model, ModelError};
 
@@ -88,8 +88,8 @@ fn network() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::CudaTuning;
     use crate::locate::tests::installed;
+    use crate::model::runtime::placement::CudaTuning;
 
     fn runtime() -> Option<OnnxRuntime> {
         let runtime = OnnxRuntime::load(&installed().runtime_candidates()).ok();
