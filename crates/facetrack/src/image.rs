@@ -3,6 +3,7 @@
 
 mod layout;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -148,13 +149,20 @@ pub struct Plane<'a> {
     pub stride: usize,
 }
 
+/// How colors are computed from samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// With the 8-bit arithmetic of GStreamer's `videoconvert`, for the common formats.
+    Bytes,
+    /// In floating point, rounded once.
+    Floats,
+}
+
 /// The format of an image.
 #[derive(Debug, Clone)]
 pub enum Pixels<'a> {
-    /// A common format, which is read fastest.
-    Known(PixelFormat),
-    /// Another format whose samples are at regular distances.
-    Samples(&'a Layout),
+    /// A format whose samples are at regular distances.
+    Samples(Cow<'a, Layout>, Arithmetic),
     /// A format without regular distances: the owner of the frame unpacks its rows.
     Rows(Arc<dyn PixelRows + 'a>),
 }
@@ -248,22 +256,40 @@ pub enum ImageError {
 }
 
 impl PixelFormat {
+    /// The positions of the samples.
+    pub fn layout(self) -> Layout {
+        use PixelFormat::*;
+        let rgb = |step, offsets: [usize; 3]| {
+            let components = offsets.map(|offset| Component::byte(0, offset, step, [0, 0]));
+            Layout::new(ColorModel::Rgb, components)
+        };
+        // Plane, offset and step of Cb and Cr.
+        let yuv = |luma, chroma: [[usize; 3]; 2], subsampling| {
+            let [cb, cr] = chroma.map(|[p, o, s]| Component::byte(p, o, s, subsampling));
+            Layout::new(ColorModel::Yuv, [luma, cb, cr])
+        };
+        let planar = Component::byte(0, 0, 1, [0, 0]);
+        let packed = |offset| Component::byte(0, offset, 2, [0, 0]);
+        match self {
+            Rgb => rgb(3, [0, 1, 2]),
+            Bgr => rgb(3, [2, 1, 0]),
+            Rgbx => rgb(4, [0, 1, 2]),
+            Bgrx => rgb(4, [2, 1, 0]),
+            Xrgb => rgb(4, [1, 2, 3]),
+            Xbgr => rgb(4, [3, 2, 1]),
+            Gray8 => Layout::new(ColorModel::Gray, [planar]),
+            Nv12 => yuv(planar, [[1, 0, 2], [1, 1, 2]], [1, 1]),
+            Nv21 => yuv(planar, [[1, 1, 2], [1, 0, 2]], [1, 1]),
+            I420 => yuv(planar, [[1, 0, 1], [2, 0, 1]], [1, 1]),
+            Yv12 => yuv(planar, [[2, 0, 1], [1, 0, 1]], [1, 1]),
+            Yuy2 => yuv(packed(0), [[0, 1, 4], [0, 3, 4]], [1, 0]),
+            Uyvy => yuv(packed(1), [[0, 0, 4], [0, 2, 4]], [1, 0]),
+        }
+    }
+
     /// Bytes of a row and number of rows of each plane, for an image of `width`×`height` pixels.
     pub fn plane_layout(self, width: usize, height: usize) -> Vec<(usize, usize)> {
-        use PixelFormat::*;
-        let (half_width, half_height) = (width.div_ceil(2), height.div_ceil(2));
-        match self {
-            Rgb | Bgr => vec![(width * 3, height)],
-            Rgbx | Bgrx | Xrgb | Xbgr => vec![(width * 4, height)],
-            Gray8 => vec![(width, height)],
-            Nv12 | Nv21 => vec![(width, height), (half_width * 2, half_height)],
-            I420 | Yv12 => vec![
-                (width, height),
-                (half_width, half_height),
-                (half_width, half_height),
-            ],
-            Yuy2 | Uyvy => vec![(half_width * 4, height)],
-        }
+        self.layout().plane_layout(width, height)
     }
 }
 
@@ -279,9 +305,10 @@ impl<'a> ImageView<'a> {
         colorimetry: Colorimetry,
         planes: &[Plane<'a>],
     ) -> Result<Self, ImageError> {
-        let layout = format.plane_layout(width, height);
-        let pixels = Pixels::Known(format);
-        Self::checked(pixels, [width, height], colorimetry, planes, &layout)
+        let layout = format.layout();
+        let rows = layout.plane_layout(width, height);
+        let pixels = Pixels::Samples(Cow::Owned(layout), Arithmetic::Bytes);
+        Self::checked(pixels, [width, height], colorimetry, planes, &rows)
     }
 
     /// A view of `planes` as an image of `width`×`height` square pixels in the format that `layout`
@@ -301,7 +328,7 @@ impl<'a> ImageView<'a> {
             return Err(ImageError::Component { index });
         }
         let rows = layout.plane_layout(width, height);
-        let pixels = Pixels::Samples(layout);
+        let pixels = Pixels::Samples(Cow::Borrowed(layout), Arithmetic::Floats);
         Self::checked(pixels, [width, height], colorimetry, planes, &rows)
     }
 

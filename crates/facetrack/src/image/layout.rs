@@ -63,6 +63,19 @@ pub struct Component {
 }
 
 impl Component {
+    /// Samples of one byte.
+    pub(super) fn byte(plane: usize, offset: usize, step: usize, subsampling: [u32; 2]) -> Self {
+        Self {
+            plane,
+            offset,
+            step,
+            subsampling,
+            word: Word::Byte,
+            shift: 0,
+            depth: 8,
+        }
+    }
+
     /// The largest code.
     pub fn max_code(&self) -> u32 {
         (1 << self.depth) - 1
@@ -115,6 +128,13 @@ pub struct Layout {
 }
 
 impl Layout {
+    pub(super) fn new<const N: usize>(model: ColorModel, components: [Component; N]) -> Self {
+        Self {
+            model,
+            components: components.into(),
+        }
+    }
+
     /// Checks that the colors can be read. Returns the index of the first component for which they
     /// cannot.
     pub(super) fn check(&self) -> Result<(), usize> {
@@ -144,13 +164,13 @@ impl Layout {
         }
     }
 
-    /// Bytes of a row and number of rows of each plane with colors, for a frame of `width`×`height`
-    /// pixels.
+    /// Bytes of whole pixels of a row and number of rows of each plane with colors, for a frame of
+    /// `width`×`height` pixels.
     pub fn plane_layout(&self, width: usize, height: usize) -> Vec<(usize, usize)> {
         let mut planes = Vec::new();
         for component in self.colors() {
             let [columns, rows] = component.samples([width, height]);
-            let bytes = component.row_bytes(columns).unwrap_or(usize::MAX);
+            let bytes = columns.saturating_mul(component.step);
             if planes.len() <= component.plane {
                 planes.resize(component.plane + 1, (0, 1));
             }

@@ -9,26 +9,25 @@ use fearless_simd::{Level, Simd, dispatch};
 use super::grid::{Grid, LANES, Lanes, STEPS};
 use super::level::round;
 use super::picture::Picture;
-use super::source::{Gray, PackedRgb, Samples, Source, Yuv, spans};
+use super::source::{Samples, spans};
 use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
-use crate::image::PixelFormat::{self, *};
-use crate::image::{self, ImageView, Pixels, Plane};
+use crate::image::{self, Arithmetic, ImageView, Pixels, Plane};
 
 /// Fills `tensor`, which has the crop's length, with the colors of the image's `window` at the
 /// positions of `grid`. Both are in stored pixels.
 pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor: &mut [f32]) {
     let target = Target { crop, grid, window };
     match image.pixels() {
-        Pixels::Known(format) => target.fill_from_known(image, *format, tensor),
-        Pixels::Samples(layout) => {
-            target.fill_from_samples(image, layout, &image.planes(), tensor);
+        Pixels::Samples(layout, arithmetic) => {
+            target.fill_from_samples(image, layout, *arithmetic, &image.planes(), tensor);
         }
         Pixels::Rows(rows) => {
             let needed = target.rows();
             let picture = Picture::unpack(&**rows, image.stored_size(), |row| {
                 needed.get(row) == Some(&true)
             });
-            target.fill_from_samples(image, rows.layout(), &[picture.plane()], tensor);
+            let (layout, planes) = (rows.layout(), [picture.plane()]);
+            target.fill_from_samples(image, layout, Arithmetic::Floats, &planes, tensor);
         }
     }
 }
@@ -41,29 +40,20 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn fill_from_known(&self, image: &ImageView, format: PixelFormat, tensor: &mut [f32]) {
-        match format {
-            Rgb | Bgr => self.fill(&PackedRgb::<3>::new(image, format), tensor),
-            Rgbx | Bgrx | Xrgb | Xbgr => self.fill(&PackedRgb::<4>::new(image, format), tensor),
-            Gray8 => self.fill(&Gray::new(image), tensor),
-            Nv12 | Nv21 => self.fill(&Yuv::semi_planar(image, format), tensor),
-            I420 | Yv12 => self.fill(&Yuv::planar(image, format), tensor),
-            Yuy2 | Uyvy => self.fill(&Yuv::packed(image, format), tensor),
-        }
-    }
-
     fn fill_from_samples(
         &self,
         image: &ImageView,
         layout: &image::Layout,
+        arithmetic: Arithmetic,
         planes: &[Plane<'_>],
         tensor: &mut [f32],
     ) {
+        let samples = Samples::new(layout, arithmetic, image, planes);
         match spans(layout) {
-            [4, 4] => self.fill(&Samples::<4, 4>::new(layout, image, planes), tensor),
-            [4, 8] => self.fill(&Samples::<4, 8>::new(layout, image, planes), tensor),
-            [8, 8] => self.fill(&Samples::<8, 8>::new(layout, image, planes), tensor),
-            _ => self.fill(&Samples::<16, 16>::new(layout, image, planes), tensor),
+            [4, 4] => self.fill::<4, 4>(&samples, tensor),
+            [4, 8] => self.fill::<4, 8>(&samples, tensor),
+            [8, 8] => self.fill::<8, 8>(&samples, tensor),
+            _ => self.fill::<16, 16>(&samples, tensor),
         }
     }
 
@@ -84,23 +74,28 @@ impl Target<'_> {
         needed
     }
 
-    fn fill<S: Source>(&self, source: &S, tensor: &mut [f32]) {
+    /// `FIRST` and `OTHERS` are the [`spans`] of the layout.
+    fn fill<const FIRST: usize, const OTHERS: usize>(&self, samples: &Samples, tensor: &mut [f32]) {
         dispatch!(Level::new(), simd => simd.vectorize(
             #[inline(always)]
-            || self.fill_rows(source, tensor)
+            || self.fill_rows::<FIRST, OTHERS>(samples, tensor)
         ))
     }
 
     #[inline(always)]
-    fn fill_rows<S: Source>(&self, source: &S, tensor: &mut [f32]) {
+    fn fill_rows<const FIRST: usize, const OTHERS: usize>(
+        &self,
+        samples: &Samples,
+        tensor: &mut [f32],
+    ) {
         let mut levels = [[0.0; LANES]; 3];
         let first = self.grid.whole_pixels();
         for row in 0..self.crop.height {
             for column in (0..self.crop.width).step_by(LANES) {
                 let pixel = first.and_then(|first| self.run_of_pixels(first, column, row));
                 match pixel {
-                    Some([x, y]) => source.pixels(x, y, &mut levels),
-                    None => self.look_up(source, column, row, &mut levels),
+                    Some([x, y]) => samples.pixels::<FIRST, OTHERS>(x, y, &mut levels),
+                    None => self.look_up::<FIRST, OTHERS>(samples, column, row, &mut levels),
                 }
                 write(&levels, self.crop, column, row, tensor);
             }
@@ -126,9 +121,9 @@ impl Target<'_> {
 
     /// Writes red, green and blue, 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
     #[inline(always)]
-    fn look_up<S: Source>(
+    fn look_up<const FIRST: usize, const OTHERS: usize>(
         &self,
-        source: &S,
+        samples: &Samples,
         column: usize,
         row: usize,
         levels: &mut [Lanes<f32>; 3],
@@ -140,7 +135,7 @@ impl Target<'_> {
             levels.as_flattened_mut().fill(0.0);
             return;
         }
-        source.colors(&x.inside(), &y.inside(), levels);
+        samples.colors::<FIRST, OTHERS>(&x.inside(), &y.inside(), levels);
         if border == Border::Black && !(x.is_inside() && y.is_inside()) {
             fade(levels, &x, &y);
         }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A frame in gray, for detectors that do not use color.
 
+use super::color::GrayLevels;
 use super::picture::Picture;
-use super::source::GrayLevels;
-use crate::image::PixelFormat::{self, *};
-use crate::image::{ColorModel, Component, ImageView, Layout, Pixels, Plane};
+use crate::image::{Arithmetic, ColorModel, Component, ImageView, Layout, Pixels, Plane};
 
 /// Weights of red, green and blue in grey, and digits after their point: `RGB2Gray<uchar>` in
 /// OpenCV's `color_rgb.simd.hpp`.
@@ -24,8 +23,10 @@ pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
     let [width, height] = image.stored_size();
     out.reserve(width * height);
     match image.pixels() {
-        Pixels::Known(format) => known_rows(image, *format, out),
-        Pixels::Samples(layout) => sample_rows(image, layout, &image.planes(), out),
+        Pixels::Samples(layout, Arithmetic::Bytes) => byte_rows(image, layout, out),
+        Pixels::Samples(layout, Arithmetic::Floats) => {
+            sample_rows(image, layout, &image.planes(), out);
+        }
         Pixels::Rows(rows) => {
             let picture = Picture::unpack(&**rows, image.stored_size(), |_| true);
             sample_rows(image, rows.layout(), &[picture.plane()], out);
@@ -33,17 +34,15 @@ pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
     }
 }
 
-fn known_rows(image: &ImageView, format: PixelFormat, out: &mut Vec<u8>) {
-    match format {
-        Rgb => rgb_rows::<3>(image, [0, 1, 2], out),
-        Bgr => rgb_rows::<3>(image, [2, 1, 0], out),
-        Rgbx => rgb_rows::<4>(image, [0, 1, 2], out),
-        Bgrx => rgb_rows::<4>(image, [2, 1, 0], out),
-        Xrgb => rgb_rows::<4>(image, [1, 2, 3], out),
-        Xbgr => rgb_rows::<4>(image, [3, 2, 1], out),
-        Gray8 | Nv12 | Nv21 | I420 | Yv12 => luma_rows::<1>(image, 0, out),
-        Yuy2 => luma_rows::<2>(image, 0, out),
-        Uyvy => luma_rows::<2>(image, 1, out),
+/// Gray of an image in a common format, whose luma or colors are in the first plane.
+fn byte_rows(image: &ImageView, layout: &Layout, out: &mut Vec<u8>) {
+    let colors = layout.colors();
+    let offsets = [0, 1, 2].map(|index: usize| colors.get(index).map_or(0, |color| color.offset));
+    match colors[0].step {
+        1 => luma_rows::<1>(image, offsets[0], out),
+        2 => luma_rows::<2>(image, offsets[0], out),
+        3 => rgb_rows::<3>(image, offsets, out),
+        _ => rgb_rows::<4>(image, offsets, out),
     }
 }
 
@@ -113,6 +112,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
+    use crate::image::PixelFormat::{self, *};
     use crate::image::{ColorRange, Colorimetry};
 
     /// Red, green, blue, and what OpenCV makes of them.

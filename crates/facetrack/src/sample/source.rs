@@ -8,31 +8,14 @@
 //! outside the image is read, except if a side has a single pixel: then the second neighbor has no
 //! weight.
 
-mod gray;
-mod pixels;
-mod rgb;
+mod channel;
 mod samples;
-mod yuv;
 
-pub use gray::Gray;
-pub use rgb::PackedRgb;
-pub use samples::{Gray as GrayLevels, Samples, spans};
-pub use yuv::Yuv;
+pub use samples::{Samples, spans};
 
-use super::color::{Spread, spread};
-use super::grid::{LANES, Lanes, STEP_BITS};
-use super::level::code;
+use super::grid::{LANES, Lanes, STEP_BITS, STEPS};
+use super::level::round;
 use crate::image::Plane;
-
-/// Colors at positions.
-pub trait Source {
-    /// Writes red, green and blue, 0…255 and not rounded, at positions inside the image.
-    fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]);
-
-    /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] pixels of row `y` from the
-    /// even column `x` on. The result equals [`Source::colors`], but is computed faster.
-    fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]);
-}
 
 /// Neighbors of positions along one axis.
 struct Neighbours {
@@ -42,20 +25,44 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// `positions` are in 2^−`BITS` of the distance between two of `count` samples.
+    /// Along an axis of `count` samples that 2ⁿ pixels each share, for pixel `positions`.
     #[inline(always)]
-    fn new<const BITS: u32>(positions: &Lanes<i32>, count: usize) -> Self {
+    fn interpolated(positions: &Lanes<i32>, n: u32, cosited: bool, count: usize) -> Self {
+        let bits = STEP_BITS + n;
+        // Without cositing a sample is in the middle of its pixels.
+        let middle = if cosited {
+            0
+        } else {
+            STEPS / 2 * ((1 << n) - 1)
+        };
+        let last = (count as i32 - 1) << bits;
         let last_first = count.saturating_sub(2) as i32;
+        let unit = 1.0 / (1u32 << bits) as f32;
         let mut out = Self {
             first: [0; LANES],
             weight: [0.0; LANES],
         };
         for i in 0..LANES {
-            let first = (positions[i] >> BITS).min(last_first);
+            let own = (positions[i] - middle).clamp(0, last);
+            let first = (own >> bits).min(last_first);
             out.first[i] = first as u32;
-            out.weight[i] = (positions[i] - (first << BITS)) as f32 / (1 << BITS) as f32;
+            out.weight[i] = (own - (first << bits)) as f32 * unit;
         }
         out
+    }
+
+    /// Along an axis of `count` samples that are repeated for two pixels each, for pixel
+    /// `positions`.
+    #[inline(always)]
+    fn repeated(positions: &Lanes<i32>, count: usize) -> Self {
+        let mut own = [0; LANES];
+        for i in 0..LANES {
+            let pixel = positions[i] >> STEP_BITS;
+            // Only after an odd pixel the sample changes.
+            let weight = (positions[i] & (STEPS - 1)) * (pixel & 1);
+            own[i] = ((pixel >> 1) << STEP_BITS) + weight;
+        }
+        Self::interpolated(&own, 0, true, count)
     }
 }
 
@@ -63,17 +70,6 @@ impl Neighbours {
 pub struct Raster {
     x: Neighbours,
     y: Neighbours,
-}
-
-impl Raster {
-    /// In a plane of one sample for each pixel.
-    #[inline(always)]
-    fn new(x: &Lanes<i32>, y: &Lanes<i32>, size: [usize; 2]) -> Self {
-        Self {
-            x: Neighbours::new::<STEP_BITS>(x, size[0]),
-            y: Neighbours::new::<STEP_BITS>(y, size[1]),
-        }
-    }
 }
 
 /// A plane to read vertical neighbors from.
@@ -144,12 +140,6 @@ fn load_tail<const N: usize>(data: &[u8], offset: u32) -> [u8; N] {
     std::array::from_fn(|i| data.get(offset as usize + i).copied().unwrap_or(0))
 }
 
-/// The byte of `word` at bit `shift`.
-#[inline(always)]
-fn byte(word: u32, shift: u32) -> f32 {
-    ((word >> shift) & 0xff) as i32 as f32
-}
-
 /// Bilinear interpolation; exact in `f32` for 8-bit samples and weights of up to 6 binary digits.
 #[inline(always)]
 fn blend(top: [f32; 2], bottom: [f32; 2], wx: f32, wy: f32) -> f32 {
@@ -158,23 +148,10 @@ fn blend(top: [f32; 2], bottom: [f32; 2], wx: f32, wy: f32) -> f32 {
     top + (bottom - top) * wy
 }
 
-/// Bit positions of the top left, top right, bottom left and bottom right neighbor in a word of
-/// [`join`].
-const LUMA_SHIFTS: [u32; 4] = [0, 8, 16, 24];
-
-/// Two pairs of bytes in one word.
+/// [`blend`] that rounds along rows, like `GstVideoChromaResample`.
 #[inline(always)]
-fn join(pairs: [[u8; 2]; 2]) -> u32 {
-    let [low, high] = pairs.map(u16::from_le_bytes);
-    u32::from(low) | u32::from(high) << 16
-}
-
-/// Interpolates luma stored in words.
-#[inline(always)]
-fn blend_luma(words: &Lanes<u32>, raster: &Raster, out: &mut Lanes<Spread>) {
-    for i in 0..LANES {
-        let [a, b, c, d] = LUMA_SHIFTS.map(|shift| byte(words[i], shift));
-        let luma = blend([a, b], [c, d], raster.x.weight[i], raster.y.weight[i]);
-        out[i] = spread(code(luma));
-    }
+fn blend_rows(top: [f32; 2], bottom: [f32; 2], wx: f32, wy: f32) -> f32 {
+    let top = round(top[0] + (top[1] - top[0]) * wx);
+    let bottom = round(bottom[0] + (bottom[1] - bottom[0]) * wx);
+    top + (bottom - top) * wy
 }
