@@ -23,6 +23,8 @@ mod text;
 
 use std::time::Duration;
 
+use smart_default::SmartDefault;
+
 use self::brush::Brush;
 pub use self::canvas::{Canvas, CanvasError, PlaneMut};
 pub use self::color::Rgb;
@@ -32,38 +34,23 @@ use self::text::Letters;
 use super::report::FrameReport;
 
 /// Settings of a drawing.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Style {
     /// Layers to draw.
+    #[default(Layers::BOXES | Layers::LABELS | Layers::CONTOURS | Layers::KEY_POINTS | Layers::POSE | Layers::GAZE | Layers::BLENDSHAPES | Layers::INFO)]
     pub layers: Layers,
     /// Color of all faces; `None` for a different color for each face.
     pub color: Option<Rgb>,
     /// Line width, relative to the shorter side of the frame.
+    #[default(0.0025)]
     pub line_width: f32,
     /// Text height, relative to the shorter side of the frame; smaller if a panel would be wider
     /// than the frame.
+    #[default(0.022)]
     pub text_size: f32,
     /// Maximum number of blendshapes of a face.
+    #[default(8)]
     pub blendshapes: usize,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Self {
-            layers: Layers::BOXES
-                | Layers::LABELS
-                | Layers::CONTOURS
-                | Layers::KEY_POINTS
-                | Layers::POSE
-                | Layers::GAZE
-                | Layers::BLENDSHAPES
-                | Layers::INFO,
-            color: None,
-            line_width: 0.0025,
-            text_size: 0.022,
-            blendshapes: 8,
-        }
-    }
 }
 
 /// Timing of a stream.

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use smart_default::SmartDefault;
+
 use super::{CudaTuning, DeviceChoice, Gate, LibrarySearch};
 
 /// Default maximum of memory that the runtime may take, bytes.
@@ -21,20 +23,24 @@ pub struct Capabilities {
 }
 
 /// All options of the device, set explicitly or by the environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SmartDefault)]
 pub struct Request {
     /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the
     /// environment lets it.
     pub device: Option<DeviceChoice>,
     /// Whether the environment disables the GPU for the default, `auto`.
+    #[default(Gate::Open)]
     pub gate: Gate,
     /// Whether to fall back to the CPU if no GPU can be used.
+    #[default(true)]
     pub fallback: bool,
     /// CUDA device; `None` for the one with the most free memory.
     pub gpu_id: Option<u32>,
     /// Most memory that the runtime may take, bytes.
+    #[default(MAX_VRAM)]
     pub max_vram: u64,
     /// A GPU with less free memory counts as not available, bytes.
+    #[default(MIN_FREE_VRAM)]
     pub min_free_vram: u64,
     /// Where CUDA's libraries are looked for.
     pub libraries: LibrarySearch,
@@ -45,22 +51,4 @@ pub struct Request {
     pub visible_devices: Option<String>,
     /// How networks run on the GPU.
     pub tuning: CudaTuning,
-}
-
-impl Default for Request {
-    /// The defaults.
-    fn default() -> Self {
-        Self {
-            device: None,
-            gate: Gate::Open,
-            fallback: true,
-            gpu_id: None,
-            max_vram: MAX_VRAM,
-            min_free_vram: MIN_FREE_VRAM,
-            libraries: LibrarySearch::default(),
-            runtime: Vec::new(),
-            visible_devices: None,
-            tuning: CudaTuning::default(),
-        }
-    }
 }

@@ -11,6 +11,8 @@ mod networks;
 pub mod rewrite;
 mod tracking;
 
+use smart_default::SmartDefault;
+
 use crate::blendshape::BlendshapeSource;
 use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, RunningMode, Setting, Thresholds,
@@ -57,34 +59,26 @@ choices! {
     }
 }
 
-/// Settings of this engine.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Settings of this engine. The defaults are those of `facetracker.py`.
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Settings {
     /// Interval, in frames, at which whole frames are searched while there are fewer faces than the
     /// maximum: `--scan-every`.
+    #[default(3)]
     pub scan_every: usize,
     /// Number of frames that a lost face is searched for at its last position: `--discard-after`.
+    #[default(10)]
     pub discard_after: usize,
     /// Time for which a face's range of expression is learned, s; 0 = without limit:
     /// `--max-feature-updates`.
+    #[default(900.0)]
     pub calibration_time: f32,
     /// Points of the 3-D model to report.
+    #[default(PnpPoints::None)]
     pub pnp_points: PnpPoints,
     /// Whether to measure the gaze: `--gaze-tracking`.
+    #[default(true)]
     pub gaze: bool,
-}
-
-impl Default for Settings {
-    /// Those of `facetracker.py`.
-    fn default() -> Self {
-        Self {
-            scan_every: 3,
-            discard_after: 10,
-            calibration_time: 900.0,
-            pnp_points: PnpPoints::None,
-            gaze: true,
-        }
-    }
 }
 
 /// The engine `openseeface`.

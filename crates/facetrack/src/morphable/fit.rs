@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use nalgebra::DMatrix;
+use smart_default::SmartDefault;
 
 use super::correspondence::Outline;
 use super::identity::{Known, Past};
@@ -15,27 +16,18 @@ use super::{FaceModel, Fit, Pose, landmarks};
 use crate::geometry::Point;
 use crate::observation::FitFailure;
 
-/// Settings of a fit.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Settings of a fit. The defaults are those of eos-py.
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct FitSettings {
     /// Iterations; 0 means 1. `num_iterations` in eos.
+    #[default(5)]
     pub iterations: usize,
     /// Number of shape components to fit, from the first on; `None` for all.
     /// `num_shape_coefficients_to_fit` in eos.
     pub shape_coefficients: Option<usize>,
     /// Weight of the mean face. `lambda_identity` in eos.
+    #[default(30.0)]
     pub lambda: f32,
-}
-
-impl Default for FitSettings {
-    /// The defaults of eos-py.
-    fn default() -> Self {
-        Self {
-            iterations: 5,
-            shape_coefficients: None,
-            lambda: 30.0,
-        }
-    }
 }
 
 /// Fits a model to faces. Only working memory is kept from one face to the next.

@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: MPL-2.0
 //! How a network is run.
 
+use smart_default::SmartDefault;
+
 use super::cuda::CudaProvider;
 
 /// How a network is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
 pub struct SessionOptions {
     /// Threads that work on one run; with 1 the calling thread does everything.
+    #[default(1)]
     pub threads: usize,
     /// How memory for the values between its operators is allocated.
+    #[default(Memory::Planned)]
     pub memory: Memory,
     /// How its inputs and outputs are transferred.
+    #[default(Transfer::Copied)]
     pub transfer: Transfer,
     /// Device that runs it.
+    #[default(Provider::Cpu)]
     pub provider: Provider,
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self {
-            threads: 1,
-            memory: Memory::Planned,
-            transfer: Transfer::Copied,
-            provider: Provider::Cpu,
-        }
-    }
 }
 
 /// Device that runs a network.

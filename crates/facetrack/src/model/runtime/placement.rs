@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Where networks run, and how they run on a GPU.
 
+use smart_default::SmartDefault;
+
 use crate::words::choices;
 
 choices! {
@@ -13,13 +15,16 @@ choices! {
 }
 
 /// How networks run on a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
 pub struct CudaTuning {
     /// Runs before the first frame.
+    #[default(3)]
     pub warm_up_runs: usize,
     /// How cuDNN chooses among its convolutions.
+    #[default(ConvAlgorithmSearch::Exhaustive)]
     pub conv_algorithm_search: ConvAlgorithmSearch,
     /// TF32 on Ampere and newer.
+    #[default(true)]
     pub tf32: bool,
     /// The same result in every run: fixed convolutions, no TF32.
     pub deterministic: bool,
@@ -42,22 +47,6 @@ impl CudaTuning {
     /// measuring them.
     pub fn is_contradictory(&self) -> bool {
         self.tensorrt && self.deterministic
-    }
-}
-
-impl Default for CudaTuning {
-    fn default() -> Self {
-        Self {
-            warm_up_runs: 3,
-            conv_algorithm_search: ConvAlgorithmSearch::Exhaustive,
-            tf32: true,
-            deterministic: false,
-            arena_shrinkage: false,
-            pinned_io: false,
-            cuda_graph: false,
-            tensorrt: false,
-            fp16: false,
-        }
     }
 }
 
