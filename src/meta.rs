@@ -149,8 +149,8 @@
 //! GBytes *landmarks = g_value_get_boxed (gst_structure_get_value (face, "landmarks"));
 //! ```
 
-#[cfg(not(feature = "analytics"))]
 mod absence;
+#[cfg(not(feature = "analytics"))]
 mod analytics;
 mod face;
 mod fields;

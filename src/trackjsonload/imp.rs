@@ -49,7 +49,7 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::replaying::{BufferTimes, Replaying, ReplayingError};
+use super::replaying::{Replaying, ReplayingError};
 use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
 use crate::options::{self, LoadSettings, Options, Reading};
 use crate::{element, stream, video};
@@ -123,14 +123,11 @@ impl TrackJsonLoad {
         &self,
         buffer: &gst::BufferRef,
     ) -> Result<Option<(FrameReport, FrameShape)>, gst::FlowError> {
-        let times = BufferTimes {
-            timestamp: buffer.pts().map(gst::ClockTime::nseconds),
-            stream: stream::time(&self.obj().segment(), buffer.pts()),
-        };
+        let segment = self.obj().segment();
         let mut state = lock(&self.state);
         let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let report = replaying.report(times, stream::continuity_of(buffer));
-        let shape = replaying.video();
+        let report = replaying.report(buffer, &segment);
+        let shape = replaying.video;
         drop(state);
         let report = report.map_err(|error| {
             self.post_error_message(error_message(&error));
@@ -163,15 +160,12 @@ impl TrackJsonLoad {
 fn error_message(error: &ReplayingError) -> gst::ErrorMessage {
     let code = match error {
         ReplayingError::NoLocation | ReplayingError::NotRegular(_) => gst::ResourceError::Settings,
-        ReplayingError::Open { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+        ReplayingError::Open(_, source) if source.kind() == std::io::ErrorKind::NotFound => {
             gst::ResourceError::NotFound
         }
-        ReplayingError::Open { .. } => gst::ResourceError::OpenRead,
-        ReplayingError::Content {
-            source: ReplayError::Read(_),
-            ..
-        } => gst::ResourceError::Read,
-        ReplayingError::Content { .. } => {
+        ReplayingError::Open(..) => gst::ResourceError::OpenRead,
+        ReplayingError::Content(_, ReplayError::Read(_)) => gst::ResourceError::Read,
+        ReplayingError::Content(..) => {
             return gst::error_msg!(gst::StreamError::Decode, ("{error}"));
         }
     };
@@ -268,7 +262,7 @@ impl BaseTransformImpl for TrackJsonLoad {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         match event.view() {
-            gst::EventView::FlushStop(_) => self.with(Replaying::expect_seek),
+            gst::EventView::FlushStop(_) => self.with(|replaying| replaying.is_sought = true),
             gst::EventView::Segment(event) => {
                 let segment = event.segment().downcast_ref::<gst::ClockTime>();
                 let start = segment.and_then(|segment| segment.time());
@@ -277,10 +271,8 @@ impl BaseTransformImpl for TrackJsonLoad {
                 *lock(&self.sightings) = Sightings::default();
             }
             gst::EventView::Gap(gap) => {
-                let (start, duration) = gap.get();
-                let duration = duration.map(gst::ClockTime::nseconds);
-                let continuity = stream::continuity_of_gap(gap);
-                self.with(|replaying| replaying.gap(start.nseconds(), duration, continuity));
+                let (start, duration, continuity) = stream::extent_of_gap(gap);
+                self.with(|replaying| replaying.counter.gap(start, duration, continuity));
             }
             gst::EventView::Eos(_) => self.warn_of_strangers(),
             _ => (),
@@ -293,10 +285,10 @@ impl BaseTransformImpl for TrackJsonLoad {
             return self.parent_src_event(event);
         }
         // Set first, because the new segment may arrive before the call returns.
-        self.with(Replaying::expect_seek);
+        self.with(|replaying| replaying.is_sought = true);
         let sought = self.parent_src_event(event);
         if !sought {
-            self.with(Replaying::take_back_seek);
+            self.with(|replaying| replaying.is_sought = false);
         }
         sought
     }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The configuration of a record, from all options together.
 
-use thiserror::Error;
-
 use super::output::{Destination, Existing, OutputError};
 use crate::options::{self, FillBy, Format, JsonSinkSettings};
 use facetrack::record::timeline::Filling;
-use facetrack::record::{BlendshapeProfile, Export, Fields, ProfileError};
+use facetrack::record::{BlendshapeProfile, Export, Fields};
 use serde_json::{Map, Value};
 
 /// Content and location of a record.
@@ -23,21 +21,12 @@ pub(super) struct Config {
     pub(super) options: Map<String, Value>,
 }
 
-/// Options that cannot be used together.
-#[derive(Debug, Error)]
-pub(super) enum ConfigError {
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-}
-
 impl Config {
     /// The configuration that the settings make.
     ///
     /// # Errors
     /// If the profile does not exist, or the format cannot be written to the location.
-    pub(super) fn new(mut settings: JsonSinkSettings) -> Result<Self, ConfigError> {
+    pub(super) fn new(mut settings: JsonSinkSettings) -> Result<Self, OutputError> {
         let destination = Destination::new(settings.location.as_deref(), settings.format)?;
         if matches!(destination, Destination::Stdout) {
             settings.format = Format::Jsonl;
@@ -62,19 +51,15 @@ impl Config {
     }
 }
 
-fn export(settings: &JsonSinkSettings) -> Result<Export, ProfileError> {
+fn export(settings: &JsonSinkSettings) -> Result<Export, OutputError> {
     let keys = settings.blendshape_keys.as_deref().unwrap_or_default();
-    let profile = BlendshapeProfile::from_name(&settings.blendshape_profile, keys)?;
-    Ok(Export {
-        profile: if settings.include_tongue {
-            profile.with_tongue()
-        } else {
-            profile
-        },
-        fields: if settings.verbose {
-            Fields::ALL
-        } else {
-            settings.fields
-        },
-    })
+    let mut profile = BlendshapeProfile::from_name(&settings.blendshape_profile, keys)?;
+    if settings.include_tongue {
+        profile = profile.with_tongue();
+    }
+    let mut fields = settings.fields;
+    if settings.verbose {
+        fields = Fields::ALL;
+    }
+    Ok(Export { profile, fields })
 }

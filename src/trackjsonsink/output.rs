@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::options::{self, Format};
+use facetrack::record::ProfileError;
 
 /// Suffix of the name of an unfinished file.
 const PARTIAL_SUFFIX: &str = ".partial";
@@ -27,6 +28,9 @@ pub(super) enum Destination {
 /// Why a record can't be written. The message names the path and the remedy.
 #[derive(Debug, Error)]
 pub(super) enum OutputError {
+    /// The blendshapes to write are unknown.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// There is a file of that name.
     #[error("{path} already exists. Set overwrite=true or another location, or delete the file", path = .0.display())]
     Exists(PathBuf),
@@ -34,13 +38,8 @@ pub(super) enum OutputError {
     #[error("location {path} is a folder. Set it to the path of a file", path = .0.display())]
     Folder(PathBuf),
     /// The format needs a file that can be changed afterwards.
-    #[error("location {path} is not a regular file, but format={format} needs one. Set format=jsonl", path = path.display())]
-    NotRegular {
-        /// Location.
-        path: PathBuf,
-        /// Requested format.
-        format: String,
-    },
+    #[error("location {path} is not a regular file, but format={1} needs one. Set format=jsonl", path = .0.display())]
+    NotRegular(PathBuf, String),
     /// The format needs a file.
     #[error("format={0} needs a file. Set location, or format=jsonl for standard output")]
     NeedsFile(String),
@@ -48,21 +47,14 @@ pub(super) enum OutputError {
     #[error("another pipeline is writing {path}. Set another location, or wait until it ends", path = .0.display())]
     Busy(PathBuf),
     /// The system refuses the file.
-    #[error("{path} cannot be created: {source}. {hint}", path = path.display(), hint = remedy(source))]
-    Create {
-        /// File.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error("{path} cannot be created: {1}. {hint}", path = .0.display(), hint = remedy(.1))]
+    Create(PathBuf, #[source] io::Error),
     /// The system refuses a write.
-    #[error("writing to {path} failed: {source}. {hint}. Everything written before is kept", path = path.display(), hint = remedy(source))]
-    Write {
-        /// File.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error("writing to {path} failed: {1}. {hint}. Everything written before is kept", path = .0.display(), hint = remedy(.1))]
+    Write(PathBuf, #[source] io::Error),
+    /// The pipeline wants the streaming thread back.
+    #[error("the pipeline interrupts the record")]
+    Interrupted,
     /// The whole file can't take its name.
     #[error("{partial} is complete but cannot be renamed to {path}: {source}. {hint}", path = path.display(), partial = partial.display(), hint = remedy(source))]
     Rename {
@@ -115,10 +107,9 @@ impl Destination {
             return Ok(Self::Direct(path));
         }
         match fs::metadata(&path) {
-            Ok(found) if !found.is_file() && !found.is_dir() => Err(OutputError::NotRegular {
-                path,
-                format: options::word(format),
-            }),
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                Err(OutputError::NotRegular(path, options::word(format)))
+            }
             _ => Ok(Self::Renamed(path)),
         }
     }
@@ -169,10 +160,6 @@ impl Destination {
             return Ok(None);
         }
         let path = self.partial();
-        let refused = |source| OutputError::Create {
-            path: path.clone(),
-            source,
-        };
         let regular = fs::metadata(&path).map_or(true, |found| found.is_file());
         let file = File::options()
             .read(regular)
@@ -180,7 +167,7 @@ impl Destination {
             .create(regular)
             .truncate(false)
             .open(&path)
-            .map_err(refused)?;
+            .map_err(|error| OutputError::Create(path.clone(), error))?;
         if regular {
             take_over(&file, &path)?;
         }
@@ -240,10 +227,8 @@ fn take_over(file: &File, path: &Path) -> Result<(), OutputError> {
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         return Err(OutputError::Busy(path.to_owned()));
     }
-    file.set_len(0).map_err(|source| OutputError::Create {
-        path: path.to_owned(),
-        source,
-    })
+    file.set_len(0)
+        .map_err(|error| OutputError::Create(path.to_owned(), error))
 }
 
 /// Copies a file that has lost its folder to the folder for temporary files.
