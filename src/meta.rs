@@ -169,7 +169,7 @@ use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
 use thiserror::Error;
 
 use self::face::{face_from_structure, structure_from_face};
-use self::fields::{Fields, Scale};
+use self::fields::{Fields, Scale, malformed};
 pub use self::frame::{Fit, FrameShape, Stale};
 use self::region::Canvas;
 pub use self::sightings::{Sighting, Sightings};
@@ -269,20 +269,20 @@ impl FaceTrackMeta {
     ) -> Result<(), glib::BoolError> {
         Self::register();
         if let Ok(earlier) = CustomMeta::from_buffer(buffer, Self::NAME) {
-            let pieces = Fields(earlier.structure()).get(ANALYTICS_PIECES).ok();
+            let pieces = earlier.structure().get(ANALYTICS_PIECES).ok();
             remove(buffer, pieces);
         }
         let canvas = Canvas::new(report, frame);
         let sightings = complete(sightings, buffer, report);
-        let added = analytics::add(buffer, report, canvas, &sightings)?;
+        let (numbers, pieces) = analytics::add(buffer, report, canvas, &sightings)?;
         let mut meta = CustomMeta::add(buffer, Self::NAME)?;
         let record = meta.mut_structure();
         write(record, report);
         record.set(frame::PIXEL_ASPECT_RATIO, frame.sound_ratio());
-        record.set_if_some(ANALYTICS_PIECES, added.pieces);
+        record.set_if_some(ANALYTICS_PIECES, pieces);
         let scaled = (frame.width, frame.height) != (report.width, report.height);
         frame::attach(buffer, scaled)?;
-        for (face, number) in std::iter::zip(&report.faces, added.numbers) {
+        for (face, number) in std::iter::zip(&report.faces, numbers) {
             region::add(buffer, face, number, canvas, &report.source.engine);
         }
         Ok(())
@@ -300,16 +300,15 @@ impl FaceTrackMeta {
     /// [`MetaError`]
     pub fn read(buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
-        let record = Fields(meta.structure());
-        let analysed = analysed_frame(record)?;
+        let analysed = analysed_frame(meta.structure())?;
         let size = (analysed.width, analysed.height);
-        report_from_structure(record, size, analysed.scale())
+        report_from_structure(Fields(meta.structure(), analysed.scale()), size)
     }
 
     /// Size and pixel aspect ratio of the analysed frame; `None` without a readable record.
     pub fn analysed_frame(buffer: &gst::BufferRef) -> Option<FrameShape> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).ok()?;
-        analysed_frame(Fields(meta.structure())).ok()
+        analysed_frame(meta.structure()).ok()
     }
 
     /// The report on a buffer, in pixels of the frame that its caps describe, after elements that
@@ -326,9 +325,9 @@ impl FaceTrackMeta {
         fit: Fit,
     ) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
-        let record = Fields(meta.structure());
-        let scale = analysed_frame(record)?.placed(buffer, frame, fit)?;
-        report_from_structure(record, (frame.width(), frame.height()), scale)
+        let scale = analysed_frame(meta.structure())?.placed(buffer, frame, fit)?;
+        let size = (frame.width(), frame.height());
+        report_from_structure(Fields(meta.structure(), scale), size)
     }
 }
 
@@ -355,21 +354,21 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     }
 }
 
-fn analysed_frame(record: Fields<'_>) -> Result<FrameShape, MetaError> {
+fn analysed_frame(record: &gst::StructureRef) -> Result<FrameShape, MetaError> {
+    let record = Fields(record, Scale::of(1, 1));
     match record.get("version")? {
         VERSION => FrameShape::from_record(record),
         other => Err(MetaError::Version(other)),
     }
 }
 
-/// The report in pixels of a frame of this size that contains the analysed picture at `scale`.
+/// The report in pixels of a frame of this size.
 fn report_from_structure(
     record: Fields<'_>,
     (width, height): (u32, u32),
-    scale: Scale,
 ) -> Result<FrameReport, MetaError> {
     let faces = (0..record.get::<u32>("faces")? as usize)
-        .map(|i| face_from_structure(record.structure(&face_field(i))?, scale))
+        .map(|i| face_from_structure(record.structure(&face_field(i))?))
         .collect::<Result<_, _>>()?;
     let text = |name| record.get::<String>(name);
     let optional_text = |name| {
@@ -384,8 +383,7 @@ fn report_from_structure(
         device_reason: optional_text("device-reason")?,
         load_time: load_time.map(Duration::from_nanos).unwrap_or_default(),
         generator: text("generator")?,
-        models: models_from_text(&text("models")?)
-            .ok_or_else(|| MetaError::Malformed("models".to_owned()))?,
+        models: models_from_text(&text("models")?).ok_or_else(|| malformed("models"))?,
         options: text("options").unwrap_or_default(),
     };
     Ok(FrameReport {
@@ -407,23 +405,18 @@ fn face_field(index: usize) -> String {
 
 /// As `sha256sum` writes it.
 fn models_text(models: &[ModelFile]) -> String {
-    let lines: Vec<_> = models
-        .iter()
-        .map(|model| format!("{}  {}", model.sha256, model.name))
-        .collect();
+    let line = |model: &ModelFile| format!("{}  {}", model.sha256, model.name);
+    let lines: Vec<_> = models.iter().map(line).collect();
     lines.join("\n")
 }
 
 fn models_from_text(text: &str) -> Option<Vec<ModelFile>> {
-    text.lines()
-        .map(|line| {
-            let (sha256, name) = line.split_once("  ")?;
-            Some(ModelFile {
-                name: name.to_owned(),
-                sha256: sha256.to_owned(),
-            })
-        })
-        .collect()
+    let model = |line: &str| {
+        let (sha256, name) = line.split_once("  ")?;
+        let [name, sha256] = [name, sha256].map(str::to_owned);
+        Some(ModelFile { name, sha256 })
+    };
+    text.lines().map(model).collect()
 }
 
 /// A sighting for each face.

@@ -25,12 +25,9 @@ pub(super) struct Scale {
 impl Scale {
     /// The picture fills a frame of this size.
     pub(super) fn of(width: u32, height: u32) -> Self {
-        Self {
-            left: 0.0,
-            top: 0.0,
-            x: f64::from(width.max(1)),
-            y: f64::from(height.max(1)),
-        }
+        let [x, y] = [width, height].map(|side| f64::from(side.max(1)));
+        let [left, top] = [0.0; 2];
+        Self { left, top, x, y }
     }
 
     /// A point divided by the size of the frame.
@@ -48,13 +45,19 @@ impl Scale {
     }
 }
 
-/// The fields of a structure.
+/// The fields of a structure, and where the analysed picture lies in the frame that they are read
+/// for.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a>(pub(super) &'a gst::StructureRef);
+pub(super) struct Fields<'a>(pub(super) &'a gst::StructureRef, pub(super) Scale);
 
 impl<'a> Fields<'a> {
     pub(super) fn get<T: FromValue<'a>>(self, name: &str) -> Result<T, MetaError> {
         self.0.get(name).map_err(|_| malformed(name))
+    }
+
+    /// A length across the frame, px.
+    pub(super) fn across(self, name: &str) -> Result<f32, MetaError> {
+        Ok((self.get::<f64>(name)? * self.1.x) as f32)
     }
 
     pub(super) fn positive(self, name: &str) -> Result<u32, MetaError> {
@@ -67,8 +70,8 @@ impl<'a> Fields<'a> {
         wire::from_name(self.get(name)?).ok_or_else(|| malformed(name))
     }
 
-    pub(super) fn structure(self, name: &str) -> Result<Fields<'a>, MetaError> {
-        self.get(name).map(Fields)
+    pub(super) fn structure(self, name: &str) -> Result<Self, MetaError> {
+        Ok(Self(self.get(name)?, self.1))
     }
 
     /// Groups of `N` floats.
@@ -79,10 +82,8 @@ impl<'a> Fields<'a> {
         if !rest.is_empty() || !single.is_empty() {
             return Err(malformed(name));
         }
-        Ok(groups
-            .iter()
-            .map(|group| group.map(f32::from_le_bytes))
-            .collect())
+        let groups = groups.iter().map(|group| group.map(f32::from_le_bytes));
+        Ok(groups.collect())
     }
 
     pub(super) fn values(self, name: &str) -> Result<Vec<f32>, MetaError> {
