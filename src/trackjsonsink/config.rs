@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The configuration of a record, from all options together.
 
-use super::output::{Destination, Existing, OutputError};
-use crate::options::{self, FillBy, Format, JsonSinkSettings};
+use super::output::{Destination, OutputError};
+use crate::options::{FillBy, Format, JsonSinkSettings};
 use facetrack::record::timeline::Filling;
 use facetrack::record::{BlendshapeProfile, Export, Fields};
-use serde_json::{Map, Value};
 
 /// Content and location of a record.
 #[derive(Debug, Clone)]
 pub(super) struct Config {
     pub(super) destination: Destination,
-    pub(super) existing: Existing,
-    pub(super) format: Format,
     pub(super) export: Export,
-    pub(super) filling: Filling,
-    /// `None` for the path that the source reports.
-    pub(super) video_path: Option<String>,
-    /// For the header of the record.
-    pub(super) options: Map<String, Value>,
+    /// As they were set, except for the format on standard output.
+    pub(super) settings: JsonSinkSettings,
 }
 
 impl Config {
@@ -33,21 +27,18 @@ impl Config {
         }
         Ok(Self {
             destination,
-            existing: if settings.overwrite {
-                Existing::Replace
-            } else {
-                Existing::Refuse
-            },
-            format: settings.format,
             export: export(&settings)?,
-            filling: match (settings.fill_gaps, settings.fill_by) {
-                (false, _) => Filling::Never,
-                (true, FillBy::Loss) => Filling::Loss,
-                (true, FillBy::Timestamps) => Filling::Timestamps,
-            },
-            options: options::shaping(&settings),
-            video_path: settings.video_path,
+            settings,
         })
+    }
+
+    /// The missing frames that are filled in.
+    pub(super) fn filling(&self) -> Filling {
+        match (self.settings.fill_gaps, self.settings.fill_by) {
+            (false, _) => Filling::Never,
+            (true, FillBy::Loss) => Filling::Loss,
+            (true, FillBy::Timestamps) => Filling::Timestamps,
+        }
     }
 }
 

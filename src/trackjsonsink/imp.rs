@@ -42,6 +42,7 @@
  * ]|
  * Prints the header and the first two frames.
  */
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -53,12 +54,12 @@ use gst_base::subclass::prelude::*;
 use super::CAT;
 use super::config::Config;
 use super::output::OutputError;
-use super::recording::{Finished, Recording};
+use super::recording::Recording;
 use super::upstream;
 use crate::element;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
 use facetrack::lock::lock;
-use facetrack::record::Totals;
+use facetrack::record::{Metadata, Totals};
 
 /// State of the element, which decides how buffers are handled.
 #[derive(Default)]
@@ -118,7 +119,7 @@ impl TrackJsonSink {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
         let config = config?;
-        config.destination.check(config.existing)
+        config.destination.check(&config.settings)
     }
 
     fn open(&self) -> Result<(), OutputError> {
@@ -154,7 +155,7 @@ impl TrackJsonSink {
             State::Stopped | State::Failed => return Err(gst::FlowError::Error),
         };
         let result = work(recording);
-        self.count(recording.totals());
+        self.count(recording.record.totals());
         result.map_err(|error| {
             if matches!(error, OutputError::Interrupted) {
                 return gst::FlowError::Flushing;
@@ -177,7 +178,7 @@ impl TrackJsonSink {
         };
         let element = self.obj();
         let pad = element.sink_pad();
-        let is_empty = recording.totals().frames == 0;
+        let is_empty = recording.record.totals().frames == 0;
         if is_empty || recording.is_broken() {
             *lock(&self.state) = State::Failed;
             if is_empty {
@@ -191,9 +192,10 @@ impl TrackJsonSink {
             self.warn_of_absence();
         }
         let promise = upstream::promise(pad, &recording.following);
+        let location = recording.config.destination.name();
         match recording.finish(&promise) {
-            Ok(finished) => {
-                self.announce(&finished);
+            Ok((metadata, totals)) => {
+                self.announce(&location, &metadata, totals);
                 true
             }
             Err(error) => {
@@ -205,12 +207,11 @@ impl TrackJsonSink {
     }
 
     /// Says that the record is finished, and if it lacks something.
-    fn announce(&self, finished: &Finished) {
-        let totals = finished.totals;
-        let location = finished.location.display().to_string();
-        let complete = finished.completeness.is_complete();
-        if let Some(reason) = &finished.completeness.reason {
-            let video = Some(finished.video.as_str()).filter(|video| !video.is_empty());
+    fn announce(&self, location: &Path, metadata: &Metadata, totals: Totals) {
+        let location = location.display().to_string();
+        let complete = metadata.completeness.is_complete();
+        if let Some(reason) = &metadata.completeness.reason {
+            let video = Some(metadata.video_path.as_str()).filter(|video| !video.is_empty());
             let video = video.unwrap_or("the video");
             gst::element_imp_warning!(
                 self,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::options::{self, Format};
+use crate::options::{self, Format, JsonSinkSettings};
 use facetrack::record::ProfileError;
 
 /// Suffix of the name of an unfinished file.
@@ -138,13 +138,13 @@ impl Destination {
     ///
     /// # Errors
     /// [`OutputError::Exists`], [`OutputError::Folder`].
-    pub(super) fn check(&self, existing: Existing) -> Result<(), OutputError> {
+    pub(super) fn check(&self, settings: &JsonSinkSettings) -> Result<(), OutputError> {
         let (Self::Direct(path) | Self::Renamed(path)) = self else {
             return Ok(());
         };
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(OutputError::Folder(path.clone())),
-            Ok(found) if found.is_file() && existing == Existing::Refuse => {
+            Ok(found) if found.is_file() && !settings.overwrite => {
                 Err(OutputError::Exists(path.clone()))
             }
             _ => Ok(()),
@@ -182,7 +182,7 @@ impl Destination {
     pub(super) fn finish(
         &self,
         file: Option<&mut File>,
-        existing: Existing,
+        settings: &JsonSinkSettings,
     ) -> Result<(), OutputError> {
         let (Self::Renamed(path), Some(file)) = (self, file) else {
             return Ok(());
@@ -194,7 +194,7 @@ impl Destination {
             let path = path.clone();
             return Err(OutputError::Vanished { path, rescued });
         }
-        self.check(existing)?;
+        self.check(settings)?;
         fs::rename(&partial, path).map_err(|source| OutputError::Rename {
             partial,
             path: path.clone(),
@@ -210,15 +210,6 @@ impl Destination {
             let _ = fs::remove_file(path);
         }
     }
-}
-
-/// How an existing file of the same name is treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
-    /// It is kept, and an error is reported.
-    Refuse,
-    /// It is replaced.
-    Replace,
 }
 
 /// Empties a file, unless another process is writing it.

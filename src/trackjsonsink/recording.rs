@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::CAT;
 use super::config::Config;
 use super::following::Following;
-use super::output::{Destination, Existing, OutputError};
+use super::output::{Destination, OutputError};
 use crate::meta::{Absence, FaceTrackMeta, FrameShape, MetaError};
-use crate::options::Format;
+use crate::options::{self, Format};
 use crate::{stream, video};
 use facetrack::record::completeness::{Found, Promise};
 use facetrack::record::timeline::{Before, Continuity, Timeline};
@@ -24,18 +24,15 @@ const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VER
 
 /// A record under way.
 pub(super) struct Recording {
-    record: Record,
+    pub(super) record: Record,
     /// The record's file, for its name; `None` for standard output.
     file: Option<File>,
-    destination: Destination,
-    existing: Existing,
+    pub(super) config: Config,
     /// The stream that is recorded.
     pub(super) following: Following,
     timeline: Timeline,
     /// Frames per second that the caps say.
     nominal: Option<f64>,
-    /// Whether the user states the video's path.
-    has_own_path: bool,
     /// Set while the pipeline wants the streaming thread back.
     unlocked: Arc<AtomicBool>,
     /// Status of the last analysed frame.
@@ -45,59 +42,42 @@ pub(super) struct Recording {
     warned: bool,
 }
 
-/// A record that is finished.
-pub(super) struct Finished {
-    /// Path of the file.
-    pub(super) location: PathBuf,
-    /// The video as the record names it.
-    pub(super) video: String,
-    pub(super) totals: Totals,
-    pub(super) completeness: Completeness,
-}
-
 impl Recording {
     /// Opens the destination.
     ///
     /// # Errors
     /// When it may not be replaced or can't be created.
     pub(super) fn open(config: Config, unlocked: Arc<AtomicBool>) -> Result<Self, OutputError> {
-        let destination = config.destination;
-        destination.check(config.existing)?;
+        let (destination, settings) = (&config.destination, &config.settings);
+        destination.check(settings)?;
         let file = destination.open()?;
-        let has_own_path = config.video_path.is_some();
         let metadata = Metadata {
             generator: GENERATOR.to_owned(),
-            video_path: config.video_path.unwrap_or_default(),
-            options: config.options,
+            video_path: settings.video_path.clone().unwrap_or_default(),
+            options: options::shaping(settings),
             ..Metadata::default()
         };
+        let export = config.export.clone();
         let handle = file.as_ref().map(File::try_clone).transpose();
         let handle = handle.map_err(|error| OutputError::Create(destination.partial(), error))?;
-        let record = match (handle, config.format) {
-            (None, _) => Record::jsonl(io::stdout(), config.export, metadata),
-            (Some(handle), Format::Jsonl) => Record::jsonl(handle, config.export, metadata),
-            (Some(handle), Format::Dense) => Record::dense(handle, config.export, metadata),
+        let record = match (handle, settings.format) {
+            (None, _) => Record::jsonl(io::stdout(), export, metadata),
+            (Some(handle), Format::Jsonl) => Record::jsonl(handle, export, metadata),
+            (Some(handle), Format::Dense) => Record::dense(handle, export, metadata),
             (Some(handle), Format::Reduced) => Record::reduced(handle, metadata),
         };
         Ok(Self {
             record,
             file,
-            destination,
-            existing: config.existing,
             following: Following::default(),
-            timeline: Timeline::new(config.filling),
+            timeline: Timeline::new(config.filling()),
+            config,
             nominal: None,
-            has_own_path,
             unlocked,
             last_analysis: None,
             absence: Absence::default(),
             warned: false,
         })
-    }
-
-    /// The numbers of recorded frames and faces.
-    pub(super) fn totals(&self) -> Totals {
-        self.record.totals()
     }
 
     /// Whether the analysis has failed, now or during the recording that is replayed. This stops
@@ -126,7 +106,7 @@ impl Recording {
 
     /// Names the video, unless the user has done so.
     pub(super) fn set_video_path(&mut self, path: String) {
-        if !self.has_own_path {
+        if self.config.settings.video_path.is_none() {
             self.record.metadata_mut().video_path = path;
         }
     }
@@ -196,11 +176,11 @@ impl Recording {
     }
 
     /// Ends the record, compares it with the promised end of the video, and gives the file its
-    /// final name.
+    /// final name. Returns what the record says of the video, and its numbers of frames and faces.
     ///
     /// # Errors
     /// [`OutputError`]. Everything written is kept.
-    pub(super) fn finish(mut self, promise: &Promise) -> Result<Finished, OutputError> {
+    pub(super) fn finish(mut self, promise: &Promise) -> Result<(Metadata, Totals), OutputError> {
         let rate = self.timeline.rhythm().rate(self.nominal);
         let found = Found {
             end: self.following.end,
@@ -210,20 +190,14 @@ impl Recording {
             decode_errors: self.following.decode_errors,
             corrupted: self.following.corrupted,
         };
-        let completeness = Completeness::of(promise, &found);
         let metadata = self.record.metadata_mut();
         metadata.fps = rate.fps;
         metadata.variable_rate = rate.is_variable;
-        metadata.completeness = completeness.clone();
-        let video = metadata.video_path.clone();
+        metadata.completeness = Completeness::of(promise, &found);
         let totals = self.close(End::Complete)?;
-        self.destination.finish(self.file.as_mut(), self.existing)?;
-        Ok(Finished {
-            location: self.destination.name(),
-            video,
-            totals,
-            completeness,
-        })
+        let (destination, settings) = (&self.config.destination, &self.config.settings);
+        destination.finish(self.file.as_mut(), settings)?;
+        Ok((std::mem::take(self.record.metadata_mut()), totals))
     }
 
     /// Ends a record that broke off. A file keeps its name for files under way, and is readable.
@@ -235,20 +209,20 @@ impl Recording {
     pub(super) fn abandon(mut self) -> Result<Option<(PathBuf, u64)>, OutputError> {
         let written = self.close(End::Broken)?;
         if written.frames == 0 {
-            self.destination.discard();
+            self.config.destination.discard();
         }
-        let is_kept = written.frames > 0 && self.destination != Destination::Stdout;
-        Ok(is_kept.then(|| (self.destination.partial(), written.frames)))
+        let is_kept = written.frames > 0 && self.config.destination != Destination::Stdout;
+        Ok(is_kept.then(|| (self.config.destination.partial(), written.frames)))
     }
 
     fn frame(&mut self, frame: &FrameRecord<'_>) -> Result<(), OutputError> {
         let written = self.record.frame(frame);
-        written.map_err(|error| OutputError::Write(self.destination.partial(), error))
+        written.map_err(|error| OutputError::Write(self.config.destination.partial(), error))
     }
 
     fn close(&mut self, end: End) -> Result<Totals, OutputError> {
         let closed = self.record.close(end);
-        closed.map_err(|error| OutputError::Write(self.destination.partial(), error))
+        closed.map_err(|error| OutputError::Write(self.config.destination.partial(), error))
     }
 
     fn fill(&mut self, before: Before) -> Result<(), OutputError> {
