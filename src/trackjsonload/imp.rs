@@ -50,12 +50,11 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::replaying::{Replaying, ReplayingError};
-use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
+use crate::meta;
 use crate::options::{self, LoadSettings, Options, Reading};
 use crate::{element, stream, video};
 use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
-use facetrack::report::FrameReport;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -65,12 +64,11 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// No two of these locks are held at once. `state` and `sightings` belong to the streaming thread.
+/// No two of these locks are held at once. `state` belongs to the streaming thread.
 #[derive(Default)]
 pub struct TrackJsonLoad {
     options: Mutex<Options<LoadSettings>>,
     state: Mutex<Option<Replaying>>,
-    sightings: Mutex<Sightings>,
     frames: AtomicU64,
     matched: AtomicU64,
     unmatched: AtomicU64,
@@ -118,32 +116,6 @@ impl TrackJsonLoad {
         }
     }
 
-    /// The recorded report for a buffer of this shape.
-    fn report(
-        &self,
-        buffer: &gst::BufferRef,
-    ) -> Result<Option<(FrameReport, FrameShape)>, gst::FlowError> {
-        let segment = self.obj().segment();
-        let mut state = lock(&self.state);
-        let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let report = replaying.report(buffer, &segment);
-        let shape = replaying.video;
-        drop(state);
-        let report = report.map_err(|error| {
-            self.post_error_message(error_message(&error));
-            gst::FlowError::Error
-        })?;
-        Ok(report.map(|report| (report, shape)))
-    }
-
-    /// Since when the faces have been seen in this pass through the file.
-    fn sightings(&self, report: &FrameReport, buffer: &gst::BufferRef) -> Vec<Sighting> {
-        let segment = self.obj().segment();
-        let segment = segment.downcast::<gst::ClockTime>().unwrap_or_default();
-        let now = segment.to_running_time(buffer.pts());
-        lock(&self.sightings).see(report, now)
-    }
-
     /// Warns if the file has no record for any buffer, which is probably a mistake.
     fn warn_of_strangers(&self) {
         let unmatched = self.unmatched.load(Ordering::Relaxed);
@@ -165,6 +137,9 @@ fn error_message(error: &ReplayingError) -> gst::ErrorMessage {
         }
         ReplayingError::Open(..) => gst::ResourceError::OpenRead,
         ReplayingError::Content(_, ReplayError::Read(_)) => gst::ResourceError::Read,
+        ReplayingError::Attach(_) => {
+            return gst::error_msg!(gst::LibraryError::Failed, ("{error}"));
+        }
         ReplayingError::Content(..) => {
             return gst::error_msg!(gst::StreamError::Decode, ("{error}"));
         }
@@ -268,7 +243,6 @@ impl BaseTransformImpl for TrackJsonLoad {
                 let start = segment.and_then(|segment| segment.time());
                 let start = start.map_or(0, gst::ClockTime::nseconds);
                 self.with(|replaying| replaying.begin(start));
-                *lock(&self.sightings) = Sightings::default();
             }
             gst::EventView::Gap(gap) => {
                 let (start, duration, continuity) = stream::extent_of_gap(gap);
@@ -297,16 +271,20 @@ impl BaseTransformImpl for TrackJsonLoad {
         &self,
         buffer: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let Some((report, shape)) = self.report(buffer)? else {
-            self.unmatched.fetch_add(1, Ordering::Relaxed);
-            return Ok(gst::FlowSuccess::Ok);
+        let segment = self.obj().segment();
+        let mut state = lock(&self.state);
+        let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let attached = replaying.attach(buffer, &segment);
+        drop(state);
+        let counter = match attached {
+            Ok(true) => &self.matched,
+            Ok(false) => &self.unmatched,
+            Err(error) => {
+                self.post_error_message(error_message(&error));
+                return Err(gst::FlowError::Error);
+            }
         };
-        self.matched.fetch_add(1, Ordering::Relaxed);
-        let sightings = self.sightings(&report, buffer);
-        FaceTrackMeta::attach_seen(buffer, &report, shape, &sightings).map_err(|error| {
-            gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
-            gst::FlowError::Error
-        })?;
+        counter.fetch_add(1, Ordering::Relaxed);
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -4,9 +4,10 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use gst::glib;
 use thiserror::Error;
 
-use crate::meta::FrameShape;
+use crate::meta::{FaceTrackMeta, FrameShape, Sightings};
 use crate::options::{LoadSettings, MatchBy};
 use crate::{stream, video};
 use facetrack::replay::matching::{Counter, Frames};
@@ -28,6 +29,9 @@ pub(super) enum ReplayingError {
     /// The content of the file is invalid.
     #[error("{path}: {1}", path = .0.display())]
     Content(PathBuf, #[source] ReplayError),
+    /// GStreamer refuses the metadata.
+    #[error("{0}")]
+    Attach(#[from] glib::BoolError),
 }
 
 /// A record that is being replayed.
@@ -42,7 +46,9 @@ pub(super) struct Replaying {
     /// ns.
     tolerance: u64,
     /// The stream's frames.
-    pub(super) video: FrameShape,
+    video: FrameShape,
+    /// Since when the faces have been seen in this pass through the file.
+    sightings: Sightings,
 }
 
 impl Replaying {
@@ -63,6 +69,7 @@ impl Replaying {
             match_by: settings.match_by,
             tolerance: u64::from(settings.tolerance) * 1_000_000,
             video: FrameShape::square(0, 0),
+            sightings: Sightings::default(),
         })
     }
 
@@ -95,6 +102,7 @@ impl Replaying {
     /// Begins a segment that starts at `start` ns of the video. Only the segment of a seek changes
     /// the position in the record; other segments continue it, as the sink has counted them.
     pub(super) fn begin(&mut self, start: u64) {
+        self.sightings = Sightings::default();
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());
         } else {
@@ -102,11 +110,27 @@ impl Replaying {
         }
     }
 
-    /// Returns the report for a buffer of a segment; `None` if the file has none.
+    /// Attaches the report for a buffer of a segment to it. Returns whether the file has one.
     ///
     /// # Errors
-    /// [`ReplayingError::Content`].
-    pub(super) fn report(
+    /// [`ReplayingError::Content`], [`ReplayingError::Attach`].
+    pub(super) fn attach(
+        &mut self,
+        buffer: &mut gst::BufferRef,
+        segment: &gst::Segment,
+    ) -> Result<bool, ReplayingError> {
+        let Some(report) = self.report(buffer, segment)? else {
+            return Ok(false);
+        };
+        let segment = segment.clone().downcast::<gst::ClockTime>();
+        let now = segment.unwrap_or_default().to_running_time(buffer.pts());
+        let sightings = self.sightings.see(&report, now);
+        FaceTrackMeta::attach_seen(buffer, &report, self.video, &sightings)?;
+        Ok(true)
+    }
+
+    /// The report for a buffer of a segment; `None` if the file has none.
+    fn report(
         &mut self,
         buffer: &gst::BufferRef,
         segment: &gst::Segment,

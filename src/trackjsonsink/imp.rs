@@ -124,12 +124,8 @@ impl TrackJsonSink {
 
     fn open(&self) -> Result<(), OutputError> {
         let config = self.config().0?;
-        gst::info!(
-            CAT,
-            imp = self,
-            "recording to {}",
-            config.destination.partial().display()
-        );
+        let path = config.destination.partial();
+        gst::info!(CAT, imp = self, "recording to {}", path.display());
         let recording = Recording::open(config, self.unlocked.clone())?;
         *lock(&self.state) = State::Recording(Box::new(recording));
         self.count(Totals::default());
@@ -209,6 +205,7 @@ impl TrackJsonSink {
     /// Says that the record is finished, and if it lacks something.
     fn announce(&self, location: &Path, metadata: &Metadata, totals: Totals) {
         let location = location.display().to_string();
+        let Totals { frames, faces, .. } = totals;
         let complete = metadata.completeness.is_complete();
         if let Some(reason) = &metadata.completeness.reason {
             let video = Some(metadata.video_path.as_str()).filter(|video| !video.is_empty());
@@ -216,23 +213,18 @@ impl TrackJsonSink {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Decode,
-                (
-                    "{video} is incomplete: {reason}. {location} has the {} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one",
-                    totals.frames
-                )
+                ("{video} is incomplete: {reason}. {location} has the {frames} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one")
             );
         }
         gst::info!(
             CAT,
             imp = self,
-            "{location} is finished: {} frames, {} faces, complete: {complete}",
-            totals.frames,
-            totals.faces
+            "{location} is finished: {frames} frames, {faces} faces, complete: {complete}"
         );
         let done = gst::Structure::builder("trackjsonsink-done")
             .field("location", location)
-            .field("frames", totals.frames)
-            .field("faces", totals.faces)
+            .field("frames", frames)
+            .field("faces", faces)
             .field("complete", complete)
             .build();
         let message = gst::message::Element::builder(done).src(&*self.obj());
@@ -253,20 +245,15 @@ impl TrackJsonSink {
         let State::Recording(recording) = state else {
             return;
         };
-        match recording.abandon() {
-            Ok(None) => (),
-            Ok(Some((path, frames))) => {
-                let path = path.display();
-                gst::element_imp_warning!(
-                    self,
-                    gst::ResourceError::Close,
-                    ("the record is incomplete. Its {frames} frames are kept in {path}")
-                );
-            }
-            Err(error) => {
-                gst::element_imp_warning!(self, gst::ResourceError::Close, ("{error}"));
-            }
-        }
+        let warning = match recording.abandon() {
+            Ok(None) => return,
+            Ok(Some((path, frames))) => format!(
+                "the record is incomplete. Its {frames} frames are kept in {}",
+                path.display()
+            ),
+            Err(error) => error.to_string(),
+        };
+        gst::element_imp_warning!(self, gst::ResourceError::Close, ("{warning}"));
     }
 
     fn count(&self, totals: Totals) {
@@ -308,7 +295,7 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
             gst::ResourceError::NoSpaceLeft
         }
         OutputError::Write(..) | OutputError::Interrupted => gst::ResourceError::Write,
-        OutputError::Rename { .. } | OutputError::Vanished { .. } => gst::ResourceError::Close,
+        OutputError::Rename(..) | OutputError::Vanished(..) => gst::ResourceError::Close,
     };
     gst::error_msg!(code, ("{error}"))
 }
@@ -395,10 +382,7 @@ impl BaseSinkImpl for TrackJsonSink {
         let path = self.video_path();
         let is_live = upstream::is_live(self.obj().sink_pad());
         if let State::Recording(recording) = &mut *lock(&self.state) {
-            recording.set_caps(caps, is_live);
-            if let Some(path) = path {
-                recording.set_video_path(path);
-            }
+            recording.set_caps(caps, is_live, path);
         }
         Ok(())
     }

@@ -55,24 +55,12 @@ pub(super) enum OutputError {
     /// The pipeline wants the streaming thread back.
     #[error("the pipeline interrupts the record")]
     Interrupted,
-    /// The whole file can't take its name.
-    #[error("{partial} is complete but cannot be renamed to {path}: {source}. {hint}", path = path.display(), partial = partial.display(), hint = remedy(source))]
-    Rename {
-        /// Name it has.
-        partial: PathBuf,
-        /// Name it should have.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The file's folder is gone at the end.
-    #[error("the folder of {path} was removed; the record is kept as {rescued}", path = path.display(), rescued = rescued.display())]
-    Vanished {
-        /// Name it should have.
-        path: PathBuf,
-        /// Its present path.
-        rescued: PathBuf,
-    },
+    /// The whole file can't change the first name to the second.
+    #[error("{partial} is complete but cannot be renamed to {path}: {2}. {hint}", partial = .0.display(), path = .1.display(), hint = remedy(.2))]
+    Rename(PathBuf, PathBuf, #[source] io::Error),
+    /// The folder of the first path is gone at the end; the file is at the second.
+    #[error("the folder of {path} was removed; the record is kept as {rescued}", path = .0.display(), rescued = .1.display())]
+    Vanished(PathBuf, PathBuf),
 }
 
 /// The remedy for the user.
@@ -191,15 +179,11 @@ impl Destination {
         if !partial.exists()
             && let Ok(rescued) = rescue(file, path)
         {
-            let path = path.clone();
-            return Err(OutputError::Vanished { path, rescued });
+            return Err(OutputError::Vanished(path.clone(), rescued));
         }
         self.check(settings)?;
-        fs::rename(&partial, path).map_err(|source| OutputError::Rename {
-            partial,
-            path: path.clone(),
-            source,
-        })
+        fs::rename(&partial, path)
+            .map_err(|error| OutputError::Rename(partial, path.clone(), error))
     }
 
     /// Removes a file under way that holds nothing; pipes and devices stay.

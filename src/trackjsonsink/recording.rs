@@ -86,8 +86,9 @@ impl Recording {
         self.last_analysis == Some(FrameStatus::Error)
     }
 
-    /// Takes rate and size from the stream's caps.
-    pub(super) fn set_caps(&mut self, caps: &gst::CapsRef, is_live: bool) {
+    /// Takes rate and size from the stream's caps. `path` names the video, unless the user has done
+    /// so.
+    pub(super) fn set_caps(&mut self, caps: &gst::CapsRef, is_live: bool, path: Option<String>) {
         let rate = video::rate(caps);
         self.timeline.set_rate(rate);
         self.following.is_live = is_live;
@@ -102,12 +103,8 @@ impl Recording {
         if metadata.width == 0 {
             (metadata.width, metadata.height) = video::size(caps);
         }
-    }
-
-    /// Names the video, unless the user has done so.
-    pub(super) fn set_video_path(&mut self, path: String) {
-        if self.config.settings.video_path.is_none() {
-            self.record.metadata_mut().video_path = path;
+        if let (Some(path), None) = (path, &self.config.settings.video_path) {
+            metadata.video_path = path;
         }
     }
 
