@@ -236,27 +236,14 @@ impl FaceTrackMeta {
         report: &FrameReport,
     ) -> Result<(), glib::BoolError> {
         let shape = FrameShape::square(report.width, report.height);
-        Self::attach_to(buffer, report, shape)
+        Self::attach_seen(buffer, report, shape, &[])
     }
 
     /// As [`FaceTrackMeta::attach`], to a frame of another shape: if the report has another size,
     /// the frame is the same picture scaled, with borders if the aspect ratios differ
     /// ([`Fit::Borders`]). The pixel aspect ratio of the report is assumed to be the same as in the
-    /// frame.
-    ///
-    /// # Errors
-    /// If the name of the metadata is registered for something else; with the feature `analytics`
-    /// also if GStreamer's library refuses the relations. The buffer then has no record at all.
-    pub fn attach_to(
-        buffer: &mut gst::BufferRef,
-        report: &FrameReport,
-        frame: FrameShape,
-    ) -> Result<(), glib::BoolError> {
-        Self::attach_seen(buffer, report, frame, &[])
-    }
-
-    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. A face without one is
-    /// assumed to have appeared at the buffer's time.
+    /// frame. `sightings` are those of the faces, in their order; a face without one is assumed to
+    /// have appeared at the buffer's time.
     ///
     /// # Errors
     /// If the name of the metadata is registered for something else; with the feature `analytics`
@@ -300,9 +287,11 @@ impl FaceTrackMeta {
     /// [`MetaError`]
     pub fn read(buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
-        let analysed = analysed_frame(meta.structure())?;
+        let structure = meta.structure();
+        let analysed = analysed_frame(structure)?;
+        let scale = analysed.scale();
         let size = (analysed.width, analysed.height);
-        report_from_structure(Fields(meta.structure(), analysed.scale()), size)
+        report_from_structure(Fields { structure, scale }, size)
     }
 
     /// Size and pixel aspect ratio of the analysed frame; `None` without a readable record.
@@ -325,9 +314,10 @@ impl FaceTrackMeta {
         fit: Fit,
     ) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
-        let scale = analysed_frame(meta.structure())?.placed(buffer, frame, fit)?;
+        let structure = meta.structure();
+        let scale = analysed_frame(structure)?.placed(buffer, frame, fit)?;
         let size = (frame.width(), frame.height());
-        report_from_structure(Fields(meta.structure(), scale), size)
+        report_from_structure(Fields { structure, scale }, size)
     }
 }
 
@@ -354,8 +344,9 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     }
 }
 
-fn analysed_frame(record: &gst::StructureRef) -> Result<FrameShape, MetaError> {
-    let record = Fields(record, Scale::of(1, 1));
+fn analysed_frame(structure: &gst::StructureRef) -> Result<FrameShape, MetaError> {
+    let scale = Scale::of(1, 1);
+    let record = Fields { structure, scale };
     match record.get("version")? {
         VERSION => FrameShape::from_record(record),
         other => Err(MetaError::Version(other)),

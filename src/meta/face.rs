@@ -55,10 +55,11 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
 }
 
 pub(super) fn face_from_structure(fields: Fields<'_>) -> Result<TrackedFace, MetaError> {
-    let scale = fields.1;
+    let scale = fields.scale;
     let double = |name| fields.get::<f64>(name);
     let confidence = fields.optional("confidence", Fields::get::<f64>)?;
     let key_points = fields.optional("key-points", Fields::points)?;
+    let pose = fields.optional("pose", Fields::matrix)?;
     let mut face = Observation {
         bbox: Rect::new(
             (double("x")? * scale.x + scale.left) as f32,
@@ -71,7 +72,7 @@ pub(super) fn face_from_structure(fields: Fields<'_>) -> Result<TrackedFace, Met
         landmarks: landmarks(fields, LANDMARKS)?,
         key_points: key_points.unwrap_or_default(),
         blendshapes: fields.optional("blendshapes", blendshapes_from_fields)?,
-        pose: fields.optional("pose", pose_from_fields)?,
+        pose: pose.map(|matrix| HeadPose { matrix }),
         gaze: fields.optional("gaze", gaze_from_fields)?,
         fit: fields.optional("fit", fit_from)?,
         morphable: fields.optional("morphable", morphable_from)?,
@@ -134,12 +135,6 @@ fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes
     Ok(Blendshapes::new(names, values).from_source(source.unwrap_or_default()))
 }
 
-fn pose_from_fields(fields: Fields<'_>, name: &str) -> Result<HeadPose, MetaError> {
-    let rows = fields.floats::<4>(name)?;
-    let matrix = rows.try_into().map_err(|_| malformed(name))?;
-    Ok(HeadPose { matrix })
-}
-
 fn gaze_bytes(gaze: Gaze, scale: Scale) -> gst::glib::Bytes {
     let pupils = [gaze.right, gaze.left].map(|pupil| {
         let [x, y] = scale.normalised(pupil.position);
@@ -149,11 +144,8 @@ fn gaze_bytes(gaze: Gaze, scale: Scale) -> gst::glib::Bytes {
 }
 
 fn gaze_from_fields(fields: Fields<'_>, name: &str) -> Result<Gaze, MetaError> {
-    let pupils: [_; 2] = fields
-        .floats(name)?
-        .try_into()
-        .map_err(|_| malformed(name))?;
-    let [right, left] = pupils.map(|[x, y, confidence]: [f32; 3]| Pupil {
+    let pupils = fields.matrix::<3, 2>(name)?;
+    let [right, left] = pupils.map(|[x, y, confidence]| Pupil {
         position: Point::new(x, y),
         confidence,
     });

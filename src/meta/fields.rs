@@ -48,16 +48,19 @@ impl Scale {
 /// The fields of a structure, and where the analysed picture lies in the frame that they are read
 /// for.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a>(pub(super) &'a gst::StructureRef, pub(super) Scale);
+pub(super) struct Fields<'a> {
+    pub(super) structure: &'a gst::StructureRef,
+    pub(super) scale: Scale,
+}
 
 impl<'a> Fields<'a> {
     pub(super) fn get<T: FromValue<'a>>(self, name: &str) -> Result<T, MetaError> {
-        self.0.get(name).map_err(|_| malformed(name))
+        self.structure.get(name).map_err(|_| malformed(name))
     }
 
     /// A length across the frame, px.
     pub(super) fn across(self, name: &str) -> Result<f32, MetaError> {
-        Ok((self.get::<f64>(name)? * self.1.x) as f32)
+        Ok((self.get::<f64>(name)? * self.scale.x) as f32)
     }
 
     pub(super) fn positive(self, name: &str) -> Result<u32, MetaError> {
@@ -71,7 +74,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn structure(self, name: &str) -> Result<Self, MetaError> {
-        Ok(Self(self.get(name)?, self.1))
+        let structure = self.get(name)?;
+        Ok(Self { structure, ..self })
     }
 
     /// Groups of `N` floats.
@@ -90,12 +94,19 @@ impl<'a> Fields<'a> {
         Ok(self.floats::<1>(name)?.into_flattened())
     }
 
+    /// `M` groups of `N` floats.
+    pub(super) fn matrix<const N: usize, const M: usize>(
+        self,
+        name: &str,
+    ) -> Result<[[f32; N]; M], MetaError> {
+        let groups = self.floats(name)?.try_into();
+        groups.map_err(|_| malformed(name))
+    }
+
     /// `N` floats.
     pub(super) fn vector<const N: usize>(self, name: &str) -> Result<[f32; N], MetaError> {
-        match self.floats::<N>(name)?[..] {
-            [vector] => Ok(vector),
-            _ => Err(malformed(name)),
-        }
+        let [vector] = self.matrix(name)?;
+        Ok(vector)
     }
 
     pub(super) fn points(self, name: &str) -> Result<Vec<Point>, MetaError> {
@@ -130,7 +141,7 @@ impl<'a> Fields<'a> {
         name: &str,
         read: impl FnOnce(Self, &str) -> Result<T, MetaError>,
     ) -> Result<Option<T>, MetaError> {
-        let has_field = self.0.has_field(name);
+        let has_field = self.structure.has_field(name);
         has_field.then(|| read(self, name)).transpose()
     }
 }
