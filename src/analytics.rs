@@ -28,16 +28,9 @@ use facetrack::blendshape::Blendshapes;
 use facetrack::observation::Observation;
 use facetrack::report::{FrameReport, TrackedFace};
 
-/// The metadata that was added to a buffer.
-pub(crate) struct Added {
-    /// The id of each face's detection, and of its region of interest. DL Streamer finds one by the
-    /// other with it.
-    pub(crate) numbers: Vec<u32>,
-    /// The number of pieces.
-    pub(crate) pieces: Option<u32>,
-}
-
-/// Adds the faces of a report; `sightings` has one entry for each.
+/// Adds the faces of a report; `sightings` has one entry for each. Returns the id of each face's
+/// detection, which its region of interest gets too, so that DL Streamer finds one by the other,
+/// and the number of pieces.
 ///
 /// # Errors
 /// If the library refuses a piece.
@@ -46,17 +39,14 @@ pub(crate) fn add(
     report: &FrameReport,
     canvas: Canvas,
     sightings: &[Sighting],
-) -> Result<Added, glib::BoolError> {
+) -> Result<(Vec<u32>, Option<u32>), glib::BoolError> {
     let before = AnalyticsRelationMeta::add(buffer).len();
     let faces = std::iter::zip(&report.faces, sightings);
     let numbers = faces
         .map(|(face, sighting)| add_face(buffer, face, canvas, *sighting))
         .collect::<Result<_, _>>()?;
     let pieces = AnalyticsRelationMeta::add(buffer).len() - before;
-    Ok(Added {
-        numbers,
-        pieces: u32::try_from(pieces).ok(),
-    })
+    Ok((numbers, u32::try_from(pieces).ok()))
 }
 
 /// Whether this is a relation meta with this many pieces that begins with a face. The library
@@ -96,8 +86,7 @@ fn add_detection(
     canvas: Canvas,
 ) -> Result<u32, glib::BoolError> {
     let pixels = canvas.pixels(&face.bbox);
-    let [x, y, width, height] = [pixels.x, pixels.y, pixels.width, pixels.height]
-        .map(|side| i32::try_from(side).unwrap_or(i32::MAX));
+    let [x, y, width, height] = pixels.map(|side| i32::try_from(side).unwrap_or(i32::MAX));
     let label = glib::Quark::from_str(region::TYPE);
     let confidence = face.confidence.unwrap_or(0.0);
     let mut relations = AnalyticsRelationMeta::add(buffer);

@@ -149,8 +149,8 @@
 //! GBytes *landmarks = g_value_get_boxed (gst_structure_get_value (face, "landmarks"));
 //! ```
 
-#[cfg(not(feature = "analytics"))]
 mod absence;
+#[cfg(not(feature = "analytics"))]
 mod analytics;
 mod face;
 mod fields;
@@ -169,7 +169,7 @@ use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
 use thiserror::Error;
 
 use self::face::{face_from_structure, structure_from_face};
-use self::fields::{Fields, Scale};
+use self::fields::{Fields, Scale, malformed};
 pub use self::frame::{Fit, FrameShape, Stale};
 use self::region::Canvas;
 pub use self::sightings::{Sighting, Sightings};
@@ -236,27 +236,14 @@ impl FaceTrackMeta {
         report: &FrameReport,
     ) -> Result<(), glib::BoolError> {
         let shape = FrameShape::square(report.width, report.height);
-        Self::attach_to(buffer, report, shape)
+        Self::attach_seen(buffer, report, shape, &[])
     }
 
     /// As [`FaceTrackMeta::attach`], to a frame of another shape: if the report has another size,
     /// the frame is the same picture scaled, with borders if the aspect ratios differ
     /// ([`Fit::Borders`]). The pixel aspect ratio of the report is assumed to be the same as in the
-    /// frame.
-    ///
-    /// # Errors
-    /// If the name of the metadata is registered for something else; with the feature `analytics`
-    /// also if GStreamer's library refuses the relations. The buffer then has no record at all.
-    pub fn attach_to(
-        buffer: &mut gst::BufferRef,
-        report: &FrameReport,
-        frame: FrameShape,
-    ) -> Result<(), glib::BoolError> {
-        Self::attach_seen(buffer, report, frame, &[])
-    }
-
-    /// As [`FaceTrackMeta::attach_to`], with a sighting for each face. A face without one is
-    /// assumed to have appeared at the buffer's time.
+    /// frame. `sightings` are those of the faces, in their order; a face without one is assumed to
+    /// have appeared at the buffer's time.
     ///
     /// # Errors
     /// If the name of the metadata is registered for something else; with the feature `analytics`
@@ -269,20 +256,20 @@ impl FaceTrackMeta {
     ) -> Result<(), glib::BoolError> {
         Self::register();
         if let Ok(earlier) = CustomMeta::from_buffer(buffer, Self::NAME) {
-            let pieces = Fields(earlier.structure()).get(ANALYTICS_PIECES).ok();
+            let pieces = earlier.structure().get(ANALYTICS_PIECES).ok();
             remove(buffer, pieces);
         }
         let canvas = Canvas::new(report, frame);
         let sightings = complete(sightings, buffer, report);
-        let added = analytics::add(buffer, report, canvas, &sightings)?;
+        let (numbers, pieces) = analytics::add(buffer, report, canvas, &sightings)?;
         let mut meta = CustomMeta::add(buffer, Self::NAME)?;
         let record = meta.mut_structure();
         write(record, report);
         record.set(frame::PIXEL_ASPECT_RATIO, frame.sound_ratio());
-        record.set_if_some(ANALYTICS_PIECES, added.pieces);
+        record.set_if_some(ANALYTICS_PIECES, pieces);
         let scaled = (frame.width, frame.height) != (report.width, report.height);
         frame::attach(buffer, scaled)?;
-        for (face, number) in std::iter::zip(&report.faces, added.numbers) {
+        for (face, number) in std::iter::zip(&report.faces, numbers) {
             region::add(buffer, face, number, canvas, &report.source.engine);
         }
         Ok(())
@@ -300,16 +287,17 @@ impl FaceTrackMeta {
     /// [`MetaError`]
     pub fn read(buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
-        let record = Fields(meta.structure());
-        let analysed = analysed_frame(record)?;
+        let structure = meta.structure();
+        let analysed = analysed_frame(structure)?;
+        let scale = analysed.scale();
         let size = (analysed.width, analysed.height);
-        report_from_structure(record, size, analysed.scale())
+        report_from_structure(Fields { structure, scale }, size)
     }
 
     /// Size and pixel aspect ratio of the analysed frame; `None` without a readable record.
     pub fn analysed_frame(buffer: &gst::BufferRef) -> Option<FrameShape> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).ok()?;
-        analysed_frame(Fields(meta.structure())).ok()
+        analysed_frame(meta.structure()).ok()
     }
 
     /// The report on a buffer, in pixels of the frame that its caps describe, after elements that
@@ -326,9 +314,10 @@ impl FaceTrackMeta {
         fit: Fit,
     ) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
-        let record = Fields(meta.structure());
-        let scale = analysed_frame(record)?.placed(buffer, frame, fit)?;
-        report_from_structure(record, (frame.width(), frame.height()), scale)
+        let structure = meta.structure();
+        let scale = analysed_frame(structure)?.placed(buffer, frame, fit)?;
+        let size = (frame.width(), frame.height());
+        report_from_structure(Fields { structure, scale }, size)
     }
 }
 
@@ -355,21 +344,22 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     }
 }
 
-fn analysed_frame(record: Fields<'_>) -> Result<FrameShape, MetaError> {
+fn analysed_frame(structure: &gst::StructureRef) -> Result<FrameShape, MetaError> {
+    let scale = Scale::of(1, 1);
+    let record = Fields { structure, scale };
     match record.get("version")? {
         VERSION => FrameShape::from_record(record),
         other => Err(MetaError::Version(other)),
     }
 }
 
-/// The report in pixels of a frame of this size that contains the analysed picture at `scale`.
+/// The report in pixels of a frame of this size.
 fn report_from_structure(
     record: Fields<'_>,
     (width, height): (u32, u32),
-    scale: Scale,
 ) -> Result<FrameReport, MetaError> {
     let faces = (0..record.get::<u32>("faces")? as usize)
-        .map(|i| face_from_structure(record.structure(&face_field(i))?, scale))
+        .map(|i| face_from_structure(record.structure(&face_field(i))?))
         .collect::<Result<_, _>>()?;
     let text = |name| record.get::<String>(name);
     let optional_text = |name| {
@@ -384,8 +374,7 @@ fn report_from_structure(
         device_reason: optional_text("device-reason")?,
         load_time: load_time.map(Duration::from_nanos).unwrap_or_default(),
         generator: text("generator")?,
-        models: models_from_text(&text("models")?)
-            .ok_or_else(|| MetaError::Malformed("models".to_owned()))?,
+        models: models_from_text(&text("models")?).ok_or_else(|| malformed("models"))?,
         options: text("options").unwrap_or_default(),
     };
     Ok(FrameReport {
@@ -407,23 +396,18 @@ fn face_field(index: usize) -> String {
 
 /// As `sha256sum` writes it.
 fn models_text(models: &[ModelFile]) -> String {
-    let lines: Vec<_> = models
-        .iter()
-        .map(|model| format!("{}  {}", model.sha256, model.name))
-        .collect();
+    let line = |model: &ModelFile| format!("{}  {}", model.sha256, model.name);
+    let lines: Vec<_> = models.iter().map(line).collect();
     lines.join("\n")
 }
 
 fn models_from_text(text: &str) -> Option<Vec<ModelFile>> {
-    text.lines()
-        .map(|line| {
-            let (sha256, name) = line.split_once("  ")?;
-            Some(ModelFile {
-                name: name.to_owned(),
-                sha256: sha256.to_owned(),
-            })
-        })
-        .collect()
+    let model = |line: &str| {
+        let (sha256, name) = line.split_once("  ")?;
+        let [name, sha256] = [name, sha256].map(str::to_owned);
+        Some(ModelFile { name, sha256 })
+    };
+    text.lines().map(model).collect()
 }
 
 /// A sighting for each face.

@@ -18,10 +18,13 @@ pub(crate) fn continuity_of(buffer: &gst::BufferRef) -> Continuity {
     continuity(buffer.flags().contains(gst::BufferFlags::DISCONT))
 }
 
-/// Whether frames are lost in `gap`. Demuxers also send gap events while the picture does not
-/// change.
-pub(crate) fn continuity_of_gap(gap: &gst::event::Gap) -> Continuity {
-    continuity(gap.gap_flags().contains(gst::GapFlags::DATA))
+/// Start and duration of a gap, ns, and whether frames are lost in it. Demuxers also send gap
+/// events while the picture does not change.
+pub(crate) fn extent_of_gap(gap: &gst::event::Gap) -> (u64, Option<u64>, Continuity) {
+    let (start, duration) = gap.get();
+    let continuity = continuity(gap.gap_flags().contains(gst::GapFlags::DATA));
+    let duration = duration.map(gst::ClockTime::nseconds);
+    (start.nseconds(), duration, continuity)
 }
 
 fn continuity(is_interrupted: bool) -> Continuity {

@@ -7,25 +7,14 @@ use super::region::Canvas;
 use super::sightings::Sighting;
 use facetrack::report::FrameReport;
 
-/// The metadata that was added to a buffer.
-pub(super) struct Added {
-    /// A number for each face's region of interest: its track's.
-    pub(super) numbers: Vec<u32>,
-    /// How many pieces there are.
-    pub(super) pieces: Option<u32>,
-}
-
-/// Adds nothing.
+/// Adds nothing. The number of each face's region of interest is its track's.
 pub(super) fn add(
     _: &mut gst::BufferRef,
     report: &FrameReport,
     _: Canvas,
     _: &[Sighting],
-) -> Result<Added, glib::BoolError> {
-    Ok(Added {
-        numbers: report.faces.iter().map(|face| face.id).collect(),
-        pieces: None,
-    })
+) -> Result<(Vec<u32>, Option<u32>), glib::BoolError> {
+    Ok((report.faces.iter().map(|face| face.id).collect(), None))
 }
 
 /// Whether this is a relation meta that holds this many pieces.

@@ -22,8 +22,14 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
     fields.set("height", f64::from(bbox.height) / scale.y);
     fields.set("origin", face.origin.to_string());
     fields.set_if_some("confidence", face.confidence.map(f64::from));
-    LANDMARKS.write(&mut fields, face.landmarks.as_ref(), scale);
-    SECONDARY_LANDMARKS.write(&mut fields, face.secondary_landmarks.as_ref(), scale);
+    for (names, landmarks) in [
+        (LANDMARKS, &face.landmarks),
+        (SECONDARY_LANDMARKS, &face.secondary_landmarks),
+    ] {
+        if let Some(landmarks) = landmarks {
+            set_landmarks(&mut fields, names, landmarks, scale);
+        }
+    }
     if !face.key_points.is_empty() {
         fields.set("key-points", bytes_of_points(&face.key_points, scale));
     }
@@ -32,33 +38,28 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
         fields.set("blendshapes", bytes(blendshapes.values()));
         fields.set("blendshape-source", blendshapes.source().to_string());
     }
-    let pose = face
-        .pose
-        .as_ref()
-        .map(|pose| bytes(pose.matrix.as_flattened()));
+    let pose = face.pose.map(|pose| bytes(pose.matrix.as_flattened()));
     fields.set_if_some("pose", pose);
     if let Some(Attributes { age, gender }) = face.attributes {
         fields.set("age", f64::from(age));
         fields.set("gender", gender.to_string());
     }
     fields.set_if_some("embedding", face.embedding.as_deref().map(bytes));
-    let gaze = face.gaze.map(|gaze| gaze_bytes(gaze, scale));
-    fields.set_if_some("gaze", gaze);
-    let features = face.features.as_ref().map(|Features(values)| bytes(values));
-    fields.set_if_some("features", features);
-    let fit = face.fit.as_ref().map(|fit| fit_structure(fit, scale));
-    fields.set_if_some("fit", fit);
-    let morphable = face.morphable.as_ref();
-    let morphable = morphable.map(|fit| morphable_structure(fit, scale));
-    fields.set_if_some("morphable", morphable);
+    fields.set_if_some("gaze", face.gaze.map(|gaze| gaze_bytes(gaze, scale)));
+    fields.set_if_some("features", face.features.map(|it| bytes(&it.0)));
+    let fit = face.fit.as_ref();
+    fields.set_if_some("fit", fit.map(|fit| fit_structure(fit, scale)));
+    let fit = face.morphable.as_ref();
+    fields.set_if_some("morphable", fit.map(|fit| morphable_structure(fit, scale)));
     fields
 }
 
-pub(super) fn face_from_structure(
-    fields: Fields<'_>,
-    scale: Scale,
-) -> Result<TrackedFace, MetaError> {
+pub(super) fn face_from_structure(fields: Fields<'_>) -> Result<TrackedFace, MetaError> {
+    let scale = fields.scale;
     let double = |name| fields.get::<f64>(name);
+    let confidence = fields.optional("confidence", Fields::get::<f64>)?;
+    let key_points = fields.optional("key-points", Fields::points)?;
+    let pose = fields.optional("pose", Fields::matrix)?;
     let mut face = Observation {
         bbox: Rect::new(
             (double("x")? * scale.x + scale.left) as f32,
@@ -66,25 +67,17 @@ pub(super) fn face_from_structure(
             (double("width")? * scale.x) as f32,
             (double("height")? * scale.y) as f32,
         ),
-        confidence: fields
-            .optional("confidence", Fields::get::<f64>)?
-            .map(|confidence| confidence as f32),
+        confidence: confidence.map(|confidence| confidence as f32),
         origin: fields.named("origin")?,
-        landmarks: LANDMARKS.read(fields)?,
-        key_points: fields
-            .optional("key-points", Fields::points)?
-            .unwrap_or_default(),
+        landmarks: landmarks(fields, LANDMARKS)?,
+        key_points: key_points.unwrap_or_default(),
         blendshapes: fields.optional("blendshapes", blendshapes_from_fields)?,
-        pose: fields.optional("pose", pose_from_fields)?,
+        pose: pose.map(|matrix| HeadPose { matrix }),
         gaze: fields.optional("gaze", gaze_from_fields)?,
-        fit: fields.optional("fit", |fields, name| {
-            fit_from(fields.structure(name)?, scale)
-        })?,
-        morphable: fields.optional("morphable", |fields, name| {
-            morphable_from(fields.structure(name)?, scale)
-        })?,
+        fit: fields.optional("fit", fit_from)?,
+        morphable: fields.optional("morphable", morphable_from)?,
         features: fields.optional("features", Fields::vector)?.map(Features),
-        secondary_landmarks: SECONDARY_LANDMARKS.read(fields)?,
+        secondary_landmarks: landmarks(fields, SECONDARY_LANDMARKS)?,
         attributes: fields.optional("age", attributes_from_fields)?,
         embedding: fields.optional("embedding", Fields::values)?.map(Arc::from),
     };
@@ -93,52 +86,40 @@ pub(super) fn face_from_structure(
     Ok(TrackedFace { id, face })
 }
 
-/// The fields that landmarks are in.
-struct LandmarkFields {
-    scheme: &'static str,
-    points: &'static str,
-    confidences: &'static str,
+/// The fields that landmarks are in: scheme, points and confidences.
+const LANDMARKS: [&str; 3] = ["landmark-scheme", "landmarks", "landmark-confidences"];
+const SECONDARY_LANDMARKS: [&str; 3] = ["contour-scheme", "contour", "contour-confidences"];
+
+fn set_landmarks(
+    fields: &mut gst::StructureRef,
+    [scheme, points, confidences]: [&str; 3],
+    landmarks: &Landmarks,
+    scale: Scale,
+) {
+    fields.set(scheme, landmarks.scheme.to_string());
+    fields.set(points, bytes_of_landmarks(&landmarks.points, scale));
+    if !landmarks.confidences.is_empty() {
+        fields.set(confidences, bytes(&landmarks.confidences));
+    }
 }
 
-const LANDMARKS: LandmarkFields = LandmarkFields {
-    scheme: "landmark-scheme",
-    points: "landmarks",
-    confidences: "landmark-confidences",
-};
-
-const SECONDARY_LANDMARKS: LandmarkFields = LandmarkFields {
-    scheme: "contour-scheme",
-    points: "contour",
-    confidences: "contour-confidences",
-};
-
-impl LandmarkFields {
-    fn write(&self, fields: &mut gst::StructureRef, landmarks: Option<&Landmarks>, scale: Scale) {
-        let Some(landmarks) = landmarks else {
-            return;
+fn landmarks(
+    fields: Fields<'_>,
+    [scheme, points, confidences]: [&str; 3],
+) -> Result<Option<Landmarks>, MetaError> {
+    fields.optional(points, |fields, name| {
+        let scores = fields.optional(confidences, Fields::values)?;
+        let landmarks = Landmarks {
+            points: fields.landmarks(name)?,
+            scheme: fields.named(scheme)?,
+            confidences: scores.unwrap_or_default(),
         };
-        fields.set(self.scheme, landmarks.scheme.to_string());
-        fields.set(self.points, bytes_of_landmarks(&landmarks.points, scale));
-        if !landmarks.confidences.is_empty() {
-            fields.set(self.confidences, bytes(&landmarks.confidences));
+        let scores = landmarks.confidences.len();
+        if scores != 0 && scores != landmarks.points.len() {
+            return Err(malformed(confidences));
         }
-    }
-
-    fn read(&self, fields: Fields<'_>) -> Result<Option<Landmarks>, MetaError> {
-        fields.optional(self.points, |fields, name| {
-            let points: Vec<_> = fields.landmarks(name)?;
-            let scheme = fields.named(self.scheme)?;
-            let confidences = fields.optional(self.confidences, Fields::values)?;
-            let confidences = confidences.unwrap_or_default();
-            if !confidences.is_empty() && confidences.len() != points.len() {
-                return Err(malformed(self.confidences));
-            }
-            Ok(Landmarks {
-                confidences,
-                ..Landmarks::new(scheme, points)
-            })
-        })
-    }
+        Ok(landmarks)
+    })
 }
 
 fn attributes_from_fields(fields: Fields<'_>, name: &str) -> Result<Attributes, MetaError> {
@@ -154,12 +135,6 @@ fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes
     Ok(Blendshapes::new(names, values).from_source(source.unwrap_or_default()))
 }
 
-fn pose_from_fields(fields: Fields<'_>, name: &str) -> Result<HeadPose, MetaError> {
-    let rows = fields.floats::<4>(name)?;
-    let matrix = rows.try_into().map_err(|_| malformed(name))?;
-    Ok(HeadPose { matrix })
-}
-
 fn gaze_bytes(gaze: Gaze, scale: Scale) -> gst::glib::Bytes {
     let pupils = [gaze.right, gaze.left].map(|pupil| {
         let [x, y] = scale.normalised(pupil.position);
@@ -169,15 +144,10 @@ fn gaze_bytes(gaze: Gaze, scale: Scale) -> gst::glib::Bytes {
 }
 
 fn gaze_from_fields(fields: Fields<'_>, name: &str) -> Result<Gaze, MetaError> {
-    let [right, left] = fields.floats::<3>(name)?[..] else {
-        return Err(malformed(name));
-    };
-    let pupil = |[x, y, confidence]: [f32; 3]| Pupil {
+    let pupils = fields.matrix::<3, 2>(name)?;
+    let [right, left] = pupils.map(|[x, y, confidence]| Pupil {
         position: Point::new(x, y),
         confidence,
-    };
-    Ok(Gaze {
-        right: pupil(right),
-        left: pupil(left),
-    })
+    });
+    Ok(Gaze { right, left })
 }

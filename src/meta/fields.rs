@@ -25,12 +25,9 @@ pub(super) struct Scale {
 impl Scale {
     /// The picture fills a frame of this size.
     pub(super) fn of(width: u32, height: u32) -> Self {
-        Self {
-            left: 0.0,
-            top: 0.0,
-            x: f64::from(width.max(1)),
-            y: f64::from(height.max(1)),
-        }
+        let [x, y] = [width, height].map(|side| f64::from(side.max(1)));
+        let [left, top] = [0.0; 2];
+        Self { left, top, x, y }
     }
 
     /// A point divided by the size of the frame.
@@ -48,13 +45,22 @@ impl Scale {
     }
 }
 
-/// The fields of a structure.
+/// The fields of a structure, and where the analysed picture lies in the frame that they are read
+/// for.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a>(pub(super) &'a gst::StructureRef);
+pub(super) struct Fields<'a> {
+    pub(super) structure: &'a gst::StructureRef,
+    pub(super) scale: Scale,
+}
 
 impl<'a> Fields<'a> {
     pub(super) fn get<T: FromValue<'a>>(self, name: &str) -> Result<T, MetaError> {
-        self.0.get(name).map_err(|_| malformed(name))
+        self.structure.get(name).map_err(|_| malformed(name))
+    }
+
+    /// A length across the frame, px.
+    pub(super) fn across(self, name: &str) -> Result<f32, MetaError> {
+        Ok((self.get::<f64>(name)? * self.scale.x) as f32)
     }
 
     pub(super) fn positive(self, name: &str) -> Result<u32, MetaError> {
@@ -67,8 +73,9 @@ impl<'a> Fields<'a> {
         wire::from_name(self.get(name)?).ok_or_else(|| malformed(name))
     }
 
-    pub(super) fn structure(self, name: &str) -> Result<Fields<'a>, MetaError> {
-        self.get(name).map(Fields)
+    pub(super) fn structure(self, name: &str) -> Result<Self, MetaError> {
+        let structure = self.get(name)?;
+        Ok(Self { structure, ..self })
     }
 
     /// Groups of `N` floats.
@@ -79,22 +86,27 @@ impl<'a> Fields<'a> {
         if !rest.is_empty() || !single.is_empty() {
             return Err(malformed(name));
         }
-        Ok(groups
-            .iter()
-            .map(|group| group.map(f32::from_le_bytes))
-            .collect())
+        let groups = groups.iter().map(|group| group.map(f32::from_le_bytes));
+        Ok(groups.collect())
     }
 
     pub(super) fn values(self, name: &str) -> Result<Vec<f32>, MetaError> {
         Ok(self.floats::<1>(name)?.into_flattened())
     }
 
+    /// `M` groups of `N` floats.
+    pub(super) fn matrix<const N: usize, const M: usize>(
+        self,
+        name: &str,
+    ) -> Result<[[f32; N]; M], MetaError> {
+        let groups = self.floats(name)?.try_into();
+        groups.map_err(|_| malformed(name))
+    }
+
     /// `N` floats.
     pub(super) fn vector<const N: usize>(self, name: &str) -> Result<[f32; N], MetaError> {
-        match self.floats::<N>(name)?[..] {
-            [vector] => Ok(vector),
-            _ => Err(malformed(name)),
-        }
+        let [vector] = self.matrix(name)?;
+        Ok(vector)
     }
 
     pub(super) fn points(self, name: &str) -> Result<Vec<Point>, MetaError> {
@@ -129,7 +141,7 @@ impl<'a> Fields<'a> {
         name: &str,
         read: impl FnOnce(Self, &str) -> Result<T, MetaError>,
     ) -> Result<Option<T>, MetaError> {
-        let has_field = self.0.has_field(name);
+        let has_field = self.structure.has_field(name);
         has_field.then(|| read(self, name)).transpose()
     }
 }

@@ -22,10 +22,11 @@ pub(super) fn fit_structure(fit: &ModelFit, scale: Scale) -> gst::Structure {
         .build()
 }
 
-pub(super) fn fit_from(fields: Fields<'_>, scale: Scale) -> Result<ModelFit, MetaError> {
+pub(super) fn fit_from(fields: Fields<'_>, name: &str) -> Result<ModelFit, MetaError> {
+    let fields = fields.structure(name)?;
     Ok(ModelFit {
         success: fields.get("success")?,
-        error: (fields.get::<f64>("error")? * scale.x) as f32,
+        error: fields.across("error")?,
         quaternion: fields.vector("quaternion")?,
         euler: fields.vector("euler")?,
         rotation: fields.vector("rotation")?,
@@ -60,8 +61,9 @@ pub(super) fn morphable_structure(
 
 pub(super) fn morphable_from(
     fields: Fields<'_>,
-    scale: Scale,
+    name: &str,
 ) -> Result<Result<MorphableFit, FitFailure>, MetaError> {
+    let fields = fields.structure(name)?;
     if let Some(failure) = fields.optional(FAILURE, Fields::named)? {
         return Ok(Err(failure));
     }
@@ -73,8 +75,8 @@ pub(super) fn morphable_from(
         expression_names,
         rotation: fields.vector("rotation")?,
         origin: Point::new(x, y),
-        scale: (fields.get::<f64>("scale")? * scale.x) as f32,
-        residual: (fields.get::<f64>("residual")? * scale.x) as f32,
+        scale: fields.across("scale")?,
+        residual: fields.across("residual")?,
         contour: fields.points("contour")?,
         mesh: fields.optional("mesh", Fields::landmarks)?,
     }))

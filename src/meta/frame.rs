@@ -104,25 +104,21 @@ impl FrameShape {
     /// That of the frame that was analysed.
     pub(super) fn from_record(record: Fields<'_>) -> Result<Self, MetaError> {
         let ratio = record.optional(PIXEL_ASPECT_RATIO, Fields::get::<gst::Fraction>)?;
-        let ratio = ratio.unwrap_or(gst::Fraction::new(1, 1));
-        if ratio.numer() <= 0 || ratio.denom() <= 0 {
-            return Err(malformed(PIXEL_ASPECT_RATIO));
-        }
-        Ok(Self {
-            width: record.positive("width")?,
-            height: record.positive("height")?,
-            pixel_aspect_ratio: ratio,
-        })
+        let shape = Self {
+            pixel_aspect_ratio: ratio.unwrap_or(gst::Fraction::new(1, 1)),
+            ..Self::square(record.positive("width")?, record.positive("height")?)
+        };
+        let is_sound = shape.sound_ratio() == shape.pixel_aspect_ratio;
+        is_sound
+            .then_some(shape)
+            .ok_or_else(|| malformed(PIXEL_ASPECT_RATIO))
     }
 
     /// The pixel aspect ratio, or 1/1 if the caps have an invalid one.
     pub(super) fn sound_ratio(self) -> gst::Fraction {
-        let ratio = self.pixel_aspect_ratio;
-        if ratio.numer() > 0 && ratio.denom() > 0 {
-            ratio
-        } else {
-            gst::Fraction::new(1, 1)
-        }
+        let ratio = Some(self.pixel_aspect_ratio);
+        let ratio = ratio.filter(|ratio| ratio.numer() > 0 && ratio.denom() > 0);
+        ratio.unwrap_or(gst::Fraction::new(1, 1))
     }
 
     pub(super) fn scale(self) -> Scale {
@@ -163,8 +159,8 @@ impl FrameShape {
     /// followed: by a pixel, with 4:1:1 by three.
     pub(super) fn between_borders(self, frame: Self) -> Scale {
         let (width, height) = (u128::from(frame.width), u128::from(frame.height));
-        let (across, up) = terms(self);
-        let (frame_across, frame_up) = terms(frame);
+        let [across, up] = terms(self);
+        let [frame_across, frame_up] = terms(frame);
         // The picture's width by its height, in the frame's pixels.
         let shape_width = u128::from(self.width) * across * frame_up;
         let shape_height = u128::from(self.height) * up * frame_across;
@@ -184,10 +180,9 @@ impl FrameShape {
 }
 
 /// Width and height of a pixel.
-fn terms(shape: FrameShape) -> (u128, u128) {
+fn terms(shape: FrameShape) -> [u128; 2] {
     let ratio = shape.sound_ratio();
-    let term = |term: i32| u128::from(term.unsigned_abs());
-    (term(ratio.numer()), term(ratio.denom()))
+    [ratio.numer(), ratio.denom()].map(|term| u128::from(term.unsigned_abs()))
 }
 
 /// Makes the witness known to GStreamer.
@@ -195,20 +190,20 @@ pub(super) fn register() {
     if CustomMeta::is_registered(WITNESS) {
         return;
     }
-    let tags = [
-        tags::Video::TAG_NAME.as_str(),
-        tags::Size::TAG_NAME.as_str(),
-        tags::Orientation::TAG_NAME.as_str(),
-    ];
-    CustomMeta::register_with_transform(WITNESS, &tags, |to, witness, _, how| {
-        follow(to, witness, how)
-    });
+    let (video, size) = (tags::Video::TAG_NAME, tags::Size::TAG_NAME);
+    let tags = [video, size, tags::Orientation::TAG_NAME].map(|tag| tag.as_str());
+    CustomMeta::register_with_transform(WITNESS, &tags, follow);
 }
 
 /// An element makes `to` of the witness's buffer. From GStreamer 1.28 on it may offer a matrix,
 /// also for what turns and cuts the picture: refused, it offers the scale if it only scales, and
 /// drops the witness if not.
-fn follow(to: &mut gst::BufferRef, witness: &CustomMeta, how: glib::Quark) -> bool {
+fn follow(
+    to: &mut gst::BufferRef,
+    witness: &CustomMeta,
+    _: &gst::BufferRef,
+    how: glib::Quark,
+) -> bool {
     let scales = how == VideoMetaTransformScale::quark();
     if !scales && how != MetaTransformCopy::quark() {
         return false;

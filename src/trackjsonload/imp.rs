@@ -49,13 +49,12 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::replaying::{BufferTimes, Replaying, ReplayingError};
-use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
+use super::replaying::{Replaying, ReplayingError};
+use crate::meta;
 use crate::options::{self, LoadSettings, Options, Reading};
 use crate::{element, stream, video};
 use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
-use facetrack::report::FrameReport;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -65,12 +64,11 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// No two of these locks are held at once. `state` and `sightings` belong to the streaming thread.
+/// No two of these locks are held at once. `state` belongs to the streaming thread.
 #[derive(Default)]
 pub struct TrackJsonLoad {
     options: Mutex<Options<LoadSettings>>,
     state: Mutex<Option<Replaying>>,
-    sightings: Mutex<Sightings>,
     frames: AtomicU64,
     matched: AtomicU64,
     unmatched: AtomicU64,
@@ -118,35 +116,6 @@ impl TrackJsonLoad {
         }
     }
 
-    /// The recorded report for a buffer of this shape.
-    fn report(
-        &self,
-        buffer: &gst::BufferRef,
-    ) -> Result<Option<(FrameReport, FrameShape)>, gst::FlowError> {
-        let times = BufferTimes {
-            timestamp: buffer.pts().map(gst::ClockTime::nseconds),
-            stream: stream::time(&self.obj().segment(), buffer.pts()),
-        };
-        let mut state = lock(&self.state);
-        let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let report = replaying.report(times, stream::continuity_of(buffer));
-        let shape = replaying.video();
-        drop(state);
-        let report = report.map_err(|error| {
-            self.post_error_message(error_message(&error));
-            gst::FlowError::Error
-        })?;
-        Ok(report.map(|report| (report, shape)))
-    }
-
-    /// Since when the faces have been seen in this pass through the file.
-    fn sightings(&self, report: &FrameReport, buffer: &gst::BufferRef) -> Vec<Sighting> {
-        let segment = self.obj().segment();
-        let segment = segment.downcast::<gst::ClockTime>().unwrap_or_default();
-        let now = segment.to_running_time(buffer.pts());
-        lock(&self.sightings).see(report, now)
-    }
-
     /// Warns if the file has no record for any buffer, which is probably a mistake.
     fn warn_of_strangers(&self) {
         let unmatched = self.unmatched.load(Ordering::Relaxed);
@@ -163,15 +132,15 @@ impl TrackJsonLoad {
 fn error_message(error: &ReplayingError) -> gst::ErrorMessage {
     let code = match error {
         ReplayingError::NoLocation | ReplayingError::NotRegular(_) => gst::ResourceError::Settings,
-        ReplayingError::Open { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+        ReplayingError::Open(_, source) if source.kind() == std::io::ErrorKind::NotFound => {
             gst::ResourceError::NotFound
         }
-        ReplayingError::Open { .. } => gst::ResourceError::OpenRead,
-        ReplayingError::Content {
-            source: ReplayError::Read(_),
-            ..
-        } => gst::ResourceError::Read,
-        ReplayingError::Content { .. } => {
+        ReplayingError::Open(..) => gst::ResourceError::OpenRead,
+        ReplayingError::Content(_, ReplayError::Read(_)) => gst::ResourceError::Read,
+        ReplayingError::Attach(_) => {
+            return gst::error_msg!(gst::LibraryError::Failed, ("{error}"));
+        }
+        ReplayingError::Content(..) => {
             return gst::error_msg!(gst::StreamError::Decode, ("{error}"));
         }
     };
@@ -268,19 +237,16 @@ impl BaseTransformImpl for TrackJsonLoad {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         match event.view() {
-            gst::EventView::FlushStop(_) => self.with(Replaying::expect_seek),
+            gst::EventView::FlushStop(_) => self.with(|replaying| replaying.is_sought = true),
             gst::EventView::Segment(event) => {
                 let segment = event.segment().downcast_ref::<gst::ClockTime>();
                 let start = segment.and_then(|segment| segment.time());
                 let start = start.map_or(0, gst::ClockTime::nseconds);
                 self.with(|replaying| replaying.begin(start));
-                *lock(&self.sightings) = Sightings::default();
             }
             gst::EventView::Gap(gap) => {
-                let (start, duration) = gap.get();
-                let duration = duration.map(gst::ClockTime::nseconds);
-                let continuity = stream::continuity_of_gap(gap);
-                self.with(|replaying| replaying.gap(start.nseconds(), duration, continuity));
+                let (start, duration, continuity) = stream::extent_of_gap(gap);
+                self.with(|replaying| replaying.counter.gap(start, duration, continuity));
             }
             gst::EventView::Eos(_) => self.warn_of_strangers(),
             _ => (),
@@ -293,10 +259,10 @@ impl BaseTransformImpl for TrackJsonLoad {
             return self.parent_src_event(event);
         }
         // Set first, because the new segment may arrive before the call returns.
-        self.with(Replaying::expect_seek);
+        self.with(|replaying| replaying.is_sought = true);
         let sought = self.parent_src_event(event);
         if !sought {
-            self.with(Replaying::take_back_seek);
+            self.with(|replaying| replaying.is_sought = false);
         }
         sought
     }
@@ -305,16 +271,20 @@ impl BaseTransformImpl for TrackJsonLoad {
         &self,
         buffer: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let Some((report, shape)) = self.report(buffer)? else {
-            self.unmatched.fetch_add(1, Ordering::Relaxed);
-            return Ok(gst::FlowSuccess::Ok);
+        let segment = self.obj().segment();
+        let mut state = lock(&self.state);
+        let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let attached = replaying.attach(buffer, &segment);
+        drop(state);
+        let counter = match attached {
+            Ok(true) => &self.matched,
+            Ok(false) => &self.unmatched,
+            Err(error) => {
+                self.post_error_message(error_message(&error));
+                return Err(gst::FlowError::Error);
+            }
         };
-        self.matched.fetch_add(1, Ordering::Relaxed);
-        let sightings = self.sightings(&report, buffer);
-        FaceTrackMeta::attach_seen(buffer, &report, shape, &sightings).map_err(|error| {
-            gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
-            gst::FlowError::Error
-        })?;
+        counter.fetch_add(1, Ordering::Relaxed);
         Ok(gst::FlowSuccess::Ok)
     }
 }

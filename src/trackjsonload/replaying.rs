@@ -4,12 +4,12 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use gst::glib;
 use thiserror::Error;
 
-use crate::meta::FrameShape;
+use crate::meta::{FaceTrackMeta, FrameShape, Sightings};
 use crate::options::{LoadSettings, MatchBy};
-use crate::video;
-use facetrack::record::timeline::Continuity;
+use crate::{stream, video};
 use facetrack::replay::matching::{Counter, Frames};
 use facetrack::replay::{Replay, ReplayError, Times};
 use facetrack::report::FrameReport;
@@ -21,31 +21,17 @@ pub(super) enum ReplayingError {
     #[error("location is not set. Set it to a file written by trackjsonsink")]
     NoLocation,
     /// The system refuses the file.
-    #[error("{path} cannot be opened: {source}. Set location to a file written by trackjsonsink", path = path.display())]
-    Open {
-        /// File.
-        path: PathBuf,
-        /// The error of the system.
-        source: std::io::Error,
-    },
+    #[error("{path} cannot be opened: {1}. Set location to a file written by trackjsonsink", path = .0.display())]
+    Open(PathBuf, #[source] std::io::Error),
     /// It is a folder, pipe or device.
     #[error("{path} is not a regular file, so it cannot be read in the order of the buffers. Set location to a file written by trackjsonsink", path = .0.display())]
     NotRegular(PathBuf),
     /// The content of the file is invalid.
-    #[error("{path}: {source}", path = path.display())]
-    Content {
-        /// File.
-        path: PathBuf,
-        /// The reason.
-        source: ReplayError,
-    },
-}
-
-/// Times of a buffer, ns.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct BufferTimes {
-    pub(super) timestamp: Option<u64>,
-    pub(super) stream: Option<u64>,
+    #[error("{path}: {1}", path = .0.display())]
+    Content(PathBuf, #[source] ReplayError),
+    /// GStreamer refuses the metadata.
+    #[error("{0}")]
+    Attach(#[from] glib::BoolError),
 }
 
 /// A record that is being replayed.
@@ -53,14 +39,16 @@ pub(super) struct Replaying {
     path: PathBuf,
     replay: Replay<File>,
     frames: Frames,
-    counter: Counter,
+    pub(super) counter: Counter,
     /// Whether the next segment comes from a seek.
-    is_sought: bool,
+    pub(super) is_sought: bool,
     match_by: MatchBy,
     /// ns.
     tolerance: u64,
     /// The stream's frames.
     video: FrameShape,
+    /// Since when the faces have been seen in this pass through the file.
+    sightings: Sightings,
 }
 
 impl Replaying {
@@ -70,10 +58,8 @@ impl Replaying {
     /// [`ReplayingError`].
     pub(super) fn open(settings: LoadSettings) -> Result<Self, ReplayingError> {
         let path = settings.location.ok_or(ReplayingError::NoLocation)?;
-        let replay = Replay::open(open_file(&path)?).map_err(|source| ReplayingError::Content {
-            path: path.clone(),
-            source,
-        })?;
+        let replay = Replay::open(open_file(&path)?)
+            .map_err(|error| ReplayingError::Content(path.clone(), error))?;
         Ok(Self {
             frames: Frames::new(replay.frames()),
             path,
@@ -83,6 +69,7 @@ impl Replaying {
             match_by: settings.match_by,
             tolerance: u64::from(settings.tolerance) * 1_000_000,
             video: FrameShape::square(0, 0),
+            sightings: Sightings::default(),
         })
     }
 
@@ -112,24 +99,10 @@ impl Replaying {
         self.counter.set_rate(video::rate(caps));
     }
 
-    /// The stream's frames.
-    pub(super) fn video(&self) -> FrameShape {
-        self.video
-    }
-
-    /// The segment that comes is where a seek went.
-    pub(super) fn expect_seek(&mut self) {
-        self.is_sought = true;
-    }
-
-    /// The seek went nowhere.
-    pub(super) fn take_back_seek(&mut self) {
-        self.is_sought = false;
-    }
-
     /// Begins a segment that starts at `start` ns of the video. Only the segment of a seek changes
     /// the position in the record; other segments continue it, as the sink has counted them.
     pub(super) fn begin(&mut self, start: u64) {
+        self.sightings = Sightings::default();
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());
         } else {
@@ -137,35 +110,45 @@ impl Replaying {
         }
     }
 
-    /// Passes an announced gap, ns.
-    pub(super) fn gap(&mut self, start: u64, duration: Option<u64>, continuity: Continuity) {
-        self.counter.gap(start, duration, continuity);
-    }
-
-    /// Returns the report for a buffer with these times; `None` if the file has none.
+    /// Attaches the report for a buffer of a segment to it. Returns whether the file has one.
     ///
     /// # Errors
-    /// [`ReplayingError::Content`].
-    pub(super) fn report(
+    /// [`ReplayingError::Content`], [`ReplayingError::Attach`].
+    pub(super) fn attach(
         &mut self,
-        times: BufferTimes,
-        continuity: Continuity,
+        buffer: &mut gst::BufferRef,
+        segment: &gst::Segment,
+    ) -> Result<bool, ReplayingError> {
+        let Some(report) = self.report(buffer, segment)? else {
+            return Ok(false);
+        };
+        let segment = segment.clone().downcast::<gst::ClockTime>();
+        let now = segment.unwrap_or_default().to_running_time(buffer.pts());
+        let sightings = self.sightings.see(&report, now);
+        FaceTrackMeta::attach_seen(buffer, &report, self.video, &sightings)?;
+        Ok(true)
+    }
+
+    /// The report for a buffer of a segment; `None` if the file has none.
+    fn report(
+        &mut self,
+        buffer: &gst::BufferRef,
+        segment: &gst::Segment,
     ) -> Result<Option<FrameReport>, ReplayingError> {
-        let number = self.counter.frame(times.timestamp, continuity);
+        let timestamp = buffer.pts().map(gst::ClockTime::nseconds);
+        let number = self.counter.frame(timestamp, stream::continuity_of(buffer));
         let time = match self.replay.times() {
-            Times::Timestamps => times.timestamp,
-            Times::Stream(start) => times.stream.and_then(|time| time.checked_sub(start)),
+            Times::Timestamps => timestamp,
+            Times::Stream(start) => {
+                stream::time(segment, buffer.pts()).and_then(|time| time.checked_sub(start))
+            }
         };
         let Some(place) = self.place(number, time) else {
             return Ok(None);
         };
-        let report = self
-            .replay
-            .report(place, (self.video.width, self.video.height));
-        report.map_err(|source| ReplayingError::Content {
-            path: self.path.clone(),
-            source,
-        })
+        let size = (self.video.width, self.video.height);
+        let report = self.replay.report(place, size);
+        report.map_err(|error| ReplayingError::Content(self.path.clone(), error))
     }
 
     fn place(&mut self, number: u64, pts: Option<u64>) -> Option<usize> {
@@ -181,10 +164,7 @@ impl Replaying {
 
 /// Opening a pipe would wait for its writer.
 fn open_file(path: &Path) -> Result<File, ReplayingError> {
-    let refused = |source| ReplayingError::Open {
-        path: path.to_owned(),
-        source,
-    };
+    let refused = |error| ReplayingError::Open(path.to_owned(), error);
     let found = std::fs::metadata(path).map_err(refused)?;
     if !found.is_file() {
         return Err(ReplayingError::NotRegular(path.to_owned()));

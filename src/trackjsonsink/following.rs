@@ -19,16 +19,16 @@ const TAG_TOLERANCE: gst::ClockTime = gst::ClockTime::from_mseconds(500);
 #[derive(Default)]
 pub(super) struct Following {
     segment: gst::Segment,
-    has_segment: bool,
-    /// Stream time that is 0 in the record, ns.
-    start: u64,
-    /// Whether an interruption is announced: by a new segment, a flush or a gap.
-    expects_interruption: bool,
-    is_live: bool,
+    /// Stream time that is 0 in the record, ns; `None` before the first segment.
+    start: Option<u64>,
+    /// Whether the next frame should follow the last one directly: no new segment, flush or gap has
+    /// come in between.
+    pub(super) goes_on: bool,
+    pub(super) is_live: bool,
     /// Time at which the last frame of the segment ends, ns.
-    end: Option<u64>,
-    decode_errors: u64,
-    corrupted: u64,
+    pub(super) end: Option<u64>,
+    pub(super) decode_errors: u64,
+    pub(super) corrupted: u64,
     track: TrackTags,
     orientation: Orientation,
 }
@@ -42,58 +42,25 @@ struct TrackTags {
 }
 
 impl Following {
-    pub(super) fn new() -> Self {
-        Self {
-            expects_interruption: true,
-            ..Self::default()
-        }
-    }
-
-    pub(super) fn set_live(&mut self, is_live: bool) {
-        self.is_live = is_live;
-    }
-
-    pub(super) fn is_live(&self) -> bool {
-        self.is_live
-    }
-
-    /// Begins a segment.
-    pub(super) fn begin(&mut self, segment: &gst::Segment) {
-        if !self.has_segment {
-            self.start = start_of(segment).unwrap_or(0);
-        }
-        self.has_segment = true;
+    /// Begins a segment. Returns the stream time that is 0 in the record, ns.
+    pub(super) fn begin(&mut self, segment: &gst::Segment) -> u64 {
         self.segment = segment.clone();
         self.end = None;
-        self.expects_interruption = true;
-    }
-
-    /// Expects a frame of any time.
-    pub(super) fn flush(&mut self) {
-        self.expects_interruption = true;
-    }
-
-    /// Passes an announced gap.
-    pub(super) fn gap(&mut self, gap: &gst::event::Gap) -> Continuity {
-        self.expects_interruption = true;
-        stream::continuity_of_gap(gap)
-    }
-
-    /// Stream time that is 0 in the record, ns.
-    pub(super) fn start(&self) -> u64 {
-        self.start
+        self.goes_on = false;
+        let first = || start_of(segment).unwrap_or(0);
+        *self.start.get_or_insert_with(first)
     }
 
     /// Time in the record of a timestamp, ns.
     pub(super) fn time(&self, timestamp: Option<gst::ClockTime>) -> Option<u64> {
-        stream::time(&self.segment, timestamp)?.checked_sub(self.start)
+        stream::time(&self.segment, timestamp)?.checked_sub(self.start.unwrap_or(0))
     }
 
     /// Takes a frame, and returns whether others are lost before it.
     pub(super) fn frame(&mut self, buffer: &gst::BufferRef, period: Option<f64>) -> Continuity {
         let continuity = stream::continuity_of(buffer);
-        let is_expected = std::mem::take(&mut self.expects_interruption) || self.is_live;
-        if continuity == Continuity::Interrupted && !is_expected {
+        let goes_on = std::mem::replace(&mut self.goes_on, true) && !self.is_live;
+        if continuity == Continuity::Interrupted && goes_on {
             self.decode_errors += 1;
         }
         if buffer.flags().contains(gst::BufferFlags::CORRUPTED) {
@@ -125,11 +92,6 @@ impl Following {
         turn.is_due_at(pad).then(|| turn.tag.clone())
     }
 
-    /// Time at which the last frame ends, ns.
-    pub(super) fn end(&self) -> Option<u64> {
-        self.end
-    }
-
     /// Time at which the video should end, by its segment or a tag, else at which the longest track
     /// ends, ns. `duration` is the one of the longest track: a tag that exceeds it was copied from
     /// another file.
@@ -148,14 +110,6 @@ impl Following {
     /// Frames that the video should have.
     pub(super) fn promised_frames(&self) -> Option<u64> {
         self.track.frames
-    }
-
-    pub(super) fn decode_errors(&self) -> u64 {
-        self.decode_errors
-    }
-
-    pub(super) fn corrupted(&self) -> u64 {
-        self.corrupted
     }
 }
 

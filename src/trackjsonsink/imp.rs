@@ -42,6 +42,7 @@
  * ]|
  * Prints the header and the first two frames.
  */
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -51,14 +52,14 @@ use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 
 use super::CAT;
-use super::config::{Config, ConfigError};
+use super::config::Config;
 use super::output::OutputError;
-use super::recording::{Abandoned, Finished, Recording, Stop};
+use super::recording::Recording;
 use super::upstream;
 use crate::element;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
 use facetrack::lock::lock;
-use facetrack::record::completeness::Promise;
+use facetrack::record::{Metadata, Totals};
 
 /// State of the element, which decides how buffers are handled.
 #[derive(Default)]
@@ -103,7 +104,7 @@ const READINGS: &[Reading<TrackJsonSink>] = &[
 
 impl TrackJsonSink {
     /// The configuration from the settings and the remembered environment.
-    fn config(&self) -> (Result<Config, ConfigError>, Vec<EnvWarning>) {
+    fn config(&self) -> (Result<Config, OutputError>, Vec<EnvWarning>) {
         let environment = lock(&self.environment).clone();
         let options = lock(&self.options).clone();
         let (settings, warnings) = options.resolve(None, &environment);
@@ -111,39 +112,31 @@ impl TrackJsonSink {
     }
 
     /// Checks the settings before anything starts.
-    fn prepare(&self) -> Result<(), gst::ErrorMessage> {
+    fn prepare(&self) -> Result<(), OutputError> {
         *lock(&self.environment) = Environment::of_process();
         let (config, warnings) = self.config();
         for warning in warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
         }
-        let config = config.map_err(|error| config_error(&error))?;
-        config
-            .destination
-            .check(config.existing)
-            .map_err(|error| output_error(&error))
+        let config = config?;
+        config.destination.check(&config.settings)
     }
 
-    fn open(&self) -> Result<(), gst::ErrorMessage> {
-        let config = self.config().0.map_err(|error| config_error(&error))?;
-        gst::info!(
-            CAT,
-            imp = self,
-            "recording to {}",
-            config.destination.partial().display()
-        );
-        let recording = Recording::open(config, self.unlocked.clone());
-        let recording = recording.map_err(|error| output_error(&error))?;
+    fn open(&self) -> Result<(), OutputError> {
+        let config = self.config().0?;
+        let path = config.destination.partial();
+        gst::info!(CAT, imp = self, "recording to {}", path.display());
+        let recording = Recording::open(config, self.unlocked.clone())?;
         *lock(&self.state) = State::Recording(Box::new(recording));
-        self.count(0, 0);
+        self.count(Totals::default());
         Ok(())
     }
 
     /// Calls `work` with the record, if there is one. An error ends the record and is posted.
-    fn record(
+    fn record<T: Default>(
         &self,
-        work: impl FnOnce(&mut Recording) -> Result<(), Stop>,
-    ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        work: impl FnOnce(&mut Recording) -> Result<T, OutputError>,
+    ) -> Result<T, gst::FlowError> {
         let mut state = lock(&self.state);
         let recording = match &mut *state {
             State::Recording(recording) => recording,
@@ -153,28 +146,22 @@ impl TrackJsonSink {
                     imp = self,
                     "buffer dropped, because the record ended with end-of-stream"
                 );
-                return Ok(gst::FlowSuccess::Ok);
+                return Ok(T::default());
             }
             State::Stopped | State::Failed => return Err(gst::FlowError::Error),
         };
         let result = work(recording);
-        let totals = recording.totals();
-        self.count(totals.frames, totals.faces);
-        let error = match result {
-            Ok(()) => {
-                let lacks_metadata = recording.lacks_metadata(false);
-                drop(state);
-                self.warn_of_bare_frames(lacks_metadata);
-                return Ok(gst::FlowSuccess::Ok);
+        self.count(recording.record.totals());
+        result.map_err(|error| {
+            if matches!(error, OutputError::Interrupted) {
+                return gst::FlowError::Flushing;
             }
-            Err(Stop::Unlocked) => return Err(gst::FlowError::Flushing),
-            Err(Stop::Failed(error)) => error,
-        };
-        let broken = std::mem::replace(&mut *state, State::Failed);
-        drop(state);
-        self.post_error_message(output_error(&error));
-        self.abandon(broken);
-        Err(gst::FlowError::Error)
+            let broken = std::mem::replace(&mut *state, State::Failed);
+            drop(state);
+            self.post_error_message(output_error(&error));
+            self.abandon(broken);
+            gst::FlowError::Error
+        })
     }
 
     /// Ends the record. `false` when that fails: an error is posted, and the end goes no further.
@@ -185,21 +172,26 @@ impl TrackJsonSink {
             *lock(&self.state) = state;
             return !failed;
         };
-        if recording.totals().frames == 0 {
-            return self.fail(recording, no_frames(self.obj().sink_pad()));
-        }
-        if recording.is_broken() {
+        let element = self.obj();
+        let pad = element.sink_pad();
+        let is_empty = recording.record.totals().frames == 0;
+        if is_empty || recording.is_broken() {
             *lock(&self.state) = State::Failed;
+            if is_empty {
+                self.post_error_message(no_frames(pad));
+            }
             self.abandon(State::Recording(recording));
             // Programs that wait for the end of a record that broke off wait for this one.
-            return true;
+            return !is_empty;
         }
-        let lacks_metadata = recording.lacks_metadata(true);
-        self.warn_of_bare_frames(lacks_metadata);
-        let promise = self.promise(&recording);
+        if recording.absence.end() {
+            self.warn_of_absence();
+        }
+        let promise = upstream::promise(pad, &recording.following);
+        let location = recording.config.destination.name();
         match recording.finish(&promise) {
-            Ok(finished) => {
-                self.announce(&finished);
+            Ok((metadata, totals)) => {
+                self.announce(&location, &metadata, totals);
                 true
             }
             Err(error) => {
@@ -210,56 +202,29 @@ impl TrackJsonSink {
         }
     }
 
-    /// Ends a record with an error.
-    fn fail(&self, recording: Box<Recording>, error: gst::ErrorMessage) -> bool {
-        *lock(&self.state) = State::Failed;
-        self.post_error_message(error);
-        self.abandon(State::Recording(recording));
-        false
-    }
-
-    /// Asks the elements upstream about the video. A live one promises nothing.
-    fn promise(&self, recording: &Recording) -> Promise {
-        let following = recording.following();
-        if following.is_live() {
-            return Promise::default();
-        }
-        upstream::promise(self.obj().sink_pad(), following)
-    }
-
     /// Says that the record is finished, and if it lacks something.
-    fn announce(&self, finished: &Finished) {
-        let Finished {
-            location,
-            video,
-            totals,
-            completeness,
-        } = finished;
+    fn announce(&self, location: &Path, metadata: &Metadata, totals: Totals) {
         let location = location.display().to_string();
-        let complete = completeness.is_complete();
-        if let Some(reason) = &completeness.reason {
-            let video = Some(video.as_str()).filter(|video| !video.is_empty());
+        let Totals { frames, faces, .. } = totals;
+        let complete = metadata.completeness.is_complete();
+        if let Some(reason) = &metadata.completeness.reason {
+            let video = Some(metadata.video_path.as_str()).filter(|video| !video.is_empty());
             let video = video.unwrap_or("the video");
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Decode,
-                (
-                    "{video} is incomplete: {reason}. {location} has the {} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one",
-                    totals.frames
-                )
+                ("{video} is incomplete: {reason}. {location} has the {frames} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one")
             );
         }
         gst::info!(
             CAT,
             imp = self,
-            "{location} is finished: {} frames, {} faces, complete: {complete}",
-            totals.frames,
-            totals.faces
+            "{location} is finished: {frames} frames, {faces} faces, complete: {complete}"
         );
         let done = gst::Structure::builder("trackjsonsink-done")
             .field("location", location)
-            .field("frames", totals.frames)
-            .field("faces", totals.faces)
+            .field("frames", frames)
+            .field("faces", faces)
             .field("complete", complete)
             .build();
         let message = gst::message::Element::builder(done).src(&*self.obj());
@@ -267,14 +232,12 @@ impl TrackJsonSink {
         let _ = self.obj().post_message(message.build());
     }
 
-    fn warn_of_bare_frames(&self, lacks_metadata: bool) {
-        if lacks_metadata {
-            gst::element_imp_warning!(
-                self,
-                gst::StreamError::Failed,
-                ("no frame has metadata of facetrack, so the record has no faces. Put facetrack or trackjsonload before trackjsonsink")
-            );
-        }
+    fn warn_of_absence(&self) {
+        gst::element_imp_warning!(
+            self,
+            gst::StreamError::Failed,
+            ("no frame has metadata of facetrack, so the record has no faces. Put facetrack or trackjsonload before trackjsonsink")
+        );
     }
 
     /// Makes an unfinished record readable, and reports its path.
@@ -282,25 +245,20 @@ impl TrackJsonSink {
         let State::Recording(recording) = state else {
             return;
         };
-        match recording.abandon() {
-            Ok(Abandoned::Nothing) => (),
-            Ok(Abandoned::Kept(path, frames)) => {
-                let path = path.display();
-                gst::element_imp_warning!(
-                    self,
-                    gst::ResourceError::Close,
-                    ("the record is incomplete. Its {frames} frames are kept in {path}")
-                );
-            }
-            Err(error) => {
-                gst::element_imp_warning!(self, gst::ResourceError::Close, ("{error}"));
-            }
-        }
+        let warning = match recording.abandon() {
+            Ok(None) => return,
+            Ok(Some((path, frames))) => format!(
+                "the record is incomplete. Its {frames} frames are kept in {}",
+                path.display()
+            ),
+            Err(error) => error.to_string(),
+        };
+        gst::element_imp_warning!(self, gst::ResourceError::Close, ("{warning}"));
     }
 
-    fn count(&self, frames: u64, faces: u64) {
-        self.frames.store(frames, Ordering::Relaxed);
-        self.faces.store(faces, Ordering::Relaxed);
+    fn count(&self, totals: Totals) {
+        self.frames.store(totals.frames, Ordering::Relaxed);
+        self.faces.store(totals.faces, Ordering::Relaxed);
     }
 
     /// The video's path, or its URI, where an element upstream knows it.
@@ -323,27 +281,21 @@ fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
     )
 }
 
-fn config_error(error: &ConfigError) -> gst::ErrorMessage {
-    match error {
-        ConfigError::Profile(error) => {
-            gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
-        }
-        ConfigError::Output(error) => output_error(error),
-    }
-}
-
 fn output_error(error: &OutputError) -> gst::ErrorMessage {
     let code = match error {
-        OutputError::NeedsFile(_) | OutputError::NotRegular { .. } => gst::ResourceError::Settings,
+        OutputError::Profile(_) => {
+            return gst::error_msg!(gst::LibraryError::Settings, ("{error}"));
+        }
+        OutputError::NeedsFile(_) | OutputError::NotRegular(..) => gst::ResourceError::Settings,
         OutputError::Exists(_)
         | OutputError::Folder(_)
         | OutputError::Busy(_)
-        | OutputError::Create { .. } => gst::ResourceError::OpenWrite,
-        OutputError::Write { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+        | OutputError::Create(..) => gst::ResourceError::OpenWrite,
+        OutputError::Write(_, source) if source.kind() == std::io::ErrorKind::StorageFull => {
             gst::ResourceError::NoSpaceLeft
         }
-        OutputError::Write { .. } => gst::ResourceError::Write,
-        OutputError::Rename { .. } | OutputError::Vanished { .. } => gst::ResourceError::Close,
+        OutputError::Write(..) | OutputError::Interrupted => gst::ResourceError::Write,
+        OutputError::Rename(..) | OutputError::Vanished(..) => gst::ResourceError::Close,
     };
     gst::error_msg!(code, ("{error}"))
 }
@@ -411,7 +363,7 @@ impl ElementImpl for TrackJsonSink {
             _ => Ok(()),
         };
         if let Err(error) = prepared {
-            self.post_error_message(error);
+            self.post_error_message(output_error(&error));
             return Err(gst::StateChangeError);
         }
         let result = self.parent_change_state(transition);
@@ -430,10 +382,7 @@ impl BaseSinkImpl for TrackJsonSink {
         let path = self.video_path();
         let is_live = upstream::is_live(self.obj().sink_pad());
         if let State::Recording(recording) = &mut *lock(&self.state) {
-            recording.set_caps(caps, is_live);
-            if let Some(path) = path {
-                recording.set_video_path(path);
-            }
+            recording.set_caps(caps, is_live, path);
         }
         Ok(())
     }
@@ -451,7 +400,11 @@ impl BaseSinkImpl for TrackJsonSink {
     fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let sink = self.obj();
         let may_drop = sink.is_qos() || sink.max_lateness() >= 0;
-        self.record(|recording| recording.buffer(buffer, may_drop))
+        let shows_absence = self.record(|recording| recording.buffer(buffer, may_drop))?;
+        if shows_absence {
+            self.warn_of_absence();
+        }
+        Ok(gst::FlowSuccess::Ok)
     }
 
     fn unlock(&self) -> Result<(), gst::ErrorMessage> {
@@ -479,7 +432,7 @@ impl BaseSinkImpl for TrackJsonSink {
             }
             gst::EventView::Gap(gap) => self.record(|recording| recording.gap(gap)),
             gst::EventView::Eos(_) if !self.finish() => Err(gst::FlowError::Error),
-            _ => Ok(gst::FlowSuccess::Ok),
+            _ => Ok(()),
         };
         done.is_ok() && self.parent_event(event)
     }

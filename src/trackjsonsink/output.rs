@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::options::{self, Format};
+use crate::options::{self, Format, JsonSinkSettings};
+use facetrack::record::ProfileError;
 
 /// Suffix of the name of an unfinished file.
 const PARTIAL_SUFFIX: &str = ".partial";
@@ -27,6 +28,9 @@ pub(super) enum Destination {
 /// Why a record can't be written. The message names the path and the remedy.
 #[derive(Debug, Error)]
 pub(super) enum OutputError {
+    /// The blendshapes to write are unknown.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// There is a file of that name.
     #[error("{path} already exists. Set overwrite=true or another location, or delete the file", path = .0.display())]
     Exists(PathBuf),
@@ -34,13 +38,8 @@ pub(super) enum OutputError {
     #[error("location {path} is a folder. Set it to the path of a file", path = .0.display())]
     Folder(PathBuf),
     /// The format needs a file that can be changed afterwards.
-    #[error("location {path} is not a regular file, but format={format} needs one. Set format=jsonl", path = path.display())]
-    NotRegular {
-        /// Location.
-        path: PathBuf,
-        /// Requested format.
-        format: String,
-    },
+    #[error("location {path} is not a regular file, but format={1} needs one. Set format=jsonl", path = .0.display())]
+    NotRegular(PathBuf, String),
     /// The format needs a file.
     #[error("format={0} needs a file. Set location, or format=jsonl for standard output")]
     NeedsFile(String),
@@ -48,39 +47,20 @@ pub(super) enum OutputError {
     #[error("another pipeline is writing {path}. Set another location, or wait until it ends", path = .0.display())]
     Busy(PathBuf),
     /// The system refuses the file.
-    #[error("{path} cannot be created: {source}. {hint}", path = path.display(), hint = remedy(source))]
-    Create {
-        /// File.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error("{path} cannot be created: {1}. {hint}", path = .0.display(), hint = remedy(.1))]
+    Create(PathBuf, #[source] io::Error),
     /// The system refuses a write.
-    #[error("writing to {path} failed: {source}. {hint}. Everything written before is kept", path = path.display(), hint = remedy(source))]
-    Write {
-        /// File.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The whole file can't take its name.
-    #[error("{partial} is complete but cannot be renamed to {path}: {source}. {hint}", path = path.display(), partial = partial.display(), hint = remedy(source))]
-    Rename {
-        /// Name it has.
-        partial: PathBuf,
-        /// Name it should have.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The file's folder is gone at the end.
-    #[error("the folder of {path} was removed; the record is kept as {rescued}", path = path.display(), rescued = rescued.display())]
-    Vanished {
-        /// Name it should have.
-        path: PathBuf,
-        /// Its present path.
-        rescued: PathBuf,
-    },
+    #[error("writing to {path} failed: {1}. {hint}. Everything written before is kept", path = .0.display(), hint = remedy(.1))]
+    Write(PathBuf, #[source] io::Error),
+    /// The pipeline wants the streaming thread back.
+    #[error("the pipeline interrupts the record")]
+    Interrupted,
+    /// The whole file can't change the first name to the second.
+    #[error("{partial} is complete but cannot be renamed to {path}: {2}. {hint}", partial = .0.display(), path = .1.display(), hint = remedy(.2))]
+    Rename(PathBuf, PathBuf, #[source] io::Error),
+    /// The folder of the first path is gone at the end; the file is at the second.
+    #[error("the folder of {path} was removed; the record is kept as {rescued}", path = .0.display(), rescued = .1.display())]
+    Vanished(PathBuf, PathBuf),
 }
 
 /// The remedy for the user.
@@ -115,10 +95,9 @@ impl Destination {
             return Ok(Self::Direct(path));
         }
         match fs::metadata(&path) {
-            Ok(found) if !found.is_file() && !found.is_dir() => Err(OutputError::NotRegular {
-                path,
-                format: options::word(format),
-            }),
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                Err(OutputError::NotRegular(path, options::word(format)))
+            }
             _ => Ok(Self::Renamed(path)),
         }
     }
@@ -147,13 +126,13 @@ impl Destination {
     ///
     /// # Errors
     /// [`OutputError::Exists`], [`OutputError::Folder`].
-    pub(super) fn check(&self, existing: Existing) -> Result<(), OutputError> {
+    pub(super) fn check(&self, settings: &JsonSinkSettings) -> Result<(), OutputError> {
         let (Self::Direct(path) | Self::Renamed(path)) = self else {
             return Ok(());
         };
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(OutputError::Folder(path.clone())),
-            Ok(found) if found.is_file() && existing == Existing::Refuse => {
+            Ok(found) if found.is_file() && !settings.overwrite => {
                 Err(OutputError::Exists(path.clone()))
             }
             _ => Ok(()),
@@ -169,10 +148,6 @@ impl Destination {
             return Ok(None);
         }
         let path = self.partial();
-        let refused = |source| OutputError::Create {
-            path: path.clone(),
-            source,
-        };
         let regular = fs::metadata(&path).map_or(true, |found| found.is_file());
         let file = File::options()
             .read(regular)
@@ -180,7 +155,7 @@ impl Destination {
             .create(regular)
             .truncate(false)
             .open(&path)
-            .map_err(refused)?;
+            .map_err(|error| OutputError::Create(path.clone(), error))?;
         if regular {
             take_over(&file, &path)?;
         }
@@ -195,7 +170,7 @@ impl Destination {
     pub(super) fn finish(
         &self,
         file: Option<&mut File>,
-        existing: Existing,
+        settings: &JsonSinkSettings,
     ) -> Result<(), OutputError> {
         let (Self::Renamed(path), Some(file)) = (self, file) else {
             return Ok(());
@@ -204,15 +179,11 @@ impl Destination {
         if !partial.exists()
             && let Ok(rescued) = rescue(file, path)
         {
-            let path = path.clone();
-            return Err(OutputError::Vanished { path, rescued });
+            return Err(OutputError::Vanished(path.clone(), rescued));
         }
-        self.check(existing)?;
-        fs::rename(&partial, path).map_err(|source| OutputError::Rename {
-            partial,
-            path: path.clone(),
-            source,
-        })
+        self.check(settings)?;
+        fs::rename(&partial, path)
+            .map_err(|error| OutputError::Rename(partial, path.clone(), error))
     }
 
     /// Removes a file under way that holds nothing; pipes and devices stay.
@@ -225,25 +196,14 @@ impl Destination {
     }
 }
 
-/// How an existing file of the same name is treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
-    /// It is kept, and an error is reported.
-    Refuse,
-    /// It is replaced.
-    Replace,
-}
-
 /// Empties a file, unless another process is writing it.
 fn take_over(file: &File, path: &Path) -> Result<(), OutputError> {
     // File systems without locks return another error; then another writer cannot be detected.
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         return Err(OutputError::Busy(path.to_owned()));
     }
-    file.set_len(0).map_err(|source| OutputError::Create {
-        path: path.to_owned(),
-        source,
-    })
+    file.set_len(0)
+        .map_err(|error| OutputError::Create(path.to_owned(), error))
 }
 
 /// Copies a file that has lost its folder to the folder for temporary files.

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::CAT;
 use super::config::Config;
 use super::following::Following;
-use super::output::{Destination, Existing, OutputError};
-use crate::meta::{FaceTrackMeta, FrameShape, MetaError};
-use crate::options::Format;
-use crate::video;
+use super::output::{Destination, OutputError};
+use crate::meta::{Absence, FaceTrackMeta, FrameShape, MetaError};
+use crate::options::{self, Format};
+use crate::{stream, video};
 use facetrack::record::completeness::{Found, Promise};
 use facetrack::record::timeline::{Before, Continuity, Timeline};
 use facetrack::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
@@ -22,69 +22,24 @@ use facetrack::report::{FrameReport, FrameStatus};
 /// Generator in a record without analysed frames.
 const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
 
-/// Frames without metadata after which the sink says so. Our choice: a second or two of video.
-const BARE_FRAMES: u64 = 50;
-
 /// A record under way.
 pub(super) struct Recording {
-    record: Record,
+    pub(super) record: Record,
     /// The record's file, for its name; `None` for standard output.
     file: Option<File>,
-    destination: Destination,
-    existing: Existing,
-    following: Following,
+    pub(super) config: Config,
+    /// The stream that is recorded.
+    pub(super) following: Following,
     timeline: Timeline,
     /// Frames per second that the caps say.
     nominal: Option<f64>,
-    /// Whether the user states the video's path.
-    has_own_path: bool,
     /// Set while the pipeline wants the streaming thread back.
     unlocked: Arc<AtomicBool>,
     /// Status of the last analysed frame.
     last_analysis: Option<FrameStatus>,
-    metadata: Carried,
+    pub(super) absence: Absence,
     /// Whether unreadable metadata was already reported.
     warned: bool,
-}
-
-/// Whether frames carry metadata.
-enum Carried {
-    /// None of so many frames has.
-    Nothing(u64),
-    /// One has, or its lack is known.
-    Settled,
-}
-
-/// Why a frame was not recorded.
-pub(super) enum Stop {
-    /// The pipeline wants the streaming thread back.
-    Unlocked,
-    /// The record can't be written.
-    Failed(OutputError),
-}
-
-impl From<OutputError> for Stop {
-    fn from(error: OutputError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// A record that is finished.
-pub(super) struct Finished {
-    /// Path of the file.
-    pub(super) location: PathBuf,
-    /// The video as the record names it.
-    pub(super) video: String,
-    pub(super) totals: Totals,
-    pub(super) completeness: Completeness,
-}
-
-/// How a record broke off.
-pub(super) enum Abandoned {
-    /// With these frames in this file.
-    Kept(PathBuf, u64),
-    /// Without a frame, or on standard output.
-    Nothing,
 }
 
 impl Recording {
@@ -93,31 +48,19 @@ impl Recording {
     /// # Errors
     /// When it may not be replaced or can't be created.
     pub(super) fn open(config: Config, unlocked: Arc<AtomicBool>) -> Result<Self, OutputError> {
-        let Config {
-            destination,
-            existing,
-            format,
-            export,
-            filling,
-            video_path,
-            options,
-        } = config;
-        destination.check(existing)?;
+        let (destination, settings) = (&config.destination, &config.settings);
+        destination.check(settings)?;
         let file = destination.open()?;
         let metadata = Metadata {
             generator: GENERATOR.to_owned(),
-            video_path: video_path.clone().unwrap_or_default(),
-            options,
+            video_path: settings.video_path.clone().unwrap_or_default(),
+            options: options::shaping(settings),
             ..Metadata::default()
         };
-        let handle = match &file {
-            None => None,
-            Some(file) => Some(file.try_clone().map_err(|source| OutputError::Create {
-                path: destination.partial(),
-                source,
-            })?),
-        };
-        let record = match (handle, format) {
+        let export = config.export.clone();
+        let handle = file.as_ref().map(File::try_clone).transpose();
+        let handle = handle.map_err(|error| OutputError::Create(destination.partial(), error))?;
+        let record = match (handle, settings.format) {
             (None, _) => Record::jsonl(io::stdout(), export, metadata),
             (Some(handle), Format::Jsonl) => Record::jsonl(handle, export, metadata),
             (Some(handle), Format::Dense) => Record::dense(handle, export, metadata),
@@ -126,22 +69,15 @@ impl Recording {
         Ok(Self {
             record,
             file,
-            destination,
-            existing,
-            following: Following::new(),
-            timeline: Timeline::new(filling),
+            following: Following::default(),
+            timeline: Timeline::new(config.filling()),
+            config,
             nominal: None,
-            has_own_path: video_path.is_some(),
             unlocked,
             last_analysis: None,
-            metadata: Carried::Nothing(0),
+            absence: Absence::default(),
             warned: false,
         })
-    }
-
-    /// The numbers of recorded frames and faces.
-    pub(super) fn totals(&self) -> Totals {
-        self.record.totals()
     }
 
     /// Whether the analysis has failed, now or during the recording that is replayed. This stops
@@ -150,11 +86,12 @@ impl Recording {
         self.last_analysis == Some(FrameStatus::Error)
     }
 
-    /// Takes rate and size from the stream's caps.
-    pub(super) fn set_caps(&mut self, caps: &gst::CapsRef, is_live: bool) {
+    /// Takes rate and size from the stream's caps. `path` names the video, unless the user has done
+    /// so.
+    pub(super) fn set_caps(&mut self, caps: &gst::CapsRef, is_live: bool, path: Option<String>) {
         let rate = video::rate(caps);
         self.timeline.set_rate(rate);
-        self.following.set_live(is_live);
+        self.following.is_live = is_live;
         let metadata = self.record.metadata_mut();
         if let Some((frames, seconds)) = rate.filter(|(frames, _)| *frames > 0)
             && self.nominal.is_none()
@@ -166,31 +103,21 @@ impl Recording {
         if metadata.width == 0 {
             (metadata.width, metadata.height) = video::size(caps);
         }
-    }
-
-    /// Names the video, unless the user has done so.
-    pub(super) fn set_video_path(&mut self, path: String) {
-        if !self.has_own_path {
-            self.record.metadata_mut().video_path = path;
+        if let (Some(path), None) = (path, &self.config.settings.video_path) {
+            metadata.video_path = path;
         }
-    }
-
-    /// The stream that is recorded.
-    pub(super) fn following(&self) -> &Following {
-        &self.following
     }
 
     /// Begins a segment.
     pub(super) fn begin(&mut self, segment: &gst::Segment) {
         self.timeline.reset();
-        self.following.begin(segment);
-        self.record.metadata_mut().start_time = self.following.start();
+        self.record.metadata_mut().start_time = self.following.begin(segment);
     }
 
     /// Expects nothing of the next frame's time.
     pub(super) fn flush(&mut self) {
         self.timeline.reset();
-        self.following.flush();
+        self.following.goes_on = false;
     }
 
     /// Takes what a list of tags says of the frames at `pad`.
@@ -200,11 +127,15 @@ impl Recording {
     }
 
     /// Records a buffer, and the missing frames before it. `may_drop` is true if late buffers may
-    /// be dropped upstream.
+    /// be dropped upstream. Returns whether this buffer shows that the stream has no metadata.
     ///
     /// # Errors
-    /// [`Stop`].
-    pub(super) fn buffer(&mut self, buffer: &gst::BufferRef, may_drop: bool) -> Result<(), Stop> {
+    /// [`OutputError::Interrupted`], [`OutputError::Write`].
+    pub(super) fn buffer(
+        &mut self,
+        buffer: &gst::BufferRef,
+        may_drop: bool,
+    ) -> Result<bool, OutputError> {
         let continuity = match self.following.frame(buffer, self.timeline.period()) {
             Continuity::Continuous if may_drop => Continuity::Uncertain,
             continuity => continuity,
@@ -213,119 +144,96 @@ impl Recording {
         let before = self.timeline.frame(timestamp, continuity);
         self.fill(before)?;
         let pts = self.following.time(buffer.pts());
-        Ok(match self.report(buffer) {
-            Some(report) => {
-                self.know(&report, FaceTrackMeta::analysed_frame(buffer));
-                self.frame(&FrameRecord {
-                    pts,
-                    status: report.status,
-                    faces: &report.faces,
-                    size: Some((report.width, report.height)),
-                })
-            }
-            None if buffer.flags().contains(gst::BufferFlags::GAP) => {
-                self.frame(&FrameRecord::empty(FrameStatus::Gap, pts))
-            }
-            None => self.frame(&FrameRecord::empty(FrameStatus::Skipped, pts)),
-        }?)
+        let report = self.report(buffer);
+        let is_gap = buffer.flags().contains(gst::BufferFlags::GAP);
+        self.frame(&match &report {
+            Ok(report) => FrameRecord {
+                pts,
+                status: report.status,
+                faces: &report.faces,
+                size: Some((report.width, report.height)),
+            },
+            Err(_) if is_gap => FrameRecord::empty(FrameStatus::Gap, pts),
+            Err(_) => FrameRecord::empty(FrameStatus::Skipped, pts),
+        })?;
+        // Gap buffers are not analysed.
+        let is_absent = report == Err(MetaError::Absent);
+        Ok(!(is_absent && is_gap) && self.absence.count(!is_absent))
     }
 
     /// Records an announced gap.
     ///
     /// # Errors
-    /// [`Stop`].
-    pub(super) fn gap(&mut self, gap: &gst::event::Gap) -> Result<(), Stop> {
-        let continuity = self.following.gap(gap);
-        let (start, duration) = gap.get();
-        let duration = duration.map(gst::ClockTime::nseconds);
-        let before = self.timeline.gap(start.nseconds(), duration, continuity);
+    /// [`OutputError::Interrupted`], [`OutputError::Write`].
+    pub(super) fn gap(&mut self, gap: &gst::event::Gap) -> Result<(), OutputError> {
+        self.following.goes_on = false;
+        let (start, duration, continuity) = stream::extent_of_gap(gap);
+        let before = self.timeline.gap(start, duration, continuity);
         self.fill(before)
     }
 
-    /// Whether frames have come and none of them carried metadata, for the first time that this is
-    /// certain: after a while, or when the stream `has_ended`.
-    pub(super) fn lacks_metadata(&mut self, has_ended: bool) -> bool {
-        let Carried::Nothing(frames) = self.metadata else {
-            return false;
-        };
-        let lacks = frames >= BARE_FRAMES || has_ended && frames > 0;
-        if lacks {
-            self.metadata = Carried::Settled;
-        }
-        lacks
-    }
-
     /// Ends the record, compares it with the promised end of the video, and gives the file its
-    /// final name.
+    /// final name. Returns what the record says of the video, and its numbers of frames and faces.
     ///
     /// # Errors
     /// [`OutputError`]. Everything written is kept.
-    pub(super) fn finish(mut self, promise: &Promise) -> Result<Finished, OutputError> {
+    pub(super) fn finish(mut self, promise: &Promise) -> Result<(Metadata, Totals), OutputError> {
         let rate = self.timeline.rhythm().rate(self.nominal);
         let found = Found {
-            end: self.following.end(),
+            end: self.following.end,
             period: self.timeline.period().unwrap_or(0.0),
             longest: self.timeline.rhythm().longest(),
             fps: Some(rate.fps).filter(|fps| !rate.is_variable && *fps > 0.0),
-            decode_errors: self.following.decode_errors(),
-            corrupted: self.following.corrupted(),
+            decode_errors: self.following.decode_errors,
+            corrupted: self.following.corrupted,
         };
-        let completeness = Completeness::of(promise, &found);
         let metadata = self.record.metadata_mut();
         metadata.fps = rate.fps;
         metadata.variable_rate = rate.is_variable;
-        metadata.completeness = completeness.clone();
-        let video = metadata.video_path.clone();
-        let totals = self
-            .record
-            .close(End::Complete)
-            .map_err(|source| self.write_error(source))?;
-        self.destination.finish(self.file.as_mut(), self.existing)?;
-        Ok(Finished {
-            location: self.destination.name(),
-            video,
-            totals,
-            completeness,
-        })
+        metadata.completeness = Completeness::of(promise, &found);
+        let totals = self.close(End::Complete)?;
+        let (destination, settings) = (&self.config.destination, &self.config.settings);
+        destination.finish(self.file.as_mut(), settings)?;
+        Ok((std::mem::take(self.record.metadata_mut()), totals))
     }
 
     /// Ends a record that broke off. A file keeps its name for files under way, and is readable.
+    /// Returns its path and the number of its frames; `None` without a frame, or on standard
+    /// output.
     ///
     /// # Errors
     /// [`OutputError::Write`].
-    pub(super) fn abandon(mut self) -> Result<Abandoned, OutputError> {
-        let written = self
-            .record
-            .close(End::Broken)
-            .map_err(|source| self.write_error(source))?;
+    pub(super) fn abandon(mut self) -> Result<Option<(PathBuf, u64)>, OutputError> {
+        let written = self.close(End::Broken)?;
         if written.frames == 0 {
-            self.destination.discard();
-            return Ok(Abandoned::Nothing);
+            self.config.destination.discard();
         }
-        Ok(match self.destination {
-            Destination::Stdout => Abandoned::Nothing,
-            destination => Abandoned::Kept(destination.partial(), written.frames),
-        })
+        let is_kept = written.frames > 0 && self.config.destination != Destination::Stdout;
+        Ok(is_kept.then(|| (self.config.destination.partial(), written.frames)))
     }
 
     fn frame(&mut self, frame: &FrameRecord<'_>) -> Result<(), OutputError> {
-        self.record
-            .frame(frame)
-            .map_err(|source| self.write_error(source))
+        let written = self.record.frame(frame);
+        written.map_err(|error| OutputError::Write(self.config.destination.partial(), error))
     }
 
-    fn fill(&mut self, before: Before) -> Result<(), Stop> {
+    fn close(&mut self, end: End) -> Result<Totals, OutputError> {
+        let closed = self.record.close(end);
+        closed.map_err(|error| OutputError::Write(self.config.destination.partial(), error))
+    }
+
+    fn fill(&mut self, before: Before) -> Result<(), OutputError> {
         match before {
             Before::Nothing => Ok(()),
             Before::Hole(hole) => {
                 gst::info!(CAT, "{} frames are missing and filled in", hole.frames);
                 hole.times().try_for_each(|timestamp| {
                     if self.unlocked.load(Ordering::Relaxed) {
-                        return Err(Stop::Unlocked);
+                        return Err(OutputError::Interrupted);
                     }
                     let timestamp = gst::ClockTime::from_nseconds(timestamp);
                     let pts = self.following.time(Some(timestamp));
-                    Ok(self.frame(&FrameRecord::empty(FrameStatus::Gap, pts))?)
+                    self.frame(&FrameRecord::empty(FrameStatus::Gap, pts))
                 })
             }
             Before::Jump(seconds) => {
@@ -338,47 +246,35 @@ impl Recording {
         }
     }
 
-    fn report(&mut self, buffer: &gst::BufferRef) -> Option<FrameReport> {
-        let read = FaceTrackMeta::read(buffer);
-        match (&mut self.metadata, &read) {
-            (Carried::Nothing(frames), Err(MetaError::Absent)) => {
-                // Gap buffers are not analysed.
-                *frames += u64::from(!buffer.flags().contains(gst::BufferFlags::GAP));
-            }
-            (metadata, _) => *metadata = Carried::Settled,
-        }
-        match read {
-            Ok(report) => Some(report),
-            Err(MetaError::Absent) => None,
-            Err(error) => {
-                if !self.warned {
-                    gst::warning!(CAT, "{error}; such frames are recorded as skipped");
-                }
+    /// The report on a buffer, after taking what it says of the stream. Unreadable metadata is
+    /// warned of once.
+    fn report(&mut self, buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
+        let report = FaceTrackMeta::read(buffer);
+        match &report {
+            Ok(report) => self.know(report, buffer),
+            Err(MetaError::Absent) => (),
+            Err(error) if !self.warned => {
+                gst::warning!(CAT, "{error}; such frames are recorded as skipped");
                 self.warned = true;
-                None
             }
+            Err(_) => (),
         }
+        report
     }
 
     /// Takes what an analysed frame says of the stream.
-    fn know(&mut self, report: &FrameReport, frame: Option<FrameShape>) {
+    fn know(&mut self, report: &FrameReport, buffer: &gst::BufferRef) {
         self.last_analysis = Some(report.status);
         let is_first = self.record.totals().frames == 0;
         let metadata = self.record.metadata_mut();
         if is_first {
             (metadata.width, metadata.height) = (report.width, report.height);
+            let frame = FaceTrackMeta::analysed_frame(buffer);
             metadata.pixel_aspect_ratio = frame.and_then(FrameShape::pixel_stretch);
         }
         // An engine may come to run elsewhere.
         if metadata.source.as_ref() != Some(&report.source) {
             metadata.source = Some(report.source.clone());
-        }
-    }
-
-    fn write_error(&self, source: io::Error) -> OutputError {
-        OutputError::Write {
-            path: self.destination.partial(),
-            source,
         }
     }
 }

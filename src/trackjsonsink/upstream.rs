@@ -29,8 +29,11 @@ pub(super) fn is_live(pad: &gst::Pad) -> bool {
     pad.peer_query(&mut query) && query.result().0
 }
 
-/// The promised extent of a video that is not live.
+/// The promised extent of the video. A live one promises nothing.
 pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
+    if following.is_live {
+        return Promise::default();
+    }
     let end = following.promised_end(pad.peer_query_duration());
     let path = uri(pad).as_deref().and_then(path);
     Promise {

@@ -388,7 +388,7 @@ fn made(
         pixel_aspect_ratio,
         ..FrameShape::square(sent.width, sent.height)
     };
-    FaceTrackMeta::attach_to(writable, &sent, shape).expect("the name is free");
+    FaceTrackMeta::attach_seen(writable, &sent, shape, &[]).expect("the name is free");
     let mut record = CustomMeta::from_mut_buffer(writable, FaceTrackMeta::NAME).expect("attached");
     change_record(record.mut_structure());
     let mut witness = CustomMeta::from_mut_buffer(writable, "FaceTrackFrame").expect("attached");
