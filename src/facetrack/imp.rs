@@ -101,13 +101,8 @@ use facetrack::profile::Profile;
 use facetrack::report::ReportSource;
 use facetrack::schedule::{Schedule, Upstream};
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "facetrack",
-        gst::DebugColorFlags::empty(),
-        Some("Face tracker"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| element::category("facetrack", "Face tracker"));
 
 /// The loaded engine, for the read-only properties and for the next load before NULL.
 struct Active {
@@ -529,19 +524,14 @@ impl ObjectSubclass for FaceTrack {
 
 impl ObjectImpl for FaceTrack {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<FaceTrackSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<FaceTrackSettings, _>(READINGS)
     }
 
     fn signals() -> &'static [Signal] {
-        static SIGNALS: LazyLock<Vec<Signal>> = LazyLock::new(|| {
-            vec![
-                action("reset", FaceTrack::request_reset),
-                action("reset-calibration", FaceTrack::request_calibration_reset),
-            ]
-        });
-        &SIGNALS
+        Vec::leak(vec![
+            action("reset", FaceTrack::request_reset),
+            action("reset-calibration", FaceTrack::request_calibration_reset),
+        ])
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -556,10 +546,7 @@ impl ObjectImpl for FaceTrack {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<FaceTrackSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 }
 
@@ -578,21 +565,15 @@ impl GstObjectImpl for FaceTrack {}
 
 impl ElementImpl for FaceTrack {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Face tracker",
-                "Filter/Analyzer/Video",
-                "Tracks faces and attaches boxes, landmarks, blendshapes, gaze and head pose as metadata",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Face tracker",
+            "Filter/Analyzer/Video",
+            "Tracks faces and attaches boxes, landmarks, blendshapes, gaze and head pose as metadata",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::filter_templates(&video::caps()));
-        &TEMPLATES
+        element::filter_templates(&video::caps())
     }
 
     fn change_state(

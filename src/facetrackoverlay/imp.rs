@@ -62,13 +62,8 @@ use facetrack::image::Layout;
 use facetrack::lock::lock;
 use facetrack::overlay::{Layers, Overlay, Pace, Rgb, Style};
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "facetrackoverlay",
-        gst::DebugColorFlags::empty(),
-        Some("Face overlay"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| element::category("facetrackoverlay", "Face overlay"));
 
 /// Maximum number of different warnings in a stream. Each is posted once.
 const MAX_WARNINGS: usize = 8;
@@ -224,9 +219,7 @@ impl ObjectImpl for FaceTrackOverlay {
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<OverlaySettings, FaceTrackOverlay>(&[]));
-        &PROPERTIES
+        options::properties::<OverlaySettings, Self>(&[])
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -251,21 +244,15 @@ impl GstObjectImpl for FaceTrackOverlay {}
 
 impl ElementImpl for FaceTrackOverlay {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Face overlay",
-                "Filter/Editor/Video",
-                "Draws the faces found by facetrack into the frames",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Face overlay",
+            "Filter/Editor/Video",
+            "Draws the faces found by facetrack into the frames",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::filter_templates(&frame::caps()));
-        &TEMPLATES
+        element::filter_templates(&frame::caps())
     }
 }
 

@@ -57,13 +57,8 @@ use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
 use facetrack::report::FrameReport;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "trackjsonload",
-        gst::DebugColorFlags::empty(),
-        Some("Tracking JSON replay"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| element::category("trackjsonload", "Tracking JSON replay"));
 
 /// No two of these locks are held at once. `state` and `sightings` belong to the streaming thread.
 #[derive(Default)]
@@ -187,9 +182,7 @@ impl ObjectSubclass for TrackJsonLoad {
 
 impl ObjectImpl for TrackJsonLoad {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<LoadSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<LoadSettings, _>(READINGS)
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -197,10 +190,7 @@ impl ObjectImpl for TrackJsonLoad {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<LoadSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 
     fn constructed(&self) {
@@ -214,21 +204,15 @@ impl GstObjectImpl for TrackJsonLoad {}
 
 impl ElementImpl for TrackJsonLoad {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Tracking JSON replay",
-                "Filter/Video/Metadata",
-                "Re-attaches faces recorded by trackjsonsink to their video",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Tracking JSON replay",
+            "Filter/Video/Metadata",
+            "Re-attaches faces recorded by trackjsonsink to their video",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::filter_templates(&element::any_video()));
-        &TEMPLATES
+        element::filter_templates(&element::any_video())
     }
 }
 

@@ -43,7 +43,7 @@
  * Prints the header and the first two frames.
  */
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use gst::glib;
 use gst::subclass::prelude::*;
@@ -357,9 +357,7 @@ impl ObjectSubclass for TrackJsonSink {
 
 impl ObjectImpl for TrackJsonSink {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<JsonSinkSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<JsonSinkSettings, _>(READINGS)
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -367,10 +365,7 @@ impl ObjectImpl for TrackJsonSink {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<JsonSinkSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 
     fn constructed(&self) {
@@ -384,21 +379,15 @@ impl GstObjectImpl for TrackJsonSink {}
 
 impl ElementImpl for TrackJsonSink {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Tracking JSON sink",
-                "Sink/Video/Metadata",
-                "Writes the faces found by facetrack as JSON, one line per frame",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Tracking JSON sink",
+            "Sink/Video/Metadata",
+            "Writes the faces found by facetrack as JSON, one line per frame",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::sink_templates(&element::any_video()));
-        &TEMPLATES
+        element::sink_templates(&element::any_video())
     }
 
     fn change_state(

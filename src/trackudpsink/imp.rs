@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
+use std::sync::Mutex;
 /**
  * SECTION:element-trackudpsink
  *
@@ -34,7 +35,6 @@
  * Moves the avatar like the face in front of a camera, with the least delay.
  */
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gst::glib;
@@ -176,9 +176,7 @@ impl ObjectSubclass for TrackUdpSink {
 
 impl ObjectImpl for TrackUdpSink {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<UdpSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<UdpSettings, _>(READINGS)
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -186,10 +184,7 @@ impl ObjectImpl for TrackUdpSink {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<UdpSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 }
 
@@ -197,21 +192,15 @@ impl GstObjectImpl for TrackUdpSink {}
 
 impl ElementImpl for TrackUdpSink {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Tracking UDP sink",
-                "Sink/Network/Metadata",
-                "Sends the faces found by facetrack as OpenSeeFace UDP packets",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Tracking UDP sink",
+            "Sink/Network/Metadata",
+            "Sends the faces found by facetrack as OpenSeeFace UDP packets",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::sink_templates(&element::any_video()));
-        &TEMPLATES
+        element::sink_templates(&element::any_video())
     }
 
     fn change_state(
