@@ -83,22 +83,20 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::calibration::CalibrationError;
-use super::failure::{contained, error_message, panic_message};
-use super::loading::{Change, Loaded, Successor, load};
+use super::failure::{Failure, contained};
+use super::loading::{self, Loaded, Successor};
 use super::messages;
 use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
 use crate::meta::{self, FaceTrackMeta};
 use crate::options::{self, Description, Environment, FaceTrackSettings, Options, Reading};
-use crate::orientation::Turn;
+use crate::orientation::{Orientation, Turn};
 use crate::{element, video};
-use facetrack::analyzer::Analyzer;
 use facetrack::device::{Decision, OwnMemory, Severity};
 use facetrack::engine::{EngineInfo, Notice};
 use facetrack::lock::lock;
 use facetrack::profile::Profile;
-use facetrack::report::ReportSource;
+use facetrack::report::{FrameStatus, ReportSource};
 use facetrack::schedule::{Schedule, Upstream};
 
 static CAT: LazyLock<gst::DebugCategory> =
@@ -111,33 +109,30 @@ struct Active {
     setup: Setup,
     info: EngineInfo,
     source: Arc<ReportSource>,
-    /// `None` on the CPU.
+    /// The device that the engine was loaded for. It may have fallen back to the CPU.
+    device: String,
+    /// Memory on this device; `None` on the CPU.
     vram: Option<Arc<OwnMemory>>,
     profile: Arc<Profile>,
 }
 
 impl Active {
-    /// `analyzer` was loaded for `plan`, and runs where `decision` says unless it fell back to the
-    /// CPU.
-    fn of(env: &Environment, plan: &Plan, decision: &Decision, analyzer: &Analyzer) -> Self {
-        let source = analyzer.source().clone();
-        let stayed = source.device == decision.placement.device();
-        let vram = OwnMemory::of(&decision.placement).filter(|_| stayed);
+    fn of(env: &Environment, loaded: &Loaded) -> Self {
+        let Loaded {
+            plan,
+            analyzer,
+            decision,
+            ..
+        } = loaded;
         Self {
             env: env.clone(),
             setup: plan.setup.clone(),
             info: analyzer.info().clone(),
-            source,
-            vram: vram.map(Arc::new),
+            source: analyzer.source().clone(),
+            device: decision.placement.device(),
+            vram: OwnMemory::of(&decision.placement).map(Arc::new),
             profile: analyzer.profile().clone(),
         }
-    }
-
-    /// Sets the source of the reports.
-    fn set_source(&mut self, source: &Arc<ReportSource>) {
-        let stayed = self.source.device == source.device;
-        self.vram = self.vram.take().filter(|_| stayed);
-        self.source = source.clone();
     }
 }
 
@@ -202,35 +197,33 @@ fn clock_time(time: Duration) -> gst::ClockTime {
 
 impl FaceTrack {
     /// Loads the engine for the settings, unless it is loaded.
-    fn prepare(&self, env: Environment) -> Result<(), gst::ErrorMessage> {
+    fn prepare(&self, env: Environment) -> Result<(), Failure> {
         let options = lock(&self.options).clone();
-        let (plan, warnings) = Plan::new(&options, &env).map_err(|e| error_message(&e))?;
-        if let Some(state) = lock(&self.state).as_mut()
-            && state.is_loaded_for(&plan)
-        {
+        let (plan, warnings) = Plan::new(&options, &env)?;
+        let is_for_plan = |state: &State| state.setup == plan.setup;
+        if lock(&self.state).as_ref().is_some_and(is_for_plan) {
             return Ok(());
         }
         self.save_reset_calibration();
         // The old engine releases its GPU memory before the new one is loaded.
         *lock(&self.state) = None;
         self.warn_of_settings(warnings);
-        let mut loaded = load(&plan).map_err(|error| error.message())?;
-        let ready = self.on_loaded(&env, &plan, &mut loaded);
-        *lock(&self.state) = Some(State::new(options, env, plan, loaded));
+        let mut loaded = loading::load(plan)?;
+        let ready = self.on_loaded(&env, &mut loaded);
+        *lock(&self.state) = Some(State::new(options, env, loaded));
         self.post(ready);
         Ok(())
     }
 
     /// Updates the read-only properties and posts warnings. Returns the message `facetrack-ready`,
     /// to post when the engine is in use.
-    fn on_loaded(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
+    fn on_loaded(&self, env: &Environment, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
-        self.warn_of_settings(&plan.unused);
+        self.warn_of_settings(&loaded.plan.unused);
         for notice in loaded.analyzer.take_notices() {
             self.warn_of_notice(&notice);
         }
-        let active = Active::of(env, plan, &loaded.decision, &loaded.analyzer);
-        *lock(&self.active) = Some(active);
+        *lock(&self.active) = Some(Active::of(env, loaded));
         messages::ready(loaded.analyzer.source())
     }
 
@@ -248,22 +241,17 @@ impl FaceTrack {
             None => (),
             Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
-                self.warn_of_settings([format!("the engine was not changed: {}", error.text())]);
+                self.warn_of_settings([format!("the engine was not changed: {error}")]);
             }
         }
     }
 
-    fn take_over(&self, successor: Successor) {
-        let Successor {
-            plan,
-            warnings,
-            mut loaded,
-        } = successor;
+    fn take_over(&self, (mut loaded, warnings): Successor) {
         self.warn_of_settings(warnings);
         self.save_calibration();
-        let ready = self.on_loaded(&self.env(), &plan, &mut loaded);
+        let ready = self.on_loaded(&self.env(), &mut loaded);
         if let Some(state) = lock(&self.state).as_mut() {
-            state.take_over(plan, loaded);
+            state.take_over(loaded);
         }
         lock(&self.schedule).forget_cost();
         self.post(ready);
@@ -317,7 +305,7 @@ impl FaceTrack {
             return;
         }
         if let Some(active) = lock(&self.active).as_mut() {
-            active.set_source(source);
+            active.source = source.clone();
         }
         for notice in notices {
             self.warn_of_notice(&notice);
@@ -326,20 +314,20 @@ impl FaceTrack {
 
     fn warn_of_notice(&self, notice: &Notice) {
         gst::warning!(CAT, imp = self, "{notice}");
-        match notice {
-            Notice::DetectionSizeReduced { .. } => {
-                gst::element_imp_warning!(self, gst::ResourceError::NoSpaceLeft, ("{notice}"));
-            }
-            Notice::FellBackToCpu { .. } => {
-                gst::element_imp_warning!(self, gst::ResourceError::Failed, ("{notice}"));
-            }
-        }
+        let code = match notice {
+            Notice::DetectionSizeReduced { .. } => gst::ResourceError::NoSpaceLeft,
+            Notice::FellBackToCpu { .. } => gst::ResourceError::Failed,
+        };
+        gst::element_imp_warning!(self, code, ("{notice}"));
     }
 
     /// GPU memory that the process uses, MiB.
     fn vram(&self) -> Option<u64> {
-        let vram = lock(&self.active).as_ref()?.vram.clone();
-        vram?.mebibytes()
+        let vram = match lock(&self.active).as_ref()? {
+            active if active.source.device == active.device => active.vram.clone()?,
+            _ => return None,
+        };
+        vram.mebibytes()
     }
 
     fn post(&self, structure: gst::Structure) {
@@ -366,7 +354,7 @@ impl FaceTrack {
             .calibration_reset_requested
             .swap(false, Ordering::AcqRel)
         {
-            state.reset_calibration();
+            state.analyzer.reset_calibration();
         }
     }
 
@@ -389,12 +377,12 @@ impl FaceTrack {
         self.warn_of_loss(saved);
     }
 
-    fn save_calibration_of(&self, state: &mut State) -> Result<(), CalibrationError> {
+    fn save_calibration_of(&self, state: &mut State) -> Result<(), Failure> {
         self.apply_calibration_reset(state);
         state.save_calibration()
     }
 
-    fn warn_of_loss(&self, saved: Result<(), CalibrationError>) {
+    fn warn_of_loss(&self, saved: Result<(), Failure>) {
         if let Err(error) = saved {
             gst::element_imp_warning!(self, gst::ResourceError::Write, ("{error}"));
         }
@@ -410,25 +398,27 @@ impl FaceTrack {
         self.apply_calibration_reset(state);
         let now = self.obj().current_running_time();
         let failure = match contained(|| state.process(buffer, now, &self.schedule)) {
-            Ok(Ok(outcome)) => {
+            Ok(outcome) => {
                 if let Some(line) = state.profile_line(|| self.vram()) {
                     gst::info!(CAT, imp = self, "{line}");
                 }
                 return Ok(outcome);
             }
-            Ok(Err(error)) => error_message(&error),
-            Err(panic) => panic_message(&panic),
+            Err(failure) => failure,
         };
-        let mut outcome = state.failed();
+        let mut outcome = state.without_analysis(FrameStatus::Error);
         // An engine that panics again has no calibration to save.
-        let saved = contained(|| self.save_calibration_of(state)).unwrap_or(Ok(()));
+        let saved = match contained(|| self.save_calibration_of(state)) {
+            Err(Failure::Panic(_)) => Ok(()),
+            saved => saved,
+        };
         let change = state.take_change();
         *guard = None;
         drop(guard);
-        drop(change.map(Change::finish));
+        drop(change.map(loading::finish));
         self.warn_of_loss(saved);
         self.on_notices(std::mem::take(&mut outcome.notices), &outcome.report.source);
-        self.post_error_message(failure);
+        self.post_error_message(failure.message());
         Ok(outcome)
     }
 
@@ -581,9 +571,9 @@ impl ElementImpl for FaceTrack {
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         if transition == gst::StateChange::NullToReady
-            && let Err(error) = self.prepare(Environment::of_process())
+            && let Err(failure) = self.prepare(Environment::of_process())
         {
-            self.post_error_message(error);
+            self.post_error_message(failure.message());
             return Err(gst::StateChangeError);
         }
         let success = self.parent_change_state(transition)?;
@@ -600,7 +590,8 @@ impl BaseTransformImpl for FaceTrack {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        self.prepare(self.env())?;
+        self.prepare(self.env())
+            .map_err(|failure| failure.message())?;
         self.reset_requested.store(false, Ordering::Release);
         *lock(&self.schedule) = Schedule::default();
         if let Some(state) = lock(&self.state).as_mut() {
@@ -613,7 +604,7 @@ impl BaseTransformImpl for FaceTrack {
         self.save_calibration();
         let change = lock(&self.state).as_mut().and_then(State::take_change);
         // The thread of an engine that is loading ends before the stream.
-        drop(change.map(Change::finish));
+        drop(change.map(loading::finish));
         Ok(())
     }
 
@@ -656,8 +647,8 @@ impl BaseTransformImpl for FaceTrack {
         let (mut left, mut turn) = (Vec::new(), None);
         if let Some(state) = lock(&self.state).as_mut() {
             match event.view() {
-                gst::EventView::StreamStart(_) => state.on_stream_start(),
-                gst::EventView::Tag(event) => turn = state.on_tags(event.tag()),
+                gst::EventView::StreamStart(_) => state.orientation = Orientation::default(),
+                gst::EventView::Tag(event) => turn = state.orientation.update(event.tag()),
                 gst::EventView::FlushStop(_) => state.reset(),
                 gst::EventView::Segment(event) => state.set_segment(event.segment()),
                 gst::EventView::Eos(_) => left = state.end(),
