@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::options::{
-    EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing, Unused,
+    EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing,
 };
 use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Request};
@@ -25,8 +25,8 @@ pub(super) struct Plan {
     pub setup: Setup,
     /// The part that may change from frame to frame.
     pub live: Live,
-    /// Options that were set for other engines.
-    pub unused: Option<Unused>,
+    /// A warning of options that were set for other engines.
+    pub unused: Option<String>,
     /// Options that were set.
     options: Map<String, Value>,
 }

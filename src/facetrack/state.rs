@@ -11,7 +11,7 @@ use super::loading::{self, Change, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::plan::{Live, Plan, Setup};
 use crate::meta::{FrameShape, Sighting, Sightings};
-use crate::options::{Environment, FaceTrackSettings, Options, PostMessages, Unused};
+use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
 use crate::orientation::Orientation;
 use crate::video;
 use facetrack::analyzer::Analyzer;
@@ -90,9 +90,9 @@ impl State {
         (self.options != *options).then(|| options.clone())
     }
 
-    /// Applies the options that may change from frame to frame. Returns the options of other
-    /// engines if they have changed.
-    pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
+    /// Applies the options that may change from frame to frame. Returns a warning of the
+    /// options of other engines if they have changed.
+    pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<String> {
         let other_engine = options.explicit_engine() != self.options.explicit_engine();
         let unused = options.unused(self.setup.kind);
         let unused_before = self.options.unused(self.setup.kind);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Options of the element `facetrack`.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use gst::glib;
@@ -550,13 +549,6 @@ const ROWS: &[Row] = &[
     .range(0.0, i32::MAX as f64, "frames"),
 ];
 
-/// Options that were set and have no effect with an engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unused {
-    engine: EngineKind,
-    options: Vec<(&'static str, Setting)>,
-}
-
 impl Options<FaceTrackSettings> {
     /// The engine, if it was set explicitly.
     pub fn explicit_engine(&self) -> Option<&str> {
@@ -565,28 +557,24 @@ impl Options<FaceTrackSettings> {
             .then_some(&self.settings.engine)
     }
 
-    /// The options that were set and that `engine` does not use; `None` if there are none.
-    pub fn unused(&self, engine: EngineKind) -> Option<Unused> {
-        let options = self
-            .explicit_rows()
-            .filter_map(|row| Some((row.name, row.setting?)));
-        let options: Vec<_> = options
-            .filter(|(_, setting)| !engine.uses(*setting))
-            .collect();
-        (!options.is_empty()).then_some(Unused { engine, options })
-    }
-}
-
-impl fmt::Display for Unused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let options = self.options.iter();
-        let options = options
-            .map(|(name, setting)| format!("{name} (for {})", names(&engines_with(*setting))));
-        write!(
-            f,
-            "no effect with engine={}: {}. Set an engine that has these properties, or leave them unset",
-            self.engine.name(),
-            options.collect::<Vec<_>>().join("; ")
-        )
+    /// A warning of the options that were set and that `engine` does not use; `None` if there are
+    /// none.
+    pub fn unused(&self, engine: EngineKind) -> Option<String> {
+        let options = self.explicit_rows().filter_map(|row| {
+            let setting = row.setting.filter(|setting| !engine.uses(*setting))?;
+            Some(format!(
+                "{} (for {})",
+                row.name,
+                names(&engines_with(setting))
+            ))
+        });
+        let options: Vec<_> = options.collect();
+        (!options.is_empty()).then(|| {
+            format!(
+                "no effect with engine={}: {}. Set an engine that has these properties, or leave them unset",
+                engine.name(),
+                options.join("; ")
+            )
+        })
     }
 }

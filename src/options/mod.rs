@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 pub(crate) use self::description::Description;
 pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
-pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing, Unused};
+pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
 pub(crate) use self::row::{Reading, Row};
 pub use self::text::{display, expected};

@@ -2,9 +2,10 @@
 //! Rows of a table of options.
 
 use gst::glib;
+use gst::glib::ParamFlags;
 
 use super::Defaults;
-use super::description::{Access, Description};
+use super::description::Description;
 use super::field::Field;
 use super::text;
 use facetrack::engine::{EngineKind, Setting};
@@ -15,7 +16,7 @@ pub(crate) struct Row<S: 'static> {
     blurb: &'static str,
     unit: &'static str,
     range: (f64, f64),
-    access: Access,
+    flags: ParamFlags,
     /// Engines that do not use this ignore the option.
     pub setting: Option<Setting>,
     /// Whether the option shapes a record, which then states its value.
@@ -38,7 +39,7 @@ impl<S: Defaults> Row<S> {
             blurb,
             unit: "",
             range: (0.0, i32::MAX as f64),
-            access: Access::Ready,
+            flags: ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_READY),
             setting: None,
             shapes_record: false,
             check: |_| Ok(()),
@@ -53,7 +54,7 @@ impl<S: Defaults> Row<S> {
         blurb: &'static str,
     ) -> Self {
         let mut row = Self::new(name, field, blurb);
-        row.access = Access::Playing;
+        row.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
         row
     }
 
@@ -92,7 +93,7 @@ impl<S: Defaults> Row<S> {
     }
 
     pub fn param_spec(&self) -> glib::ParamSpec {
-        let description = Description::new(self.name, self.long_blurb(), self.access, self.range);
+        let description = Description::new(self.name, self.long_blurb(), self.flags, self.range);
         (self.field)(&mut S::default()).param_spec(&description)
     }
 
@@ -165,7 +166,7 @@ impl<E> Reading<E> {
     pub fn param_spec(&self) -> glib::ParamSpec {
         let range = (0.0, f64::from(i32::MAX));
         let blurb = self.blurb.to_owned();
-        let description = Description::new(self.name, blurb, Access::ReadOnly, range);
+        let description = Description::new(self.name, blurb, ParamFlags::READABLE, range);
         (self.param_spec)(&description)
     }
 }
