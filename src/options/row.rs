@@ -29,14 +29,10 @@ pub(crate) struct Row<S: 'static> {
 impl<S: Defaults> Row<S> {
     /// An option that may change in NULL and READY, of any value that its type has; numbers are not
     /// negative.
-    pub const fn new(
-        name: &'static str,
-        field: fn(&mut S) -> &mut dyn Field,
-        blurb: &'static str,
-    ) -> Self {
+    pub const fn new(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
         Self {
             name,
-            blurb,
+            blurb: "",
             unit: "",
             range: (0.0, i32::MAX as f64),
             flags: ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_READY),
@@ -48,14 +44,16 @@ impl<S: Defaults> Row<S> {
     }
 
     /// An option that may change at any time.
-    pub const fn playing(
-        name: &'static str,
-        field: fn(&mut S) -> &mut dyn Field,
-        blurb: &'static str,
-    ) -> Self {
-        let mut row = Self::new(name, field, blurb);
+    pub const fn playing(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
+        let mut row = Self::new(name, field);
         row.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
         row
+    }
+
+    /// Describes the option.
+    pub const fn blurb(mut self, blurb: &'static str) -> Self {
+        self.blurb = blurb;
+        self
     }
 
     /// A number from `min` to `max`, with a unit or "".
