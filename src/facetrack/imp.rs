@@ -89,7 +89,7 @@ use super::messages;
 use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
 use crate::meta::{self, FaceTrackMeta};
-use crate::options::{self, Description, Environment, FaceTrackSettings, Options, Reading};
+use crate::options::{self, Description, Environment, FaceTrackSettings, Options};
 use crate::orientation::{Orientation, Turn};
 use crate::{element, video};
 use facetrack::device::{Decision, OwnMemory, Severity};
@@ -151,44 +151,26 @@ pub struct FaceTrack {
     calibration_reset_requested: AtomicBool,
 }
 
+type Reading = options::Reading<FaceTrack>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<FaceTrack>] = &[
-    Reading {
-        name: "stats",
-        blurb: "Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB",
-        param_spec: Description::structure,
-        value: |element| element.stats().to_value(),
-    },
-    Reading {
-        name: "active-device",
-        blurb: "Device in use: cpu, or cuda:<index>; unset before READY",
-        param_spec: |description| description.string(None),
-        value: |element| element.of_source(|source| &source.device),
-    },
-    Reading {
-        name: "active-execution-provider",
-        blurb: "Execution provider in use; unset before READY",
-        param_spec: |description| description.string(None),
-        value: |element| element.of_source(|source| &source.execution_provider),
-    },
-    Reading {
-        name: "device-reason",
-        blurb: "Reason for the device in use; unset before READY",
-        param_spec: |description| description.string(None),
-        value: |element| element.of_source(|source| &source.device_reason),
-    },
-    Reading {
-        name: "capabilities",
-        blurb: "Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded",
-        param_spec: Description::structure,
-        value: |element| {
-            element
-                .info()
-                .as_ref()
-                .map(messages::capabilities)
-                .to_value()
-        },
-    },
+const READINGS: &[Reading] = &[
+    Reading::new("stats", Description::structure, |it| it.stats().to_value())
+        .blurb("Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB"),
+    Reading::text("active-device", |it| it.of_source(|source| &source.device))
+        .blurb("Device in use: cpu, or cuda:<index>; unset before READY"),
+    Reading::text("active-execution-provider", |it| {
+        it.of_source(|source| &source.execution_provider)
+    })
+    .blurb("Execution provider in use; unset before READY"),
+    Reading::text("device-reason", |it| {
+        it.of_source(|source| &source.device_reason)
+    })
+    .blurb("Reason for the device in use; unset before READY"),
+    Reading::new("capabilities", Description::structure, |it| {
+        it.capabilities().to_value()
+    })
+    .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
 ];
 
 fn clock_time(time: Duration) -> gst::ClockTime {
@@ -478,14 +460,16 @@ impl FaceTrack {
     }
 
     /// The measurements of the engine that is set, as loaded or else as described.
-    fn info(&self) -> Option<EngineInfo> {
+    fn capabilities(&self) -> Option<gst::Structure> {
         let env = self.env();
         let options = lock(&self.options).clone();
         let (plan, _) = Plan::new(&options, &env).ok()?;
         let active = lock(&self.active);
         match active.as_ref() {
-            Some(active) if active.setup == plan.setup => Some(active.info.clone()),
-            _ => plan.describe().ok(),
+            Some(active) if active.setup == plan.setup => {
+                Some(messages::capabilities(&active.info))
+            }
+            _ => Some(messages::capabilities(&plan.describe().ok()?)),
         }
     }
 

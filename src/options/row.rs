@@ -140,25 +140,41 @@ pub(super) fn names(engines: &[EngineKind]) -> String {
 
 /// A property that reads the state of the element `E`.
 pub(crate) struct Reading<E: 'static> {
-    pub name: &'static str,
-    pub blurb: &'static str,
-    pub param_spec: fn(&Description) -> glib::ParamSpec,
+    name: &'static str,
+    blurb: &'static str,
+    param_spec: fn(&Description) -> glib::ParamSpec,
     pub value: fn(&E) -> glib::Value,
 }
 
 impl<E> Reading<E> {
-    /// A property that reads a counter.
-    pub const fn count(
+    /// A property of the type that `param_spec` makes.
+    pub const fn new(
         name: &'static str,
+        param_spec: fn(&Description) -> glib::ParamSpec,
         value: fn(&E) -> glib::Value,
-        blurb: &'static str,
     ) -> Self {
         Self {
             name,
-            blurb,
-            param_spec: |description| description.uint(0),
+            blurb: "",
+            param_spec,
             value,
         }
+    }
+
+    /// A property that reads a text.
+    pub const fn text(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
+        Self::new(name, |description| description.string(None), value)
+    }
+
+    /// A property that reads a counter.
+    pub const fn count(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
+        Self::new(name, |description| description.uint(0), value)
+    }
+
+    /// Describes the property.
+    pub const fn blurb(mut self, blurb: &'static str) -> Self {
+        self.blurb = blurb;
+        self
     }
 
     pub fn param_spec(&self) -> glib::ParamSpec {

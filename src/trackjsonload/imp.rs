@@ -51,7 +51,7 @@ use gst_base::subclass::prelude::*;
 
 use super::replaying::{BufferTimes, Replaying, ReplayingError};
 use crate::meta::{self, FaceTrackMeta, FrameShape, Sighting, Sightings};
-use crate::options::{self, LoadSettings, Options, Reading};
+use crate::options::{self, LoadSettings, Options};
 use crate::{element, stream, video};
 use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
@@ -71,23 +71,15 @@ pub struct TrackJsonLoad {
     unmatched: AtomicU64,
 }
 
+type Reading = options::Reading<TrackJsonLoad>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<TrackJsonLoad>] = &[
-    Reading::count(
-        "frames",
-        |element| options::count(&element.frames),
-        "Number of frames in the file",
-    ),
-    Reading::count(
-        "matched",
-        |element| options::count(&element.matched),
-        "Number of buffers with a recorded frame",
-    ),
-    Reading::count(
-        "unmatched",
-        |element| options::count(&element.unmatched),
-        "Number of buffers without a recorded frame, which passed unchanged",
-    ),
+const READINGS: &[Reading] = &[
+    Reading::count("frames", |it| options::count(&it.frames)).blurb("Number of frames in the file"),
+    Reading::count("matched", |it| options::count(&it.matched))
+        .blurb("Number of buffers with a recorded frame"),
+    Reading::count("unmatched", |it| options::count(&it.unmatched))
+        .blurb("Number of buffers without a recorded frame, which passed unchanged"),
 ];
 
 impl TrackJsonLoad {

@@ -56,7 +56,7 @@ use super::output::OutputError;
 use super::recording::{Abandoned, Finished, Recording, Stop};
 use super::upstream;
 use crate::element;
-use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
+use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options};
 use facetrack::lock::lock;
 use facetrack::record::completeness::Promise;
 
@@ -87,18 +87,13 @@ pub struct TrackJsonSink {
     faces: AtomicU64,
 }
 
+type Reading = options::Reading<TrackJsonSink>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<TrackJsonSink>] = &[
-    Reading::count(
-        "frames",
-        |sink| options::count(&sink.frames),
-        "Number of recorded frames",
-    ),
-    Reading::count(
-        "faces",
-        |sink| options::count(&sink.faces),
-        "Number of recorded faces, summed over all frames",
-    ),
+const READINGS: &[Reading] = &[
+    Reading::count("frames", |it| options::count(&it.frames)).blurb("Number of recorded frames"),
+    Reading::count("faces", |it| options::count(&it.faces))
+        .blurb("Number of recorded faces, summed over all frames"),
 ];
 
 impl TrackJsonSink {

@@ -46,7 +46,7 @@ use super::receiver::{Receiver, ReceiverError};
 use super::sending::{Sending, Sent};
 use crate::element;
 use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
-use crate::options::{self, Options, Reading, UdpSettings};
+use crate::options::{self, Options, UdpSettings};
 use facetrack::lock::lock;
 use facetrack::report::FrameReport;
 
@@ -67,18 +67,14 @@ pub struct TrackUdpSink {
     packets_dropped: AtomicU64,
 }
 
+type Reading = options::Reading<TrackUdpSink>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<TrackUdpSink>] = &[
-    Reading::count(
-        "packets-sent",
-        |sink| options::count(&sink.packets_sent),
-        "Number of packets sent, whether or not they were received",
-    ),
-    Reading::count(
-        "packets-dropped",
-        |sink| options::count(&sink.packets_dropped),
-        "Number of packets that the system did not accept, because its buffer was full or the receiver was unreachable",
-    ),
+const READINGS: &[Reading] = &[
+    Reading::count("packets-sent", |it| options::count(&it.packets_sent))
+        .blurb("Number of packets sent, whether or not they were received"),
+    Reading::count("packets-dropped", |it| options::count(&it.packets_dropped))
+        .blurb("Number of packets that the system did not accept, because its buffer was full or the receiver was unreachable"),
 ];
 
 impl TrackUdpSink {
