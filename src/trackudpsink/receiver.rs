@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug)]
 pub(super) struct Receiver {
     socket: UdpSocket,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
 }
 
 /// Why packets can't go anywhere.
@@ -44,10 +44,6 @@ impl Receiver {
             source,
         })?;
         Ok(Self { socket, address })
-    }
-
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Hands a packet to the system without waiting for a receiver.
