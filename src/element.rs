@@ -122,21 +122,15 @@ fn remedy(caps: &gst::CapsRef) -> &'static str {
     if !is_raw {
         return "a decoder, such as decodebin,";
     }
-    let features: Vec<_> = caps
-        .features(0)
-        .into_iter()
-        .flat_map(|features| features.iter().map(|feature| feature.to_string()))
-        .collect();
-    let is_elsewhere =
-        |feature: &String| feature.starts_with("memory:") && feature != "memory:SystemMemory";
-    if features.iter().any(is_elsewhere) {
+    let has = |is_meant: fn(&str) -> bool| {
+        let features = caps.features(0);
+        features.is_some_and(|features| features.iter().any(|feature| is_meant(feature)))
+    };
+    if has(|feature| feature.starts_with("memory:") && feature != "memory:SystemMemory") {
         return "an element that downloads frames to system memory, such as gldownload, cudadownload \
                 or vapostproc,";
     }
-    if features
-        .iter()
-        .any(|feature| feature == "format:Interlaced")
-    {
+    if has(|feature| feature == "format:Interlaced") {
         return "deinterlace";
     }
     let (width, height) = video::size(caps);

@@ -93,7 +93,7 @@ use crate::options::{self, Description, Environment, FaceTrackSettings, Options}
 use crate::orientation::{Orientation, Turn};
 use crate::{element, video};
 use facetrack::device::{Decision, OwnMemory, Severity};
-use facetrack::engine::{EngineInfo, Notice};
+use facetrack::engine::{self, EngineInfo, Notice};
 use facetrack::lock::lock;
 use facetrack::profile::Profile;
 use facetrack::report::{FrameStatus, ReportSource};
@@ -140,15 +140,15 @@ impl Active {
 ///
 /// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the
 /// streaming thread, which holds it while a frame is analysed. Other threads request a reset with
-/// `reset_requested` or `calibration_reset_requested`, and do not wait for it.
+/// `forget_frames` or `forget_calibration`, and do not wait for it.
 #[derive(Default)]
 pub struct FaceTrack {
     options: Mutex<Options<FaceTrackSettings>>,
     state: Mutex<Option<State>>,
     active: Mutex<Option<Active>>,
     schedule: Mutex<Schedule>,
-    reset_requested: AtomicBool,
-    calibration_reset_requested: AtomicBool,
+    forget_frames: AtomicBool,
+    forget_calibration: AtomicBool,
 }
 
 type Reading = options::Reading<FaceTrack>;
@@ -214,7 +214,9 @@ impl FaceTrack {
     fn apply_settings(&self) {
         let mut unused = None;
         let successor = lock(&self.state).as_mut().and_then(|state| {
-            let changed = state.changed_options(&lock(&self.options));
+            let set = lock(&self.options);
+            let changed = (*set != state.options).then(|| set.clone());
+            drop(set);
             unused = changed.and_then(|options| state.apply_options(options));
             state.take_successor()
         });
@@ -319,23 +321,19 @@ impl FaceTrack {
 
     /// The action signal `reset`: the next frame does not continue those before.
     fn request_reset(&self) {
-        self.reset_requested.store(true, Ordering::Release);
+        self.forget_frames.store(true, Ordering::Release);
     }
 
     /// The action signal `reset-calibration`.
     fn request_calibration_reset(&self) {
         if lock(&self.active).is_some() {
-            self.calibration_reset_requested
-                .store(true, Ordering::Release);
+            self.forget_calibration.store(true, Ordering::Release);
         }
     }
 
     /// Resets the calibration before it is used, if that was requested.
     fn apply_calibration_reset(&self, state: &mut State) {
-        if self
-            .calibration_reset_requested
-            .swap(false, Ordering::AcqRel)
-        {
+        if self.forget_calibration.swap(false, Ordering::AcqRel) {
             state.analyzer.reset_calibration();
         }
     }
@@ -343,11 +341,10 @@ impl FaceTrack {
     /// Saves a calibration that was reset after the last frame. The request does not apply to the
     /// next engine.
     fn save_reset_calibration(&self) {
-        if self.calibration_reset_requested.load(Ordering::Acquire) {
+        if self.forget_calibration.load(Ordering::Acquire) {
             self.save_calibration();
             // After a failure there is no calibration to reset.
-            self.calibration_reset_requested
-                .store(false, Ordering::Release);
+            self.forget_calibration.store(false, Ordering::Release);
         }
     }
 
@@ -374,7 +371,7 @@ impl FaceTrack {
     fn process(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
-        if self.reset_requested.swap(false, Ordering::AcqRel) {
+        if self.forget_frames.swap(false, Ordering::AcqRel) {
             state.reset();
         }
         self.apply_calibration_reset(state);
@@ -441,12 +438,6 @@ impl FaceTrack {
         answer.set(live, later(min), max.map(later));
     }
 
-    /// Makes the pipeline query latencies again.
-    fn post_latency(&self) {
-        let message = gst::message::Latency::builder();
-        self.post_message(message.src(&*self.obj()).build());
-    }
-
     fn post_message(&self, message: gst::Message) {
         // Posting fails only without a bus.
         let _ = self.obj().post_message(message);
@@ -469,7 +460,10 @@ impl FaceTrack {
             Some(active) if active.setup == plan.setup => {
                 Some(messages::capabilities(&active.info))
             }
-            _ => Some(messages::capabilities(&plan.describe().ok()?)),
+            _ => {
+                let info = engine::describe(plan.setup.kind, &plan.setup.config);
+                Some(messages::capabilities(&info.ok()?))
+            }
         }
     }
 
@@ -576,7 +570,7 @@ impl BaseTransformImpl for FaceTrack {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         self.prepare(self.env())
             .map_err(|failure| failure.message())?;
-        self.reset_requested.store(false, Ordering::Release);
+        self.forget_frames.store(false, Ordering::Release);
         *lock(&self.schedule) = Schedule::default();
         if let Some(state) = lock(&self.state).as_mut() {
             state.restart();
@@ -700,7 +694,9 @@ impl BaseTransformImpl for FaceTrack {
             .into_iter()
             .for_each(|structure| self.post(structure));
         if lock(&self.schedule).take_latency_change() {
-            self.post_latency();
+            // The pipeline queries latencies again.
+            let message = gst::message::Latency::builder();
+            self.post_message(message.src(&*self.obj()).build());
         }
         Ok(gst::FlowSuccess::Ok)
     }

@@ -9,9 +9,7 @@ use crate::options::{
 };
 use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Request};
-use facetrack::engine::{
-    self, EngineConfig, EngineError, EngineInfo, EngineKind, Setting, insightface,
-};
+use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Setting, insightface};
 use facetrack::locate::SearchPaths;
 use facetrack::report::{ReportSource, options_text};
 use facetrack::schedule::ScheduleSettings;
@@ -82,14 +80,6 @@ impl Plan {
             options: options.explicit(),
         };
         Ok((plan, warnings))
-    }
-
-    /// Describes what the engine measures, without loading it.
-    ///
-    /// # Errors
-    /// Those of [`engine::describe`].
-    pub fn describe(&self) -> Result<EngineInfo, EngineError> {
-        engine::describe(self.setup.kind, &self.setup.config)
     }
 
     /// Loads the engine where it may run. Models and libraries are also looked for in the places

@@ -4,6 +4,8 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use gst::prelude::MulDiv;
+
 use super::calibration::CalibrationFile;
 use super::clock::FrameClock;
 use super::failure::Failure;
@@ -23,7 +25,7 @@ use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
 /// A loaded engine and its stream.
 pub(super) struct State {
     /// The options that `live` derives from.
-    options: Options<FaceTrackSettings>,
+    pub options: Options<FaceTrackSettings>,
     env: Environment,
     pub setup: Setup,
     live: Live,
@@ -80,14 +82,6 @@ impl State {
             sightings: Sightings::default(),
             orientation: Orientation::default(),
         }
-    }
-
-    /// A copy of `options` if they have changed.
-    pub fn changed_options(
-        &self,
-        options: &Options<FaceTrackSettings>,
-    ) -> Option<Options<FaceTrackSettings>> {
-        (self.options != *options).then(|| options.clone())
     }
 
     /// Applies the options that may change from frame to frame. Returns a warning of the
@@ -344,11 +338,7 @@ fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineErr
 
 /// Frame period at a frame rate; `None` if it is variable.
 fn period(fps: gst::Fraction) -> Option<Duration> {
-    let (frames, seconds) = (
-        u64::try_from(fps.numer()).ok()?,
-        u64::try_from(fps.denom()).ok()?,
-    );
-    (seconds * 1_000_000_000)
-        .checked_div(frames)
-        .map(Duration::from_nanos)
+    let (frames, seconds) = (fps.numer().try_into().ok()?, fps.denom().try_into().ok()?);
+    let period = gst::ClockTime::SECOND.mul_div_floor(seconds, frames)?;
+    Some(period.into())
 }

@@ -5,13 +5,16 @@ use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
 use thiserror::Error;
 
+use crate::meta::MetaError;
 use crate::video;
 use facetrack::image::Layout;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 
-/// Why a frame cannot be drawn into.
+/// Why nothing is drawn into a frame.
 #[derive(Debug, Error)]
 pub(super) enum FrameError {
+    #[error(transparent)]
+    Meta(#[from] MetaError),
     #[error(
         "a buffer of {size} bytes cannot be mapped for writing as {width}×{height} {format}; put videoconvert before the \
          element, or fix the element that produces such buffers"
