@@ -119,8 +119,8 @@ fn time_of_day() -> f64 {
 
 fn receiver_error(error: &ReceiverError) -> gst::ErrorMessage {
     let code = match error {
-        ReceiverError::Host { .. } => gst::ResourceError::NotFound,
-        ReceiverError::Socket { .. } => gst::ResourceError::OpenWrite,
+        ReceiverError::Host(..) => gst::ResourceError::NotFound,
+        ReceiverError::Socket(..) => gst::ResourceError::OpenWrite,
     };
     gst::error_msg!(code, ("{error}"))
 }
