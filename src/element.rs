@@ -2,28 +2,44 @@
 //! Code that the elements of the plugin share.
 
 use gst::prelude::*;
+use gst::subclass::ElementMetadata;
 
 use crate::video;
 
 /// Author of the elements.
-pub(crate) const AUTHOR: &str = "The gst-plugin-facetrack contributors";
+const AUTHOR: &str = "The gst-plugin-facetrack contributors";
+
+/// The debug category of an element.
+pub(crate) fn category(name: &str, title: &str) -> gst::DebugCategory {
+    gst::DebugCategory::new(name, gst::DebugColorFlags::empty(), Some(title))
+}
+
+/// The metadata of an element class, which is never freed.
+pub(crate) fn metadata(
+    title: &str,
+    klass: &str,
+    purpose: &str,
+) -> Option<&'static ElementMetadata> {
+    let metadata = ElementMetadata::new(title, klass, purpose, AUTHOR);
+    Some(Box::leak(Box::new(metadata)))
+}
 
 /// Raw video in any memory, for elements that read only metadata.
 pub(crate) fn any_video() -> gst::Caps {
     gst::Caps::builder("video/x-raw").any_features().build()
 }
 
-/// The sink pad of a sink.
-pub(crate) fn sink_templates(caps: &gst::Caps) -> Vec<gst::PadTemplate> {
-    vec![template("sink", gst::PadDirection::Sink, caps)]
+/// The sink pad of a class of sinks, which is never freed.
+pub(crate) fn sink_templates(caps: &gst::Caps) -> &'static [gst::PadTemplate] {
+    Vec::leak(vec![template("sink", gst::PadDirection::Sink, caps)])
 }
 
-/// The two pads of a filter that does not change the format.
-pub(crate) fn filter_templates(caps: &gst::Caps) -> Vec<gst::PadTemplate> {
-    vec![
+/// The two pads of a class of filters that do not change the format. It is never freed.
+pub(crate) fn filter_templates(caps: &gst::Caps) -> &'static [gst::PadTemplate] {
+    Vec::leak(vec![
         template("sink", gst::PadDirection::Sink, caps),
         template("src", gst::PadDirection::Src, caps),
-    ]
+    ])
 }
 
 fn template(name: &str, direction: gst::PadDirection, caps: &gst::Caps) -> gst::PadTemplate {
@@ -106,21 +122,15 @@ fn remedy(caps: &gst::CapsRef) -> &'static str {
     if !is_raw {
         return "a decoder, such as decodebin,";
     }
-    let features: Vec<_> = caps
-        .features(0)
-        .into_iter()
-        .flat_map(|features| features.iter().map(|feature| feature.to_string()))
-        .collect();
-    let is_elsewhere =
-        |feature: &String| feature.starts_with("memory:") && feature != "memory:SystemMemory";
-    if features.iter().any(is_elsewhere) {
+    let has = |is_meant: fn(&str) -> bool| {
+        let features = caps.features(0);
+        features.is_some_and(|features| features.iter().any(|feature| is_meant(feature)))
+    };
+    if has(|feature| feature.starts_with("memory:") && feature != "memory:SystemMemory") {
         return "an element that downloads frames to system memory, such as gldownload, cudadownload \
                 or vapostproc,";
     }
-    if features
-        .iter()
-        .any(|feature| feature == "format:Interlaced")
-    {
+    if has(|feature| feature == "format:Interlaced") {
         return "deinterlace";
     }
     let (width, height) = video::size(caps);

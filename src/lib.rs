@@ -20,13 +20,25 @@ pub mod video;
 #[allow(missing_docs, reason = "the macro documents nothing")]
 mod plugin {
     use gst::glib;
+    use gst::prelude::*;
+
+    use crate::facetrack::FaceTrack;
+    use crate::facetrackoverlay::FaceTrackOverlay;
+    use crate::trackjsonload::TrackJsonLoad;
+    use crate::trackjsonsink::TrackJsonSink;
+    use crate::trackudpsink::TrackUdpSink;
 
     fn init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-        crate::facetrack::register(plugin)?;
-        crate::trackjsonload::register(plugin)?;
-        crate::facetrackoverlay::register(plugin)?;
-        crate::trackjsonsink::register(plugin)?;
-        crate::trackudpsink::register(plugin)
+        for (name, element) in [
+            ("facetrack", FaceTrack::static_type()),
+            ("trackjsonload", TrackJsonLoad::static_type()),
+            ("facetrackoverlay", FaceTrackOverlay::static_type()),
+            ("trackjsonsink", TrackJsonSink::static_type()),
+            ("trackudpsink", TrackUdpSink::static_type()),
+        ] {
+            gst::Element::register(Some(plugin), name, gst::Rank::NONE, element)?;
+        }
+        Ok(())
     }
 
     gst::plugin_define!(

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf, is_separator};
 
 use tempfile::NamedTempFile;
-use thiserror::Error;
 
+use super::failure::Failure;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::EngineError;
 
@@ -18,75 +18,34 @@ pub(super) struct CalibrationFile {
     content: Option<String>,
 }
 
-/// Error of a calibration file. The message names the file and the remedy.
-#[derive(Debug, Error)]
-pub(super) enum CalibrationError {
-    /// The engine has no calibration.
-    #[error("the engine {0} has no calibration. Unset `calibration-file`, or set another engine")]
-    Useless(&'static str),
-    /// The path does not name a file.
-    #[error(
-        "`calibration-file` {0:?} is not the path of a file. Set the path of a file, or unset it"
-    )]
-    NoFile(PathBuf),
-    /// The file cannot be read.
-    #[error("`calibration-file` {path} cannot be read: {source}. Make it readable, or set another file", path = path.display())]
-    Read {
-        /// File.
-        path: PathBuf,
-        /// Error of the system.
-        source: io::Error,
-    },
-    /// The content is invalid.
-    #[error("`calibration-file` {path} is damaged: {reason}. Delete it to start a new calibration, or set another file", path = path.display())]
-    Damaged {
-        /// File.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
-    /// The file cannot be written.
-    #[error("`calibration-file` {path} cannot be written: {source}. Make its folder writable and free disk space, or set another file", path = path.display())]
-    Write {
-        /// File.
-        path: PathBuf,
-        /// Error of the system.
-        source: io::Error,
-    },
-}
-
 impl CalibrationFile {
     /// Restores the calibration of `analyzer` from the file at `path`, if it exists, and checks
     /// that the file can be written at the end of the stream.
     ///
     /// # Errors
-    /// [`CalibrationError`].
-    pub fn open(path: &Path, analyzer: &mut Analyzer) -> Result<Self, CalibrationError> {
+    /// [`Failure`].
+    pub fn open(path: &Path, analyzer: &mut Analyzer) -> Result<Self, Failure> {
         if analyzer.calibration().is_none() {
-            return Err(CalibrationError::Useless(analyzer.info().name));
+            return Err(Failure::NoCalibration(analyzer.info().name));
         }
         if !can_be_a_file(path) {
-            return Err(CalibrationError::NoFile(path.to_owned()));
+            return Err(Failure::NoFile(path.to_owned()));
         }
         // Symbolic links are kept, and their targets are written.
         let path = &fs::canonicalize(path).unwrap_or(path.to_owned());
         let mut content = read(path)?;
         if let Some(calibration) = &content {
-            analyzer
-                .set_calibration(calibration)
-                .map_err(|error| CalibrationError::Damaged {
-                    path: path.to_owned(),
-                    reason: match error {
-                        EngineError::Config { reason, .. } => reason,
-                        other => other.to_string(),
-                    },
-                })?;
+            let restored = analyzer.set_calibration(calibration);
+            restored.map_err(|error| match error {
+                EngineError::Config { reason, .. } => damaged(path, reason),
+                other => damaged(path, other.to_string()),
+            })?;
             content = analyzer.calibration();
         }
         let path = path.to_owned();
         match beside(&path) {
             Ok(_) => Ok(Self { path, content }),
-            Err(source) => Err(CalibrationError::Write { path, source }),
+            Err(error) => Err(Failure::Write(path, error)),
         }
     }
 
@@ -94,13 +53,13 @@ impl CalibrationFile {
     /// any time.
     ///
     /// # Errors
-    /// [`CalibrationError::Write`].
-    pub fn save(&mut self, calibration: String) -> Result<(), CalibrationError> {
+    /// [`Failure::Write`].
+    pub fn save(&mut self, calibration: String) -> Result<(), Failure> {
         if self.content.as_ref() == Some(&calibration) {
             return Ok(());
         }
-        let path = self.path.clone();
-        write(&path, &calibration).map_err(|source| CalibrationError::Write { path, source })?;
+        write(&self.path, &calibration)
+            .map_err(|error| Failure::Write(self.path.clone(), error))?;
         self.content = Some(calibration);
         Ok(())
     }
@@ -114,21 +73,19 @@ fn can_be_a_file(path: &Path) -> bool {
 }
 
 /// The content of the file at `path`; `None` if there is no file.
-fn read(path: &Path) -> Result<Option<String>, CalibrationError> {
+fn read(path: &Path) -> Result<Option<String>, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(CalibrationError::Damaged {
-                path: path.to_owned(),
-                reason: "it is not UTF-8".to_owned(),
-            })
-        }
-        Err(source) => Err(CalibrationError::Read {
-            path: path.to_owned(),
-            source,
-        }),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(None),
+            io::ErrorKind::InvalidData => Err(damaged(path, "it is not UTF-8".to_owned())),
+            _ => Err(Failure::Read(path.to_owned(), error)),
+        },
     }
+}
+
+fn damaged(path: &Path, reason: String) -> Failure {
+    Failure::Damaged(path.to_owned(), reason)
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

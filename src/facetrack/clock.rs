@@ -6,27 +6,17 @@ use std::time::Duration;
 use facetrack::schedule::NOMINAL_PERIOD;
 
 /// Converts timestamps to frame times.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FrameClock {
     last: Option<Duration>,
-    period: Duration,
-}
-
-impl Default for FrameClock {
-    fn default() -> Self {
-        Self {
-            last: None,
-            period: NOMINAL_PERIOD,
-        }
-    }
+    /// `None` if it is not known.
+    period: Option<Duration>,
 }
 
 impl FrameClock {
     /// Sets the frame period for frames without a usable timestamp.
     pub fn set_period(&mut self, period: Option<Duration>) {
-        self.period = period
-            .filter(|period| !period.is_zero())
-            .unwrap_or(NOMINAL_PERIOD);
+        self.period = period.filter(|period| !period.is_zero());
     }
 
     /// The time of the next frame: its timestamp, or one period after the last frame if that is
@@ -35,7 +25,7 @@ impl FrameClock {
         let time = match (timestamp, self.last) {
             (Some(time), None) => time,
             (Some(time), Some(last)) if time > last => time,
-            (_, Some(last)) => last + self.period,
+            (_, Some(last)) => last + self.period.unwrap_or(NOMINAL_PERIOD),
             (None, None) => Duration::ZERO,
         };
         self.last = Some(time);

@@ -1,63 +1,104 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Failures in GStreamer's terms.
 
+use std::any::Any;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
-use super::calibration::CalibrationError;
+use gst::{LibraryError, ResourceError, StreamError};
+use thiserror::Error;
+
 use facetrack::engine::EngineError;
 use facetrack::model::ModelError;
 
-/// Runs `work`, and turns a panic into an error text.
-pub(super) fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        let words = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned());
-        format!("panicked: {}", words.unwrap_or_default())
-    })
+/// Why an engine or its calibration file cannot be used. The text says what the user can do.
+#[derive(Debug, Error)]
+pub(super) enum Failure {
+    /// Error of the engine.
+    #[error("{}", facetrack_remedies::message(.0))]
+    Engine(#[from] EngineError),
+    /// The engine panicked.
+    #[error("the engine panicked: {0}")]
+    Panic(String),
+    /// No thread can be created.
+    #[error("the thread that loads the engine cannot be started: {0}. Set the engine in READY")]
+    Thread(#[from] io::Error),
+    /// The engine has no calibration.
+    #[error("the engine {0} has no calibration. Unset `calibration-file`, or set another engine")]
+    NoCalibration(&'static str),
+    /// The path of the calibration file does not name a file.
+    #[error(
+        "`calibration-file` {0:?} is not the path of a file. Set the path of a file, or unset it"
+    )]
+    NoFile(PathBuf),
+    /// The calibration file cannot be read.
+    #[error("`calibration-file` {path} cannot be read: {source}. Make it readable, or set another file", path = .0.display(), source = .1)]
+    Read(PathBuf, io::Error),
+    /// The content of the calibration file is invalid.
+    #[error("`calibration-file` {path} is damaged: {reason}. Delete it to start a new calibration, or set another file", path = .0.display(), reason = .1)]
+    Damaged(PathBuf, String),
+    /// The calibration file cannot be written.
+    #[error("`calibration-file` {path} cannot be written: {source}. Make its folder writable and free disk space, or set another file", path = .0.display(), source = .1)]
+    Write(PathBuf, io::Error),
 }
 
-/// Translates the domain's errors to GStreamer's, and adds what the user can do.
-pub(super) fn error_message(error: &EngineError) -> gst::ErrorMessage {
-    let message = facetrack_remedies::message(error);
-    match error {
-        EngineError::Unknown(_) | EngineError::Config { .. } => {
-            gst::error_msg!(gst::LibraryError::Settings, ("{message}"))
+impl Failure {
+    /// The failure of an engine that panicked with `payload`.
+    pub fn of_panic(payload: Box<dyn Any + Send>) -> Self {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        Self::Panic(text.unwrap_or_default())
+    }
+
+    /// The error message to post.
+    pub fn message(&self) -> gst::ErrorMessage {
+        match self {
+            Self::Engine(EngineError::Model(source) | EngineError::Part { source, .. }) => {
+                self.message_of_model(source)
+            }
+            Self::Engine(EngineError::Unknown(_) | EngineError::Config { .. })
+            | Self::NoCalibration(_)
+            | Self::NoFile(_) => gst::error_msg!(LibraryError::Settings, ("{self}")),
+            Self::Engine(EngineError::Frame(_)) => {
+                gst::error_msg!(StreamError::Format, ("{self}"))
+            }
+            Self::Engine(EngineError::Device(_)) => {
+                gst::error_msg!(ResourceError::NotFound, ("{self}"))
+            }
+            Self::Panic(_) => gst::error_msg!(LibraryError::Failed, ("{self}")),
+            Self::Thread(_) => gst::error_msg!(ResourceError::Failed, ("{self}")),
+            Self::Read(..) | Self::Damaged(..) => gst::error_msg!(ResourceError::Read, ("{self}")),
+            Self::Write(..) => gst::error_msg!(ResourceError::Write, ("{self}")),
         }
-        EngineError::Frame(_) => gst::error_msg!(gst::StreamError::Format, ("{message}")),
-        EngineError::Device(_) => gst::error_msg!(gst::ResourceError::NotFound, ("{message}")),
-        EngineError::Model(source) | EngineError::Part { source, .. } => match source {
+    }
+
+    fn message_of_model(&self, error: &ModelError) -> gst::ErrorMessage {
+        match error {
             ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. } => {
-                gst::error_msg!(gst::ResourceError::NotFound, ("{message}"))
+                gst::error_msg!(ResourceError::NotFound, ("{self}"))
             }
             ModelError::Run { .. }
             | ModelError::InputSize { .. }
             | ModelError::Gpu { .. }
             | ModelError::OutOfMemory { .. } => {
-                gst::error_msg!(gst::LibraryError::Failed, ("{message}"))
+                gst::error_msg!(LibraryError::Failed, ("{self}"))
             }
-            ModelError::Read { .. }
-            | ModelError::Hash { .. }
-            | ModelError::Format { .. }
-            | ModelError::Tensors { .. }
-            | ModelError::Pack { .. } => gst::error_msg!(gst::ResourceError::Read, ("{message}")),
-        },
+            // The file is damaged, or not the expected one.
+            _ => gst::error_msg!(ResourceError::Read, ("{self}")),
+        }
     }
 }
 
-pub(super) fn calibration_message(error: &CalibrationError) -> gst::ErrorMessage {
-    match error {
-        CalibrationError::Useless(_) | CalibrationError::NoFile(_) => {
-            gst::error_msg!(gst::LibraryError::Settings, ("{error}"))
-        }
-        CalibrationError::Read { .. } | CalibrationError::Damaged { .. } => {
-            gst::error_msg!(gst::ResourceError::Read, ("{error}"))
-        }
-        CalibrationError::Write { .. } => gst::error_msg!(gst::ResourceError::Write, ("{error}")),
-    }
-}
-
-pub(super) fn panic_message(panic: &str) -> gst::ErrorMessage {
-    gst::error_msg!(gst::LibraryError::Failed, ("the engine {panic}"))
+/// Runs `work`, and turns a panic into a failure.
+///
+/// # Errors
+/// Those of `work`, and [`Failure::Panic`].
+pub(super) fn contained<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    Ok(catch_unwind(AssertUnwindSafe(work)).map_err(Failure::of_panic)??)
 }

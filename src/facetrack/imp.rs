@@ -83,31 +83,24 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::calibration::CalibrationError;
-use super::failure::{contained, error_message, panic_message};
-use super::loading::{Change, Loaded, Successor, load};
+use super::failure::{Failure, contained};
+use super::loading::{self, Loaded, Successor};
 use super::messages;
 use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
 use crate::meta::{self, FaceTrackMeta};
-use crate::options::{self, Description, Environment, FaceTrackSettings, Options, Reading};
-use crate::orientation::Turn;
+use crate::options::{self, Description, Environment, FaceTrackSettings, Options};
+use crate::orientation::{Orientation, Turn};
 use crate::{element, video};
-use facetrack::analyzer::Analyzer;
 use facetrack::device::{Decision, OwnMemory, Severity};
-use facetrack::engine::{EngineInfo, Notice};
+use facetrack::engine::{self, EngineInfo, Notice};
 use facetrack::lock::lock;
 use facetrack::profile::Profile;
-use facetrack::report::ReportSource;
+use facetrack::report::{FrameStatus, ReportSource};
 use facetrack::schedule::{Schedule, Upstream};
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "facetrack",
-        gst::DebugColorFlags::empty(),
-        Some("Face tracker"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| element::category("facetrack", "Face tracker"));
 
 /// The loaded engine, for the read-only properties and for the next load before NULL.
 struct Active {
@@ -116,33 +109,30 @@ struct Active {
     setup: Setup,
     info: EngineInfo,
     source: Arc<ReportSource>,
-    /// `None` on the CPU.
+    /// The device that the engine was loaded for. It may have fallen back to the CPU.
+    device: String,
+    /// Memory on this device; `None` on the CPU.
     vram: Option<Arc<OwnMemory>>,
     profile: Arc<Profile>,
 }
 
 impl Active {
-    /// `analyzer` was loaded for `plan`, and runs where `decision` says unless it fell back to the
-    /// CPU.
-    fn of(env: &Environment, plan: &Plan, decision: &Decision, analyzer: &Analyzer) -> Self {
-        let source = analyzer.source().clone();
-        let stayed = source.device == decision.placement.device();
-        let vram = OwnMemory::of(&decision.placement).filter(|_| stayed);
+    fn of(env: &Environment, loaded: &Loaded) -> Self {
+        let Loaded {
+            plan,
+            analyzer,
+            decision,
+            ..
+        } = loaded;
         Self {
             env: env.clone(),
             setup: plan.setup.clone(),
             info: analyzer.info().clone(),
-            source,
-            vram: vram.map(Arc::new),
+            source: analyzer.source().clone(),
+            device: decision.placement.device(),
+            vram: OwnMemory::of(&decision.placement).map(Arc::new),
             profile: analyzer.profile().clone(),
         }
-    }
-
-    /// Sets the source of the reports.
-    fn set_source(&mut self, source: &Arc<ReportSource>) {
-        let stayed = self.source.device == source.device;
-        self.vram = self.vram.take().filter(|_| stayed);
-        self.source = source.clone();
     }
 }
 
@@ -150,55 +140,37 @@ impl Active {
 ///
 /// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the
 /// streaming thread, which holds it while a frame is analysed. Other threads request a reset with
-/// `reset_requested` or `calibration_reset_requested`, and do not wait for it.
+/// `forget_frames` or `forget_calibration`, and do not wait for it.
 #[derive(Default)]
 pub struct FaceTrack {
     options: Mutex<Options<FaceTrackSettings>>,
     state: Mutex<Option<State>>,
     active: Mutex<Option<Active>>,
     schedule: Mutex<Schedule>,
-    reset_requested: AtomicBool,
-    calibration_reset_requested: AtomicBool,
+    forget_frames: AtomicBool,
+    forget_calibration: AtomicBool,
 }
 
+type Reading = options::Reading<FaceTrack>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<FaceTrack>] = &[
-    Reading {
-        name: "stats",
-        blurb: "Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB",
-        param_spec: Description::structure,
-        value: |element| element.stats().to_value(),
-    },
-    Reading {
-        name: "active-device",
-        blurb: "Device in use: cpu, or cuda:<index>; unset before READY",
-        param_spec: |description| description.string(None),
-        value: |element| element.of_source(|source| &source.device),
-    },
-    Reading {
-        name: "active-execution-provider",
-        blurb: "Execution provider in use; unset before READY",
-        param_spec: |description| description.string(None),
-        value: |element| element.of_source(|source| &source.execution_provider),
-    },
-    Reading {
-        name: "device-reason",
-        blurb: "Reason for the device in use; unset before READY",
-        param_spec: |description| description.string(None),
-        value: |element| element.of_source(|source| &source.device_reason),
-    },
-    Reading {
-        name: "capabilities",
-        blurb: "Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded",
-        param_spec: Description::structure,
-        value: |element| {
-            element
-                .info()
-                .as_ref()
-                .map(messages::capabilities)
-                .to_value()
-        },
-    },
+const READINGS: &[Reading] = &[
+    Reading::new("stats", Description::structure, |it| it.stats().to_value())
+        .blurb("Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB"),
+    Reading::text("active-device", |it| it.of_source(|source| &source.device))
+        .blurb("Device in use: cpu, or cuda:<index>; unset before READY"),
+    Reading::text("active-execution-provider", |it| {
+        it.of_source(|source| &source.execution_provider)
+    })
+    .blurb("Execution provider in use; unset before READY"),
+    Reading::text("device-reason", |it| {
+        it.of_source(|source| &source.device_reason)
+    })
+    .blurb("Reason for the device in use; unset before READY"),
+    Reading::new("capabilities", Description::structure, |it| {
+        it.capabilities().to_value()
+    })
+    .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
 ];
 
 fn clock_time(time: Duration) -> gst::ClockTime {
@@ -207,35 +179,33 @@ fn clock_time(time: Duration) -> gst::ClockTime {
 
 impl FaceTrack {
     /// Loads the engine for the settings, unless it is loaded.
-    fn prepare(&self, env: Environment) -> Result<(), gst::ErrorMessage> {
+    fn prepare(&self, env: Environment) -> Result<(), Failure> {
         let options = lock(&self.options).clone();
-        let (plan, warnings) = Plan::new(&options, &env).map_err(|e| error_message(&e))?;
-        if let Some(state) = lock(&self.state).as_mut()
-            && state.is_loaded_for(&plan)
-        {
+        let (plan, warnings) = Plan::new(&options, &env)?;
+        let is_for_plan = |state: &State| state.setup == plan.setup;
+        if lock(&self.state).as_ref().is_some_and(is_for_plan) {
             return Ok(());
         }
         self.save_reset_calibration();
         // The old engine releases its GPU memory before the new one is loaded.
         *lock(&self.state) = None;
         self.warn_of_settings(warnings);
-        let mut loaded = load(&plan).map_err(|error| error.message())?;
-        let ready = self.on_loaded(&env, &plan, &mut loaded);
-        *lock(&self.state) = Some(State::new(options, env, plan, loaded));
+        let mut loaded = loading::load(plan)?;
+        let ready = self.on_loaded(&env, &mut loaded);
+        *lock(&self.state) = Some(State::new(options, env, loaded));
         self.post(ready);
         Ok(())
     }
 
     /// Updates the read-only properties and posts warnings. Returns the message `facetrack-ready`,
     /// to post when the engine is in use.
-    fn on_loaded(&self, env: &Environment, plan: &Plan, loaded: &mut Loaded) -> gst::Structure {
+    fn on_loaded(&self, env: &Environment, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
-        self.warn_of_settings(&plan.unused);
+        self.warn_of_settings(&loaded.plan.unused);
         for notice in loaded.analyzer.take_notices() {
             self.warn_of_notice(&notice);
         }
-        let active = Active::of(env, plan, &loaded.decision, &loaded.analyzer);
-        *lock(&self.active) = Some(active);
+        *lock(&self.active) = Some(Active::of(env, loaded));
         messages::ready(loaded.analyzer.source())
     }
 
@@ -244,7 +214,9 @@ impl FaceTrack {
     fn apply_settings(&self) {
         let mut unused = None;
         let successor = lock(&self.state).as_mut().and_then(|state| {
-            let changed = state.changed_options(&lock(&self.options));
+            let set = lock(&self.options);
+            let changed = (*set != state.options).then(|| set.clone());
+            drop(set);
             unused = changed.and_then(|options| state.apply_options(options));
             state.take_successor()
         });
@@ -253,22 +225,17 @@ impl FaceTrack {
             None => (),
             Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
-                self.warn_of_settings([format!("the engine was not changed: {}", error.text())]);
+                self.warn_of_settings([format!("the engine was not changed: {error}")]);
             }
         }
     }
 
-    fn take_over(&self, successor: Successor) {
-        let Successor {
-            plan,
-            warnings,
-            mut loaded,
-        } = successor;
+    fn take_over(&self, (mut loaded, warnings): Successor) {
         self.warn_of_settings(warnings);
         self.save_calibration();
-        let ready = self.on_loaded(&self.env(), &plan, &mut loaded);
+        let ready = self.on_loaded(&self.env(), &mut loaded);
         if let Some(state) = lock(&self.state).as_mut() {
-            state.take_over(plan, loaded);
+            state.take_over(loaded);
         }
         lock(&self.schedule).forget_cost();
         self.post(ready);
@@ -322,7 +289,7 @@ impl FaceTrack {
             return;
         }
         if let Some(active) = lock(&self.active).as_mut() {
-            active.set_source(source);
+            active.source = source.clone();
         }
         for notice in notices {
             self.warn_of_notice(&notice);
@@ -331,20 +298,20 @@ impl FaceTrack {
 
     fn warn_of_notice(&self, notice: &Notice) {
         gst::warning!(CAT, imp = self, "{notice}");
-        match notice {
-            Notice::DetectionSizeReduced { .. } => {
-                gst::element_imp_warning!(self, gst::ResourceError::NoSpaceLeft, ("{notice}"));
-            }
-            Notice::FellBackToCpu { .. } => {
-                gst::element_imp_warning!(self, gst::ResourceError::Failed, ("{notice}"));
-            }
-        }
+        let code = match notice {
+            Notice::DetectionSizeReduced { .. } => gst::ResourceError::NoSpaceLeft,
+            Notice::FellBackToCpu { .. } => gst::ResourceError::Failed,
+        };
+        gst::element_imp_warning!(self, code, ("{notice}"));
     }
 
     /// GPU memory that the process uses, MiB.
     fn vram(&self) -> Option<u64> {
-        let vram = lock(&self.active).as_ref()?.vram.clone();
-        vram?.mebibytes()
+        let vram = match lock(&self.active).as_ref()? {
+            active if active.source.device == active.device => active.vram.clone()?,
+            _ => return None,
+        };
+        vram.mebibytes()
     }
 
     fn post(&self, structure: gst::Structure) {
@@ -354,35 +321,30 @@ impl FaceTrack {
 
     /// The action signal `reset`: the next frame does not continue those before.
     fn request_reset(&self) {
-        self.reset_requested.store(true, Ordering::Release);
+        self.forget_frames.store(true, Ordering::Release);
     }
 
     /// The action signal `reset-calibration`.
     fn request_calibration_reset(&self) {
         if lock(&self.active).is_some() {
-            self.calibration_reset_requested
-                .store(true, Ordering::Release);
+            self.forget_calibration.store(true, Ordering::Release);
         }
     }
 
     /// Resets the calibration before it is used, if that was requested.
     fn apply_calibration_reset(&self, state: &mut State) {
-        if self
-            .calibration_reset_requested
-            .swap(false, Ordering::AcqRel)
-        {
-            state.reset_calibration();
+        if self.forget_calibration.swap(false, Ordering::AcqRel) {
+            state.analyzer.reset_calibration();
         }
     }
 
     /// Saves a calibration that was reset after the last frame. The request does not apply to the
     /// next engine.
     fn save_reset_calibration(&self) {
-        if self.calibration_reset_requested.load(Ordering::Acquire) {
+        if self.forget_calibration.load(Ordering::Acquire) {
             self.save_calibration();
             // After a failure there is no calibration to reset.
-            self.calibration_reset_requested
-                .store(false, Ordering::Release);
+            self.forget_calibration.store(false, Ordering::Release);
         }
     }
 
@@ -394,12 +356,12 @@ impl FaceTrack {
         self.warn_of_loss(saved);
     }
 
-    fn save_calibration_of(&self, state: &mut State) -> Result<(), CalibrationError> {
+    fn save_calibration_of(&self, state: &mut State) -> Result<(), Failure> {
         self.apply_calibration_reset(state);
         state.save_calibration()
     }
 
-    fn warn_of_loss(&self, saved: Result<(), CalibrationError>) {
+    fn warn_of_loss(&self, saved: Result<(), Failure>) {
         if let Err(error) = saved {
             gst::element_imp_warning!(self, gst::ResourceError::Write, ("{error}"));
         }
@@ -409,31 +371,33 @@ impl FaceTrack {
     fn process(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
-        if self.reset_requested.swap(false, Ordering::AcqRel) {
+        if self.forget_frames.swap(false, Ordering::AcqRel) {
             state.reset();
         }
         self.apply_calibration_reset(state);
         let now = self.obj().current_running_time();
         let failure = match contained(|| state.process(buffer, now, &self.schedule)) {
-            Ok(Ok(outcome)) => {
+            Ok(outcome) => {
                 if let Some(line) = state.profile_line(|| self.vram()) {
                     gst::info!(CAT, imp = self, "{line}");
                 }
                 return Ok(outcome);
             }
-            Ok(Err(error)) => error_message(&error),
-            Err(panic) => panic_message(&panic),
+            Err(failure) => failure,
         };
-        let mut outcome = state.failed();
+        let mut outcome = state.without_analysis(FrameStatus::Error);
         // An engine that panics again has no calibration to save.
-        let saved = contained(|| self.save_calibration_of(state)).unwrap_or(Ok(()));
+        let saved = match contained(|| self.save_calibration_of(state)) {
+            Err(Failure::Panic(_)) => Ok(()),
+            saved => saved,
+        };
         let change = state.take_change();
         *guard = None;
         drop(guard);
-        drop(change.map(Change::finish));
+        drop(change.map(loading::finish));
         self.warn_of_loss(saved);
         self.on_notices(std::mem::take(&mut outcome.notices), &outcome.report.source);
-        self.post_error_message(failure);
+        self.post_error_message(failure.message());
         Ok(outcome)
     }
 
@@ -474,12 +438,6 @@ impl FaceTrack {
         answer.set(live, later(min), max.map(later));
     }
 
-    /// Makes the pipeline query latencies again.
-    fn post_latency(&self) {
-        let message = gst::message::Latency::builder();
-        self.post_message(message.src(&*self.obj()).build());
-    }
-
     fn post_message(&self, message: gst::Message) {
         // Posting fails only without a bus.
         let _ = self.obj().post_message(message);
@@ -493,14 +451,19 @@ impl FaceTrack {
     }
 
     /// The measurements of the engine that is set, as loaded or else as described.
-    fn info(&self) -> Option<EngineInfo> {
+    fn capabilities(&self) -> Option<gst::Structure> {
         let env = self.env();
         let options = lock(&self.options).clone();
         let (plan, _) = Plan::new(&options, &env).ok()?;
         let active = lock(&self.active);
         match active.as_ref() {
-            Some(active) if active.setup == plan.setup => Some(active.info.clone()),
-            _ => plan.describe().ok(),
+            Some(active) if active.setup == plan.setup => {
+                Some(messages::capabilities(&active.info))
+            }
+            _ => {
+                let info = engine::describe(plan.setup.kind, &plan.setup.config);
+                Some(messages::capabilities(&info.ok()?))
+            }
         }
     }
 
@@ -529,19 +492,14 @@ impl ObjectSubclass for FaceTrack {
 
 impl ObjectImpl for FaceTrack {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<FaceTrackSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<FaceTrackSettings, _>(READINGS)
     }
 
     fn signals() -> &'static [Signal] {
-        static SIGNALS: LazyLock<Vec<Signal>> = LazyLock::new(|| {
-            vec![
-                action("reset", FaceTrack::request_reset),
-                action("reset-calibration", FaceTrack::request_calibration_reset),
-            ]
-        });
-        &SIGNALS
+        Vec::leak(vec![
+            action("reset", FaceTrack::request_reset),
+            action("reset-calibration", FaceTrack::request_calibration_reset),
+        ])
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -556,10 +514,7 @@ impl ObjectImpl for FaceTrack {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<FaceTrackSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 }
 
@@ -578,21 +533,15 @@ impl GstObjectImpl for FaceTrack {}
 
 impl ElementImpl for FaceTrack {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Face tracker",
-                "Filter/Analyzer/Video",
-                "Tracks faces and attaches boxes, landmarks, blendshapes, gaze and head pose as metadata",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Face tracker",
+            "Filter/Analyzer/Video",
+            "Tracks faces and attaches boxes, landmarks, blendshapes, gaze and head pose as metadata",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::filter_templates(&video::caps()));
-        &TEMPLATES
+        element::filter_templates(&video::caps())
     }
 
     fn change_state(
@@ -600,9 +549,9 @@ impl ElementImpl for FaceTrack {
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         if transition == gst::StateChange::NullToReady
-            && let Err(error) = self.prepare(Environment::of_process())
+            && let Err(failure) = self.prepare(Environment::of_process())
         {
-            self.post_error_message(error);
+            self.post_error_message(failure.message());
             return Err(gst::StateChangeError);
         }
         let success = self.parent_change_state(transition)?;
@@ -619,8 +568,9 @@ impl BaseTransformImpl for FaceTrack {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        self.prepare(self.env())?;
-        self.reset_requested.store(false, Ordering::Release);
+        self.prepare(self.env())
+            .map_err(|failure| failure.message())?;
+        self.forget_frames.store(false, Ordering::Release);
         *lock(&self.schedule) = Schedule::default();
         if let Some(state) = lock(&self.state).as_mut() {
             state.restart();
@@ -632,7 +582,7 @@ impl BaseTransformImpl for FaceTrack {
         self.save_calibration();
         let change = lock(&self.state).as_mut().and_then(State::take_change);
         // The thread of an engine that is loading ends before the stream.
-        drop(change.map(Change::finish));
+        drop(change.map(loading::finish));
         Ok(())
     }
 
@@ -675,8 +625,8 @@ impl BaseTransformImpl for FaceTrack {
         let (mut left, mut turn) = (Vec::new(), None);
         if let Some(state) = lock(&self.state).as_mut() {
             match event.view() {
-                gst::EventView::StreamStart(_) => state.on_stream_start(),
-                gst::EventView::Tag(event) => turn = state.on_tags(event.tag()),
+                gst::EventView::StreamStart(_) => state.orientation = Orientation::default(),
+                gst::EventView::Tag(event) => turn = state.orientation.update(event.tag()),
                 gst::EventView::FlushStop(_) => state.reset(),
                 gst::EventView::Segment(event) => state.set_segment(event.segment()),
                 gst::EventView::Eos(_) => left = state.end(),
@@ -744,7 +694,9 @@ impl BaseTransformImpl for FaceTrack {
             .into_iter()
             .for_each(|structure| self.post(structure));
         if lock(&self.schedule).take_latency_change() {
-            self.post_latency();
+            // The pipeline queries latencies again.
+            let message = gst::message::Latency::builder();
+            self.post_message(message.src(&*self.obj()).build());
         }
         Ok(gst::FlowSuccess::Ok)
     }

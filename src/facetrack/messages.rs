@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use facetrack::engine::EngineInfo;
+use facetrack::observation::LandmarkScheme;
 use facetrack::profile::Profile;
 use facetrack::report::{FrameReport, ReportSource};
 
@@ -84,21 +85,14 @@ pub(super) fn stats(profile: &Profile, latency: Duration, vram: Option<u64>) -> 
 
 /// The property `capabilities`.
 pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
+    let name = |scheme: LandmarkScheme| scheme.to_string();
+    let landmarks = info.landmarks.map_or(0, LandmarkScheme::count);
     let channels = info.blendshapes.iter().map(String::as_str);
     gst::Structure::builder("capabilities")
         .field("engine", info.name)
-        .field_if_some(
-            "landmark-scheme",
-            info.landmarks.map(|scheme| scheme.to_string()),
-        )
-        .field(
-            "landmarks",
-            info.landmarks.map_or(0, |scheme| scheme.count()) as u32,
-        )
-        .field_if_some(
-            "contour-scheme",
-            info.secondary_landmarks.map(|scheme| scheme.to_string()),
-        )
+        .field_if_some("landmark-scheme", info.landmarks.map(name))
+        .field("landmarks", landmarks as u32)
+        .field_if_some("contour-scheme", info.secondary_landmarks.map(name))
         .field("key-points", info.key_points as u32)
         .field("blendshapes", gst::Array::new(channels))
         .field_if_some(

@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::options::{
-    EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing, Unused,
+    EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing,
 };
 use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Request};
-use facetrack::engine::{
-    self, EngineConfig, EngineError, EngineInfo, EngineKind, Setting, insightface,
-};
+use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Setting, insightface};
 use facetrack::locate::SearchPaths;
 use facetrack::report::{ReportSource, options_text};
 use facetrack::schedule::ScheduleSettings;
@@ -25,8 +23,8 @@ pub(super) struct Plan {
     pub setup: Setup,
     /// The part that may change from frame to frame.
     pub live: Live,
-    /// Options that were set for other engines.
-    pub unused: Option<Unused>,
+    /// A warning of options that were set for other engines.
+    pub unused: Option<String>,
     /// Options that were set.
     options: Map<String, Value>,
 }
@@ -82,14 +80,6 @@ impl Plan {
             options: options.explicit(),
         };
         Ok((plan, warnings))
-    }
-
-    /// Describes what the engine measures, without loading it.
-    ///
-    /// # Errors
-    /// Those of [`engine::describe`].
-    pub fn describe(&self) -> Result<EngineInfo, EngineError> {
-        engine::describe(self.setup.kind, &self.setup.config)
     }
 
     /// Loads the engine where it may run. Models and libraries are also looked for in the places

@@ -4,14 +4,17 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::calibration::{CalibrationError, CalibrationFile};
+use gst::prelude::MulDiv;
+
+use super::calibration::CalibrationFile;
 use super::clock::FrameClock;
-use super::loading::{Change, LoadError, Loaded, Successor};
+use super::failure::Failure;
+use super::loading::{self, Change, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::plan::{Live, Plan, Setup};
 use crate::meta::{FrameShape, Sighting, Sightings};
-use crate::options::{Environment, FaceTrackSettings, Options, PostMessages, Unused};
-use crate::orientation::{Orientation, Turn};
+use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
+use crate::orientation::Orientation;
 use crate::video;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::{EngineError, Frame, Notice};
@@ -22,14 +25,14 @@ use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
 /// A loaded engine and its stream.
 pub(super) struct State {
     /// The options that `live` derives from.
-    options: Options<FaceTrackSettings>,
+    pub options: Options<FaceTrackSettings>,
     env: Environment,
-    setup: Setup,
+    pub setup: Setup,
     live: Live,
-    analyzer: Analyzer,
+    pub analyzer: Analyzer,
     calibration: Option<CalibrationFile>,
     /// The engine that is loading, or the error that it failed with.
-    change: Option<Result<Change, LoadError>>,
+    change: Option<Result<Change, Failure>>,
     /// Whether another engine was set since then.
     is_engine_changed: bool,
     clock: FrameClock,
@@ -42,7 +45,7 @@ pub(super) struct State {
     /// Maximum id so far. Ids increase.
     last_id: u32,
     sightings: Sightings,
-    orientation: Orientation,
+    pub orientation: Orientation,
 }
 
 /// The outcome of a frame.
@@ -60,17 +63,12 @@ pub(super) struct Outcome {
 }
 
 impl State {
-    pub fn new(
-        options: Options<FaceTrackSettings>,
-        env: Environment,
-        plan: Plan,
-        loaded: Loaded,
-    ) -> Self {
+    pub fn new(options: Options<FaceTrackSettings>, env: Environment, loaded: Loaded) -> Self {
         Self {
             options,
             env,
-            setup: plan.setup,
-            live: plan.live,
+            setup: loaded.plan.setup,
+            live: loaded.plan.live,
             analyzer: loaded.analyzer,
             calibration: loaded.calibration,
             change: None,
@@ -86,22 +84,9 @@ impl State {
         }
     }
 
-    /// Whether the engine was loaded for `plan`.
-    pub fn is_loaded_for(&self, plan: &Plan) -> bool {
-        self.setup == plan.setup
-    }
-
-    /// A copy of `options` if they have changed.
-    pub fn changed_options(
-        &self,
-        options: &Options<FaceTrackSettings>,
-    ) -> Option<Options<FaceTrackSettings>> {
-        (self.options != *options).then(|| options.clone())
-    }
-
-    /// Applies the options that may change from frame to frame. Returns the options of other
-    /// engines if they have changed.
-    pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<Unused> {
+    /// Applies the options that may change from frame to frame. Returns a warning of the
+    /// options of other engines if they have changed.
+    pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<String> {
         let other_engine = options.explicit_engine() != self.options.explicit_engine();
         let unused = options.unused(self.setup.kind);
         let unused_before = self.options.unused(self.setup.kind);
@@ -112,27 +97,27 @@ impl State {
     }
 
     /// Begins to load the engine that is set, unless it is the current one.
-    fn change_engine(&self) -> Result<Option<Change>, LoadError> {
+    fn change_engine(&self) -> Result<Option<Change>, Failure> {
         let (plan, warnings) = Plan::new(&self.options, &self.env)?;
         if plan.setup.kind == self.setup.kind {
             return Ok(None);
         }
-        Change::begin(plan, warnings).map(Some)
+        loading::begin(plan, warnings).map(Some)
     }
 
     /// The engine that is ready to take over, or the error that it failed with. One engine at a
     /// time is loaded: the one that was set last, after the one before.
-    pub fn take_successor(&mut self) -> Option<Result<Successor, LoadError>> {
+    pub fn take_successor(&mut self) -> Option<Result<Successor, Failure>> {
         let done = self
             .change
-            .take_if(|change| change.as_ref().map_or(true, Change::is_done));
+            .take_if(|change| change.as_ref().map_or(true, Change::is_finished));
+        let done = done.map(|change| change.and_then(loading::finish));
         if self.change.is_none() && std::mem::take(&mut self.is_engine_changed) {
-            // That engine is not needed any more. Its thread ends before the next one begins.
-            let _ = done.map(|change| change.and_then(Change::finish));
+            // An engine that is ready is not needed any more. Its thread ended.
             self.change = self.change_engine().transpose();
             return None;
         }
-        Some(done?.and_then(Change::finish))
+        done
     }
 
     /// The engine that is loading, if any.
@@ -141,9 +126,9 @@ impl State {
     }
 
     /// Continues the stream with another engine.
-    pub fn take_over(&mut self, plan: Plan, mut loaded: Loaded) {
+    pub fn take_over(&mut self, mut loaded: Loaded) {
         loaded.analyzer.take_over_from(&mut self.analyzer);
-        self.setup = plan.setup;
+        self.setup = loaded.plan.setup;
         self.analyzer = loaded.analyzer;
         self.calibration = loaded.calibration;
         // The settings may have changed since it began to load.
@@ -154,16 +139,6 @@ impl State {
         self.live = Live::with(&self.setup, &self.options, &self.env);
         self.analyzer.apply_settings(self.live.tuning);
         self.analyzer.set_options(&self.options.explicit());
-    }
-
-    /// Handles tags of the stream. Returns the orientation if it has changed.
-    pub fn on_tags(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
-        self.orientation.update(tags)
-    }
-
-    /// A stream begins, with tags of its own.
-    pub fn on_stream_start(&mut self) {
-        self.orientation = Orientation::default();
     }
 
     /// Begins another stream: ids start at 1.
@@ -181,18 +156,12 @@ impl State {
         self.clock.reset();
     }
 
-    /// Discards the calibration.
-    pub fn reset_calibration(&mut self) {
-        self.analyzer.reset_calibration();
-    }
-
     /// Writes the calibration, if there is a file for it.
-    pub fn save_calibration(&mut self) -> Result<(), CalibrationError> {
-        let Some(file) = &mut self.calibration else {
-            return Ok(());
-        };
-        let calibration = self.analyzer.calibration();
-        calibration.map_or(Ok(()), |calibration| file.save(calibration))
+    pub fn save_calibration(&mut self) -> Result<(), Failure> {
+        match (&mut self.calibration, self.analyzer.calibration()) {
+            (Some(file), Some(calibration)) => file.save(calibration),
+            _ => Ok(()),
+        }
     }
 
     pub fn set_info(&mut self, info: gst_video::VideoInfo) {
@@ -253,11 +222,6 @@ impl State {
         Ok(self.outcome(report))
     }
 
-    /// The outcome of a frame whose analysis failed.
-    pub fn failed(&mut self) -> Outcome {
-        self.without_analysis(FrameStatus::Error)
-    }
-
     fn report(
         &mut self,
         buffer: &gst::BufferRef,
@@ -299,7 +263,8 @@ impl State {
         })
     }
 
-    fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
+    /// The outcome of a frame without faces.
+    pub fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
         let (width, height) = self
             .info
             .as_ref()
@@ -373,11 +338,7 @@ fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineErr
 
 /// Frame period at a frame rate; `None` if it is variable.
 fn period(fps: gst::Fraction) -> Option<Duration> {
-    let (frames, seconds) = (
-        u64::try_from(fps.numer()).ok()?,
-        u64::try_from(fps.denom()).ok()?,
-    );
-    (seconds * 1_000_000_000)
-        .checked_div(frames)
-        .map(Duration::from_nanos)
+    let (frames, seconds) = (fps.numer().try_into().ok()?, fps.denom().try_into().ok()?);
+    let period = gst::ClockTime::SECOND.mul_div_floor(seconds, frames)?;
+    Some(period.into())
 }

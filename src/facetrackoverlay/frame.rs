@@ -5,23 +5,22 @@ use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
 use thiserror::Error;
 
+use crate::meta::MetaError;
 use crate::video;
 use facetrack::image::Layout;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 
-/// Why a frame cannot be drawn into.
+/// Why nothing is drawn into a frame.
 #[derive(Debug, Error)]
 pub(super) enum FrameError {
+    #[error(transparent)]
+    Meta(#[from] MetaError),
     #[error(
-        "a buffer of {size} bytes cannot be mapped for writing as {width}×{height} {format}; put videoconvert before the \
-         element, or fix the element that produces such buffers"
+        "a buffer of {0} bytes cannot be mapped for writing as {width}×{height} {format}; put videoconvert before the \
+         element, or fix the element that produces such buffers",
+        width = .1.width(), height = .1.height(), format = .1.format()
     )]
-    Map {
-        size: usize,
-        width: u32,
-        height: u32,
-        format: VideoFormat,
-    },
+    Map(usize, Box<VideoInfo>),
     #[error("plane {plane} has a stride of {stride} bytes; put videoconvert before the element")]
     Stride { plane: usize, stride: i32 },
     #[error("the frame does not match its caps: {0}; fix the element that produces such buffers")]
@@ -49,20 +48,10 @@ pub(super) fn draw_into(
     draw: impl FnOnce(&mut Canvas),
 ) -> Result<(), FrameError> {
     let size = buffer.size();
-    let mut frame =
-        VideoFrameRef::from_buffer_ref_writable(buffer, info).map_err(|_| FrameError::Map {
-            size,
-            width: info.width(),
-            height: info.height(),
-            format: info.format(),
-        })?;
-    let sizes = (0..frame.n_planes() as usize).map(|plane| {
-        Ok((
-            stride(&frame, plane)?,
-            video::available_bytes(&frame, plane),
-        ))
-    });
-    let sizes: Vec<_> = sizes.collect::<Result<_, FrameError>>()?;
+    let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, info)
+        .map_err(|_| FrameError::Map(size, info.clone().into()))?;
+    let sizes = (0..frame.n_planes() as usize).map(|plane| plane_size(&frame, plane));
+    let sizes: Vec<_> = sizes.collect::<Result<_, _>>()?;
     let (width, height) = (frame.width() as usize, frame.height() as usize);
     let colorimetry = video::colorimetry(frame.info());
     let planes = std::iter::zip(frame.planes_data_mut(), sizes);
@@ -72,24 +61,22 @@ pub(super) fn draw_into(
         let data = &mut data[..end];
         PlaneMut { data, stride }
     });
-    let planes = planes.collect();
-    draw(&mut Canvas::new(
-        (width, height),
-        layout,
-        colorimetry,
-        planes,
-    )?);
+    let mut canvas = Canvas::new((width, height), layout, colorimetry, planes.collect())?;
+    draw(&mut canvas);
     Ok(())
 }
 
-/// Bytes from row to row. Checks that the plane's size fits 32 bits, since `planes_data_mut`
-/// computes it with 32 bits.
-fn stride(frame: &VideoFrameRef<&mut gst::BufferRef>, plane: usize) -> Result<usize, FrameError> {
+/// Bytes from row to row, and the bytes that are available. Checks that the plane's size fits 32
+/// bits, since `planes_data_mut` computes it with 32 bits.
+fn plane_size(
+    frame: &VideoFrameRef<&mut gst::BufferRef>,
+    plane: usize,
+) -> Result<(usize, usize), FrameError> {
     let stride = frame.plane_stride()[plane];
     let rows = frame.plane_height(plane as u32);
     let bytes = u32::try_from(stride).ok().and_then(|s| s.checked_mul(rows));
     bytes
-        .map(|_| stride as usize)
+        .map(|_| (stride as usize, video::available_bytes(frame, plane)))
         .ok_or(FrameError::Stride { plane, stride })
 }
 

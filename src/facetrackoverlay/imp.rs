@@ -51,7 +51,6 @@ use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
-use thiserror::Error;
 
 use super::frame::{self, FrameError};
 use super::pace::Counter;
@@ -62,25 +61,11 @@ use facetrack::image::Layout;
 use facetrack::lock::lock;
 use facetrack::overlay::{Overlay, Pace, Rgb, Style};
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "facetrackoverlay",
-        gst::DebugColorFlags::empty(),
-        Some("Face overlay"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| element::category("facetrackoverlay", "Face overlay"));
 
 /// Maximum number of different warnings in a stream. Each is posted once.
 const MAX_WARNINGS: usize = 8;
-
-/// Why nothing is drawn into a frame.
-#[derive(Debug, Error)]
-enum Undrawn {
-    #[error(transparent)]
-    Meta(#[from] MetaError),
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-}
 
 /// State of a stream.
 #[derive(Default)]
@@ -102,7 +87,7 @@ impl State {
         buffer: &mut gst::Buffer,
         settings: &OverlaySettings,
         pace: impl FnOnce(&gst::BufferRef) -> Pace,
-    ) -> Result<(), Undrawn> {
+    ) -> Result<(), FrameError> {
         let Some((info, layout)) = &self.format else {
             return Ok(());
         };
@@ -125,7 +110,7 @@ impl State {
     }
 
     /// The text of a warning about `why`, unless it was posted before.
-    fn new_warning(&mut self, why: &Undrawn) -> Option<String> {
+    fn new_warning(&mut self, why: &FrameError) -> Option<String> {
         let text = why.to_string();
         let is_new = self.warned.len() < MAX_WARNINGS && self.warned.insert(text.clone());
         is_new.then_some(text)
@@ -174,7 +159,7 @@ impl FaceTrackOverlay {
             latency: self.latency(buffer),
         };
         let drawn = state.draw(&mut buffer, &settings, pace);
-        let is_absent = matches!(drawn, Err(Undrawn::Meta(MetaError::Absent)));
+        let is_absent = matches!(drawn, Err(FrameError::Meta(MetaError::Absent)));
         let is_remarkable = state.absence.count(!is_absent);
         let why = drawn.err().filter(|_| !is_absent);
         let warning = why.and_then(|why| state.new_warning(&why));
@@ -224,9 +209,7 @@ impl ObjectImpl for FaceTrackOverlay {
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<OverlaySettings, FaceTrackOverlay>(&[]));
-        &PROPERTIES
+        options::properties::<OverlaySettings, Self>(&[])
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -251,21 +234,15 @@ impl GstObjectImpl for FaceTrackOverlay {}
 
 impl ElementImpl for FaceTrackOverlay {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Face overlay",
-                "Filter/Editor/Video",
-                "Draws the faces found by facetrack into the frames",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Face overlay",
+            "Filter/Editor/Video",
+            "Draws the faces found by facetrack into the frames",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::filter_templates(&frame::caps()));
-        &TEMPLATES
+        element::filter_templates(&frame::caps())
     }
 }
 

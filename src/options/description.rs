@@ -4,30 +4,23 @@
 use gst::glib;
 use gst::glib::prelude::*;
 use gst::glib::translate::{FromGlib, IntoGlib};
-use gst::prelude::*;
-
-/// When an option may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// In the states NULL and READY.
-    Ready,
-    /// At any time; the change takes effect with the next frame.
-    Playing,
-    /// Never: the option can only be read.
-    ReadOnly,
-}
 
 /// Name and description of a property.
 pub(crate) struct Description {
     name: &'static str,
     nick: String,
     blurb: String,
-    access: Access,
+    flags: glib::ParamFlags,
     range: (f64, f64),
 }
 
 impl Description {
-    pub fn new(name: &'static str, blurb: String, access: Access, range: (f64, f64)) -> Self {
+    pub fn new(
+        name: &'static str,
+        blurb: String,
+        flags: glib::ParamFlags,
+        range: (f64, f64),
+    ) -> Self {
         let mut nick = name.replace('-', " ");
         if let Some(first) = nick.get_mut(..1) {
             first.make_ascii_uppercase();
@@ -36,18 +29,14 @@ impl Description {
             name,
             nick,
             blurb,
-            access,
+            flags,
             range,
         }
     }
 
     fn complete<'a, B: ParamSpecBuilderExt<'a>>(&'a self, builder: B) -> B {
         let builder = builder.nick(&self.nick).blurb(&self.blurb);
-        match self.access {
-            Access::Ready => builder.mutable_ready(),
-            Access::Playing => builder.mutable_playing(),
-            Access::ReadOnly => builder.read_only(),
-        }
+        builder.flags(self.flags)
     }
 
     pub fn boolean(&self, default: bool) -> glib::ParamSpec {

@@ -48,6 +48,22 @@ enum Rule {
     Effect(&'static str),
 }
 
+impl Group {
+    const fn of(element: &'static str, engine: Option<EngineKind>) -> Self {
+        let variables = &[];
+        Self {
+            element,
+            engine,
+            variables,
+        }
+    }
+
+    const fn reads(mut self, variables: &'static [Variable]) -> Self {
+        self.variables = variables;
+        self
+    }
+}
+
 const fn of(name: &'static str, option: &'static str) -> Variable {
     let rule = Rule::Value("");
     Variable { name, option, rule }
@@ -68,112 +84,77 @@ const FOLDERS: Rule = Rule::Effect("folders to search, separated by colons");
 const TOOLKIT: Rule = Rule::Effect("folder of a CUDA toolkit to search");
 
 static GROUPS: &[Group] = &[
-    Group {
-        element: "facetrack",
-        engine: None,
-        variables: &[
-            of("STEP5_TRACKING_ENGINE", "engine"),
-            of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval"),
-            of("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
-            of("STEP5_GPU_FALLBACK_AUTO", "gpu-fallback"),
-            of("STEP5_GPU_MAX_VRAM_MB", "gpu-max-vram"),
-            of("TRACKING_DISABLE_GPU", "device").rule(FORBIDS_GPU),
-            of("STEP5_ENABLE_GPU", "device").rule(ALLOWS_GPU),
-            of("STEP5_GPU_ENGINES", "device").rule(ALLOWS_GPU),
-            of("STEP5_CUDA_LIB_PATH", "cuda-lib-path").rule(FOLDERS),
-            of("STEP5_CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
-            of("CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
-            of("STEP5_ENABLE_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
-            of("STEP5_GPU_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
-        ],
-    },
-    Group {
-        element: "facetrack",
-        engine: Some(EngineKind::MediaPipe),
-        variables: &[of("STEP5_MEDIAPIPE_MAX_FACES", "max-faces")],
-    },
-    Group {
-        element: "facetrack",
-        engine: Some(EngineKind::OpenCvHaar),
-        variables: &[
-            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
-            of("STEP5_OPENCV_HAAR_CASCADE_PATH", "model"),
-        ],
-    },
-    Group {
-        element: "facetrack",
-        engine: Some(EngineKind::OpenCvYunet),
-        variables: &[
-            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
-            of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
-            of("STEP5_YUNET_MODEL_PATH", "model"),
-        ],
-    },
-    Group {
-        element: "facetrack",
-        engine: Some(EngineKind::OpenCvYunetPyfeat),
-        variables: &[
-            of("STEP5_OPENCV_MAX_FACES", "max-faces"),
-            of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
-            of("STEP5_YUNET_MODEL_PATH", "detector-model"),
-            of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
-        ],
-    },
-    Group {
-        element: "facetrack",
-        engine: Some(EngineKind::OpenSeeFace),
-        variables: &[
-            of("STEP5_OPENSEEFACE_MAX_FACES", "max-faces"),
-            of(
-                "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
-                "detection-confidence",
-            ),
-            of("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "jaw-open-scale"),
-            of("STEP5_OPENSEEFACE_DETECT_EVERY_N", "inference-interval"),
-            of("STEP5_OPENSEEFACE_DETECTION_MODEL_PATH", "detector-model"),
-            of("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "landmark-model"),
-            of("STEP5_OPENSEEFACE_MODEL_ID", "landmark-model").rule(Rule::Integer(-3, 4)),
-            of("STEP5_OPENSEEFACE_MODELS_DIR", "models-dir"),
-        ],
-    },
-    Group {
-        element: "facetrack",
-        engine: Some(EngineKind::Eos),
-        variables: &[
-            of("STEP5_EOS_MAX_FACES", "max-faces"),
-            of("STEP5_EOS_MAX_WIDTH", "detect-max-width"),
-            of("STEP5_EOS_JAWOPEN_SCALE", "jaw-open-scale"),
-            of("STEP5_EOS_FIT_EVERY_N", "inference-interval"),
-            of("STEP5_EOS_SFM_MODEL_PATH", "model"),
-            of("STEP5_YUNET_MODEL_PATH", "detector-model"),
-            of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
-            of("STEP5_EOS_MODELS_DIR", "models-dir"),
-        ],
-    },
-    Group {
-        element: "facetrack",
-        engine: Some(EngineKind::InsightFace),
-        variables: &[
-            of("STEP5_INSIGHTFACE_MAX_FACES", "max-faces"),
-            of("STEP5_INSIGHTFACE_MAX_WIDTH", "detect-max-width"),
-            of("STEP5_INSIGHTFACE_DET_SIZE", "det-size").rule(Rule::Square(32)),
-            of("STEP5_INSIGHTFACE_ALLOWED_MODULES", "allowed-modules"),
-            of("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale"),
-            of("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval"),
-            of("STEP5_INSIGHTFACE_MODEL_NAME", "model"),
-            of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id").rule(Rule::Value("; -1 forbids the GPU")),
-        ],
-    },
-    Group {
-        element: "trackjsonsink",
-        engine: None,
-        variables: &[
-            of("STEP5_BLENDSHAPES_PROFILE", "blendshape-profile"),
-            of("STEP5_BLENDSHAPES_EXPORT_KEYS", "blendshape-keys"),
-            of("STEP5_BLENDSHAPES_INCLUDE_TONGUE", "include-tongue"),
-            of("STEP5_EXPORT_VERBOSE_FIELDS", "verbose"),
-        ],
-    },
+    Group::of("facetrack", None).reads(&[
+        of("STEP5_TRACKING_ENGINE", "engine"),
+        of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval"),
+        of("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
+        of("STEP5_GPU_FALLBACK_AUTO", "gpu-fallback"),
+        of("STEP5_GPU_MAX_VRAM_MB", "gpu-max-vram"),
+        of("TRACKING_DISABLE_GPU", "device").rule(FORBIDS_GPU),
+        of("STEP5_ENABLE_GPU", "device").rule(ALLOWS_GPU),
+        of("STEP5_GPU_ENGINES", "device").rule(ALLOWS_GPU),
+        of("STEP5_CUDA_LIB_PATH", "cuda-lib-path").rule(FOLDERS),
+        of("STEP5_CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
+        of("CUDA_HOME", "cuda-lib-path").rule(TOOLKIT),
+        of("STEP5_ENABLE_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
+        of("STEP5_GPU_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
+    ]),
+    Group::of("facetrack", Some(EngineKind::MediaPipe))
+        .reads(&[of("STEP5_MEDIAPIPE_MAX_FACES", "max-faces")]),
+    Group::of("facetrack", Some(EngineKind::OpenCvHaar)).reads(&[
+        of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+        of("STEP5_OPENCV_HAAR_CASCADE_PATH", "model"),
+    ]),
+    Group::of("facetrack", Some(EngineKind::OpenCvYunet)).reads(&[
+        of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+        of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
+        of("STEP5_YUNET_MODEL_PATH", "model"),
+    ]),
+    Group::of("facetrack", Some(EngineKind::OpenCvYunetPyfeat)).reads(&[
+        of("STEP5_OPENCV_MAX_FACES", "max-faces"),
+        of("STEP5_YUNET_MAX_WIDTH", "detect-max-width"),
+        of("STEP5_YUNET_MODEL_PATH", "detector-model"),
+        of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
+    ]),
+    Group::of("facetrack", Some(EngineKind::OpenSeeFace)).reads(&[
+        of("STEP5_OPENSEEFACE_MAX_FACES", "max-faces"),
+        of(
+            "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
+            "detection-confidence",
+        ),
+        of("STEP5_OPENSEEFACE_JAWOPEN_SCALE", "jaw-open-scale"),
+        of("STEP5_OPENSEEFACE_DETECT_EVERY_N", "inference-interval"),
+        of("STEP5_OPENSEEFACE_DETECTION_MODEL_PATH", "detector-model"),
+        of("STEP5_OPENSEEFACE_LANDMARK_MODEL_PATH", "landmark-model"),
+        of("STEP5_OPENSEEFACE_MODEL_ID", "landmark-model").rule(Rule::Integer(-3, 4)),
+        of("STEP5_OPENSEEFACE_MODELS_DIR", "models-dir"),
+    ]),
+    Group::of("facetrack", Some(EngineKind::Eos)).reads(&[
+        of("STEP5_EOS_MAX_FACES", "max-faces"),
+        of("STEP5_EOS_MAX_WIDTH", "detect-max-width"),
+        of("STEP5_EOS_JAWOPEN_SCALE", "jaw-open-scale"),
+        of("STEP5_EOS_FIT_EVERY_N", "inference-interval"),
+        of("STEP5_EOS_SFM_MODEL_PATH", "model"),
+        of("STEP5_YUNET_MODEL_PATH", "detector-model"),
+        of("STEP5_FACEMESH_ONNX_PATH", "landmark-model"),
+        of("STEP5_EOS_MODELS_DIR", "models-dir"),
+    ]),
+    Group::of("facetrack", Some(EngineKind::InsightFace)).reads(&[
+        of("STEP5_INSIGHTFACE_MAX_FACES", "max-faces"),
+        of("STEP5_INSIGHTFACE_MAX_WIDTH", "detect-max-width"),
+        of("STEP5_INSIGHTFACE_DET_SIZE", "det-size").rule(Rule::Square(32)),
+        of("STEP5_INSIGHTFACE_ALLOWED_MODULES", "allowed-modules"),
+        of("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale"),
+        of("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval"),
+        of("STEP5_INSIGHTFACE_MODEL_NAME", "model"),
+        of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id").rule(Rule::Value("; -1 forbids the GPU")),
+    ]),
+    Group::of("trackjsonsink", None).reads(&[
+        of("STEP5_BLENDSHAPES_PROFILE", "blendshape-profile"),
+        of("STEP5_BLENDSHAPES_EXPORT_KEYS", "blendshape-keys"),
+        of("STEP5_BLENDSHAPES_INCLUDE_TONGUE", "include-tongue"),
+        of("STEP5_EXPORT_VERBOSE_FIELDS", "verbose"),
+    ]),
 ];
 
 fn variables() -> impl Iterator<Item = (&'static Group, &'static Variable)> {
@@ -215,11 +196,8 @@ impl Environment {
     /// The environment of the process.
     pub fn of_process() -> Self {
         let names = variables().map(|(_, variable)| variable.name);
-        Self(
-            names
-                .filter_map(|name| Some((name, std::env::var(name).ok()?)))
-                .collect(),
-        )
+        let set = names.filter_map(|name| Some((name, std::env::var(name).ok()?)));
+        Self(set.collect())
     }
 
     pub fn get(&self, name: &str) -> Option<String> {

@@ -39,36 +39,19 @@ type Row = super::Row<OverlaySettings>;
 
 /// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
-    Row::playing(
-        "layers",
-        |s| &mut s.style.layers,
-        "Layers to draw; 0 = none, and frames pass unchanged",
-    ),
-    Row::playing(
-        "color",
-        |s| &mut s.color,
-        "Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish",
-    ),
-    Row::playing("line-width", |s| &mut s.style.line_width, "Width of lines").range(
-        0.0,
-        0.1,
-        "fraction of the frame's shorter side",
-    ),
-    Row::playing(
-        "text-size",
-        |s| &mut s.style.text_size,
-        "Height of text, at least 8 px; smaller if a panel would be wider than the frame",
-    )
-    .range(0.0, 0.1, "fraction of the frame's shorter side"),
-    Row::playing(
-        "max-blendshapes",
-        |s| &mut s.style.blendshapes,
-        "Maximum number of blendshapes to draw per face, strongest first",
-    )
-    .range(0.0, 100.0, ""),
-    Row::playing(
-        "add-borders",
-        |s| &mut s.add_borders,
-        "Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched",
-    ),
+    Row::playing("layers", |s| &mut s.style.layers)
+        .blurb("Layers to draw; 0 = none, and frames pass unchanged"),
+    Row::playing("color", |s| &mut s.color)
+        .blurb("Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish"),
+    Row::playing("line-width", |s| &mut s.style.line_width)
+        .blurb("Width of lines")
+        .range(0.0, 0.1, "fraction of the frame's shorter side"),
+    Row::playing("text-size", |s| &mut s.style.text_size)
+        .blurb("Height of text, at least 8 px; smaller if a panel would be wider than the frame")
+        .range(0.0, 0.1, "fraction of the frame's shorter side"),
+    Row::playing("max-blendshapes", |s| &mut s.style.blendshapes)
+        .blurb("Maximum number of blendshapes to draw per face, strongest first")
+        .range(0.0, 100.0, ""),
+    Row::playing("add-borders", |s| &mut s.add_borders)
+        .blurb("Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched"),
 ];

@@ -17,6 +17,7 @@ mod trackjsonsink;
 mod trackudpsink;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gst::glib;
@@ -26,7 +27,7 @@ use serde_json::{Map, Value};
 pub(crate) use self::description::Description;
 pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
-pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing, Unused};
+pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
 pub(crate) use self::row::{Reading, Row};
 pub use self::text::{display, expected};
@@ -34,6 +35,7 @@ pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
 pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};
 pub(crate) use self::trackudpsink::UdpSettings;
 use ::facetrack::engine::EngineKind;
+use ::facetrack::lock::lock;
 
 /// Settings with defaults, which may depend on the engine.
 pub(crate) trait Defaults: Clone + Default + 'static {
@@ -54,20 +56,25 @@ pub(crate) trait Defaults: Clone + Default + 'static {
     }
 }
 
-/// The properties of an element: its options, and what can only be read.
-pub(crate) fn properties<S: Defaults, E>(readings: &[Reading<E>]) -> Vec<glib::ParamSpec> {
+/// The properties of an element class, which is never freed: its options, and what can only be
+/// read.
+pub(crate) fn properties<S: Defaults, E>(readings: &[Reading<E>]) -> &'static [glib::ParamSpec] {
     let options = S::ROWS.iter().map(Row::param_spec);
-    options
-        .chain(readings.iter().map(Reading::param_spec))
-        .collect()
+    let readings = readings.iter().map(Reading::param_spec);
+    Vec::leak(options.chain(readings).collect())
 }
 
-/// The reading that the property with a GObject id shows; `None` for an option.
-pub(crate) fn reading<S: Defaults, E>(
-    readings: &'static [Reading<E>],
+/// The value of the property of `element` with a GObject id: an option or a reading.
+pub(crate) fn property<S: Defaults, E>(
+    element: &E,
+    options: &Mutex<Options<S>>,
+    readings: &[Reading<E>],
     id: usize,
-) -> Option<&'static Reading<E>> {
-    readings.get(id.checked_sub(S::ROWS.len() + 1)?)
+) -> glib::Value {
+    match id.checked_sub(S::ROWS.len() + 1) {
+        Some(index) => (readings[index].value)(element),
+        None => lock(options).property(id),
+    }
 }
 
 /// The word of an enum value.

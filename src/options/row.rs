@@ -2,9 +2,10 @@
 //! Rows of a table of options.
 
 use gst::glib;
+use gst::glib::ParamFlags;
 
 use super::Defaults;
-use super::description::{Access, Description};
+use super::description::Description;
 use super::field::Field;
 use super::text;
 use facetrack::engine::{EngineKind, Setting};
@@ -15,7 +16,7 @@ pub(crate) struct Row<S: 'static> {
     blurb: &'static str,
     unit: &'static str,
     range: (f64, f64),
-    access: Access,
+    flags: ParamFlags,
     /// Engines that do not use this ignore the option.
     pub setting: Option<Setting>,
     /// Whether the option shapes a record, which then states its value.
@@ -28,17 +29,13 @@ pub(crate) struct Row<S: 'static> {
 impl<S: Defaults> Row<S> {
     /// An option that may change in NULL and READY, of any value that its type has; numbers are not
     /// negative.
-    pub const fn new(
-        name: &'static str,
-        field: fn(&mut S) -> &mut dyn Field,
-        blurb: &'static str,
-    ) -> Self {
+    pub const fn new(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
         Self {
             name,
-            blurb,
+            blurb: "",
             unit: "",
             range: (0.0, i32::MAX as f64),
-            access: Access::Ready,
+            flags: ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_READY),
             setting: None,
             shapes_record: false,
             check: |_| Ok(()),
@@ -47,14 +44,16 @@ impl<S: Defaults> Row<S> {
     }
 
     /// An option that may change at any time.
-    pub const fn playing(
-        name: &'static str,
-        field: fn(&mut S) -> &mut dyn Field,
-        blurb: &'static str,
-    ) -> Self {
-        let mut row = Self::new(name, field, blurb);
-        row.access = Access::Playing;
+    pub const fn playing(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
+        let mut row = Self::new(name, field);
+        row.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
         row
+    }
+
+    /// Describes the option.
+    pub const fn blurb(mut self, blurb: &'static str) -> Self {
+        self.blurb = blurb;
+        self
     }
 
     /// A number from `min` to `max`, with a unit or "".
@@ -92,7 +91,7 @@ impl<S: Defaults> Row<S> {
     }
 
     pub fn param_spec(&self) -> glib::ParamSpec {
-        let description = Description::new(self.name, self.long_blurb(), self.access, self.range);
+        let description = Description::new(self.name, self.long_blurb(), self.flags, self.range);
         (self.field)(&mut S::default()).param_spec(&description)
     }
 
@@ -141,31 +140,47 @@ pub(super) fn names(engines: &[EngineKind]) -> String {
 
 /// A property that reads the state of the element `E`.
 pub(crate) struct Reading<E: 'static> {
-    pub name: &'static str,
-    pub blurb: &'static str,
-    pub param_spec: fn(&Description) -> glib::ParamSpec,
+    name: &'static str,
+    blurb: &'static str,
+    param_spec: fn(&Description) -> glib::ParamSpec,
     pub value: fn(&E) -> glib::Value,
 }
 
 impl<E> Reading<E> {
-    /// A property that reads a counter.
-    pub const fn count(
+    /// A property of the type that `param_spec` makes.
+    pub const fn new(
         name: &'static str,
+        param_spec: fn(&Description) -> glib::ParamSpec,
         value: fn(&E) -> glib::Value,
-        blurb: &'static str,
     ) -> Self {
         Self {
             name,
-            blurb,
-            param_spec: |description| description.uint(0),
+            blurb: "",
+            param_spec,
             value,
         }
+    }
+
+    /// A property that reads a text.
+    pub const fn text(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
+        Self::new(name, |description| description.string(None), value)
+    }
+
+    /// A property that reads a counter.
+    pub const fn count(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
+        Self::new(name, |description| description.uint(0), value)
+    }
+
+    /// Describes the property.
+    pub const fn blurb(mut self, blurb: &'static str) -> Self {
+        self.blurb = blurb;
+        self
     }
 
     pub fn param_spec(&self) -> glib::ParamSpec {
         let range = (0.0, f64::from(i32::MAX));
         let blurb = self.blurb.to_owned();
-        let description = Description::new(self.name, blurb, Access::ReadOnly, range);
+        let description = Description::new(self.name, blurb, ParamFlags::READABLE, range);
         (self.param_spec)(&description)
     }
 }

@@ -62,20 +62,10 @@ type Row = super::Row<LoadSettings>;
 
 /// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
-    Row::new(
-        "location",
-        |s| &mut s.location,
-        "File to read, written by trackjsonsink with format=dense or format=jsonl",
-    ),
-    Row::new(
-        "match",
-        |s| &mut s.match_by,
-        "How the recorded frame of a buffer is found",
-    ),
-    Row::new(
-        "tolerance",
-        |s| &mut s.tolerance,
-        "Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one",
-    )
-    .range(0.0, 60_000.0, "ms"),
+    Row::new("location", |s| &mut s.location)
+        .blurb("File to read, written by trackjsonsink with format=dense or format=jsonl"),
+    Row::new("match", |s| &mut s.match_by).blurb("How the recorded frame of a buffer is found"),
+    Row::new("tolerance", |s| &mut s.tolerance)
+        .blurb("Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one")
+        .range(0.0, 60_000.0, "ms"),
 ];

@@ -31,16 +31,12 @@ type Row = super::Row<UdpSettings>;
 
 /// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
-    Row::new(
-        "host",
-        |s| &mut s.host,
-        "Name or address of the receiver, IPv4 or IPv6; if a name has both, its IPv4 address is used, where receivers listen",
-    ),
-    Row::new("port", |s| &mut s.port, "UDP port of the receiver").range(1.0, 65535.0, ""),
-    Row::new(
-        "face-id-offset",
-        |s| &mut s.face_id_offset,
-        "Number of the first face, for receivers of several senders",
-    )
-    .range(0.0, 1_000_000.0, ""),
+    Row::new("host", |s| &mut s.host)
+        .blurb("Name or address of the receiver, IPv4 or IPv6; if a name has both, its IPv4 address is used, where receivers listen"),
+    Row::new("port", |s| &mut s.port)
+        .blurb("UDP port of the receiver")
+        .range(1.0, 65535.0, ""),
+    Row::new("face-id-offset", |s| &mut s.face_id_offset)
+        .blurb("Number of the first face, for receivers of several senders")
+        .range(0.0, 1_000_000.0, ""),
 ];

@@ -51,18 +51,13 @@ use gst_base::subclass::prelude::*;
 
 use super::replaying::{Replaying, ReplayingError};
 use crate::meta;
-use crate::options::{self, LoadSettings, Options, Reading};
+use crate::options::{self, LoadSettings, Options};
 use crate::{element, stream, video};
 use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "trackjsonload",
-        gst::DebugColorFlags::empty(),
-        Some("Tracking JSON replay"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| element::category("trackjsonload", "Tracking JSON replay"));
 
 /// No two of these locks are held at once. `state` belongs to the streaming thread.
 #[derive(Default)]
@@ -74,23 +69,15 @@ pub struct TrackJsonLoad {
     unmatched: AtomicU64,
 }
 
+type Reading = options::Reading<TrackJsonLoad>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<TrackJsonLoad>] = &[
-    Reading::count(
-        "frames",
-        |element| options::count(&element.frames),
-        "Number of frames in the file",
-    ),
-    Reading::count(
-        "matched",
-        |element| options::count(&element.matched),
-        "Number of buffers with a recorded frame",
-    ),
-    Reading::count(
-        "unmatched",
-        |element| options::count(&element.unmatched),
-        "Number of buffers without a recorded frame, which passed unchanged",
-    ),
+const READINGS: &[Reading] = &[
+    Reading::count("frames", |it| options::count(&it.frames)).blurb("Number of frames in the file"),
+    Reading::count("matched", |it| options::count(&it.matched))
+        .blurb("Number of buffers with a recorded frame"),
+    Reading::count("unmatched", |it| options::count(&it.unmatched))
+        .blurb("Number of buffers without a recorded frame, which passed unchanged"),
 ];
 
 impl TrackJsonLoad {
@@ -156,9 +143,7 @@ impl ObjectSubclass for TrackJsonLoad {
 
 impl ObjectImpl for TrackJsonLoad {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<LoadSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<LoadSettings, _>(READINGS)
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -166,10 +151,7 @@ impl ObjectImpl for TrackJsonLoad {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<LoadSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 
     fn constructed(&self) {
@@ -183,21 +165,15 @@ impl GstObjectImpl for TrackJsonLoad {}
 
 impl ElementImpl for TrackJsonLoad {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Tracking JSON replay",
-                "Filter/Video/Metadata",
-                "Re-attaches faces recorded by trackjsonsink to their video",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Tracking JSON replay",
+            "Filter/Video/Metadata",
+            "Re-attaches faces recorded by trackjsonsink to their video",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::filter_templates(&element::any_video()));
-        &TEMPLATES
+        element::filter_templates(&element::any_video())
     }
 }
 

@@ -44,7 +44,7 @@
  */
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use gst::glib;
 use gst::subclass::prelude::*;
@@ -57,7 +57,7 @@ use super::output::OutputError;
 use super::recording::Recording;
 use super::upstream;
 use crate::element;
-use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options, Reading};
+use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options};
 use facetrack::lock::lock;
 use facetrack::record::{Metadata, Totals};
 
@@ -88,18 +88,13 @@ pub struct TrackJsonSink {
     faces: AtomicU64,
 }
 
+type Reading = options::Reading<TrackJsonSink>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<TrackJsonSink>] = &[
-    Reading::count(
-        "frames",
-        |sink| options::count(&sink.frames),
-        "Number of recorded frames",
-    ),
-    Reading::count(
-        "faces",
-        |sink| options::count(&sink.faces),
-        "Number of recorded faces, summed over all frames",
-    ),
+const READINGS: &[Reading] = &[
+    Reading::count("frames", |it| options::count(&it.frames)).blurb("Number of recorded frames"),
+    Reading::count("faces", |it| options::count(&it.faces))
+        .blurb("Number of recorded faces, summed over all frames"),
 ];
 
 impl TrackJsonSink {
@@ -309,9 +304,7 @@ impl ObjectSubclass for TrackJsonSink {
 
 impl ObjectImpl for TrackJsonSink {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<JsonSinkSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<JsonSinkSettings, _>(READINGS)
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -319,10 +312,7 @@ impl ObjectImpl for TrackJsonSink {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<JsonSinkSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 
     fn constructed(&self) {
@@ -336,21 +326,15 @@ impl GstObjectImpl for TrackJsonSink {}
 
 impl ElementImpl for TrackJsonSink {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Tracking JSON sink",
-                "Sink/Video/Metadata",
-                "Writes the faces found by facetrack as JSON, one line per frame",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Tracking JSON sink",
+            "Sink/Video/Metadata",
+            "Writes the faces found by facetrack as JSON, one line per frame",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::sink_templates(&element::any_video()));
-        &TEMPLATES
+        element::sink_templates(&element::any_video())
     }
 
     fn change_state(

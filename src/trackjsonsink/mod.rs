@@ -4,7 +4,6 @@
 use std::sync::LazyLock;
 
 use gst::glib;
-use gst::prelude::*;
 
 mod config;
 mod following;
@@ -13,29 +12,11 @@ mod output;
 mod recording;
 mod upstream;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "trackjsonsink",
-        gst::DebugColorFlags::empty(),
-        Some("Tracking JSON sink"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| crate::element::category("trackjsonsink", "Tracking JSON sink"));
 
 glib::wrapper! {
     /// Writes the results of `facetrack` as JSON.
     pub struct TrackJsonSink(ObjectSubclass<imp::TrackJsonSink>)
         @extends gst_base::BaseSink, gst::Element, gst::Object;
-}
-
-/// Registers the element with `plugin`.
-///
-/// # Errors
-/// If GStreamer refuses the registration.
-pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    gst::Element::register(
-        Some(plugin),
-        "trackjsonsink",
-        gst::Rank::NONE,
-        TrackJsonSink::static_type(),
-    )
 }

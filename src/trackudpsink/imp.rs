@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
+use std::sync::Mutex;
 /**
  * SECTION:element-trackudpsink
  *
@@ -34,7 +35,6 @@
  * Moves the avatar like the face in front of a camera, with the least delay.
  */
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gst::glib;
@@ -45,40 +45,29 @@ use super::CAT;
 use super::receiver::{Receiver, ReceiverError};
 use super::sending::{Sending, Sent};
 use crate::element;
-use crate::meta::{self, Absence, FaceTrackMeta, MetaError};
-use crate::options::{self, Options, Reading, UdpSettings};
+use crate::meta::{self, FaceTrackMeta, MetaError};
+use crate::options::{self, Options, UdpSettings};
 use facetrack::lock::lock;
 use facetrack::report::FrameReport;
-
-/// State in PAUSED and PLAYING.
-struct State {
-    sending: Sending,
-    /// Whether faces of this stream that cannot be sent were already reported.
-    told: bool,
-    absence: Absence,
-}
 
 /// No two of these locks are held at once.
 #[derive(Default)]
 pub struct TrackUdpSink {
     options: Mutex<Options<UdpSettings>>,
-    state: Mutex<Option<State>>,
+    /// In PAUSED and PLAYING.
+    state: Mutex<Option<Sending>>,
     packets_sent: AtomicU64,
     packets_dropped: AtomicU64,
 }
 
+type Reading = options::Reading<TrackUdpSink>;
+
 /// The properties that can only be read.
-const READINGS: &[Reading<TrackUdpSink>] = &[
-    Reading::count(
-        "packets-sent",
-        |sink| options::count(&sink.packets_sent),
-        "Number of packets sent, whether or not they were received",
-    ),
-    Reading::count(
-        "packets-dropped",
-        |sink| options::count(&sink.packets_dropped),
-        "Number of packets that the system did not accept, because its buffer was full or the receiver was unreachable",
-    ),
+const READINGS: &[Reading] = &[
+    Reading::count("packets-sent", |it| options::count(&it.packets_sent))
+        .blurb("Number of packets sent, whether or not they were received"),
+    Reading::count("packets-dropped", |it| options::count(&it.packets_dropped))
+        .blurb("Number of packets that the system did not accept, because its buffer was full or the receiver was unreachable"),
 ];
 
 impl TrackUdpSink {
@@ -88,41 +77,12 @@ impl TrackUdpSink {
         let port = u16::try_from(settings.port).unwrap_or(u16::MAX);
         let receiver =
             Receiver::find(&settings.host, port).map_err(|error| receiver_error(&error))?;
-        gst::info!(CAT, imp = self, "sending to {}", receiver.address());
+        gst::info!(CAT, imp = self, "sending to {}", receiver.address);
         self.packets_sent.store(0, Ordering::Relaxed);
         self.packets_dropped.store(0, Ordering::Relaxed);
-        *lock(&self.state) = Some(State {
-            sending: Sending::new(receiver, settings.face_id_offset as i32),
-            told: false,
-            absence: Absence::default(),
-        });
+        let offset = settings.face_id_offset as i32;
+        *lock(&self.state) = Some(Sending::new(receiver, offset));
         Ok(())
-    }
-
-    /// The faces of the frame, if it has metadata.
-    fn report(&self, buffer: &gst::BufferRef) -> Option<FrameReport> {
-        let report = FaceTrackMeta::read(buffer);
-        self.watch(!matches!(report, Err(MetaError::Absent)));
-        match report {
-            Ok(report) => Some(report),
-            Err(MetaError::Absent) => None,
-            Err(error) => {
-                gst::warning!(CAT, imp = self, "frame without packets: {error}");
-                None
-            }
-        }
-    }
-
-    /// Counts a frame with metadata, or without.
-    fn watch(&self, has_metadata: bool) {
-        let mut state = lock(&self.state);
-        let is_remarkable = state
-            .as_mut()
-            .is_some_and(|state| state.absence.count(has_metadata));
-        drop(state);
-        if is_remarkable {
-            self.warn_of_absence();
-        }
     }
 
     fn warn_of_absence(&self) {
@@ -134,16 +94,14 @@ impl TrackUdpSink {
         );
     }
 
-    fn count(&self, sent: Sent) {
-        let Sent {
-            packets, dropped, ..
-        } = sent;
-        self.packets_sent.fetch_add(packets, Ordering::Relaxed);
-        self.packets_dropped.fetch_add(dropped, Ordering::Relaxed);
-    }
-
-    /// Warns that faces are not sent, and why.
-    fn tell_unfit(&self, report: &FrameReport) {
+    /// Counts packets, and warns that faces cannot be sent.
+    fn on_sent(&self, report: &FrameReport, sent: Sent) {
+        self.packets_sent.fetch_add(sent.packets, Ordering::Relaxed);
+        self.packets_dropped
+            .fetch_add(sent.dropped, Ordering::Relaxed);
+        if !sent.is_first_unfit {
+            return;
+        }
         let engine = &report.source.engine;
         gst::element_imp_warning!(
             self,
@@ -161,8 +119,8 @@ fn time_of_day() -> f64 {
 
 fn receiver_error(error: &ReceiverError) -> gst::ErrorMessage {
     let code = match error {
-        ReceiverError::Host { .. } => gst::ResourceError::NotFound,
-        ReceiverError::Socket { .. } => gst::ResourceError::OpenWrite,
+        ReceiverError::Host(..) => gst::ResourceError::NotFound,
+        ReceiverError::Socket(..) => gst::ResourceError::OpenWrite,
     };
     gst::error_msg!(code, ("{error}"))
 }
@@ -176,9 +134,7 @@ impl ObjectSubclass for TrackUdpSink {
 
 impl ObjectImpl for TrackUdpSink {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| options::properties::<UdpSettings, _>(READINGS));
-        &PROPERTIES
+        options::properties::<UdpSettings, _>(READINGS)
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
@@ -186,10 +142,7 @@ impl ObjectImpl for TrackUdpSink {
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
-        match options::reading::<UdpSettings, _>(READINGS, id) {
-            Some(reading) => (reading.value)(self),
-            None => lock(&self.options).property(id),
-        }
+        options::property(self, &self.options, READINGS, id)
     }
 }
 
@@ -197,21 +150,15 @@ impl GstObjectImpl for TrackUdpSink {}
 
 impl ElementImpl for TrackUdpSink {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Tracking UDP sink",
-                "Sink/Network/Metadata",
-                "Sends the faces found by facetrack as OpenSeeFace UDP packets",
-                element::AUTHOR,
-            )
-        });
-        Some(&METADATA)
+        element::metadata(
+            "Tracking UDP sink",
+            "Sink/Network/Metadata",
+            "Sends the faces found by facetrack as OpenSeeFace UDP packets",
+        )
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| element::sink_templates(&element::any_video()));
-        &TEMPLATES
+        element::sink_templates(&element::any_video())
     }
 
     fn change_state(
@@ -245,32 +192,34 @@ impl BaseSinkImpl for TrackUdpSink {
     }
 
     fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let Some(report) = self.report(buffer) else {
-            return Ok(gst::FlowSuccess::Ok);
-        };
+        let report = FaceTrackMeta::read(buffer);
+        let is_absent = matches!(report, Err(MetaError::Absent));
         let mut state = lock(&self.state);
-        let State { sending, told, .. } = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let sent = sending.send(&report, time_of_day());
-        let is_news = sent.unfit > 0 && !*told;
-        *told |= is_news;
+        let sending = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let is_remarkable = sending.absence.count(!is_absent);
+        let sent = report
+            .as_ref()
+            .map(|it| (it, sending.send(it, time_of_day())));
         drop(state);
-        self.count(sent);
-        if is_news {
-            self.tell_unfit(&report);
+        if is_remarkable {
+            self.warn_of_absence();
+        }
+        match sent {
+            Ok((report, sent)) => self.on_sent(report, sent),
+            Err(error) if !is_absent => {
+                gst::warning!(CAT, imp = self, "frame without packets: {error}");
+            }
+            _ => (),
         }
         Ok(gst::FlowSuccess::Ok)
     }
 
     fn event(&self, event: gst::Event) -> bool {
         let mut is_remarkable = false;
-        if let Some(state) = lock(&self.state).as_mut() {
+        if let Some(sending) = lock(&self.state).as_mut() {
             match event.view() {
-                gst::EventView::StreamStart(_) => {
-                    state.sending.restart();
-                    state.told = false;
-                    state.absence = Absence::default();
-                }
-                gst::EventView::Eos(_) => is_remarkable = state.absence.end(),
+                gst::EventView::StreamStart(_) => sending.restart(),
+                gst::EventView::Eos(_) => is_remarkable = sending.absence.end(),
                 _ => (),
             }
         }

@@ -4,35 +4,16 @@
 use std::sync::LazyLock;
 
 use gst::glib;
-use gst::prelude::*;
 
 mod imp;
 mod receiver;
 mod sending;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "trackudpsink",
-        gst::DebugColorFlags::empty(),
-        Some("Tracking UDP sink"),
-    )
-});
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| crate::element::category("trackudpsink", "Tracking UDP sink"));
 
 glib::wrapper! {
     /// Sends the results of `facetrack` as OpenSeeFace UDP packets.
     pub struct TrackUdpSink(ObjectSubclass<imp::TrackUdpSink>)
         @extends gst_base::BaseSink, gst::Element, gst::Object;
-}
-
-/// Registers the element with `plugin`.
-///
-/// # Errors
-/// If GStreamer refuses the registration.
-pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    gst::Element::register(
-        Some(plugin),
-        "trackudpsink",
-        gst::Rank::NONE,
-        TrackUdpSink::static_type(),
-    )
 }

@@ -10,22 +10,18 @@ use thiserror::Error;
 #[derive(Debug)]
 pub(super) struct Receiver {
     socket: UdpSocket,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
 }
 
 /// Why packets can't go anywhere.
 #[derive(Debug, Error)]
 pub(super) enum ReceiverError {
     #[error(
-        "host={host} cannot be resolved: {source}. Set `host` to the name or address of the receiver, such as 127.0.0.1"
+        "host={0} cannot be resolved: {1}. Set `host` to the name or address of the receiver, such as 127.0.0.1"
     )]
-    Host { host: String, source: io::Error },
-    #[error("the UDP socket for host={host} ({address}) cannot be created: {source}")]
-    Socket {
-        host: String,
-        address: SocketAddr,
-        source: io::Error,
-    },
+    Host(String, io::Error),
+    #[error("the UDP socket for host={0} ({1}) cannot be created: {2}")]
+    Socket(String, SocketAddr, io::Error),
 }
 
 impl Receiver {
@@ -34,20 +30,11 @@ impl Receiver {
     /// # Errors
     /// If the host cannot be resolved, or the system has no socket for its address family.
     pub(super) fn find(host: &str, port: u16) -> Result<Self, ReceiverError> {
-        let address = resolve(host, port).map_err(|source| ReceiverError::Host {
-            host: host.to_owned(),
-            source,
-        })?;
-        let socket = open(address).map_err(|source| ReceiverError::Socket {
-            host: host.to_owned(),
-            address,
-            source,
-        })?;
+        let address =
+            resolve(host, port).map_err(|error| ReceiverError::Host(host.to_owned(), error))?;
+        let socket = open(address)
+            .map_err(|error| ReceiverError::Socket(host.to_owned(), address, error))?;
         Ok(Self { socket, address })
-    }
-
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Hands a packet to the system without waiting for a receiver.

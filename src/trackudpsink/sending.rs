@@ -5,6 +5,7 @@ use std::io;
 
 use super::CAT;
 use super::receiver::Receiver;
+use crate::meta::Absence;
 use facetrack::packet::{Header, Slots, encode};
 use facetrack::report::FrameReport;
 
@@ -17,6 +18,9 @@ pub(super) struct Sending {
     time: f64,
     /// Whether the system did not accept the last packet.
     failing: bool,
+    /// Whether faces of this stream that cannot be sent were already reported.
+    told: bool,
+    pub(super) absence: Absence,
 }
 
 /// Numbers of sent and unsent faces of a frame.
@@ -26,8 +30,8 @@ pub(super) struct Sent {
     pub(super) packets: u64,
     /// Faces whose packet the system did not accept.
     pub(super) dropped: u64,
-    /// Faces without the measurements that a packet needs.
-    pub(super) unfit: u64,
+    /// Whether the frame has the stream's first face without the measurements that a packet needs.
+    pub(super) is_first_unfit: bool,
 }
 
 impl Sending {
@@ -39,12 +43,16 @@ impl Sending {
             slots: Slots::default(),
             time: 0.0,
             failing: false,
+            told: false,
+            absence: Absence::default(),
         }
     }
 
     /// Another stream begins, whose identities have nothing to do with those before.
     pub(super) fn restart(&mut self) {
         self.slots = Slots::default();
+        self.told = false;
+        self.absence = Absence::default();
     }
 
     /// Sends the faces of a frame, each in a packet of its own; `now` is the time of day in
@@ -57,7 +65,7 @@ impl Sending {
         for (face, slot) in std::iter::zip(&report.faces, slots) {
             let header = self.header(report, slot);
             match encode(&face.face, &header) {
-                None => sent.unfit += 1,
+                None => sent.is_first_unfit |= !std::mem::replace(&mut self.told, true),
                 Some(packet) if self.send_packet(&packet) => sent.packets += 1,
                 Some(_) => sent.dropped += 1,
             }
@@ -85,7 +93,7 @@ impl Sending {
 
     /// The first of several failures is a warning; a network that is away is away for many frames.
     fn log(&self, result: &io::Result<()>) {
-        let address = self.receiver.address();
+        let address = self.receiver.address;
         match result {
             Ok(()) if self.failing => gst::info!(CAT, "packets are sent to {address} again"),
             Ok(()) => (),
