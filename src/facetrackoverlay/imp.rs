@@ -166,7 +166,7 @@ impl FaceTrackOverlay {
             return buffer;
         }
         let settings = lock(&self.options).settings.clone();
-        if settings.style.layers == Layers::NONE {
+        if settings.style.layers.is_empty() {
             return buffer;
         }
         let pace = |buffer: &gst::BufferRef| Pace {

@@ -139,7 +139,7 @@ macro_rules! flags_field {
 
             impl From<Words> for $domain {
                 fn from(words: Words) -> Self {
-                    Self::from_bits(words.bits())
+                    Self::from_bits_truncate(words.bits())
                 }
             }
 

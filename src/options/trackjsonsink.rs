@@ -78,7 +78,7 @@ impl Default for JsonSinkSettings {
             blendshape_keys: None,
             include_tongue: false,
             verbose: false,
-            fields: Fields::NONE,
+            fields: Fields::empty(),
             fill_gaps: true,
             fill_by: FillBy::default(),
             video_path: None,

@@ -72,7 +72,7 @@ fn export(settings: &JsonSinkSettings) -> Result<Export, ProfileError> {
             profile
         },
         fields: if settings.verbose {
-            Fields::ALL
+            Fields::all()
         } else {
             settings.fields
         },

@@ -95,7 +95,7 @@ impl Overlay {
     /// Whether there is nothing to draw.
     pub fn is_empty(report: &FrameReport, style: &Style) -> bool {
         let faceless = report.faces.is_empty() && !style.layers.contains(Layers::INFO);
-        faceless || style.layers == Layers::NONE
+        faceless || style.layers.is_empty()
     }
 
     /// Draws `report` into a frame.

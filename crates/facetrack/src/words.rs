@@ -43,46 +43,14 @@ macro_rules! flags {
         $(#[$meta:meta])* pub struct $set:ident, words $words:ident;
         $($name:ident = $bit:literal, $word:literal: $blurb:literal;)*
     ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        pub struct $set(u32);
-
-        impl $set {
-            $(
-                #[doc = concat!("`", $word, "`: ", $blurb, ".")]
-                pub const $name: Self = Self(1 << $bit);
-            )*
-
-            /// No flag.
-            pub const NONE: Self = Self(0);
-
-            /// All flags.
-            pub const ALL: Self = Self(0 $(| 1 << $bit)*);
-
-            /// Each flag, in the order of the bits.
-            pub const EACH: &'static [Self] = &[$(Self::$name),*];
-
-            /// The flags as bits.
-            pub fn bits(self) -> u32 {
-                self.0
-            }
-
-            /// The flags of `bits`; unknown bits are ignored.
-            pub fn from_bits(bits: u32) -> Self {
-                Self(bits & Self::ALL.0)
-            }
-
-            /// Whether all of `others` are set.
-            pub fn contains(self, others: Self) -> bool {
-                self.0 & others.0 == others.0
-            }
-        }
-
-        impl std::ops::BitOr for $set {
-            type Output = Self;
-
-            fn bitor(self, other: Self) -> Self {
-                Self(self.0 | other.0)
+        bitflags::bitflags! {
+            $(#[$meta])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+            pub struct $set: u32 {
+                $(
+                    #[doc = concat!("`", $word, "`: ", $blurb, ".")]
+                    const $name = 1 << $bit;
+                )*
             }
         }
 

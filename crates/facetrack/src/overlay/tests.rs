@@ -254,7 +254,7 @@ fn full(scheme: LandmarkScheme) -> Observation {
 
 fn all() -> Style {
     Style {
-        layers: Layers::ALL,
+        layers: Layers::all(),
         ..STYLE
     }
 }
@@ -369,19 +369,16 @@ fn points_are_where_the_landmarks_are_and_nowhere_else() {
 
 #[test]
 fn every_layer_draws_something_of_its_own() {
-    for layers in Layers::EACH {
+    for layers in Layers::all() {
         let mut picture = Picture::rgb((160, 120));
-        let style = Style {
-            layers: *layers,
-            ..STYLE
-        };
+        let style = Style { layers, ..STYLE };
         let report = report(vec![full(LandmarkScheme::MediaPipe478)]);
         assert!(!Overlay::is_empty(&report, &style));
         picture.draw(&report, &style);
         assert!(!picture.changed().is_empty(), "{layers:?}");
     }
     let nothing = Style {
-        layers: Layers::NONE,
+        layers: Layers::empty(),
         ..STYLE
     };
     let (with, without) = (report(vec![boxed(0.0, 0.0, 9.0, 9.0)]), report(Vec::new()));
