@@ -146,23 +146,23 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Order and number of landmarks.
+/// Order and number of landmarks, which no two schemes have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum LandmarkScheme {
     /// MediaPipe's face mesh: 468 mesh points, then 10 iris points.
     #[serde(rename = "mediapipe-478")]
-    MediaPipe478,
+    MediaPipe478 = 478,
     /// OpenSeeFace's 66 points: iBUG's 68 in another order, without the inner corners of the mouth.
     #[serde(rename = "openseeface-66")]
-    OpenSeeFace66,
+    OpenSeeFace66 = 66,
     /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and
     /// inner lips, each from the image's left.
     #[serde(rename = "ibug-68")]
-    Ibug68,
+    Ibug68 = 68,
     /// InsightFace's 106 points of `2d106det`.
     #[serde(rename = "insightface-106")]
-    InsightFace106,
+    InsightFace106 = 106,
 }
 
 impl LandmarkScheme {
@@ -176,12 +176,7 @@ impl LandmarkScheme {
 
     /// Number of landmarks.
     pub fn count(self) -> usize {
-        match self {
-            Self::MediaPipe478 => 478,
-            Self::OpenSeeFace66 => 66,
-            Self::Ibug68 => 68,
-            Self::InsightFace106 => 106,
-        }
+        self as usize
     }
 }
 
@@ -253,16 +248,10 @@ impl HeadPose {
     /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not
     /// finite in `f32`.
     pub fn new(rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Option<Self> {
-        let row = |i: usize| {
-            let row = [
-                rotation[(i, 0)],
-                rotation[(i, 1)],
-                rotation[(i, 2)],
-                translation[i],
-            ];
-            row.map(|value| value as f32)
-        };
-        let matrix = [row(0), row(1), row(2), [0.0, 0.0, 0.0, 1.0]];
+        let mut matrix = rotation.to_homogeneous();
+        matrix.fixed_view_mut::<3, 1>(0, 3).copy_from(translation);
+        // Its arrays are columns.
+        let matrix: [[f32; 4]; 4] = matrix.transpose().map(|value| value as f32).into();
         let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
         is_finite.then_some(Self { matrix })
     }

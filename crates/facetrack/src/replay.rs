@@ -129,10 +129,8 @@ impl<S: Read + Seek> Replay<S> {
 
     /// Number and time of every frame, in the record's order.
     pub fn frames(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
-        self.index
-            .entries
-            .iter()
-            .map(|entry| (entry.number, entry.pts))
+        let entries = self.index.entries.iter();
+        entries.map(|entry| (entry.number, entry.pts))
     }
 
     /// The line that a broken end has cut off, from 1; the frames before it are whole.
@@ -142,17 +140,17 @@ impl<S: Read + Seek> Replay<S> {
 
     /// Frames per second; `None` when unknown.
     pub fn fps(&self) -> Option<f64> {
-        self.index.fps
+        self.index.head.fps()
     }
 
     /// Which frames that were missing in the stream have a number.
     pub fn filling(&self) -> Filling {
-        self.index.filling
+        self.index.head.filling()
     }
 
     /// The kind of time that frames have.
     pub fn times(&self) -> Times {
-        self.index.times
+        self.index.head.times()
     }
 
     /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not
@@ -182,7 +180,7 @@ impl<S: Read + Seek> Replay<S> {
             return Ok(None);
         }
         let source = self.index.source.clone();
-        let size = self.index.size.unwrap_or(video);
+        let size = self.index.head.size().unwrap_or(video);
         let report = frame.report(source, size, &mut self.channels);
         report.map(Some).map_err(damaged)
     }

@@ -158,7 +158,8 @@ impl Schedule {
     /// Forgets the cost of an analysis, because another engine takes over. The latency is kept
     /// until its first frame.
     pub fn forget_cost(&mut self) {
-        self.latency.forget_cost();
+        // The next analysis determines it.
+        self.latency.cost = Duration::ZERO;
     }
 
     /// Whether late frames are held.
@@ -205,12 +206,12 @@ impl Schedule {
     /// Whether the latency has changed since the last call. The latency of a pipeline that is not
     /// live never changes.
     pub fn take_latency_change(&mut self) -> bool {
-        self.is_live() && self.latency.take_change()
+        self.is_live() && std::mem::take(&mut self.latency.has_changed)
     }
 
     /// Latency that the analysis adds.
     pub fn latency(&self) -> Duration {
-        self.latency.reported()
+        self.latency.reported
     }
 
     fn is_late(&mut self, late_frames: LateFrames, arrival: Arrival) -> bool {
@@ -219,7 +220,7 @@ impl Schedule {
             LateFrames::Hold => true,
             LateFrames::Analyze => false,
         };
-        let cost = self.latency.cost();
+        let cost = self.latency.cost;
         let upstream = self.upstream.map_or(Duration::ZERO, |up| up.latency);
         self.lateness.observe(arrival, cost);
         self.holds && self.lateness.is_late(arrival, upstream, cost)

@@ -27,7 +27,7 @@ const INTERVALS: f64 = 1.5;
 const LONGEST_INTERVALS: f64 = 3.0;
 
 /// Statements of the elements upstream about the video.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Promise {
     /// Time at which the video or its longest track ends, ns.
     pub end: Option<End>,
@@ -35,16 +35,6 @@ pub struct Promise {
     pub frames: Option<u64>,
     /// Length of the file.
     pub extent: Extent,
-}
-
-impl Default for Promise {
-    fn default() -> Self {
-        Self {
-            end: None,
-            frames: None,
-            extent: Extent::Unknown,
-        }
-    }
 }
 
 /// The time of an end, ns.

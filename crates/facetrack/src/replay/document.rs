@@ -27,23 +27,15 @@ struct Document<'a> {
 pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayError> {
     let text = read(storage)?;
     let document: Document = serde_json::from_slice(&text).map_err(|error| no_record(&error, 1))?;
-    let (head, frames) = match document {
-        Document {
-            frames_analysis: Some(_),
-            ..
-        } => return Err(ReplayError::Reduced),
-        Document {
-            metadata: Some(head),
-            frames: Some(frames),
-            ..
-        } => (head, frames),
-        _ => {
-            return Err(ReplayError::NoRecord {
-                line: 1,
-                column: 1,
-                reason: "`metadata` and `frames` are missing".to_owned(),
-            });
-        }
+    if document.frames_analysis.is_some() {
+        return Err(ReplayError::Reduced);
+    }
+    let (Some(head), Some(frames)) = (document.metadata, document.frames) else {
+        return Err(ReplayError::NoRecord {
+            line: 1,
+            column: 1,
+            reason: "`metadata` and `frames` are missing".to_owned(),
+        });
     };
     let mut indexer = Indexer::default();
     let (mut line, mut seen) = (1, 0);

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::ReplayError;
-use super::head::Times;
-use crate::record::timeline::Filling;
 use crate::report::{FrameStatus, ReportSource};
 use crate::wire::{self, Head};
 
@@ -34,11 +32,8 @@ pub(super) struct Index {
     pub(super) source: Arc<ReportSource>,
     /// The first frame whose source is known.
     source_from: Option<usize>,
-    /// Of the analysed frames, px; `None` where the record does not say it.
-    pub(super) size: Option<(u32, u32)>,
-    pub(super) fps: Option<f64>,
-    pub(super) filling: Filling,
-    pub(super) times: Times,
+    /// The last one.
+    pub(super) head: Head,
     pub(super) cut_line: Option<u64>,
 }
 
@@ -103,21 +98,14 @@ impl Indexer {
         first.check()?;
         last.as_ref().map_or(Ok(()), Head::check)?;
         check_numbers(&self.entries)?;
-        let named_at_first = first.knows_engine();
-        let last = last.unwrap_or(first);
-        let source_from = if named_at_first {
-            Some(0)
-        } else {
-            self.first_analysed.filter(|_| last.knows_engine())
-        };
+        let named_at_first = first.knows_engine().then_some(0);
+        let head = last.unwrap_or(first);
+        let named_at_last = self.first_analysed.filter(|_| head.knows_engine());
         Ok(Index {
             entries: self.entries,
-            source: last.source(),
-            source_from,
-            size: last.size(),
-            fps: last.fps(),
-            filling: last.filling(),
-            times: last.times(),
+            source: head.source(),
+            source_from: named_at_first.or(named_at_last),
+            head,
             cut_line,
         })
     }

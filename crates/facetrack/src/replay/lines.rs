@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Finds the frames of a record that has a frame a line, which is how `trackjsonsink` writes them.
 
-use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::io::{BufRead, BufReader, Read, Seek};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -30,12 +30,9 @@ struct FirstLine {
 /// [`ReplayError`].
 pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayError> {
     let mut lines = Lines::new(BufReader::with_capacity(1 << 16, &mut *storage));
-    loop {
+    while lines.text().is_empty() {
         if !lines.next()? {
             return Err(ReplayError::Empty);
-        }
-        if !lines.text().is_empty() {
-            break;
         }
     }
     if let Some(head) = lines.text().strip_suffix(DENSE_OPENING) {
@@ -63,12 +60,9 @@ fn head_of_dense(text: &[u8]) -> Result<Head, ReplayError> {
 
 fn dense(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
     let mut indexer = Indexer::default();
-    let cut_line = lines.each(|text, offset, line| {
-        if text == DENSE_CLOSING {
-            return Ok(());
-        }
-        let text = text.strip_suffix(b",").unwrap_or(text);
-        indexer.add(text, offset, line)
+    let cut_line = lines.each(|text, offset, line| match text {
+        DENSE_CLOSING => Ok(()),
+        text => indexer.add(text.strip_suffix(b",").unwrap_or(text), offset, line),
     })?;
     indexer.finish(head, None, cut_line)
 }
@@ -129,12 +123,6 @@ impl<R: BufRead> Lines<R> {
         self.line.trim_ascii()
     }
 
-    /// Where that begins.
-    fn text_offset(&self) -> u64 {
-        let blanks = self.line.len() - self.line.trim_ascii_start().len();
-        self.offset + blanks as u64
-    }
-
     /// Lets `work` have the text, place and number of every line that is left. The last one may be
     /// cut off: its number is returned then.
     fn each(
@@ -145,18 +133,16 @@ impl<R: BufRead> Lines<R> {
             if self.text().is_empty() {
                 continue;
             }
-            let (offset, number) = (self.text_offset(), self.number);
-            if let Err(error) = work(self.text(), offset, number) {
-                if self.is_at_end()? {
-                    return Ok(Some(number));
-                }
-                return Err(no_record(&error, number));
+            let blanks = self.line.len() - self.line.trim_ascii_start().len();
+            let offset = self.offset + blanks as u64;
+            let Err(error) = work(self.text(), offset, self.number) else {
+                continue;
+            };
+            if self.reader.fill_buf()?.is_empty() {
+                return Ok(Some(self.number));
             }
+            return Err(no_record(&error, self.number));
         }
         Ok(None)
-    }
-
-    fn is_at_end(&mut self) -> io::Result<bool> {
-        Ok(self.reader.fill_buf()?.is_empty())
     }
 }

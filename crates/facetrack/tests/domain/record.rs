@@ -76,7 +76,9 @@ impl Seek for Disk {
 
 impl Storage for Disk {
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.content.lock().unwrap().truncate(len)
+        let mut content = self.content.lock().unwrap();
+        content.get_mut().truncate(len as usize);
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -144,7 +146,7 @@ fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
 
 fn verbose() -> Export {
     Export {
-        fields: Fields::ALL,
+        fields: Fields::all(),
         ..Export::default()
     }
 }
@@ -730,7 +732,7 @@ fn fields_select_parts() {
     let face = full_face(1, 600.123_4);
     let source = Fields::ORIGIN;
     for (fields, added) in [
-        (Fields::NONE, &[][..]),
+        (Fields::empty(), &[][..]),
         (Fields::POSE, &["pose"]),
         (
             Fields::LANDMARKS | Fields::POSE,

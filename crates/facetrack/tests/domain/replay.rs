@@ -55,7 +55,9 @@ impl Seek for Disk {
 
 impl Storage for Disk {
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.0.lock().expect("whole").truncate(len)
+        let mut content = self.0.lock().expect("whole");
+        content.get_mut().truncate(len as usize);
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -215,9 +217,9 @@ fn everything() -> Vec<Frame> {
 #[test]
 fn recording_what_was_read_gives_the_same_text() {
     for format in FORMATS {
-        let text = record(&everything(), format, Fields::ALL);
+        let text = record(&everything(), format, Fields::all());
         let read = frames(reports(&text).expect("a record"), FrameStatus::Skipped);
-        assert_same(&record(&read, format, Fields::ALL), &text);
+        assert_same(&record(&read, format, Fields::all()), &text);
     }
 }
 
@@ -230,9 +232,9 @@ fn positions_that_were_rounded_over_a_whole_pixel_come_back() {
             .collect()
     };
     for _ in 0..20 {
-        let text = record(&frames_of(&mut noise), Format::Dense, Fields::ALL);
+        let text = record(&frames_of(&mut noise), Format::Dense, Fields::all());
         let read = frames(reports(&text).expect("a record"), FrameStatus::Skipped);
-        assert_same(&record(&read, Format::Dense, Fields::ALL), &text);
+        assert_same(&record(&read, Format::Dense, Fields::all()), &text);
     }
 }
 
@@ -242,7 +244,7 @@ fn what_was_read_is_what_was_recorded() {
     let text = record(
         &[Frame::of(vec![written.clone()])],
         Format::Dense,
-        Fields::ALL,
+        Fields::all(),
     );
     let read = reports(text).expect("a record")[0]
         .clone()
@@ -269,7 +271,7 @@ fn a_plain_record_yields_what_it_has() {
     let text = record(
         &[Frame::of(vec![written.clone()])],
         Format::Jsonl,
-        Fields::NONE,
+        Fields::empty(),
     );
     let read = reports(text).expect("a record")[0]
         .clone()
@@ -288,17 +290,17 @@ fn a_record_without_an_engine_says_nothing_of_its_frames() {
         let text = record(
             &[Frame::without_faces(FrameStatus::Skipped)],
             format,
-            Fields::ALL,
+            Fields::all(),
         );
         assert_eq!(reports(text).expect("a record"), [None]);
-        let text = record(&[], format, Fields::ALL);
+        let text = record(&[], format, Fields::all());
         assert_eq!(reports(text).expect("a record"), []);
     }
 }
 
 #[test]
 fn records_that_others_have_laid_out_anew_are_read() {
-    let text = record(&everything(), Format::Dense, Fields::ALL);
+    let text = record(&everything(), Format::Dense, Fields::all());
     let want = reports(&text).expect("a record");
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let pretty = serde_json::to_string_pretty(&json).expect("JSON");
@@ -319,7 +321,7 @@ fn records_that_others_have_laid_out_anew_are_read() {
 #[test]
 fn records_that_broke_off_are_read_to_their_last_whole_frame() {
     for format in FORMATS {
-        let text = record(&everything(), format, Fields::ALL);
+        let text = record(&everything(), format, Fields::all());
         let whole = reports(&text).expect("a record");
         let first = text.find('\n').expect("lines") + 1;
         let mut noise = Noise::new(3);
@@ -347,7 +349,7 @@ fn records_that_broke_off_are_read_to_their_last_whole_frame() {
 
 #[test]
 fn errors_name_the_line_and_the_frame() {
-    let text = record(&everything(), Format::Dense, Fields::ALL);
+    let text = record(&everything(), Format::Dense, Fields::all());
     let replaced = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
         text.replacen(from, to, 1)
@@ -463,7 +465,7 @@ fn errors_name_the_line_and_the_frame() {
 
 #[test]
 fn deep_nesting_is_an_error_and_no_crash() {
-    let text = record(&everything(), Format::Dense, Fields::ALL);
+    let text = record(&everything(), Format::Dense, Fields::all());
     let deep = "[".repeat(1_000_000);
     for (from, to) in [
         ("\"frame\":4", format!("\"x\":{deep}")),
@@ -500,7 +502,7 @@ fn damaged_records_do_no_harm() {
     ];
     let mut read = 0;
     for format in FORMATS {
-        let text = record(&everything(), format, Fields::ALL);
+        let text = record(&everything(), format, Fields::all());
         for _ in 0..1500 {
             let mut damaged = text.clone().into_bytes();
             for _ in 0..=noise.below(3) {
