@@ -60,7 +60,7 @@ use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
 use facetrack::image::Layout;
 use facetrack::lock::lock;
-use facetrack::overlay::{Layers, Overlay, Pace, Rgb, Style};
+use facetrack::overlay::{Overlay, Pace, Rgb, Style};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(

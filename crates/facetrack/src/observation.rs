@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use super::blendshape::Blendshapes;
 use super::geometry::{Point, Rect};
@@ -147,7 +148,7 @@ impl fmt::Display for Origin {
 }
 
 /// Order and number of landmarks, which no two schemes have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum LandmarkScheme {
     /// MediaPipe's face mesh: 468 mesh points, then 10 iris points.
@@ -167,12 +168,7 @@ pub enum LandmarkScheme {
 
 impl LandmarkScheme {
     /// Every scheme.
-    pub const ALL: [Self; 4] = [
-        Self::MediaPipe478,
-        Self::OpenSeeFace66,
-        Self::Ibug68,
-        Self::InsightFace106,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Number of landmarks.
     pub fn count(self) -> usize {
@@ -363,7 +359,7 @@ pub struct MorphableFit {
 }
 
 /// Why a morphable model was not fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum FitFailure {
@@ -381,13 +377,7 @@ pub enum FitFailure {
 
 impl FitFailure {
     /// Every failure.
-    pub const ALL: [Self; 5] = [
-        Self::NoLandmarks,
-        Self::NotFinite,
-        Self::Degenerate,
-        Self::OutOfFrame,
-        Self::Unsolvable,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 impl std::error::Error for FitFailure {}

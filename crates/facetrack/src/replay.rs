@@ -27,9 +27,12 @@ use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus};
 use super::wire::Frame;
 
-/// Maximum length of a line, and of a record with another layout, in bytes. A frame with a hundred
+/// Maximum length of a line, and of a record with another layout, in MiB. A frame with a hundred
 /// meshes has 2 MiB. Our choice.
-const LIMIT: usize = 256 << 20;
+const LIMIT_MIB: usize = 256;
+
+/// The same in bytes.
+const LIMIT: usize = LIMIT_MIB << 20;
 
 /// Why a record can't be read. The message goes behind the record's name.
 #[derive(Debug, Error)]
@@ -74,21 +77,16 @@ pub enum ReplayError {
         reason: String,
     },
     /// A line is longer than any frame.
-    #[error("line {line} is longer than {limit} MiB: trackjsonsink writes one frame per line")]
+    #[error("line {line} is longer than {LIMIT_MIB} MiB: trackjsonsink writes one frame per line")]
     TooLong {
         /// Line, from 1.
         line: u64,
-        /// Maximum length, MiB.
-        limit: usize,
     },
     /// It does not have a frame a line, and is too large to be read in one.
     #[error(
-        "it is larger than {limit} MiB and does not have one frame per line: format it as trackjsonsink does"
+        "it is larger than {LIMIT_MIB} MiB and does not have one frame per line: format it as trackjsonsink does"
     )]
-    TooLarge {
-        /// Maximum size, MiB.
-        limit: usize,
-    },
+    TooLarge,
 }
 
 /// A record that can be read back.

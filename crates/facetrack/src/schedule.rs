@@ -23,6 +23,8 @@ pub mod lateness;
 
 use std::time::Duration;
 
+use smart_default::SmartDefault;
+
 use crate::words::choices;
 use latency::Latency;
 use lateness::Lateness;
@@ -44,24 +46,15 @@ choices! {
 }
 
 /// Settings of a [`Schedule`]. They may change from frame to frame.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct ScheduleSettings {
     /// Handling of late frames.
     pub late_frames: LateFrames,
     /// Frames 1, n+1, 2n+1 … are analysed.
+    #[default(1)]
     pub inference_interval: u32,
     /// Maximum number of frames that are analysed per second of stream time; 0 for no limit.
     pub max_fps: f64,
-}
-
-impl Default for ScheduleSettings {
-    fn default() -> Self {
-        Self {
-            late_frames: LateFrames::default(),
-            inference_interval: 1,
-            max_fps: 0.0,
-        }
-    }
 }
 
 /// Latency of the elements upstream.

@@ -9,6 +9,8 @@
 //! | when the longest track ends, and nothing of the file | if the video ended more than a second earlier |
 //! | frames were damaged, or missing after a decoding error | always |
 
+use smart_default::SmartDefault;
+
 use crate::container::Extent;
 
 /// How much earlier than stated the video may end in a file that is whole, ns: durations are
@@ -63,10 +65,11 @@ pub struct Found {
     pub corrupted: u64,
 }
 
-/// Whether a record has all of the video.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Whether a record has all of the video. The default is that of a record that has no end yet.
+#[derive(Debug, Clone, PartialEq, Eq, SmartDefault)]
 pub struct Completeness {
     /// Why it has not; `None` if it has.
+    #[default(Some("the stream broke off".to_owned()))]
     pub reason: Option<String>,
     /// Time at which the video should end, ns.
     pub expected_duration: Option<u64>,
@@ -76,19 +79,6 @@ pub struct Completeness {
     pub decode_errors: u64,
     /// See [`Found`].
     pub corrupted: u64,
-}
-
-impl Default for Completeness {
-    /// Of a record that has no end yet.
-    fn default() -> Self {
-        Self {
-            reason: Some("the stream broke off".to_owned()),
-            expected_duration: None,
-            expected_frames: None,
-            decode_errors: 0,
-            corrupted: 0,
-        }
-    }
 }
 
 impl Completeness {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::index::{Index, Indexer};
+use super::index::{Entry, Index};
 use super::{LIMIT, ReplayError, document, no_record};
 use crate::wire::{Head, Header, Trailer};
 
@@ -59,26 +59,30 @@ fn head_of_dense(text: &[u8]) -> Result<Head, ReplayError> {
 }
 
 fn dense(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
-    let mut indexer = Indexer::default();
-    let cut_line = lines.each(|text, offset, line| match text {
-        DENSE_CLOSING => Ok(()),
-        text => indexer.add(text.strip_suffix(b",").unwrap_or(text), offset, line),
+    let mut entries = Vec::new();
+    let cut_line = lines.each(|text, offset, line| {
+        if text != DENSE_CLOSING {
+            let text = text.strip_suffix(b",").unwrap_or(text);
+            entries.push(Entry::new(text, offset, line)?);
+        }
+        Ok(())
     })?;
-    indexer.finish(head, None, cut_line)
+    Index::new(entries, head, None, cut_line)
 }
 
 fn jsonl(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
-    let mut indexer = Indexer::default();
+    let mut entries = Vec::new();
     let mut last = None;
     let cut_line = lines.each(|text, offset, line| {
         if text.starts_with(b"{\"trailer\"") {
             let Trailer { trailer } = serde_json::from_slice(text)?;
             last = Some(trailer);
-            return Ok(());
+        } else {
+            entries.push(Entry::new(text, offset, line)?);
         }
-        indexer.add(text, offset, line)
+        Ok(())
     })?;
-    indexer.finish(head, last, cut_line)
+    Index::new(entries, head, last, cut_line)
 }
 
 /// Lines with their places.
@@ -110,10 +114,7 @@ impl<R: BufRead> Lines<R> {
         let mut limited = self.reader.by_ref().take(limit);
         let length = limited.read_until(b'\n', &mut self.line)?;
         if length > LIMIT {
-            return Err(ReplayError::TooLong {
-                line: self.number,
-                limit: LIMIT >> 20,
-            });
+            return Err(ReplayError::TooLong { line: self.number });
         }
         Ok(length > 0)
     }
