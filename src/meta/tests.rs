@@ -292,9 +292,9 @@ fn reports_come_back_as_they_went() {
         gender: Gender::Female,
     });
     of_one_look.face.embedding = Some(Arc::new([]));
-    let unfitted = FitFailure::ALL.map(|failure| {
+    let unfitted = FitFailure::ALL.iter().map(|failure| {
         let mut face = bare_face();
-        face.face.morphable = Some(Err(failure));
+        face.face.morphable = Some(Err(*failure));
         face
     });
     let cases = [
@@ -303,7 +303,7 @@ fn reports_come_back_as_they_went() {
         report(vec![failed_fit]),
         report(vec![without_mesh]),
         report(vec![of_another_model]),
-        report(unfitted.into()),
+        report(unfitted.collect()),
         report(vec![of_one_look]),
         report(vec![
             full_face(1, 0.7),

@@ -31,7 +31,7 @@ const TS_SYNC: u8 = 0x47;
 const TS_PROBED: u64 = 4;
 
 /// How long a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
     /// As long as its container says.
     Whole,
@@ -46,6 +46,7 @@ pub enum Extent {
     /// the data that is there.
     Open,
     /// Another container, or one without sizes.
+    #[default]
     Unknown,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use nalgebra::{Matrix3, Vector3};
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use super::blendshape::Blendshapes;
 use super::geometry::{Point, Rect};
@@ -127,42 +128,32 @@ pub enum Origin {
     Predicted,
 }
 
-/// Order and number of landmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Order and number of landmarks, which no two schemes have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum LandmarkScheme {
     /// MediaPipe's face mesh: 468 mesh points, then 10 iris points.
     #[serde(rename = "mediapipe-478")]
-    MediaPipe478,
+    MediaPipe478 = 478,
     /// OpenSeeFace's 66 points: iBUG's 68 in another order, without the inner corners of the mouth.
     #[serde(rename = "openseeface-66")]
-    OpenSeeFace66,
+    OpenSeeFace66 = 66,
     /// The 68 points of iBUG's 300-W, in their order from 0: outline, brows, nose, eyes, outer and
     /// inner lips, each from the image's left.
     #[serde(rename = "ibug-68")]
-    Ibug68,
+    Ibug68 = 68,
     /// InsightFace's 106 points of `2d106det`.
     #[serde(rename = "insightface-106")]
-    InsightFace106,
+    InsightFace106 = 106,
 }
 
 impl LandmarkScheme {
     /// Every scheme.
-    pub const ALL: [Self; 4] = [
-        Self::MediaPipe478,
-        Self::OpenSeeFace66,
-        Self::Ibug68,
-        Self::InsightFace106,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Number of landmarks.
     pub fn count(self) -> usize {
-        match self {
-            Self::MediaPipe478 => 478,
-            Self::OpenSeeFace66 => 66,
-            Self::Ibug68 => 68,
-            Self::InsightFace106 => 106,
-        }
+        self as usize
     }
 }
 
@@ -227,16 +218,10 @@ impl HeadPose {
     /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not
     /// finite in `f32`.
     pub fn new(rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Option<Self> {
-        let row = |i: usize| {
-            let row = [
-                rotation[(i, 0)],
-                rotation[(i, 1)],
-                rotation[(i, 2)],
-                translation[i],
-            ];
-            row.map(|value| value as f32)
-        };
-        let matrix = [row(0), row(1), row(2), [0.0, 0.0, 0.0, 1.0]];
+        let mut matrix = rotation.to_homogeneous();
+        matrix.fixed_view_mut::<3, 1>(0, 3).copy_from(translation);
+        // Its arrays are columns.
+        let matrix: [[f32; 4]; 4] = matrix.transpose().map(|value| value as f32).into();
         let is_finite = matrix.iter().flatten().all(|value| value.is_finite());
         is_finite.then_some(Self { matrix })
     }
@@ -348,7 +333,7 @@ pub struct MorphableFit {
 }
 
 /// Why a morphable model was not fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum FitFailure {
@@ -366,13 +351,7 @@ pub enum FitFailure {
 
 impl FitFailure {
     /// Every failure.
-    pub const ALL: [Self; 5] = [
-        Self::NoLandmarks,
-        Self::NotFinite,
-        Self::Degenerate,
-        Self::OutOfFrame,
-        Self::Unsolvable,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 impl std::error::Error for FitFailure {}

@@ -4,10 +4,13 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::lock::lock;
 
 /// A stage of the work on a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Stage {
     /// Finding faces.
     Process,
@@ -23,23 +26,11 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of the work.
-    pub const ALL: [Self; 5] = [
-        Self::Process,
-        Self::Track,
-        Self::Smooth,
-        Self::Complete,
-        Self::Total,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The name in logs and statistics.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Process => "process",
-            Self::Track => "track",
-            Self::Smooth => "smooth",
-            Self::Complete => "complete",
-            Self::Total => "total",
-        }
+        self.into()
     }
 }
 
@@ -76,7 +67,7 @@ impl Profile {
     /// Statistics of all stages, in the order of the work.
     pub fn summary(&self) -> [StageSummary; Stage::ALL.len()] {
         let stages = lock(&self.stages);
-        Stage::ALL.map(|stage| stages[stage as usize].summary(stage))
+        std::array::from_fn(|index| stages[index].summary(Stage::ALL[index]))
     }
 
     /// Number of frames.

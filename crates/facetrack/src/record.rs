@@ -104,8 +104,13 @@ pub struct Totals {
 /// A record under way. It holds a few lines at most, however long the stream.
 pub struct Record {
     layout: Box<dyn Layout>,
-    metadata: Metadata,
-    totals: Totals,
+    stream: Stream,
+}
+
+/// The stream up to now.
+pub(crate) struct Stream {
+    pub(crate) metadata: Metadata,
+    pub(crate) totals: Totals,
 }
 
 impl Record {
@@ -127,8 +132,10 @@ impl Record {
     fn new(layout: impl Layout + 'static, metadata: Metadata) -> Self {
         Self {
             layout: Box::new(layout),
-            metadata,
-            totals: Totals::default(),
+            stream: Stream {
+                metadata,
+                totals: Totals::default(),
+            },
         }
     }
 
@@ -136,12 +143,12 @@ impl Record {
     /// there is a frame: frames of this size do not repeat it, and readers of an interrupted record
     /// use the header that was written first.
     pub fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
+        &mut self.stream.metadata
     }
 
     /// The numbers of recorded frames and faces.
     pub fn totals(&self) -> Totals {
-        self.totals
+        self.stream.totals
     }
 
     /// Records the next frame. Its number is one more than the last one's, from 1.
@@ -150,12 +157,11 @@ impl Record {
     /// If the storage fails. Everything written before stays readable; the record takes no more
     /// frames, only [`Record::close`].
     pub fn frame(&mut self, frame: &FrameRecord<'_>) -> io::Result<()> {
-        self.totals.frames += 1;
-        self.totals.faces += frame.faces.len() as u64;
-        if frame.status == FrameStatus::Gap {
-            self.totals.padded += 1;
-        }
-        self.layout.frame(frame, &self.metadata, self.totals)
+        let totals = &mut self.stream.totals;
+        totals.frames += 1;
+        totals.faces += frame.faces.len() as u64;
+        totals.padded += u64::from(frame.status == FrameStatus::Gap);
+        self.layout.frame(frame, &self.stream)
     }
 
     /// Ends the record and returns what is in it: after an error, the frames that had reached the
@@ -164,20 +170,15 @@ impl Record {
     /// # Errors
     /// When the storage fails.
     pub fn close(&mut self, end: End) -> io::Result<Totals> {
-        self.layout.close(end, &self.metadata, self.totals)
+        self.layout.close(end, &self.stream)
     }
 }
 
 /// One of the formats.
 trait Layout: Send {
-    /// Writes one frame; its number is `totals.frames`.
-    fn frame(
-        &mut self,
-        frame: &FrameRecord<'_>,
-        metadata: &Metadata,
-        totals: Totals,
-    ) -> io::Result<()>;
+    /// Writes the last frame of `stream`.
+    fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()>;
 
     /// Writes the end of the record. Returns the counts of written frames and faces.
-    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals>;
+    fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals>;
 }

@@ -27,9 +27,12 @@ use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus};
 use super::wire::Frame;
 
-/// Maximum length of a line, and of a record with another layout, in bytes. A frame with a hundred
+/// Maximum length of a line, and of a record with another layout, in MiB. A frame with a hundred
 /// meshes has 2 MiB. Our choice.
-const LIMIT: usize = 256 << 20;
+const LIMIT_MIB: usize = 256;
+
+/// The same in bytes.
+const LIMIT: usize = LIMIT_MIB << 20;
 
 /// Why a record can't be read. The message goes behind the record's name.
 #[derive(Debug, Error)]
@@ -74,21 +77,16 @@ pub enum ReplayError {
         reason: String,
     },
     /// A line is longer than any frame.
-    #[error("line {line} is longer than {limit} MiB: trackjsonsink writes one frame per line")]
+    #[error("line {line} is longer than {LIMIT_MIB} MiB: trackjsonsink writes one frame per line")]
     TooLong {
         /// Line, from 1.
         line: u64,
-        /// Maximum length, MiB.
-        limit: usize,
     },
     /// It does not have a frame a line, and is too large to be read in one.
     #[error(
-        "it is larger than {limit} MiB and does not have one frame per line: format it as trackjsonsink does"
+        "it is larger than {LIMIT_MIB} MiB and does not have one frame per line: format it as trackjsonsink does"
     )]
-    TooLarge {
-        /// Maximum size, MiB.
-        limit: usize,
-    },
+    TooLarge,
 }
 
 /// A record that can be read back.
@@ -129,10 +127,8 @@ impl<S: Read + Seek> Replay<S> {
 
     /// Number and time of every frame, in the record's order.
     pub fn frames(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
-        self.index
-            .entries
-            .iter()
-            .map(|entry| (entry.number, entry.pts))
+        let entries = self.index.entries.iter();
+        entries.map(|entry| (entry.number, entry.pts))
     }
 
     /// The line that a broken end has cut off, from 1; the frames before it are whole.
@@ -142,17 +138,17 @@ impl<S: Read + Seek> Replay<S> {
 
     /// Frames per second; `None` when unknown.
     pub fn fps(&self) -> Option<f64> {
-        self.index.fps
+        self.index.head.fps()
     }
 
     /// Which frames that were missing in the stream have a number.
     pub fn filling(&self) -> Filling {
-        self.index.filling
+        self.index.head.filling()
     }
 
     /// The kind of time that frames have.
     pub fn times(&self) -> Times {
-        self.index.times
+        self.index.head.times()
     }
 
     /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not
@@ -182,7 +178,7 @@ impl<S: Read + Seek> Replay<S> {
             return Ok(None);
         }
         let source = self.index.source.clone();
-        let size = self.index.size.unwrap_or(video);
+        let size = self.index.head.size().unwrap_or(video);
         let report = frame.report(source, size, &mut self.channels);
         report.map(Some).map_err(damaged)
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::VariantArray;
 
 use super::device::Placement;
 use super::model::ModelFile;
@@ -29,7 +30,7 @@ pub struct FrameReport {
 }
 
 /// Status of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameStatus {
@@ -47,13 +48,7 @@ pub enum FrameStatus {
 
 impl FrameStatus {
     /// Every status.
-    pub const ALL: [Self; 5] = [
-        Self::Tracked,
-        Self::NoFace,
-        Self::Skipped,
-        Self::Gap,
-        Self::Error,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 display_as_serialized!(FrameStatus);

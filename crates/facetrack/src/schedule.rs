@@ -23,6 +23,8 @@ pub mod lateness;
 
 use std::time::Duration;
 
+use smart_default::SmartDefault;
+
 use crate::words::choices;
 use latency::Latency;
 use lateness::Lateness;
@@ -44,24 +46,15 @@ choices! {
 }
 
 /// Settings of a [`Schedule`]. They may change from frame to frame.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct ScheduleSettings {
     /// Handling of late frames.
     pub late_frames: LateFrames,
     /// Frames 1, n+1, 2n+1 … are analysed.
+    #[default(1)]
     pub inference_interval: u32,
     /// Maximum number of frames that are analysed per second of stream time; 0 for no limit.
     pub max_fps: f64,
-}
-
-impl Default for ScheduleSettings {
-    fn default() -> Self {
-        Self {
-            late_frames: LateFrames::default(),
-            inference_interval: 1,
-            max_fps: 0.0,
-        }
-    }
 }
 
 /// Latency of the elements upstream.
@@ -158,7 +151,8 @@ impl Schedule {
     /// Forgets the cost of an analysis, because another engine takes over. The latency is kept
     /// until its first frame.
     pub fn forget_cost(&mut self) {
-        self.latency.forget_cost();
+        // The next analysis determines it.
+        self.latency.cost = Duration::ZERO;
     }
 
     /// Whether late frames are held.
@@ -205,12 +199,12 @@ impl Schedule {
     /// Whether the latency has changed since the last call. The latency of a pipeline that is not
     /// live never changes.
     pub fn take_latency_change(&mut self) -> bool {
-        self.is_live() && self.latency.take_change()
+        self.is_live() && std::mem::take(&mut self.latency.has_changed)
     }
 
     /// Latency that the analysis adds.
     pub fn latency(&self) -> Duration {
-        self.latency.reported()
+        self.latency.reported
     }
 
     fn is_late(&mut self, late_frames: LateFrames, arrival: Arrival) -> bool {
@@ -219,7 +213,7 @@ impl Schedule {
             LateFrames::Hold => true,
             LateFrames::Analyze => false,
         };
-        let cost = self.latency.cost();
+        let cost = self.latency.cost;
         let upstream = self.upstream.map_or(Duration::ZERO, |up| up.latency);
         self.lateness.observe(arrival, cost);
         self.holds && self.lateness.is_late(arrival, upstream, cost)

@@ -22,7 +22,7 @@ pub(crate) use self::face::Face;
 use self::face::{Id, Label, Source};
 pub(crate) use self::head::Head;
 use crate::geometry::Point;
-use crate::record::{BlendshapeProfile, Export, FrameRecord};
+use crate::record::{BlendshapeProfile, Export, FrameRecord, Stream};
 use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 
 /// The value that has this name in records and metadata.
@@ -60,16 +60,12 @@ pub(crate) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame with this number. `size` is the size that the metadata state.
-    pub(crate) fn new(
-        frame: &FrameRecord<'a>,
-        number: u64,
-        export: &Export,
-        size: (u32, u32),
-    ) -> Self {
+    /// The last frame of `stream`.
+    pub(crate) fn new(frame: &FrameRecord<'a>, stream: &Stream, export: &Export) -> Self {
+        let size = (stream.metadata.width, stream.metadata.height);
         let own_size = frame.size.filter(|own| *own != size);
         Self {
-            frame: number,
+            frame: stream.totals.frames,
             tracked_objects: faces(frame.faces, export),
             pts: frame.pts,
             status: Some(frame.status),
@@ -159,15 +155,15 @@ pub(crate) struct ReducedFrame {
 }
 
 impl ReducedFrame {
-    /// The frame with this number.
-    pub(crate) fn new(frame: &FrameRecord<'_>, number: u64) -> Self {
+    /// The last frame of `stream`.
+    pub(crate) fn new(frame: &FrameRecord<'_>, stream: &Stream) -> Self {
         let export = Export {
             profile: BlendshapeProfile::None,
             ..Export::default()
         };
         let faces = faces(frame.faces, &export).into_iter();
         Self {
-            frame: number,
+            frame: stream.totals.frames,
             tracked_objects: faces.map(ReducedFace::from).collect(),
         }
     }

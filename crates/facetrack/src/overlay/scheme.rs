@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn lines_join_landmarks_that_there_are_and_none_twice() {
-        for scheme in LandmarkScheme::ALL {
+        for &scheme in LandmarkScheme::ALL {
             for lines in [scheme.contours(), scheme.mesh()] {
                 let (edges, count) = edges(lines);
                 assert_eq!(edges.len(), count, "{scheme:?}: an edge twice");

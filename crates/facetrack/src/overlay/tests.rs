@@ -343,7 +343,7 @@ fn a_face_that_was_not_measured_is_dashed_and_dim() {
 
 #[test]
 fn points_are_where_the_landmarks_are_and_nowhere_else() {
-    for scheme in LandmarkScheme::ALL {
+    for &scheme in LandmarkScheme::ALL {
         let mut picture = Picture::rgb((160, 120));
         let face = full(scheme);
         let style = Style {
@@ -389,7 +389,7 @@ fn every_layer_draws_something_of_its_own() {
 
 #[test]
 fn only_the_mesh_of_a_mesh_is_drawn() {
-    for scheme in LandmarkScheme::ALL {
+    for &scheme in LandmarkScheme::ALL {
         let mut picture = Picture::rgb((160, 120));
         let style = Style {
             layers: Layers::MESH,
@@ -756,7 +756,7 @@ fn nothing_in_a_report_makes_a_drawing_fail() {
             engine: source.to_owned(),
             ..(*report.source).clone()
         });
-        for status in FrameStatus::ALL {
+        for &status in FrameStatus::ALL {
             report.status = status;
             for size in [(1, 1), (1, 7), (3, 1), (33, 17), (160, 120)] {
                 for (_, layout) in yuv_layouts() {

@@ -5,7 +5,9 @@
 //! where the closing was.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use serde::Serialize;
 
 use super::Totals;
 
@@ -38,18 +40,6 @@ impl Storage for File {
     }
 }
 
-impl Storage for Cursor<Vec<u8>> {
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.get_mut()
-            .truncate(usize::try_from(len).unwrap_or(usize::MAX));
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The document under way.
 pub(super) struct ArrayDocument<S> {
     storage: S,
@@ -61,51 +51,38 @@ pub(super) struct ArrayDocument<S> {
     closing: Vec<u8>,
     /// Counts of the lines written.
     totals: Totals,
-    state: State,
-}
-
-#[derive(PartialEq)]
-enum State {
-    /// Without its opening.
-    New,
-    /// Takes lines.
-    Open,
-    /// A write failed.
-    Failed,
+    /// Whether a write failed.
+    has_failed: bool,
 }
 
 impl<S: Storage> ArrayDocument<S> {
-    /// An empty document; nothing is written yet.
-    pub(super) fn new(storage: S) -> Self {
+    /// A document with this text before its lines; nothing is written yet.
+    pub(super) fn new(storage: S, opening: &[u8]) -> Self {
         Self {
             storage,
-            pending: Vec::with_capacity(WRITE_SIZE),
+            pending: opening.to_vec(),
             written: 0,
             closing: Vec::new(),
             totals: Totals::default(),
-            state: State::New,
+            has_failed: false,
         }
     }
 
-    /// Writes what comes before the lines, unless that has been done.
-    pub(super) fn open(&mut self, opening: impl FnOnce() -> Vec<u8>) {
-        if self.state == State::New {
-            self.pending = opening();
-            self.state = State::Open;
-        }
+    /// Replaces the text before the lines, of which there is none yet.
+    pub(super) fn open(&mut self, opening: Vec<u8>) {
+        self.pending = opening;
     }
 
-    /// Adds a line that `write` makes. `totals` counts it in, `closing` is what would end the
-    /// document after it.
+    /// Adds a line. `totals` counts it in, `closing` is what would end the document after it.
     pub(super) fn line(
         &mut self,
-        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+        line: &impl Serialize,
         totals: Totals,
         closing: &[u8],
     ) -> io::Result<()> {
         let separator: &[u8] = if totals.frames > 1 { b",\n" } else { b"\n" };
         self.pending.extend_from_slice(separator);
-        write(&mut self.pending)?;
+        serde_json::to_writer(&mut self.pending, line)?;
         // The first line goes out at once: from then on the storage holds a readable document.
         if totals.frames > 1 && self.pending.len() < WRITE_SIZE {
             return Ok(());
@@ -116,7 +93,7 @@ impl<S: Storage> ArrayDocument<S> {
     /// Writes the lines that are left; after a failure there are none. Returns the counts of all
     /// lines written.
     pub(super) fn finish(&mut self, totals: Totals, closing: &[u8]) -> io::Result<Totals> {
-        if self.state != State::Failed {
+        if !self.has_failed {
             self.write(totals, closing)?;
         }
         Ok(self.totals)
@@ -150,22 +127,19 @@ impl<S: Storage> ArrayDocument<S> {
             self.storage.truncate(end)?;
             return Err(error);
         }
-        let mut chunk = vec![0; WRITE_SIZE];
-        let mut done = 0;
-        while done < end - from {
-            let length = (end - from - done).min(WRITE_SIZE as u64);
+        let mut starts: Vec<u64> = (from..end).step_by(WRITE_SIZE).collect();
+        if to > from {
             // Bytes that would be overwritten are moved first.
-            let start = if to > from {
-                end - done - length
-            } else {
-                from + done
-            };
+            starts.reverse();
+        }
+        let mut chunk = vec![0; WRITE_SIZE];
+        for start in starts {
+            let length = (end - start).min(WRITE_SIZE as u64);
             let chunk = &mut chunk[..length as usize];
             self.storage.seek(SeekFrom::Start(start))?;
             self.storage.read_exact(chunk)?;
             self.storage.seek(SeekFrom::Start(start - from + to))?;
             self.storage.write_all(chunk)?;
-            done += length;
         }
         if to < from {
             self.storage.truncate(moved_end)?;
@@ -183,7 +157,7 @@ impl<S: Storage> ArrayDocument<S> {
             .and_then(|()| self.storage.flush());
         self.pending.clear();
         if let Err(error) = result {
-            self.state = State::Failed;
+            self.has_failed = true;
             // If this fails too, the first error is the one to report.
             let _ = self.take_back();
             return Err(error);

@@ -9,6 +9,8 @@
 //! | when the longest track ends, and nothing of the file | if the video ended more than a second earlier |
 //! | frames were damaged, or missing after a decoding error | always |
 
+use smart_default::SmartDefault;
+
 use crate::container::Extent;
 
 /// How much earlier than stated the video may end in a file that is whole, ns: durations are
@@ -27,7 +29,7 @@ const INTERVALS: f64 = 1.5;
 const LONGEST_INTERVALS: f64 = 3.0;
 
 /// Statements of the elements upstream about the video.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Promise {
     /// Time at which the video or its longest track ends, ns.
     pub end: Option<End>,
@@ -35,16 +37,6 @@ pub struct Promise {
     pub frames: Option<u64>,
     /// Length of the file.
     pub extent: Extent,
-}
-
-impl Default for Promise {
-    fn default() -> Self {
-        Self {
-            end: None,
-            frames: None,
-            extent: Extent::Unknown,
-        }
-    }
 }
 
 /// The time of an end, ns.
@@ -73,10 +65,11 @@ pub struct Found {
     pub corrupted: u64,
 }
 
-/// Whether a record has all of the video.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Whether a record has all of the video. The default is that of a record that has no end yet.
+#[derive(Debug, Clone, PartialEq, Eq, SmartDefault)]
 pub struct Completeness {
     /// Why it has not; `None` if it has.
+    #[default(Some("the stream broke off".to_owned()))]
     pub reason: Option<String>,
     /// Time at which the video should end, ns.
     pub expected_duration: Option<u64>,
@@ -86,19 +79,6 @@ pub struct Completeness {
     pub decode_errors: u64,
     /// See [`Found`].
     pub corrupted: u64,
-}
-
-impl Default for Completeness {
-    /// Of a record that has no end yet.
-    fn default() -> Self {
-        Self {
-            reason: Some("the stream broke off".to_owned()),
-            expected_duration: None,
-            expected_frames: None,
-            decode_errors: 0,
-            corrupted: 0,
-        }
-    }
 }
 
 impl Completeness {

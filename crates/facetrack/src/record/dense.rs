@@ -4,7 +4,7 @@
 use std::io::{self, SeekFrom};
 
 use super::array::{ArrayDocument, Storage};
-use super::{Completeness, End, Export, FrameRecord, Layout, Metadata, Totals};
+use super::{Completeness, End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
 use crate::wire::{Frame, Head};
 
 /// Bytes that are kept for the metadata are a multiple of this, and [`MARGIN`] longer at least. So
@@ -40,7 +40,7 @@ pub(super) struct Dense<S> {
 impl<S: Storage> Dense<S> {
     pub(super) fn new(storage: S, export: Export) -> Self {
         Self {
-            document: ArrayDocument::new(storage),
+            document: ArrayDocument::new(storage, b""),
             export,
             first: Metadata::default(),
             reserved: 0,
@@ -56,7 +56,7 @@ impl<S: Storage> Dense<S> {
         self.first = metadata.clone();
         opening.resize(self.reserved, b' ');
         opening.extend_from_slice(b",\"frames\":[");
-        self.document.open(|| opening);
+        self.document.open(opening);
         Ok(())
     }
 
@@ -113,29 +113,19 @@ fn usual_head(metadata: &Metadata) -> io::Result<Vec<u8>> {
 }
 
 impl<S: Storage> Layout for Dense<S> {
-    fn frame(
-        &mut self,
-        frame: &FrameRecord<'_>,
-        metadata: &Metadata,
-        totals: Totals,
-    ) -> io::Result<()> {
-        self.open(metadata)?;
-        let size = (metadata.width, metadata.height);
-        let frame = Frame::new(frame, totals.frames, &self.export, size);
-        self.document.line(
-            |line| Ok(serde_json::to_writer(line, &frame)?),
-            totals,
-            CLOSING,
-        )
+    fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()> {
+        self.open(&stream.metadata)?;
+        let frame = Frame::new(frame, stream, &self.export);
+        self.document.line(&frame, stream.totals, CLOSING)
     }
 
-    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals> {
-        self.open(metadata)?;
-        let written = self.document.finish(totals, CLOSING)?;
+    fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals> {
+        self.open(&stream.metadata)?;
+        let written = self.document.finish(stream.totals, CLOSING)?;
         if self.document.is_empty() {
             return Ok(written);
         }
-        self.finish_head(metadata, written, end)?;
+        self.finish_head(&stream.metadata, written, end)?;
         if end == End::Complete {
             self.document.storage().sync()?;
         }

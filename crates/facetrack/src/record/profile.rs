@@ -36,11 +36,8 @@ pub enum BlendshapeProfile {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ProfileError {
     /// No profile of that name.
-    #[error("unknown blendshape profile `{name}`, expected one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    #[error("unknown blendshape profile `{0}`, expected one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
+    Unknown(String),
     /// `custom` without channels.
     #[error(
         "blendshape profile `custom` needs `blendshape-keys`, a comma-separated list such as `jawOpen,mouthClose`"
@@ -63,9 +60,7 @@ impl BlendshapeProfile {
             "mouth" => Ok(Self::Mouth),
             "mediapipe" => Ok(Self::Mediapipe),
             "custom" => Self::custom(keys),
-            name => Err(ProfileError::Unknown {
-                name: name.to_owned(),
-            }),
+            name => Err(ProfileError::Unknown(name.to_owned())),
         }
     }
 
@@ -78,11 +73,10 @@ impl BlendshapeProfile {
     }
 
     fn custom(keys: &str) -> Result<Self, ProfileError> {
-        let keys: Vec<String> = keys
-            .split(',')
-            .map(str::trim)
+        let keys = keys.split(',').map(str::trim);
+        let keys: Vec<_> = keys
             .filter(|key| !key.is_empty())
-            .map(str::to_owned)
+            .map(String::from)
             .collect();
         if keys.is_empty() {
             return Err(ProfileError::NoKeys);

@@ -4,7 +4,7 @@
 use std::io;
 
 use super::array::{ArrayDocument, Storage};
-use super::{End, FrameRecord, Layout, Metadata, Totals};
+use super::{End, FrameRecord, Layout, Stream, Totals};
 use crate::wire::ReducedFrame;
 
 const OPENING: &[u8] = b"{\"frames_analysis\":[";
@@ -17,30 +17,19 @@ pub(super) struct Reduced<S> {
 impl<S: Storage> Reduced<S> {
     pub(super) fn new(storage: S) -> Self {
         Self {
-            document: ArrayDocument::new(storage),
+            document: ArrayDocument::new(storage, OPENING),
         }
     }
 }
 
 impl<S: Storage> Layout for Reduced<S> {
-    fn frame(
-        &mut self,
-        frame: &FrameRecord<'_>,
-        metadata: &Metadata,
-        totals: Totals,
-    ) -> io::Result<()> {
-        self.document.open(|| OPENING.to_vec());
-        let frame = ReducedFrame::new(frame, totals.frames);
-        self.document.line(
-            |line| Ok(serde_json::to_writer(line, &frame)?),
-            totals,
-            &closing(metadata, totals)?,
-        )
+    fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()> {
+        let frame = ReducedFrame::new(frame, stream);
+        self.document.line(&frame, stream.totals, &closing(stream)?)
     }
 
-    fn close(&mut self, end: End, metadata: &Metadata, totals: Totals) -> io::Result<Totals> {
-        self.document.open(|| OPENING.to_vec());
-        let written = self.document.finish(totals, &closing(metadata, totals)?)?;
+    fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals> {
+        let written = self.document.finish(stream.totals, &closing(stream)?)?;
         if end == End::Complete {
             self.document.storage().sync()?;
         }
@@ -48,11 +37,8 @@ impl<S: Storage> Layout for Reduced<S> {
     }
 }
 
-fn closing(metadata: &Metadata, totals: Totals) -> io::Result<Vec<u8>> {
-    let mut bytes = b"\n],\"fps\":".to_vec();
-    serde_json::to_writer(&mut bytes, &metadata.fps)?;
-    bytes.extend_from_slice(b",\"total_frames\":");
-    serde_json::to_writer(&mut bytes, &totals.frames)?;
-    bytes.extend_from_slice(b"}\n");
-    Ok(bytes)
+fn closing(stream: &Stream) -> io::Result<Vec<u8>> {
+    let fps = serde_json::to_string(&stream.metadata.fps)?;
+    let frames = stream.totals.frames;
+    Ok(format!("\n],\"fps\":{fps},\"total_frames\":{frames}}}\n").into_bytes())
 }

@@ -51,9 +51,15 @@ impl Bucket {
         self.sum / self.count as f64
     }
 
-    fn add(&mut self, other: Self) {
+    fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
+    }
+
+    fn of_all<'a>(buckets: impl Iterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        buckets.for_each(|bucket| all.add(bucket));
+        all
     }
 }
 
@@ -78,7 +84,7 @@ impl Rhythm {
         self.buckets
             .entry(index)
             .or_default()
-            .add(Bucket { count, sum: time });
+            .add(&Bucket { count, sum: time });
         self.longest = self.longest.max(interval);
     }
 
@@ -124,9 +130,7 @@ impl Rhythm {
     }
 
     fn all(&self) -> Bucket {
-        let mut all = Bucket::default();
-        self.buckets.values().for_each(|bucket| all.add(*bucket));
-        all
+        Bucket::of_all(self.buckets.values())
     }
 
     /// Intervals near the median.
@@ -138,12 +142,10 @@ impl Rhythm {
             seen > middle
         })?;
         let near = median.mean() / REGULAR..=median.mean() * REGULAR;
-        let mut regular = Bucket::default();
-        let buckets = self.buckets.values();
-        buckets
-            .filter(|bucket| near.contains(&bucket.mean()))
-            .for_each(|bucket| regular.add(*bucket));
-        Some(regular)
+        let regular = self.buckets.values();
+        Some(Bucket::of_all(
+            regular.filter(|bucket| near.contains(&bucket.mean())),
+        ))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::index::{Index, Indexer};
+use super::index::{Entry, Index};
 use super::{LIMIT, ReplayError, no_record};
 use crate::wire::Head;
 
@@ -27,25 +27,17 @@ struct Document<'a> {
 pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayError> {
     let text = read(storage)?;
     let document: Document = serde_json::from_slice(&text).map_err(|error| no_record(&error, 1))?;
-    let (head, frames) = match document {
-        Document {
-            frames_analysis: Some(_),
-            ..
-        } => return Err(ReplayError::Reduced),
-        Document {
-            metadata: Some(head),
-            frames: Some(frames),
-            ..
-        } => (head, frames),
-        _ => {
-            return Err(ReplayError::NoRecord {
-                line: 1,
-                column: 1,
-                reason: "`metadata` and `frames` are missing".to_owned(),
-            });
-        }
+    if document.frames_analysis.is_some() {
+        return Err(ReplayError::Reduced);
+    }
+    let (Some(head), Some(frames)) = (document.metadata, document.frames) else {
+        return Err(ReplayError::NoRecord {
+            line: 1,
+            column: 1,
+            reason: "`metadata` and `frames` are missing".to_owned(),
+        });
     };
-    let mut indexer = Indexer::default();
+    let mut entries = Vec::new();
     let (mut line, mut seen) = (1, 0);
     for frame in frames {
         let frame = frame.get().as_bytes();
@@ -53,11 +45,10 @@ pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayErr
         let offset = frame.as_ptr().addr() - text.as_ptr().addr();
         line += text[seen..offset].iter().filter(|b| **b == b'\n').count() as u64;
         seen = offset;
-        indexer
-            .add(frame, offset as u64, line)
-            .map_err(|error| no_record(&error, line))?;
+        let entry = Entry::new(frame, offset as u64, line);
+        entries.push(entry.map_err(|error| no_record(&error, line))?);
     }
-    indexer.finish(head, None, None)
+    Index::new(entries, head, None, None)
 }
 
 fn read(storage: &mut (impl Read + Seek)) -> Result<Vec<u8>, ReplayError> {
@@ -68,7 +59,7 @@ fn read(storage: &mut (impl Read + Seek)) -> Result<Vec<u8>, ReplayError> {
         .take(LIMIT as u64 + 1)
         .read_to_end(&mut text)?;
     if text.len() > LIMIT {
-        return Err(ReplayError::TooLarge { limit: LIMIT >> 20 });
+        return Err(ReplayError::TooLarge);
     }
     Ok(text)
 }

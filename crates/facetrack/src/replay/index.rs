@@ -6,8 +6,6 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::ReplayError;
-use super::head::Times;
-use crate::record::timeline::Filling;
 use crate::report::{FrameStatus, ReportSource};
 use crate::wire::{self, Head};
 
@@ -24,6 +22,8 @@ pub(super) struct Entry {
     pub(super) length: usize,
     /// Line of the first byte, from 1.
     pub(super) line: u64,
+    /// Whether an engine has seen it.
+    is_analysed: bool,
 }
 
 /// A record without its faces.
@@ -34,19 +34,9 @@ pub(super) struct Index {
     pub(super) source: Arc<ReportSource>,
     /// The first frame whose source is known.
     source_from: Option<usize>,
-    /// Of the analysed frames, px; `None` where the record does not say it.
-    pub(super) size: Option<(u32, u32)>,
-    pub(super) fps: Option<f64>,
-    pub(super) filling: Filling,
-    pub(super) times: Times,
+    /// The last one.
+    pub(super) head: Head,
     pub(super) cut_line: Option<u64>,
-}
-
-impl Index {
-    /// Whether an engine had analysed this frame or one before it.
-    pub(super) fn has_source(&self, place: usize) -> bool {
-        self.source_from.is_some_and(|from| place >= from)
-    }
 }
 
 /// The fields of a frame that identify it. Serde skips its faces.
@@ -58,68 +48,57 @@ struct OutlineJson {
     status: Option<String>,
 }
 
-/// An index under way.
-#[derive(Debug, Default)]
-pub(super) struct Indexer {
-    entries: Vec<Entry>,
-    /// The first frame that an engine has seen.
-    first_analysed: Option<usize>,
-}
-
-impl Indexer {
-    /// Adds the frame that `text` is, found at `offset` and on `line`.
+impl Entry {
+    /// The frame that `text` is, found at `offset` and on `line`.
     ///
     /// # Errors
     /// The reason.
-    pub(super) fn add(&mut self, text: &[u8], offset: u64, line: u64) -> serde_json::Result<()> {
+    pub(super) fn new(text: &[u8], offset: u64, line: u64) -> serde_json::Result<Self> {
         let frame: OutlineJson = serde_json::from_slice(text)?;
         let status = frame.status.as_deref().and_then(wire::from_name);
-        let unseen = matches!(status, Some(FrameStatus::Skipped | FrameStatus::Gap));
-        if !unseen {
-            self.first_analysed.get_or_insert(self.entries.len());
-        }
-        self.entries.push(Entry {
+        Ok(Self {
             number: frame.frame,
             pts: frame.pts,
             offset,
             length: text.len(),
             line,
-        });
-        Ok(())
+            is_analysed: !matches!(status, Some(FrameStatus::Skipped | FrameStatus::Gap)),
+        })
     }
+}
 
+impl Index {
     /// The index of a record with this head at its beginning and, where there is one, this at its
     /// end.
     ///
     /// # Errors
     /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not
     /// rise.
-    pub(super) fn finish(
-        self,
+    pub(super) fn new(
+        entries: Vec<Entry>,
         first: Head,
         last: Option<Head>,
         cut_line: Option<u64>,
-    ) -> Result<Index, ReplayError> {
+    ) -> Result<Self, ReplayError> {
         first.check()?;
         last.as_ref().map_or(Ok(()), Head::check)?;
-        check_numbers(&self.entries)?;
-        let named_at_first = first.knows_engine();
-        let last = last.unwrap_or(first);
-        let source_from = if named_at_first {
-            Some(0)
-        } else {
-            self.first_analysed.filter(|_| last.knows_engine())
-        };
-        Ok(Index {
-            entries: self.entries,
-            source: last.source(),
-            source_from,
-            size: last.size(),
-            fps: last.fps(),
-            filling: last.filling(),
-            times: last.times(),
+        check_numbers(&entries)?;
+        let named_at_first = first.knows_engine().then_some(0);
+        let head = last.unwrap_or(first);
+        let analysed = entries.iter().position(|entry| entry.is_analysed);
+        let named_at_last = analysed.filter(|_| head.knows_engine());
+        Ok(Self {
+            entries,
+            source: head.source(),
+            source_from: named_at_first.or(named_at_last),
+            head,
             cut_line,
         })
+    }
+
+    /// Whether an engine had analysed this frame or one before it.
+    pub(super) fn has_source(&self, place: usize) -> bool {
+        self.source_from.is_some_and(|from| place >= from)
     }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Finds the frames of a record that has a frame a line, which is how `trackjsonsink` writes them.
 
-use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::io::{BufRead, BufReader, Read, Seek};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::index::{Index, Indexer};
+use super::index::{Entry, Index};
 use super::{LIMIT, ReplayError, document, no_record};
 use crate::wire::{Head, Header, Trailer};
 
@@ -30,12 +30,9 @@ struct FirstLine {
 /// [`ReplayError`].
 pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayError> {
     let mut lines = Lines::new(BufReader::with_capacity(1 << 16, &mut *storage));
-    loop {
+    while lines.text().is_empty() {
         if !lines.next()? {
             return Err(ReplayError::Empty);
-        }
-        if !lines.text().is_empty() {
-            break;
         }
     }
     if let Some(head) = lines.text().strip_suffix(DENSE_OPENING) {
@@ -62,29 +59,30 @@ fn head_of_dense(text: &[u8]) -> Result<Head, ReplayError> {
 }
 
 fn dense(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
-    let mut indexer = Indexer::default();
+    let mut entries = Vec::new();
     let cut_line = lines.each(|text, offset, line| {
-        if text == DENSE_CLOSING {
-            return Ok(());
+        if text != DENSE_CLOSING {
+            let text = text.strip_suffix(b",").unwrap_or(text);
+            entries.push(Entry::new(text, offset, line)?);
         }
-        let text = text.strip_suffix(b",").unwrap_or(text);
-        indexer.add(text, offset, line)
+        Ok(())
     })?;
-    indexer.finish(head, None, cut_line)
+    Index::new(entries, head, None, cut_line)
 }
 
 fn jsonl(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
-    let mut indexer = Indexer::default();
+    let mut entries = Vec::new();
     let mut last = None;
     let cut_line = lines.each(|text, offset, line| {
         if text.starts_with(b"{\"trailer\"") {
             let Trailer { trailer } = serde_json::from_slice(text)?;
             last = Some(trailer);
-            return Ok(());
+        } else {
+            entries.push(Entry::new(text, offset, line)?);
         }
-        indexer.add(text, offset, line)
+        Ok(())
     })?;
-    indexer.finish(head, last, cut_line)
+    Index::new(entries, head, last, cut_line)
 }
 
 /// Lines with their places.
@@ -116,10 +114,7 @@ impl<R: BufRead> Lines<R> {
         let mut limited = self.reader.by_ref().take(limit);
         let length = limited.read_until(b'\n', &mut self.line)?;
         if length > LIMIT {
-            return Err(ReplayError::TooLong {
-                line: self.number,
-                limit: LIMIT >> 20,
-            });
+            return Err(ReplayError::TooLong { line: self.number });
         }
         Ok(length > 0)
     }
@@ -127,12 +122,6 @@ impl<R: BufRead> Lines<R> {
     /// The line without blanks at its ends.
     fn text(&self) -> &[u8] {
         self.line.trim_ascii()
-    }
-
-    /// Where that begins.
-    fn text_offset(&self) -> u64 {
-        let blanks = self.line.len() - self.line.trim_ascii_start().len();
-        self.offset + blanks as u64
     }
 
     /// Lets `work` have the text, place and number of every line that is left. The last one may be
@@ -145,18 +134,16 @@ impl<R: BufRead> Lines<R> {
             if self.text().is_empty() {
                 continue;
             }
-            let (offset, number) = (self.text_offset(), self.number);
-            if let Err(error) = work(self.text(), offset, number) {
-                if self.is_at_end()? {
-                    return Ok(Some(number));
-                }
-                return Err(no_record(&error, number));
+            let blanks = self.line.len() - self.line.trim_ascii_start().len();
+            let offset = self.offset + blanks as u64;
+            let Err(error) = work(self.text(), offset, self.number) else {
+                continue;
+            };
+            if self.reader.fill_buf()?.is_empty() {
+                return Ok(Some(self.number));
             }
+            return Err(no_record(&error, self.number));
         }
         Ok(None)
-    }
-
-    fn is_at_end(&mut self) -> io::Result<bool> {
-        Ok(self.reader.fill_buf()?.is_empty())
     }
 }

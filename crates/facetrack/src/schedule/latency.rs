@@ -15,22 +15,14 @@ const TOLERANCE: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 pub struct Latency {
     /// Cost of a slow analysis.
-    cost: Duration,
-    reported: Duration,
-    has_changed: bool,
+    pub cost: Duration,
+    /// The latency to report.
+    pub reported: Duration,
+    /// Whether that has changed.
+    pub has_changed: bool,
 }
 
 impl Latency {
-    /// Cost of a slow analysis.
-    pub fn cost(&self) -> Duration {
-        self.cost
-    }
-
-    /// The next analysis determines the cost.
-    pub fn forget_cost(&mut self) {
-        self.cost = Duration::ZERO;
-    }
-
     /// An analysis took `cost`, in a stream with this frame period.
     pub fn update(&mut self, cost: Duration, period: Option<Duration>) {
         self.cost = match self.cost.checked_sub(cost) {
@@ -41,16 +33,6 @@ impl Latency {
             self.reported = latency;
             self.has_changed = true;
         }
-    }
-
-    /// Whether the latency to report has changed since the last call.
-    pub fn take_change(&mut self) -> bool {
-        std::mem::take(&mut self.has_changed)
-    }
-
-    /// The latency to report.
-    pub fn reported(&self) -> Duration {
-        self.reported
     }
 }
 

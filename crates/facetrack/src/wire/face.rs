@@ -279,22 +279,12 @@ impl<'a> Face<'a> {
     pub(super) fn new(tracked: &'a TrackedFace, export: &Export) -> Option<Self> {
         let TrackedFace { id, face } = tracked;
         let centroid = face.centroid();
-        let Rect {
-            x,
-            y,
-            width,
-            height,
-        } = face.bbox;
+        let bbox = &face.bbox;
+        let [x, y, width, height] = [bbox.x, bbox.y, bbox.width, bbox.height];
         // Truncated toward zero, as in the files that older consumers know.
-        let whole = finite([centroid.x, centroid.y, x, y, width, height])?.map(|side| side as i32);
-        let [
-            centroid_x,
-            centroid_y,
-            bbox_xmin,
-            bbox_ymin,
-            bbox_width,
-            bbox_height,
-        ] = whole;
+        let whole = |side: f32| finite([side]).map(|[side]| side as i32);
+        let (bbox_xmin, bbox_width) = (whole(x)?, whole(width)?);
+        let (bbox_ymin, bbox_height) = (whole(y)?, whole(height)?);
         let blendshapes = face.blendshapes.as_ref();
         let speaking = Speaking::from_blendshapes(blendshapes);
         let landmarks = face.landmarks.as_ref();
@@ -306,8 +296,8 @@ impl<'a> Face<'a> {
         let known = face.confidence.filter(|score| score.is_finite());
         Some(Self {
             id: Id(*id),
-            centroid_x,
-            centroid_y,
+            centroid_x: whole(centroid.x)?,
+            centroid_y: whole(centroid.y)?,
             bbox_xmin,
             bbox_xmax: bbox_xmin.saturating_add(bbox_width),
             source: Source::default(),
@@ -460,9 +450,8 @@ fn read_landmarks(
     points: Vec<[Thousandths; 3]>,
     scores: Vec<Thousandths>,
 ) -> Result<Landmarks, String> {
-    let scheme = LandmarkScheme::ALL
-        .into_iter()
-        .find(|scheme| scheme.count() == points.len());
+    let mut schemes = LandmarkScheme::ALL.iter().copied();
+    let scheme = schemes.find(|scheme| scheme.count() == points.len());
     let scheme = scheme.ok_or_else(|| format!("no engine has {} landmarks", points.len()))?;
     if !scores.is_empty() && scores.len() != points.len() {
         return Err("`landmark_confidence` and `landmarks` differ in length".to_owned());

@@ -76,7 +76,9 @@ impl Seek for Disk {
 
 impl Storage for Disk {
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.content.lock().unwrap().truncate(len)
+        let mut content = self.content.lock().unwrap();
+        content.get_mut().truncate(len as usize);
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -421,7 +423,7 @@ fn floats(list: &Json) -> Vec<f32> {
 
 #[test]
 fn a_fit_that_there_is_not_says_why() {
-    for failure in FitFailure::ALL {
+    for &failure in FitFailure::ALL {
         let mut face = morphable_face(1, 300.0);
         face.face.morphable = Some(Err(failure));
         let frame = dense_frame(&[face], verbose());

@@ -55,7 +55,9 @@ impl Seek for Disk {
 
 impl Storage for Disk {
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.0.lock().expect("whole").truncate(len)
+        let mut content = self.0.lock().expect("whole");
+        content.get_mut().truncate(len as usize);
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
