@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The samples of one component.
 
-use super::samples::{Located, WORD};
 use super::{Neighbours, Raster, Rows};
 use crate::image::{ChromaSite, Component, MAX_STEP, Plane, Word};
 use crate::sample::grid::{LANES, Lanes};
 
+/// Maximum number of bytes of a word.
+pub const WORD: usize = 4;
+
 /// Chroma samples of [`LANES`] pixels, and one on either side.
 const CHROMA: usize = LANES / 2 + 2;
+
+/// Position of the word that is read for a component's sample. Components whose samples are in the
+/// same four bytes are read together.
+#[derive(Clone, Copy)]
+pub struct Located {
+    /// Bytes before the first word.
+    pub offset: usize,
+    /// Bytes of the word.
+    pub bytes: usize,
+    /// Bytes from a word to the next.
+    pub step: usize,
+    /// Lowest bit of the sample in the word.
+    pub bit: u32,
+    /// Whether the previous component has the same word.
+    pub is_shared: bool,
+}
 
 /// The words that hold the samples at positions, in the upper and in the lower row. If a sample and
 /// its right neighbour fit into one word, only `left` is used.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frames in any format whose samples are at regular distances, with 5 to 16 bits.
 
-use super::channel::{Channel, Words};
+use super::channel::{Channel, Located, WORD, Words};
 use super::{Raster, blend, blend_rows};
 use crate::image::{Arithmetic, ColorModel, Component, ImageView, Layout, Plane};
 use crate::sample::color::{Spread, ToRgb, spread};
@@ -26,25 +26,6 @@ pub fn spans(layout: &Layout) -> [usize; 2] {
     let [first, second, third] = channels.map(|located| span(&located));
     [first, second.max(third)]
 }
-
-/// Position of the word that is read for a component's sample. Components whose samples are in the
-/// same four bytes are read together.
-#[derive(Clone, Copy)]
-pub(super) struct Located {
-    /// Bytes before the first word.
-    pub offset: usize,
-    /// Bytes of the word.
-    bytes: usize,
-    /// Bytes from a word to the next.
-    step: usize,
-    /// Lowest bit of the sample in the word.
-    pub bit: u32,
-    /// Whether the previous component has the same word.
-    pub is_shared: bool,
-}
-
-/// Maximum number of bytes of a word.
-pub(super) const WORD: usize = 4;
 
 /// Positions of the three components of `layout`; gray is repeated.
 fn located(layout: &Layout) -> [Located; 3] {
