@@ -57,9 +57,7 @@ impl ToRgb {
                 }
             }
             Self::Yuv(matrix) => {
-                for i in 0..LANES {
-                    levels[i] = matrix.luma.level(levels[i]);
-                }
+                levels = levels.map(|code| matrix.luma.level(code));
             }
         }
         *out = [levels; 3];

@@ -11,8 +11,8 @@ use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::model::ModelError;
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
 
-/// Loads the pack that `config` names, or the one that [`SearchPaths::pack`] finds, where `config`
-/// places it.
+/// Loads the pack that `config` names, or else the one in the search paths, where `config` places
+/// it.
 ///
 /// # Errors
 /// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the
