@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! State of the streaming thread.
 
+use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -339,6 +340,24 @@ fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineErr
 /// Frame period at a frame rate; `None` if it is variable.
 fn period(fps: gst::Fraction) -> Option<Duration> {
     let (frames, seconds) = (fps.numer().try_into().ok()?, fps.denom().try_into().ok()?);
-    let period = gst::ClockTime::SECOND.mul_div_floor(seconds, frames)?;
+    let period = gst::ClockTime::SECOND.mul_div_floor(seconds, NonZeroU64::new(frames)?.get())?;
     Some(period.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_of_frame_rates() {
+        for (frames, seconds, want) in [
+            (25, 1, Some(40_000_000)),
+            (30_000, 1001, Some(33_366_666)),
+            (0, 1, None),
+            (-1, 1, None),
+        ] {
+            let want = want.map(Duration::from_nanos);
+            assert_eq!(period(gst::Fraction::new(frames, seconds)), want);
+        }
+    }
 }
