@@ -83,7 +83,11 @@ def main(port):
     listener.bind(("127.0.0.1", port))
     listener.setblocking(False)
     print(listener.getsockname()[1], flush=True)
-    while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+    # Unlike select(), poll() takes descriptors of any number.
+    events = select.poll()
+    events.register(listener, select.POLLIN)
+    events.register(sys.stdin, select.POLLIN)
+    while sys.stdin.fileno() not in dict(events.poll()):
         drain(listener)
     drain(listener)
 
