@@ -242,8 +242,8 @@ impl FaceTrackMeta {
     /// As [`FaceTrackMeta::attach`], to a frame of another shape: if the report has another size,
     /// the frame is the same picture scaled, with borders if the aspect ratios differ
     /// ([`Fit::Borders`]). The pixel aspect ratio of the report is assumed to be the same as in the
-    /// frame. `sightings` are those of the faces, in their order; a face without one is assumed to
-    /// have appeared at the buffer's time.
+    /// frame. `sightings` has one entry for each face, in the same order. A face without an entry is
+    /// assumed to have appeared at the buffer's time.
     ///
     /// # Errors
     /// If the name of the metadata is registered for something else; with the feature `analytics`

@@ -159,10 +159,11 @@ impl State {
 
     /// Writes the calibration, if there is a file for it.
     pub fn save_calibration(&mut self) -> Result<(), Failure> {
-        match (&mut self.calibration, self.analyzer.calibration()) {
-            (Some(file), Some(calibration)) => file.save(calibration),
-            _ => Ok(()),
-        }
+        let Some(file) = &mut self.calibration else {
+            return Ok(());
+        };
+        let calibration = self.analyzer.calibration();
+        calibration.map_or(Ok(()), |calibration| file.save(calibration))
     }
 
     pub fn set_info(&mut self, info: gst_video::VideoInfo) {

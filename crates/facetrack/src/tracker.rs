@@ -18,7 +18,7 @@ choices! {
     }
 }
 
-/// Settings of a [`Tracker`]. The defaults are those of the pipeline that reads the record
+/// Settings of a [`Tracker`]. The defaults come from the pipeline that reads the record
 /// (track-json: Association).
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct TrackerConfig {

@@ -13,7 +13,7 @@ pub const MAX_VRAM: u64 = 2048 << 20;
 /// Default minimum of free memory, bytes.
 pub const MIN_FREE_VRAM: u64 = 1536 << 20;
 
-/// What has to be known of an engine to decide where it runs.
+/// Properties of an engine that decide where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// The engine's name.

@@ -95,8 +95,8 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ..EngineEntry::new("insightface", |config| Ok(describe(config)), load)
 };
 
-/// The networks that find landmarks, and their schemes. The landmarks of the first are the face's,
-/// those of the second secondary.
+/// The networks that find landmarks, and their schemes: the landmarks of the face, then the
+/// secondary landmarks.
 const SCHEMES: [(Module, LandmarkScheme); 2] = [
     (Module::Landmark3d68, LandmarkScheme::Ibug68),
     (Module::Landmark2d106, LandmarkScheme::InsightFace106),
@@ -108,7 +108,8 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     info(|module| wanted.contains(&module).then_some(EMBEDDING))
 }
 
-/// Describes an engine with the networks of which `values` knows the number of values for a face.
+/// Describes an engine. `values` returns the number of values that a network measures for a face;
+/// `None` if the pack has no such network.
 fn info(values: impl Fn(Module) -> Option<usize>) -> EngineInfo {
     let has = |module| values(module).is_some();
     let schemes = SCHEMES.into_iter().filter(|(module, _)| has(*module));

@@ -59,7 +59,7 @@ choices! {
     }
 }
 
-/// Settings of this engine. The defaults are those of `facetracker.py`.
+/// Settings of this engine. The defaults come from `facetracker.py`.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Settings {
     /// Interval, in frames, at which whole frames are searched while there are fewer faces than the

@@ -64,7 +64,7 @@ pub struct Component {
 
 impl Component {
     /// Samples of one byte.
-    pub(super) fn byte(plane: usize, offset: usize, step: usize, subsampling: [u32; 2]) -> Self {
+    pub(crate) fn byte(plane: usize, offset: usize, step: usize, subsampling: [u32; 2]) -> Self {
         Self {
             plane,
             offset,

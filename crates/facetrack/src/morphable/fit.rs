@@ -16,7 +16,7 @@ use super::{FaceModel, Fit, Pose, landmarks};
 use crate::geometry::Point;
 use crate::observation::FitFailure;
 
-/// Settings of a fit. The defaults are those of eos-py.
+/// Settings of a fit. The defaults come from eos-py.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct FitSettings {
     /// Iterations; 0 means 1. `num_iterations` in eos.

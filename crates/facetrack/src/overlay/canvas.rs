@@ -182,7 +182,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// The bytes of a pixel in which all bits of a component are set, and no others.
+/// The bytes of a pixel with every bit of a component set and all other bits clear.
 fn pixel_bits(component: &Component) -> Vec<u8> {
     let word = (component.max_code() << component.shift) as u16;
     let word = match component.word {

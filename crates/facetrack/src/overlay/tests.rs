@@ -116,25 +116,13 @@ const FULL: Colorimetry = Colorimetry {
     },
 };
 
-fn byte(plane: usize, offset: usize, step: usize, subsampling: [u32; 2]) -> Component {
-    Component {
-        plane,
-        offset,
-        step,
-        subsampling,
-        word: Word::Byte,
-        shift: 0,
-        depth: 8,
-    }
-}
-
 /// All components in one plane.
 fn packed(model: ColorModel, step: usize, offsets: &[usize]) -> Layout {
     let offsets = offsets.iter();
     Layout {
         model,
         components: offsets
-            .map(|offset| byte(0, *offset, step, [0, 0]))
+            .map(|offset| Component::byte(0, *offset, step, [0, 0]))
             .collect(),
     }
 }
@@ -144,9 +132,9 @@ fn planar(subsampling: [u32; 2]) -> Layout {
     Layout {
         model: ColorModel::Yuv,
         components: vec![
-            byte(0, 0, 1, [0, 0]),
-            byte(1, 0, 1, subsampling),
-            byte(2, 0, 1, subsampling),
+            Component::byte(0, 0, 1, [0, 0]),
+            Component::byte(1, 0, 1, subsampling),
+            Component::byte(2, 0, 1, subsampling),
         ],
     }
 }
@@ -171,17 +159,17 @@ fn yuv_layouts() -> Vec<(&'static str, Layout)> {
     let nv12 = Layout {
         model: ColorModel::Yuv,
         components: vec![
-            byte(0, 0, 1, [0, 0]),
-            byte(1, 0, 2, [1, 1]),
-            byte(1, 1, 2, [1, 1]),
+            Component::byte(0, 0, 1, [0, 0]),
+            Component::byte(1, 0, 2, [1, 1]),
+            Component::byte(1, 1, 2, [1, 1]),
         ],
     };
     let yuy2 = Layout {
         model: ColorModel::Yuv,
         components: vec![
-            byte(0, 0, 2, [0, 0]),
-            byte(0, 1, 4, [1, 0]),
-            byte(0, 3, 4, [1, 0]),
+            Component::byte(0, 0, 2, [0, 0]),
+            Component::byte(0, 1, 4, [1, 0]),
+            Component::byte(0, 3, 4, [1, 0]),
         ],
     };
     vec![

@@ -68,7 +68,7 @@ impl<S: Storage> ArrayDocument<S> {
         }
     }
 
-    /// Replaces the text before the lines, of which there is none yet.
+    /// Replaces the text before the first line. Call this before any line is added.
     pub(super) fn open(&mut self, opening: Vec<u8>) {
         self.pending = opening;
     }

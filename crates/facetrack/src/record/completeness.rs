@@ -65,7 +65,7 @@ pub struct Found {
     pub corrupted: u64,
 }
 
-/// Whether a record has all of the video. The default is that of a record that has no end yet.
+/// Whether a record has all of the video. The default describes a record that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, SmartDefault)]
 pub struct Completeness {
     /// Why it has not; `None` if it has.

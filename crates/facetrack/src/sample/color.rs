@@ -2,8 +2,8 @@
 //! From codes to red, green and blue.
 //!
 //! Colors of the common 8-bit formats are computed with the arithmetic of GStreamer's
-//! `videoconvert`, those of other formats in floating point, rounded once to the 256 levels that
-//! networks were trained on.
+//! `videoconvert`. Colors of other formats are computed in floating point, and rounded once to the
+//! 256 levels that networks were trained on.
 //!
 //! `videoconvert` multiplies signed codes (code − 128), spread to 16 bits, by coefficients in
 //! 256ths and keeps the upper half of each product (`video_orc_convert_AYUV_ARGB`). With limited

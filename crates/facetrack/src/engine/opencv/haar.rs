@@ -52,7 +52,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
 };
 
 /// The arguments of OpenCV's `detectMultiScale`. As there, if no size of the cascade's window is
-/// within the bounds, the size nearest to the minimum is searched. The defaults are those of the
+/// within the bounds, the size nearest to the minimum is searched. The defaults come from the
 /// pipeline that this engine replaces.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Search {

@@ -83,8 +83,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Writes red, green and blue, 0…255, at positions inside the image. Only those of 8-bit RGB
-    /// are not rounded.
+    /// Writes red, green and blue, 0…255, at positions inside the image. All are rounded
+    /// to whole levels, except those of 8-bit RGB.
     #[inline(always)]
     pub fn colors<const FIRST: usize, const OTHERS: usize>(
         &self,

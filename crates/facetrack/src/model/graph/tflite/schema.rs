@@ -107,7 +107,7 @@ fn tensors_of(table: &Table<'_>, field: usize, count: usize) -> Result<Vec<Optio
         .collect()
 }
 
-/// As [`tensors_of`], for tensors of which none may be left out; `what` names one in messages.
+/// As [`tensors_of`], but every tensor is required. `what` names a tensor in error messages.
 fn required_tensors(
     table: &Table<'_>,
     field: usize,
