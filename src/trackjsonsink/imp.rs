@@ -17,7 +17,8 @@
  *
  * While a dense or reduced file is written, it is named `<name>.partial`. It is renamed at
  * end-of-stream. If the stream breaks off, the partial file stays; it is valid JSON, and a warning
- * names it. A file with its final name may still lack frames, if the video was cut off or damaged.
+ * names it. The next run to the same location moves it to `<name>.partial.old`, and removes it when
+ * its own record is finished. A file with its final name may still lack frames, if the video was cut off or damaged.
  * In this case `complete` in its metadata is false, and `incomplete_reason` and a warning report
  * what is missing. The element finds this out by comparing the received frames with the duration
  * and the size that the container states. A stream without a single frame is an error.
@@ -84,6 +85,9 @@ pub struct TrackJsonSink {
     state: Mutex<State>,
     /// Set while the pipeline wants the streaming thread back, which may hold `state`.
     unlocked: Arc<AtomicBool>,
+    /// Set from the beginning of a stop to the next start, as the base class wants the thread back
+    /// only for a moment.
+    stopping: AtomicBool,
     frames: AtomicU64,
     faces: AtomicU64,
 }
@@ -118,6 +122,8 @@ impl TrackJsonSink {
     }
 
     fn open(&self) -> Result<(), OutputError> {
+        self.stopping.store(false, Ordering::Relaxed);
+        self.unlocked.store(false, Ordering::Relaxed);
         let config = self.config().0?;
         let path = config.destination.partial();
         gst::info!(CAT, imp = self, "recording to {}", path.display());
@@ -284,13 +290,16 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
         OutputError::NeedsFile(_) | OutputError::NotRegular(..) => gst::ResourceError::Settings,
         OutputError::Exists(_)
         | OutputError::Folder(_)
+        | OutputError::Special(_)
         | OutputError::Busy(_)
         | OutputError::Create(..) => gst::ResourceError::OpenWrite,
         OutputError::Write(_, source) if source.kind() == std::io::ErrorKind::StorageFull => {
             gst::ResourceError::NoSpaceLeft
         }
         OutputError::Write(..) | OutputError::Interrupted => gst::ResourceError::Write,
-        OutputError::Rename(..) | OutputError::Vanished(..) => gst::ResourceError::Close,
+        OutputError::Rename(..) | OutputError::Vanished(..) | OutputError::Sync(..) => {
+            gst::ResourceError::Close
+        }
     };
     gst::error_msg!(code, ("{error}"))
 }
@@ -350,6 +359,10 @@ impl ElementImpl for TrackJsonSink {
             self.post_error_message(output_error(&error));
             return Err(gst::StateChangeError);
         }
+        if transition == gst::StateChange::PausedToReady {
+            self.stopping.store(true, Ordering::Relaxed);
+            self.unlocked.store(true, Ordering::Relaxed);
+        }
         let result = self.parent_change_state(transition);
         let stopped = transition == gst::StateChange::PausedToReady;
         let not_started = transition == gst::StateChange::ReadyToPaused && result.is_err();
@@ -397,7 +410,8 @@ impl BaseSinkImpl for TrackJsonSink {
     }
 
     fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
-        self.unlocked.store(false, Ordering::Relaxed);
+        let stopping = self.stopping.load(Ordering::Relaxed);
+        self.unlocked.store(stopping, Ordering::Relaxed);
         self.parent_unlock_stop()
     }
 

@@ -9,6 +9,8 @@ mod config;
 mod following;
 mod imp;
 mod output;
+mod partial;
+mod patient;
 mod recording;
 mod upstream;
 

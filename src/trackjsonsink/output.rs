@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where a record goes, and how its file comes to be.
+//! Where a record goes.
 
-use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use thiserror::Error;
 
+use super::partial::{self, RecordFile};
+use super::patient::Patient;
 use crate::options::{self, Format, JsonSinkSettings};
 use facetrack::record::ProfileError;
-
-/// Suffix of the name of an unfinished file.
-const PARTIAL_SUFFIX: &str = ".partial";
 
 /// Where a record goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Destination {
     /// Standard output.
     Stdout,
-    /// A file, pipe or device that is written as it is.
+    /// A pipe or device.
+    Special(PathBuf),
+    /// A file that has its name from the start.
     Direct(PathBuf),
     /// A file that takes its name when it is whole.
     Renamed(PathBuf),
+}
+
+/// The open destination of a record.
+pub(super) enum Output {
+    File(RecordFile),
+    Patient(Patient),
 }
 
 /// Why a record can't be written. The message names the path and the remedy.
@@ -46,6 +54,9 @@ pub(super) enum OutputError {
     /// Another process writes there.
     #[error("another pipeline is writing {path}. Set another location, or wait until it ends", path = .0.display())]
     Busy(PathBuf),
+    /// The name of the unfinished file is taken by a link, pipe, device or folder.
+    #[error("{path} is not a regular file. Delete it, or set another location", path = .0.display())]
+    Special(PathBuf),
     /// The system refuses the file.
     #[error("{path} cannot be created: {1}. {hint}", path = .0.display(), hint = remedy(.1))]
     Create(PathBuf, #[source] io::Error),
@@ -53,13 +64,16 @@ pub(super) enum OutputError {
     #[error("writing to {path} failed: {1}. {hint}. Everything written before is kept", path = .0.display(), hint = remedy(.1))]
     Write(PathBuf, #[source] io::Error),
     /// The pipeline wants the streaming thread back.
-    #[error("the pipeline interrupts the record")]
+    #[error("the pipeline stopped before everything was written")]
     Interrupted,
     /// The whole file can't change the first name to the second.
     #[error("{partial} is complete but cannot be renamed to {path}: {2}. {hint}", partial = .0.display(), path = .1.display(), hint = remedy(.2))]
     Rename(PathBuf, PathBuf, #[source] io::Error),
-    /// The folder of the first path is gone at the end; the file is at the second.
-    #[error("the folder of {path} was removed; the record is kept as {rescued}", path = .0.display(), rescued = .1.display())]
+    /// The whole file has its name, but a power failure may undo that.
+    #[error("{path} is complete, but the system does not confirm that its folder is on disk: {1}. Check the disk", path = .0.display())]
+    Sync(PathBuf, #[source] io::Error),
+    /// The unfinished file or its folder is gone at the end; a copy is at the second path.
+    #[error("the unfinished file of {path} or its folder was removed; the record is kept as {rescued}", path = .0.display(), rescued = .1.display())]
     Vanished(PathBuf, PathBuf),
 }
 
@@ -91,14 +105,13 @@ impl Destination {
             None | Some("" | "-") => return Ok(Self::Stdout),
             Some(path) => PathBuf::from(path),
         };
-        if format == Format::Jsonl {
-            return Ok(Self::Direct(path));
-        }
-        match fs::metadata(&path) {
-            Ok(found) if !found.is_file() && !found.is_dir() => {
-                Err(OutputError::NotRegular(path, options::word(format)))
-            }
-            _ => Ok(Self::Renamed(path)),
+        let found = fs::metadata(&path);
+        let is_special = found.is_ok_and(|found| !found.is_file() && !found.is_dir());
+        match (format, is_special) {
+            (Format::Jsonl, true) => Ok(Self::Special(path)),
+            (Format::Jsonl, false) => Ok(Self::Direct(path)),
+            (_, true) => Err(OutputError::NotRegular(path, options::word(format))),
+            (_, false) => Ok(Self::Renamed(path)),
         }
     }
 
@@ -106,18 +119,14 @@ impl Destination {
     pub(super) fn name(&self) -> PathBuf {
         match self {
             Self::Stdout => PathBuf::from("standard output"),
-            Self::Direct(path) | Self::Renamed(path) => path.clone(),
+            Self::Special(path) | Self::Direct(path) | Self::Renamed(path) => path.clone(),
         }
     }
 
     /// Where a record under way is.
     pub(super) fn partial(&self) -> PathBuf {
         match self {
-            Self::Renamed(path) => {
-                let mut name = OsString::from(path);
-                name.push(PARTIAL_SUFFIX);
-                PathBuf::from(name)
-            }
+            Self::Renamed(path) => partial::partial(path),
             other => other.name(),
         }
     }
@@ -139,85 +148,34 @@ impl Destination {
         }
     }
 
-    /// Creates the file, or opens the pipe or device; `None` for standard output.
+    /// Opens it. Writes to pipes and devices wait until `unlocked` is set.
     ///
     /// # Errors
-    /// [`OutputError::Create`], [`OutputError::Busy`].
-    pub(super) fn open(&self) -> Result<Option<File>, OutputError> {
-        if *self == Self::Stdout {
-            return Ok(None);
-        }
-        let path = self.partial();
-        let regular = fs::metadata(&path).map_or(true, |found| found.is_file());
-        let file = File::options()
-            .read(regular)
-            .write(true)
-            .create(regular)
-            .truncate(false)
-            .open(&path)
-            .map_err(|error| OutputError::Create(path.clone(), error))?;
-        if regular {
-            take_over(&file, &path)?;
-        }
-        Ok(Some(file))
-    }
-
-    /// Gives a whole file its name.
-    ///
-    /// # Errors
-    /// [`OutputError::Exists`] when there is such a file by now, [`OutputError::Rename`],
-    /// [`OutputError::Vanished`].
-    pub(super) fn finish(
+    /// [`OutputError::Create`], [`OutputError::Busy`], [`OutputError::Special`],
+    /// [`OutputError::Exists`].
+    pub(super) fn open(
         &self,
-        file: Option<&mut File>,
         settings: &JsonSinkSettings,
-    ) -> Result<(), OutputError> {
-        let (Self::Renamed(path), Some(file)) = (self, file) else {
-            return Ok(());
+        unlocked: Arc<AtomicBool>,
+    ) -> Result<Output, OutputError> {
+        let special = match self {
+            Self::Renamed(path) => return RecordFile::partial(path).map(Output::File),
+            Self::Direct(path) => {
+                return RecordFile::direct(path, settings.overwrite).map(Output::File);
+            }
+            Self::Special(path) => Patient::open(path, unlocked),
+            Self::Stdout => Patient::stdout(unlocked),
         };
-        let partial = self.partial();
-        if !partial.exists()
-            && let Ok(rescued) = rescue(file, path)
-        {
-            return Err(OutputError::Vanished(path.clone(), rescued));
-        }
-        self.check(settings)?;
-        fs::rename(&partial, path)
-            .map_err(|error| OutputError::Rename(partial, path.clone(), error))
+        special
+            .map(Output::Patient)
+            .map_err(|error| OutputError::Create(self.name(), error))
     }
-
-    /// Removes a file under way that holds nothing; pipes and devices stay.
-    pub(super) fn discard(&self) {
-        let path = self.partial();
-        if *self != Self::Stdout && path.is_file() {
-            // It was to go away: nothing is lost where it does not.
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
-/// Empties a file, unless another process is writing it.
-fn take_over(file: &File, path: &Path) -> Result<(), OutputError> {
-    // File systems without locks return another error; then another writer cannot be detected.
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        return Err(OutputError::Busy(path.to_owned()));
-    }
-    file.set_len(0)
-        .map_err(|error| OutputError::Create(path.to_owned(), error))
-}
-
-/// Copies a file that has lost its folder to the folder for temporary files.
-fn rescue(file: &mut File, path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    let rescued = std::env::temp_dir().join(name);
-    let mut copy = File::create_new(&rescued)?;
-    io::Seek::rewind(file)?;
-    io::copy(file, &mut copy)?;
-    Ok(rescued)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -235,20 +193,8 @@ mod tests {
         assert_eq!(of(Some("b"), Jsonl), Ok(Destination::Direct("b".into())));
         assert_eq!(
             of(Some("/dev/null"), Jsonl),
-            Ok(Destination::Direct("/dev/null".into()))
+            Ok(Destination::Special("/dev/null".into()))
         );
         assert!(of(Some("/dev/null"), Dense).is_err_and(|e| e.contains("format=jsonl")));
-    }
-
-    #[test]
-    fn two_writers_do_not_share_a_file() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a.json");
-        let destination = Destination::Renamed(path);
-        let first = destination.open().expect("free");
-        let error = destination.open().expect_err("taken").to_string();
-        assert!(error.contains("another pipeline"), "{error}");
-        drop(first);
-        destination.open().expect("free again");
     }
 }

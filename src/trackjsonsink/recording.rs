@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A record under way, fed with buffers.
 
-use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::CAT;
 use super::config::Config;
 use super::following::Following;
-use super::output::{Destination, OutputError};
+use super::output::{Output, OutputError};
+use super::partial::RecordFile;
 use crate::meta::{Absence, FaceTrackMeta, FrameShape, MetaError};
 use crate::options::{self, Format};
 use crate::{stream, video};
@@ -25,8 +24,8 @@ const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VER
 /// A record under way.
 pub(super) struct Recording {
     pub(super) record: Record,
-    /// The record's file, for its name; `None` for standard output.
-    file: Option<File>,
+    /// The record's file, for its name; `None` for standard output, pipes and devices.
+    file: Option<RecordFile>,
     pub(super) config: Config,
     /// The stream that is recorded.
     pub(super) following: Following,
@@ -50,7 +49,6 @@ impl Recording {
     pub(super) fn open(config: Config, unlocked: Arc<AtomicBool>) -> Result<Self, OutputError> {
         let (destination, settings) = (&config.destination, &config.settings);
         destination.check(settings)?;
-        let file = destination.open()?;
         let metadata = Metadata {
             generator: GENERATOR.to_owned(),
             video_path: settings.video_path.clone().unwrap_or_default(),
@@ -58,13 +56,25 @@ impl Recording {
             ..Metadata::default()
         };
         let export = config.export.clone();
-        let handle = file.as_ref().map(File::try_clone).transpose();
-        let handle = handle.map_err(|error| OutputError::Create(destination.partial(), error))?;
-        let record = match (handle, settings.format) {
-            (None, _) => Record::jsonl(io::stdout(), export, metadata),
-            (Some(handle), Format::Jsonl) => Record::jsonl(handle, export, metadata),
-            (Some(handle), Format::Dense) => Record::dense(handle, export, metadata),
-            (Some(handle), Format::Reduced) => Record::reduced(handle, metadata),
+        let output = destination.open(settings, unlocked.clone())?;
+        let (record, file) = match output {
+            Output::Patient(output) => (Ok(Record::jsonl(output, export, metadata)), None),
+            Output::File(file) => {
+                let storage = file.clone();
+                let record = match settings.format {
+                    Format::Jsonl => Ok(Record::jsonl(storage, export, metadata)),
+                    Format::Dense => Record::dense(storage, export, metadata),
+                    Format::Reduced => Record::reduced(storage, metadata),
+                };
+                (record, Some(file))
+            }
+        };
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                discard(file.as_ref());
+                return Err(OutputError::Write(destination.partial(), error));
+            }
         };
         Ok(Self {
             record,
@@ -192,34 +202,42 @@ impl Recording {
         metadata.variable_rate = rate.is_variable;
         metadata.completeness = Completeness::of(promise, &found);
         let totals = self.close(End::Complete)?;
-        let (destination, settings) = (&self.config.destination, &self.config.settings);
-        destination.finish(self.file.as_mut(), settings)?;
+        if let Some(file) = &self.file {
+            let (destination, settings) = (&self.config.destination, &self.config.settings);
+            file.finish(&destination.name(), settings.overwrite)?;
+        }
         Ok((std::mem::take(self.record.metadata_mut()), totals))
     }
 
     /// Ends a record that broke off. A file keeps its name for files under way, and is readable.
-    /// Returns its path and the number of its frames; `None` without a frame, or on standard
-    /// output.
+    /// Returns its path and the number of its frames; `None` without a frame, or without a file.
     ///
     /// # Errors
     /// [`OutputError::Write`].
     pub(super) fn abandon(mut self) -> Result<Option<(PathBuf, u64)>, OutputError> {
         let written = self.close(End::Broken)?;
         if written.frames == 0 {
-            self.config.destination.discard();
+            discard(self.file.as_ref());
         }
-        let is_kept = written.frames > 0 && self.config.destination != Destination::Stdout;
+        let is_kept = written.frames > 0 && self.file.is_some();
         Ok(is_kept.then(|| (self.config.destination.partial(), written.frames)))
     }
 
     fn frame(&mut self, frame: &FrameRecord<'_>) -> Result<(), OutputError> {
         let written = self.record.frame(frame);
-        written.map_err(|error| OutputError::Write(self.config.destination.partial(), error))
+        written.map_err(|error| self.write_error(error))
     }
 
     fn close(&mut self, end: End) -> Result<Totals, OutputError> {
         let closed = self.record.close(end);
-        closed.map_err(|error| OutputError::Write(self.config.destination.partial(), error))
+        closed.map_err(|error| self.write_error(error))
+    }
+
+    fn write_error(&self, error: std::io::Error) -> OutputError {
+        if self.file.is_none() && self.unlocked.load(Ordering::Relaxed) {
+            return OutputError::Interrupted;
+        }
+        OutputError::Write(self.config.destination.partial(), error)
     }
 
     fn fill(&mut self, before: Before) -> Result<(), OutputError> {
@@ -276,5 +294,12 @@ impl Recording {
         if metadata.source.as_ref() != Some(&report.source) {
             metadata.source = Some(report.source.clone());
         }
+    }
+}
+
+/// Removes a file without frames.
+fn discard(file: Option<&RecordFile>) {
+    if let Some(Err(error)) = file.map(RecordFile::discard) {
+        gst::warning!(CAT, "an empty file cannot be removed: {error}");
     }
 }

@@ -33,7 +33,7 @@ is on its own line.
 Check `complete` in the metadata before you use a file: it is false if the video was cut off or damaged.
 A dense or reduced file that is still being written, or whose stream broke off, is named
 `<name>.partial`. A jsonl file has its final name from the start; without its last line, its stream broke
-off.
+off. See [Unfinished files](#unfinished-files).
 
 Positions are in pixels of the analysed frame, with the origin at its top-left corner, x to the right
 and y down. Times are in nanoseconds. New keys may be added to any object; `metadata.schema` changes if
@@ -43,6 +43,33 @@ anything else does. In the tables, `a.b` is the key `b` of the object `a`.
 the buffer, gaps were filled by timestamps, and the metadata contained `load_time_ms`. It did not contain
 `complete`, `incomplete_reason`, `expected_duration`, `expected_frames`, `decode_errors`,
 `corrupted_frames`, `variable_rate`, `orientation` and `start_time`.
+
+## Unfinished files
+- A dense or reduced file has its final name only if it is complete. Its content and its name are on disk
+  (`fsync`) before the element posts `trackjsonsink-done`. An existing file is replaced only with
+  `overwrite=true`, and only at that moment.
+- A `.partial` file begins before the first frame. It is complete JSON whenever the element is not
+  writing, also after an error or a full disk.
+- If the process is killed, the last line may be cut off and the end of the JSON may be missing. All lines
+  before it are complete. `trackjsonload` reads such files. Up to 64 kB of the newest lines are only in
+  memory and are lost. A jsonl file loses no complete line, but is empty before the first frame.
+- After a power failure, a file that was not finished may lack more.
+- A new run moves an existing `.partial` file with frames to `<name>.partial.old`; if there is one already,
+  the longer file is kept. A run that ends before its first frame puts it back, and a run that
+  finishes its record removes it.
+- Only one pipeline can write a file, on file systems with locks (`flock`).
+
+This program reads a file of any format as far as it goes:
+
+```python
+import json, sys
+head, *lines = open(sys.argv[1], encoding="utf-8", errors="replace").read().split("\n")
+frames = []
+for line in lines:
+    try: frames.append(json.loads(line.rstrip(",")))
+    except ValueError: break
+print(len(frames), "frames")
+```
 "#;
 
 /// The page as Markdown.

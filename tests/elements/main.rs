@@ -18,6 +18,7 @@ mod geometry;
 mod inspect;
 mod meta;
 mod misuse;
+mod record_files;
 mod regions;
 mod schema;
 mod trackjsonload;

@@ -18,16 +18,16 @@ use serde_json::Value as Json;
 const PERIOD: gst::ClockTime = gst::ClockTime::from_mseconds(40);
 
 /// A sink under test in a folder of its own.
-struct Sink {
-    harness: Harness,
-    element: gst::Element,
+pub struct Sink {
+    pub harness: Harness,
+    pub element: gst::Element,
     bus: gst::Bus,
-    folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
 impl Sink {
     /// The element with `location` in a fresh folder, not yet started.
-    fn element() -> (gst::Element, gst::Bus, tempfile::TempDir) {
+    pub fn element() -> (gst::Element, gst::Bus, tempfile::TempDir) {
         common::init();
         let element = gst::ElementFactory::make("trackjsonsink")
             .build()
@@ -39,21 +39,36 @@ impl Sink {
         (element, bus, folder)
     }
 
-    fn with(set: impl FnOnce(&gst::Element)) -> Self {
+    pub fn with(set: impl FnOnce(&gst::Element)) -> Self {
         let (element, bus, folder) = Self::element();
         set(&element);
+        Self::started(element, bus, folder)
+    }
+
+    fn started(element: gst::Element, bus: gst::Bus, folder: tempfile::TempDir) -> Self {
+        Self::try_start(element, bus, folder).expect("it starts")
+    }
+
+    /// `None` if the element refuses to start.
+    pub fn try_start(
+        element: gst::Element,
+        bus: gst::Bus,
+        folder: tempfile::TempDir,
+    ) -> Option<Self> {
+        // As the harness does, which ends the process if the element refuses.
+        element.set_property("async", false);
+        element.set_state(gst::State::Playing).ok()?;
         let mut harness = Harness::with_element(&element, Some("sink"), None);
-        harness.play();
         harness.set_src_caps_str("video/x-raw,format=RGB,width=640,height=360,framerate=25/1");
-        Self {
+        Some(Self {
             harness,
             element,
             bus,
             folder,
-        }
+        })
     }
 
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self::with(|_| ())
     }
 
@@ -62,19 +77,19 @@ impl Sink {
     }
 
     /// A buffer with one face, the `n`th of the stream from 0.
-    fn push_nth(&mut self, n: u64) {
+    pub fn push_nth(&mut self, n: u64) {
         self.push(nth(n));
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.folder.path().join("clip.json")
     }
 
-    fn partial(&self) -> PathBuf {
+    pub fn partial(&self) -> PathBuf {
         self.folder.path().join("clip.json.partial")
     }
 
-    fn eos(&mut self) {
+    pub fn eos(&mut self) {
         assert!(self.harness.push_event(gst::event::Eos::new()));
     }
 
@@ -85,7 +100,7 @@ impl Sink {
         json(&self.path())
     }
 
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.element
             .set_state(gst::State::Null)
             .expect("stopping works");
@@ -100,7 +115,7 @@ impl Sink {
     }
 }
 
-fn message(bus: &gst::Bus, kind: gst::MessageType) -> String {
+pub fn message(bus: &gst::Bus, kind: gst::MessageType) -> String {
     let message = bus.pop_filtered(&[kind]).expect("a message");
     match message.view() {
         gst::MessageView::Error(error) => error.error().to_string() + &debug(error.debug()),
@@ -113,11 +128,11 @@ fn debug(text: Option<gst::glib::GString>) -> String {
     text.map(|text| text.to_string()).unwrap_or_default()
 }
 
-fn path_text(path: &Path) -> &str {
+pub fn path_text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-fn json(path: &Path) -> Json {
+pub fn json(path: &Path) -> Json {
     serde_json::from_str(&fs::read_to_string(path).expect("a file")).expect("JSON")
 }
 
@@ -129,7 +144,7 @@ fn bare(n: u64) -> gst::Buffer {
     buffer
 }
 
-fn nth(n: u64) -> gst::Buffer {
+pub fn nth(n: u64) -> gst::Buffer {
     with_report(bare(n), &report(vec![full_face(1, n as f32)]))
 }
 
@@ -161,7 +176,7 @@ fn statuses(record: &Json) -> Vec<&str> {
         .collect()
 }
 
-fn frames(record: &Json) -> &Vec<Json> {
+pub fn frames(record: &Json) -> &Vec<Json> {
     record["frames"].as_array().expect("frames")
 }
 
@@ -967,7 +982,7 @@ fn reduced_is_written_too() {
 /// Set for a test that runs in a process of its own: the test's name.
 const CHILD: &str = "FACETRACK_TEST_CHILD";
 
-fn is_child(test: &str) -> bool {
+pub fn is_child(test: &str) -> bool {
     std::env::var(CHILD).is_ok_and(|name| name == test)
 }
 

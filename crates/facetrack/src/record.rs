@@ -8,8 +8,9 @@
 //! | reduced | `{"frames_analysis":[`, one frame a line, `],"fps":…,"total_frames":…}` |
 //! | jsonl | a line with the metadata, one line a frame, a trailer line with the final metadata |
 //!
-//! Dense and reduced files are whole JSON after every write, so that a stream that breaks leaves
-//! something to read. The JSON Schema of all three is `schema/facetrack-2.schema.json`.
+//! Dense and reduced files are whole JSON from the start and after every write, so that a stream
+//! that breaks off leaves something to read. If the process is killed during a write, the last line
+//! may be cut off and the closing missing; every line before it is whole. The JSON Schema of all three is `schema/facetrack-2.schema.json`.
 
 mod array;
 pub mod completeness;
@@ -114,17 +115,30 @@ pub(crate) struct Stream {
 }
 
 impl Record {
-    /// A dense record. Nothing is written before the first frame or the end.
-    pub fn dense(storage: impl Storage + 'static, export: Export, metadata: Metadata) -> Self {
-        Self::new(dense::Dense::new(storage, export), metadata)
+    /// A dense record, with `metadata` as far as they are known.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub fn dense(
+        storage: impl Storage + 'static,
+        export: Export,
+        metadata: Metadata,
+    ) -> io::Result<Self> {
+        let layout = dense::Dense::new(storage, export, metadata.clone())?;
+        Ok(Self::new(layout, metadata))
     }
 
     /// A reduced record, see [`Record::dense`].
-    pub fn reduced(storage: impl Storage + 'static, metadata: Metadata) -> Self {
-        Self::new(reduced::Reduced::new(storage), metadata)
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub fn reduced(storage: impl Storage + 'static, metadata: Metadata) -> io::Result<Self> {
+        let layout = reduced::Reduced::new(storage, &metadata)?;
+        Ok(Self::new(layout, metadata))
     }
 
-    /// A record of lines, each flushed when it is whole.
+    /// A record of lines, each flushed when it is whole. The first line is written with the first
+    /// frame.
     pub fn jsonl(output: impl Write + Send + 'static, export: Export, metadata: Metadata) -> Self {
         Self::new(jsonl::Jsonl::new(output, export), metadata)
     }

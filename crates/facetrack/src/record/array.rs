@@ -2,10 +2,10 @@
 //! A JSON document that ends in an array of lines, and is whole after every write.
 //!
 //! Lines are gathered and written together with what closes the document; the next write begins
-//! where the closing was.
+//! where the closing was. A process that is killed during a write leaves the document without its
+//! closing, and perhaps with a part of a line.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 
 use serde::Serialize;
 
@@ -15,29 +15,24 @@ use super::Totals;
 /// formatting the lines, and a crash loses only a second or two of video. Our choice.
 const WRITE_SIZE: usize = 64 * 1024;
 
-/// Something to write to that can be read, changed and cut afterwards.
-pub trait Storage: Read + Write + Seek + Send {
+/// Bytes that reach a file together even if the process is killed: Linux copies a write to the page
+/// cache in pages.
+pub(super) const PAGE: usize = 4096;
+
+/// A file that can be changed and cut afterwards.
+pub trait Storage: Write + Seek + Send {
     /// Cuts it to `len` bytes.
     ///
     /// # Errors
     /// As the system says.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
-    /// Returns when everything is where a power failure does not reach it.
+    /// Replaces the first `old` bytes by `new`, which may be longer or shorter. The change is made
+    /// as a whole: after an error or a crash, the content is what it was.
     ///
     /// # Errors
     /// As the system says.
-    fn sync(&mut self) -> io::Result<()>;
-}
-
-impl Storage for File {
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.set_len(len)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_all()
-    }
+    fn replace_start(&mut self, old: u64, new: &[u8]) -> io::Result<()>;
 }
 
 /// The document under way.
@@ -56,21 +51,36 @@ pub(super) struct ArrayDocument<S> {
 }
 
 impl<S: Storage> ArrayDocument<S> {
-    /// A document with this text before its lines; nothing is written yet.
-    pub(super) fn new(storage: S, opening: &[u8]) -> Self {
-        Self {
+    /// A document with this text before and after its lines.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub(super) fn new(storage: S, opening: Vec<u8>, closing: &[u8]) -> io::Result<Self> {
+        let mut document = Self {
             storage,
-            pending: opening.to_vec(),
+            pending: opening,
             written: 0,
             closing: Vec::new(),
             totals: Totals::default(),
             has_failed: false,
-        }
+        };
+        document.write(Totals::default(), closing)?;
+        Ok(document)
     }
 
-    /// Replaces the text before the first line. Call this before any line is added.
-    pub(super) fn open(&mut self, opening: Vec<u8>) {
-        self.pending = opening;
+    /// Replaces the first `old` bytes of the text before the lines.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub(super) fn replace_start(&mut self, old: usize, new: &[u8]) -> io::Result<()> {
+        if old == new.len() && old <= PAGE {
+            self.storage.seek(SeekFrom::Start(0))?;
+            self.storage.write_all(new)?;
+            return self.storage.flush();
+        }
+        self.storage.replace_start(old as u64, new)?;
+        self.written = self.written - old as u64 + new.len() as u64;
+        Ok(())
     }
 
     /// Adds a line. `totals` counts it in, `closing` is what would end the document after it.
@@ -83,7 +93,7 @@ impl<S: Storage> ArrayDocument<S> {
         let separator: &[u8] = if totals.frames > 1 { b",\n" } else { b"\n" };
         self.pending.extend_from_slice(separator);
         serde_json::to_writer(&mut self.pending, line)?;
-        // The first line goes out at once: from then on the storage holds a readable document.
+        // The first line is written at once, so that a reader sees that the stream has begun.
         if totals.frames > 1 && self.pending.len() < WRITE_SIZE {
             return Ok(());
         }
@@ -97,54 +107,6 @@ impl<S: Storage> ArrayDocument<S> {
             self.write(totals, closing)?;
         }
         Ok(self.totals)
-    }
-
-    /// Whether nothing reached the storage.
-    pub(super) fn is_empty(&self) -> bool {
-        self.written == 0
-    }
-
-    /// The storage, for changes in place after the end.
-    pub(super) fn storage(&mut self) -> &mut S {
-        &mut self.storage
-    }
-
-    /// Moves everything from the byte `from` on so that it begins at `to`. Room for that is taken
-    /// first: when there is none, nothing has changed.
-    ///
-    /// # Errors
-    /// When the storage fails.
-    pub(super) fn move_lines(&mut self, from: usize, to: usize) -> io::Result<()> {
-        if from == to {
-            return Ok(());
-        }
-        let (from, to) = (from as u64, to as u64);
-        let end = self.storage.seek(SeekFrom::End(0))?;
-        let moved_end = end - from + to;
-        if to > from
-            && let Err(error) = io::copy(&mut io::repeat(b' ').take(to - from), &mut self.storage)
-        {
-            self.storage.truncate(end)?;
-            return Err(error);
-        }
-        let mut starts: Vec<u64> = (from..end).step_by(WRITE_SIZE).collect();
-        if to > from {
-            // Bytes that would be overwritten are moved first.
-            starts.reverse();
-        }
-        let mut chunk = vec![0; WRITE_SIZE];
-        for start in starts {
-            let length = (end - start).min(WRITE_SIZE as u64);
-            let chunk = &mut chunk[..length as usize];
-            self.storage.seek(SeekFrom::Start(start))?;
-            self.storage.read_exact(chunk)?;
-            self.storage.seek(SeekFrom::Start(start - from + to))?;
-            self.storage.write_all(chunk)?;
-        }
-        if to < from {
-            self.storage.truncate(moved_end)?;
-        }
-        self.storage.flush()
     }
 
     fn write(&mut self, totals: Totals, closing: &[u8]) -> io::Result<()> {

@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The dense format: all of every frame.
+//!
+//! The metadata come first, but some are known only at the end. They are followed by blanks up to a
+//! whole number of pages, so that they can be replaced in one page-sized write, which a kill does
+//! not interrupt.
 
-use std::io::{self, SeekFrom};
+use std::io;
 
-use super::array::{ArrayDocument, Storage};
-use super::{Completeness, End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
+use super::array::{ArrayDocument, PAGE, Storage};
+use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
 use crate::wire::{Frame, Head};
 
-/// Bytes that are kept for the metadata are a multiple of this, and [`MARGIN`] longer at least. So
-/// files whose metadata are the same have the same bytes, whenever the metadata were known, and are
-/// a few hundred bytes longer at most.
-const GRAIN: usize = 256;
+/// Blanks behind the metadata, at least. The counts of a long stream are longer than those of none.
+const MARGIN: usize = 64;
 
-/// Blanks behind the metadata, at least.
-const MARGIN: usize = 32;
-
-/// Counts of a typical record, to estimate the length of the final metadata.
-const USUAL: Totals = Totals {
-    frames: 10_000,
-    padded: 0,
-    faces: 0,
-};
-
-/// Duration of a typical video, ns.
-const USUAL_DURATION: u64 = 100_000_000_000;
+/// What separates the metadata from the first line.
+const FRAMES: &[u8] = b",\"frames\":[";
 
 const CLOSING: &[u8] = b"\n]}\n";
 
@@ -31,103 +23,67 @@ const CLOSING: &[u8] = b"\n]}\n";
 pub(super) struct Dense<S> {
     document: ArrayDocument<S>,
     export: Export,
-    /// Metadata as first written.
-    first: Metadata,
-    /// Bytes kept for them.
-    reserved: usize,
+    /// Metadata as in the file.
+    metadata: Metadata,
+    /// Bytes of the metadata and the blanks after them.
+    room: usize,
+    has_frames: bool,
 }
 
 impl<S: Storage> Dense<S> {
-    pub(super) fn new(storage: S, export: Export) -> Self {
-        Self {
-            document: ArrayDocument::new(storage, b""),
+    pub(super) fn new(storage: S, export: Export, metadata: Metadata) -> io::Result<Self> {
+        let head = head(&metadata, Totals::default())?;
+        let room = room(&head);
+        let opening = [&padded(head, room), FRAMES].concat();
+        Ok(Self {
+            document: ArrayDocument::new(storage, opening, CLOSING)?,
             export,
-            first: Metadata::default(),
-            reserved: 0,
-        }
+            metadata,
+            room,
+            has_frames: false,
+        })
     }
 
-    fn open(&mut self, metadata: &Metadata) -> io::Result<()> {
-        if self.reserved > 0 {
-            return Ok(());
-        }
-        let mut opening = head(metadata, Totals::default())?;
-        self.reserved = room(usual_head(metadata)?.len().max(opening.len()));
-        self.first = metadata.clone();
-        opening.resize(self.reserved, b' ');
-        opening.extend_from_slice(b",\"frames\":[");
-        self.document.open(opening);
+    /// Puts `metadata` at the start of the file.
+    fn set_metadata(&mut self, metadata: &Metadata, totals: Totals) -> io::Result<()> {
+        let head = head(metadata, totals)?;
+        let room = room(&head);
+        self.document
+            .replace_start(self.room, &padded(head, room))?;
+        self.room = room;
+        self.metadata.clone_from(metadata);
         Ok(())
     }
-
-    /// Puts the final metadata in the place that was kept for them, and moves the frames where that
-    /// is too small or too large. When that fails, the metadata known at first stay, with the right
-    /// counts.
-    fn finish_head(&mut self, metadata: &Metadata, totals: Totals, end: End) -> io::Result<()> {
-        let last = head(metadata, totals)?;
-        let fits = last.len() <= self.reserved;
-        let wanted = match end {
-            End::Broken if fits => self.reserved,
-            _ => room(last.len()),
-        };
-        let moved = self.document.move_lines(self.reserved, wanted);
-        if moved.is_ok() {
-            return self.write_head(last, wanted);
-        }
-        let kept = if fits {
-            last
-        } else {
-            head(&self.first, totals)?
-        };
-        self.write_head(kept, self.reserved)?;
-        moved
-    }
-
-    fn write_head(&mut self, mut head: Vec<u8>, room: usize) -> io::Result<()> {
-        head.resize(room, b' ');
-        let storage = self.document.storage();
-        storage.seek(SeekFrom::Start(0))?;
-        storage.write_all(&head)?;
-        storage.flush()
-    }
 }
 
-/// Bytes that are kept for metadata of `length`.
-fn room(length: usize) -> usize {
-    (length + MARGIN).next_multiple_of(GRAIN)
+/// Bytes that are kept for the metadata `head`. They depend on nothing else, so that files with the
+/// same metadata have the same bytes.
+fn room(head: &[u8]) -> usize {
+    (head.len() + MARGIN).next_multiple_of(PAGE)
 }
 
-/// The metadata as they will be at the end of most streams.
-fn usual_head(metadata: &Metadata) -> io::Result<Vec<u8>> {
-    let completeness = Completeness {
-        reason: None,
-        expected_duration: Some(USUAL_DURATION),
-        expected_frames: Some(USUAL.frames),
-        ..Completeness::default()
-    };
-    let usual = Metadata {
-        completeness,
-        ..metadata.clone()
-    };
-    head(&usual, USUAL)
+fn padded(mut head: Vec<u8>, room: usize) -> Vec<u8> {
+    head.resize(room, b' ');
+    head
 }
 
 impl<S: Storage> Layout for Dense<S> {
     fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()> {
-        self.open(&stream.metadata)?;
+        if !self.has_frames {
+            self.set_metadata(&stream.metadata, Totals::default())?;
+            self.has_frames = true;
+        }
         let frame = Frame::new(frame, stream, &self.export);
         self.document.line(&frame, stream.totals, CLOSING)
     }
 
-    fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals> {
-        self.open(&stream.metadata)?;
+    /// Where the final metadata find no room, those in the file stay, with the right counts.
+    fn close(&mut self, _end: End, stream: &Stream) -> io::Result<Totals> {
         let written = self.document.finish(stream.totals, CLOSING)?;
-        if self.document.is_empty() {
-            return Ok(written);
-        }
-        self.finish_head(&stream.metadata, written, end)?;
-        if end == End::Complete {
-            self.document.storage().sync()?;
+        if let Err(error) = self.set_metadata(&stream.metadata, written) {
+            let known = self.metadata.clone();
+            self.set_metadata(&known, written)?;
+            return Err(error);
         }
         Ok(written)
     }

@@ -4,7 +4,7 @@
 use std::io;
 
 use super::array::{ArrayDocument, Storage};
-use super::{End, FrameRecord, Layout, Stream, Totals};
+use super::{End, FrameRecord, Layout, Metadata, Stream, Totals};
 use crate::wire::ReducedFrame;
 
 const OPENING: &[u8] = b"{\"frames_analysis\":[";
@@ -15,30 +15,28 @@ pub(super) struct Reduced<S> {
 }
 
 impl<S: Storage> Reduced<S> {
-    pub(super) fn new(storage: S) -> Self {
-        Self {
-            document: ArrayDocument::new(storage, OPENING),
-        }
+    pub(super) fn new(storage: S, metadata: &Metadata) -> io::Result<Self> {
+        let closing = closing(metadata, Totals::default())?;
+        let document = ArrayDocument::new(storage, OPENING.to_vec(), &closing)?;
+        Ok(Self { document })
     }
 }
 
 impl<S: Storage> Layout for Reduced<S> {
     fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()> {
         let frame = ReducedFrame::new(frame, stream);
-        self.document.line(&frame, stream.totals, &closing(stream)?)
+        let closing = closing(&stream.metadata, stream.totals)?;
+        self.document.line(&frame, stream.totals, &closing)
     }
 
-    fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals> {
-        let written = self.document.finish(stream.totals, &closing(stream)?)?;
-        if end == End::Complete {
-            self.document.storage().sync()?;
-        }
-        Ok(written)
+    fn close(&mut self, _end: End, stream: &Stream) -> io::Result<Totals> {
+        let closing = closing(&stream.metadata, stream.totals)?;
+        self.document.finish(stream.totals, &closing)
     }
 }
 
-fn closing(stream: &Stream) -> io::Result<Vec<u8>> {
-    let fps = serde_json::to_string(&stream.metadata.fps)?;
-    let frames = stream.totals.frames;
+fn closing(metadata: &Metadata, totals: Totals) -> io::Result<Vec<u8>> {
+    let fps = serde_json::to_string(&metadata.fps)?;
+    let frames = totals.frames;
     Ok(format!("\n],\"fps\":{fps},\"total_frames\":{frames}}}\n").into_bytes())
 }

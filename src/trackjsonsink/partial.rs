@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The file of a record in progress, `<name>.partial`, and a kept one from an earlier run,
+//! `<name>.partial.old`.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use facetrack::lock::lock;
+use facetrack::record::Storage;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use super::CAT;
+use super::output::OutputError;
+
+/// Suffix of the name of an unfinished file.
+const PARTIAL: &str = ".partial";
+
+/// Suffix of the name of the unfinished file of an earlier run.
+const OLD: &str = ".old";
+
+/// Suffix of the name of a file that is about to replace another one.
+const NEW: &str = ".new";
+
+/// How often a file is opened again because another pipeline has renamed it meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// A regular file that only this pipeline writes. Clones are the same file.
+#[derive(Debug, Clone)]
+pub(super) struct RecordFile {
+    /// Another one after [`Storage::replace_start`].
+    file: Arc<Mutex<File>>,
+    path: PathBuf,
+    /// The name for the unfinished file of an earlier run; `None` for a file that has its final
+    /// name from the start.
+    old: Option<PathBuf>,
+    /// Whether the file has to be emptied before the first write.
+    is_uncut: bool,
+}
+
+/// Name of the unfinished file of the record `path`.
+pub(super) fn partial(path: &Path) -> PathBuf {
+    with_suffix(path, PARTIAL)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+impl RecordFile {
+    /// Opens the unfinished file of the record `path`. One with frames, from an earlier run, is
+    /// moved aside first.
+    ///
+    /// # Errors
+    /// [`OutputError::Busy`], [`OutputError::Special`], [`OutputError::Create`].
+    pub(super) fn partial(path: &Path) -> Result<Self, OutputError> {
+        let path = partial(path);
+        let old = with_suffix(&path, OLD);
+        for _ in 0..ATTEMPTS {
+            let Some(file) = open(&path)? else { continue };
+            let is_kept = has_lines(&file)
+                .and_then(|has_lines| has_lines.then(|| set_aside(&path, &old)).transpose());
+            match is_kept {
+                Ok(Some(())) => (),
+                Ok(None) => return Ok(Self::new(file, path, Some(old))),
+                Err(error) => return Err(OutputError::Create(path, error)),
+            }
+        }
+        Err(OutputError::Busy(path))
+    }
+
+    /// Opens the file `path`. Symbolic links are followed. What is in it stays until the first
+    /// write; there may be something only if `overwrite` is set.
+    ///
+    /// # Errors
+    /// [`OutputError::Exists`], [`OutputError::Busy`], [`OutputError::Create`].
+    pub(super) fn direct(path: &Path, overwrite: bool) -> Result<Self, OutputError> {
+        let path = fs::canonicalize(path).unwrap_or(path.to_owned());
+        for _ in 0..ATTEMPTS {
+            let Some(file) = open(&path)? else { continue };
+            let is_new = file.metadata().is_ok_and(|found| found.len() == 0);
+            if !is_new && !overwrite {
+                return Err(OutputError::Exists(path));
+            }
+            return Ok(Self::new(file, path, None));
+        }
+        Err(OutputError::Busy(path))
+    }
+
+    fn new(file: File, path: PathBuf, old: Option<PathBuf>) -> Self {
+        Self {
+            file: Arc::new(Mutex::new(file)),
+            path,
+            old,
+            is_uncut: true,
+        }
+    }
+
+    /// Gives the whole file the name `path`, and removes the unfinished file of an earlier run.
+    ///
+    /// # Errors
+    /// [`OutputError::Exists`] when there is such a file by now, unless `overwrite` is set;
+    /// [`OutputError::Write`], [`OutputError::Rename`], [`OutputError::Vanished`],
+    /// [`OutputError::Sync`].
+    pub(super) fn finish(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
+        let synced = lock(&self.file).sync_all();
+        synced.map_err(|error| OutputError::Write(self.path.clone(), error))?;
+        if let Some(old) = &self.old {
+            self.rename(path, overwrite)?;
+            if let Err(error) = remove(old) {
+                gst::warning!(CAT, "{} cannot be removed: {error}", old.display());
+            }
+        }
+        sync_folder(path).map_err(|error| OutputError::Sync(path.to_owned(), error))
+    }
+
+    fn rename(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
+        if !is_at(&lock(&self.file), &self.path).unwrap_or(true)
+            && let Ok(rescued) = self.rescue(path)
+        {
+            return Err(OutputError::Vanished(path.to_owned(), rescued));
+        }
+        rename(&self.path, path, overwrite).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => OutputError::Exists(path.to_owned()),
+            _ => OutputError::Rename(self.path.clone(), path.to_owned(), error),
+        })
+    }
+
+    /// Copies a file that has lost its name to the folder for temporary files.
+    fn rescue(&self, path: &Path) -> io::Result<PathBuf> {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let rescued = std::env::temp_dir().join(name);
+        let mut copy = File::create_new(&rescued)?;
+        let mut file = lock(&self.file);
+        file.rewind()?;
+        io::copy(&mut *file, &mut copy)?;
+        Ok(rescued)
+    }
+
+    /// Removes a file without frames, and puts back the unfinished one of an earlier run. A file
+    /// that was not written to stays.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn discard(&self) -> io::Result<()> {
+        let file = lock(&self.file);
+        let is_untouched = self.old.is_none() && file.metadata()?.len() > 0;
+        if is_untouched || !is_at(&file, &self.path)? {
+            return Ok(());
+        }
+        match &self.old {
+            Some(old) if old.exists() => fs::rename(old, &self.path),
+            _ => remove(&self.path),
+        }
+    }
+
+    /// Copies the file with another start, and gives the copy its name.
+    fn replace(&self, file: &mut File, old: u64, new: &[u8]) -> io::Result<File> {
+        let path = with_suffix(&self.path, NEW);
+        remove(&path)?;
+        let copied = copy(file, &path, old, new);
+        let renamed = copied.and_then(|copy| fs::rename(&path, &self.path).map(|()| copy));
+        if renamed.is_err() {
+            // The first error is the one to report.
+            let _ = remove(&path);
+        }
+        renamed
+    }
+}
+
+impl Write for RecordFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut file = lock(&self.file);
+        if std::mem::take(&mut self.is_uncut) {
+            file.set_len(0)?;
+        }
+        file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        lock(&self.file).flush()
+    }
+}
+
+impl Seek for RecordFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        lock(&self.file).seek(to)
+    }
+}
+
+impl Storage for RecordFile {
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        lock(&self.file).set_len(len)
+    }
+
+    fn replace_start(&mut self, old: u64, new: &[u8]) -> io::Result<()> {
+        let mut file = lock(&self.file);
+        *file = self.replace(&mut file, old, new)?;
+        Ok(())
+    }
+}
+
+/// Opens and locks a regular file, or creates it. `None` if another process has created, removed or
+/// renamed it meanwhile.
+fn open(path: &Path) -> Result<Option<File>, OutputError> {
+    let exists = match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => return Err(OutputError::Special(path.to_owned())),
+        found => found.is_ok(),
+    };
+    let mut options = File::options();
+    // A new file never follows a link that has appeared since.
+    let opened = options
+        .read(true)
+        .write(true)
+        .create_new(!exists)
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        Err(error) if exists && error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(OutputError::Create(path.to_owned(), error)),
+    };
+    // File systems without locks return another error; then another writer cannot be detected.
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        return Err(OutputError::Busy(path.to_owned()));
+    }
+    // The pipeline that had locked it may have renamed it.
+    let is_there = is_at(&file, path);
+    let is_there = is_there.map_err(|error| OutputError::Create(path.to_owned(), error))?;
+    Ok(is_there.then_some(file))
+}
+
+/// Whether the file has this name.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => {
+            let own = same_file::Handle::from_file(file.try_clone()?)?;
+            Ok(own == same_file::Handle::from_path(path)?)
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(false),
+    }
+}
+
+/// A copy at `path` of a file, with `new` in place of its first `old` bytes.
+fn copy(file: &mut File, path: &Path, old: u64, new: &[u8]) -> io::Result<File> {
+    let mut options = File::options();
+    let mut copy = options.read(true).write(true).create_new(true).open(path)?;
+    // File systems without locks return an error.
+    let _ = copy.try_lock();
+    copy.write_all(new)?;
+    file.seek(SeekFrom::Start(old))?;
+    io::copy(file, &mut copy)?;
+    Ok(copy)
+}
+
+/// Whether anything that may be a frame follows the first line. An empty dense or reduced record
+/// closes its list there.
+fn has_lines(file: &File) -> io::Result<bool> {
+    let mut reader = BufReader::new(file);
+    let head = reader.skip_until(b'\n')?;
+    let mut next = [0];
+    let length = reader.read(&mut next)?;
+    Ok(head > 0 && !(length == 0 || next == *b"]"))
+}
+
+/// Moves an unfinished file aside. Of two, the longer one is kept.
+fn set_aside(path: &Path, old: &Path) -> io::Result<()> {
+    let length = fs::metadata(path)?.len();
+    if fs::symlink_metadata(old).is_ok_and(|found| found.is_file() && found.len() > length) {
+        return remove(path);
+    }
+    fs::rename(path, old)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Renames a file, without replacing another one unless `overwrite` is set.
+fn rename(from: &Path, to: &Path, overwrite: bool) -> io::Result<()> {
+    if overwrite {
+        return fs::rename(from, to);
+    }
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // The file system can't tell by itself.
+        Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(to).is_err() => {
+            fs::rename(from, to)
+        }
+        Err(Errno::INVAL | Errno::NOSYS) => Err(io::ErrorKind::AlreadyExists.into()),
+        renamed => Ok(renamed?),
+    }
+}
+
+/// Returns when the names in the folder of `path` are where a power failure does not reach them.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
+        // Some file systems cannot do that for a folder.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
