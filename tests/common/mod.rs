@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub mod bus;
+pub mod child;
 pub mod clip;
 pub mod encoded;
 pub mod ffmpeg;

@@ -14,6 +14,7 @@ mod facetrack_insightface;
 mod facetrack_options;
 mod facetrack_tools;
 mod facetrackoverlay;
+mod faults;
 mod geometry;
 mod inspect;
 mod meta;

@@ -14,9 +14,10 @@ use std::{iter, thread};
 use gst::prelude::*;
 use serde_json::Value as Json;
 
+use crate::common::child::{arguments, child, is_child};
 use crate::common::python::PYTHON;
 use crate::common::skip_for_want_of;
-use crate::trackjsonsink::{Sink, frames, is_child, json, message, nth, path_text};
+use crate::trackjsonsink::{Sink, frames, json, message, nth, path_text};
 use facetrack::replay::Replay;
 
 const FORMATS: [&str; 3] = ["dense", "jsonl", "reduced"];
@@ -351,21 +352,6 @@ fn record_forever(folder: &Path, format: &str, pause: Duration) {
         }
         sink.eos();
     }
-}
-
-/// A test of this program in a process of its own.
-fn child(test: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env("FACETRACK_TEST_CHILD", test)
-        .env("FACETRACK_TEST_ARGUMENTS", arguments.join("\n"));
-    command
-}
-
-fn arguments() -> Vec<String> {
-    let arguments = std::env::var("FACETRACK_TEST_ARGUMENTS").expect("set for the child");
-    arguments.lines().map(str::to_owned).collect()
 }
 
 /// Waits until the child has started its work.

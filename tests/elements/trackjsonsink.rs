@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::common::child::{CHILD, is_child};
 use crate::common::faces::{face, full_face};
 use crate::common::reports::{report, with_report};
 use facetrack::report::FrameStatus;
@@ -977,13 +978,6 @@ fn reduced_is_written_too() {
         record["frames_analysis"][2]["tracked_objects"][0]["id"],
         "obj_1"
     );
-}
-
-/// Set for a test that runs in a process of its own: the test's name.
-const CHILD: &str = "FACETRACK_TEST_CHILD";
-
-pub fn is_child(test: &str) -> bool {
-    std::env::var(CHILD).is_ok_and(|name| name == test)
 }
 
 /// Runs the test `name` of this program in a process of its own, by way of a shell that first does

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack` where the system fails: no memory, no threads, files that change, clocks that jump.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+use gst::prelude::*;
+use gst_check::Harness;
+
+use crate::common::child::{arguments, child, is_child};
+use crate::common::drawn::{self, Face};
+use crate::common::engine::installed_paths;
+use crate::common::{self, bus};
+use facetrack::engine::EngineConfig;
+use facetrack::report::FrameStatus;
+use gstfacetrack::meta::FaceTrackMeta;
+
+const WIDTH: usize = 320;
+const HEIGHT: usize = 240;
+const CAPS: &str = "video/x-raw,format=RGB,width=320,height=240,framerate=25/1";
+
+/// A frame with a face.
+fn frame(index: u64) -> gst::Buffer {
+    let face = Face {
+        x: 150.0,
+        y: 115.0,
+        size: 60.0,
+        half_roll: 0.05,
+        jaw: 0.3,
+        blink: 0.0,
+    };
+    let mut buffer = gst::Buffer::from_slice(drawn::draw(WIDTH, HEIGHT, &[face]));
+    let writable = buffer.get_mut().expect("new");
+    writable.set_pts(index * gst::ClockTime::from_mseconds(40));
+    buffer
+}
+
+fn element(properties: &str) -> (gst::Element, gst::Bus) {
+    common::init();
+    let element = gst::parse::launch(&format!("facetrack {properties}")).expect("properties");
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    (element, bus)
+}
+
+fn harness(element: &gst::Element) -> Harness {
+    let mut harness = Harness::with_element(element, Some("sink"), Some("src"));
+    harness.set_src_caps_str(CAPS);
+    harness
+}
+
+fn status(harness: &mut Harness, index: u64) -> Result<FrameStatus, gst::FlowError> {
+    harness.push(frame(index))?;
+    let buffer = harness.pull().expect("a frame for a frame");
+    Ok(FaceTrackMeta::read(&buffer).expect("metadata").status)
+}
+
+/// Lets this process have so much more address space than it has.
+fn limit_memory(more: u64) {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmSize:"));
+    let size = line.and_then(|line| line.split_whitespace().nth(1));
+    let size: u64 = size.expect("a size").parse().expect("kB");
+    let process = std::process::id().to_string();
+    let limit = format!("--as={}", size * 1024 + more);
+    let limited = Command::new("prlimit")
+        .args(["--pid", &process, &limit])
+        .status();
+    assert!(limited.expect("prlimit runs").success());
+}
+
+/// Runs a test as a child, and returns its output. A crash is a failure.
+fn run(name: &str, arguments: &[&str]) -> String {
+    let output = child(name, arguments).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    text
+}
+
+/// A thread needs a stack, for which there is no room.
+#[test]
+fn a_refused_thread_is_told_and_the_engine_goes_on() {
+    let name = "faults::a_refused_thread_is_told_and_the_engine_goes_on";
+    if is_child(name) {
+        let (element, bus) = element("engine=scripted script=face");
+        let mut harness = harness(&element);
+        assert_eq!(status(&mut harness, 0), Ok(FrameStatus::Tracked));
+        // Stacks of threads that are over would be used again.
+        let parked: Vec<_> = (0..8).map(|_| thread::spawn(thread::park)).collect();
+        limit_memory(1 << 20);
+        element.set_property_from_str("engine", "opencv-haar");
+        for index in 1..5 {
+            assert_eq!(status(&mut harness, index), Ok(FrameStatus::Tracked));
+        }
+        let told = bus::warning(&bus);
+        parked.iter().for_each(|thread| thread.thread().unpark());
+        return println!("TOLD {}", told.unwrap_or_default());
+    }
+    let text = run(name, &[]);
+    assert!(
+        text.contains("the thread that loads the engine cannot be started"),
+        "{text}"
+    );
+}
+
+/// With each limit, the engine starts or the element says why it does not.
+#[test]
+fn an_engine_without_memory_is_told() {
+    let name = "faults::an_engine_without_memory_is_told";
+    if is_child(name) {
+        let (element, bus) = element(&arguments()[0]);
+        limit_memory(arguments()[1].parse().expect("a number"));
+        let started = element.set_state(gst::State::Paused);
+        return match started {
+            Ok(_) => println!("STARTED"),
+            Err(_) => println!("REFUSED {}", bus::error(&bus).expect("an error")),
+        };
+    }
+    let engine = "mediapipe".parse().expect("an engine");
+    if common::engine::engine(engine, &EngineConfig::default()).is_none() {
+        return;
+    }
+    let results = (0..48).step_by(3).map(|more| {
+        let text = run(name, &["engine=mediapipe", &(more << 20).to_string()]);
+        let is_told = text.contains("cannot") || text.contains("could not");
+        assert!(text.contains("STARTED") || is_told, "{text}");
+        text.contains("STARTED")
+    });
+    let results: Vec<_> = results.collect();
+    assert!(
+        results.contains(&true) && results.contains(&false),
+        "{results:?}"
+    );
+}
+
+/// A model is read once: what becomes of its file later matters only to the next start.
+#[test]
+fn a_model_that_changes_while_it_is_used_does_no_harm() {
+    let found = installed_paths().model("haarcascade_frontalface_default.xml", "haar", None);
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return eprintln!("SKIPPED: {error}"),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("mine.xml");
+    fs::copy(found, &model).expect("room");
+    let (element, bus) = element(&format!("engine=opencv-haar model={}", model.display()));
+    let mut harness = harness(&element);
+    let before = status(&mut harness, 0);
+    fs::write(&model, "no cascade").expect("room");
+    assert_eq!(status(&mut harness, 1), before);
+    fs::remove_file(&model).expect("a file");
+    assert_eq!(status(&mut harness, 2), before);
+    element.set_state(gst::State::Null).expect("it stops");
+    assert!(element.set_state(gst::State::Paused).is_err());
+    let error = bus::error(&bus).expect("an error");
+    assert!(error.contains("mine.xml"), "{error}");
+    element.set_state(gst::State::Null).expect("it stops");
+}
+
+/// Hours forward and back, as when a laptop wakes up or its clock is set.
+#[test]
+fn a_clock_that_jumps_loses_no_frame() {
+    let (element, bus) = element("engine=scripted script=face max-fps=10");
+    let mut harness = harness(&element);
+    harness.use_testclock();
+    let clock = harness.testclock().expect("a test clock");
+    let clock = clock
+        .downcast::<gst_check::TestClock>()
+        .expect("a test clock");
+    let hour = gst::ClockTime::from_seconds(3600);
+    for (index, time) in [0, 1, 100, 100, 101, 5000].into_iter().enumerate() {
+        clock.set_time(time * hour);
+        let status = status(&mut harness, index as u64);
+        assert!(status.is_ok(), "{index}: {status:?}");
+    }
+    assert_eq!(bus::error(&bus), None);
+    assert_eq!(harness.buffers_received(), 6);
+}
