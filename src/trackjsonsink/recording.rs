@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::CAT;
 use super::config::Config;
@@ -231,8 +232,9 @@ impl Recording {
                     if self.unlocked.load(Ordering::Relaxed) {
                         return Err(OutputError::Interrupted);
                     }
-                    let timestamp = gst::ClockTime::from_nseconds(timestamp);
-                    let pts = self.following.time(Some(timestamp));
+                    // The last one may be beyond what GStreamer takes for a time.
+                    let timestamp = gst::ClockTime::try_from(Duration::from_nanos(timestamp));
+                    let pts = self.following.time(timestamp.ok());
                     self.frame(&FrameRecord::empty(FrameStatus::Gap, pts))
                 })
             }
