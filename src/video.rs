@@ -131,6 +131,22 @@ pub enum VideoError {
         /// Rows.
         height: u32,
     },
+    /// The buffer's metadata describes another frame than the caps.
+    #[error(
+        "the GstVideoMeta of the buffer describes a {meta} frame of {meta_width}×{meta_height} pixels, but its caps a \
+         {format} frame of {width}×{height}; fix the element that produces such buffers",
+        meta_width = .meta_size.0, meta_height = .meta_size.1, width = .size.0, height = .size.1
+    )]
+    Meta {
+        /// Format of the metadata.
+        meta: VideoFormat,
+        /// Width and height of the metadata, px.
+        meta_size: (u32, u32),
+        /// Format of the caps.
+        format: VideoFormat,
+        /// Width and height of the caps, px.
+        size: (u32, u32),
+    },
     /// GStreamer cannot convert the frame.
     #[error(
         "the {format} frame cannot be converted: {reason}; put videoconvert before the element"
@@ -175,6 +191,28 @@ pub(crate) fn refuse_crops(query: &mut gst::query::Allocation) {
     while let Some(index) = query.find_allocation_meta::<VideoCropMeta>() {
         query.remove_nth_allocation_meta(index);
     }
+}
+
+/// Checks that the metadata of a buffer describes a frame that fits the caps, which GStreamer
+/// asserts when it maps the frame. The frame in memory may be larger, for elements that crop.
+///
+/// # Errors
+/// [`VideoError::Meta`].
+pub(crate) fn check_meta(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<(), VideoError> {
+    // GStreamer maps by the one with the lowest number.
+    let Some(meta) = buffer.iter_meta::<VideoMeta>().min_by_key(|meta| meta.id()) else {
+        return Ok(());
+    };
+    let fits = meta.format() == info.format()
+        && meta.n_planes() == info.n_planes()
+        && meta.width() >= info.width()
+        && meta.height() >= info.height();
+    fits.then_some(()).ok_or(VideoError::Meta {
+        meta: meta.format(),
+        meta_size: (meta.width(), meta.height()),
+        format: info.format(),
+        size: (info.width(), info.height()),
+    })
 }
 
 /// The frame as an image with the frame's strides, plane offsets, colorimetry and pixel aspect
@@ -245,6 +283,7 @@ fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError>
         reason: reason.to_owned(),
     };
     let usual = VideoInfo::builder(frame.format(), frame.width(), frame.height())
+        .interlace_mode(frame.info().interlace_mode())
         .build()
         .map_err(|error| tiles(&error.to_string()))?;
     let is_usual = usual.stride() == frame.plane_stride() && usual.offset() == frame.plane_offset();

@@ -16,7 +16,7 @@ use super::plan::{Live, Plan, Setup};
 use crate::meta::{FrameShape, Sighting, Sightings};
 use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
 use crate::orientation::Orientation;
-use crate::video;
+use crate::video::{self, VideoError};
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::lock::lock;
@@ -235,9 +235,11 @@ impl State {
             .info
             .as_ref()
             .ok_or_else(|| EngineError::Frame("no caps before the first frame".to_owned()))?;
+        let unreadable = |error: VideoError| EngineError::Frame(error.to_string());
+        video::check_meta(buffer, info).map_err(unreadable)?;
         let frame = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, info)
             .map_err(|_| unmappable(buffer, info))?;
-        let image = video::image(&frame).map_err(|error| EngineError::Frame(error.to_string()))?;
+        let image = video::image(&frame).map_err(unreadable)?;
         let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
         let time = self.clock.next(timestamp.map(Duration::from));
         let arrival = self.arrival(now);

@@ -6,7 +6,7 @@ use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
 use thiserror::Error;
 
 use crate::meta::MetaError;
-use crate::video;
+use crate::video::{self, VideoError};
 use facetrack::image::Layout;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 
@@ -25,6 +25,8 @@ pub(super) enum FrameError {
     Stride { plane: usize, stride: i32 },
     #[error("the frame does not match its caps: {0}; fix the element that produces such buffers")]
     Canvas(#[from] CanvasError),
+    #[error(transparent)]
+    Video(#[from] VideoError),
 }
 
 /// Caps of frames that can be drawn into: raw video in system memory, in every format whose samples
@@ -47,6 +49,7 @@ pub(super) fn draw_into(
     layout: &Layout,
     draw: impl FnOnce(&mut Canvas),
 ) -> Result<(), FrameError> {
+    video::check_meta(buffer, info)?;
     let size = buffer.size();
     let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, info)
         .map_err(|_| FrameError::Map(size, info.clone().into()))?;

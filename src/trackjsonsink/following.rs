@@ -2,6 +2,8 @@
 //! The stream that is recorded: the times of its frames, where it is interrupted, and what its tags
 //! say.
 
+use std::time::Duration;
+
 use crate::orientation::Orientation;
 use crate::stream;
 use facetrack::record::completeness::End;
@@ -100,8 +102,9 @@ impl Following {
         if segment.rate() < 0.0 {
             return None;
         }
-        let is_of_file =
-            |end: &gst::ClockTime| duration.is_none_or(|duration| *end <= duration + TAG_TOLERANCE);
+        let is_of_file = |end: &gst::ClockTime| {
+            duration.is_none_or(|duration| *end <= duration.saturating_add(TAG_TOLERANCE))
+        };
         let video = segment.stop().or(self.track.end.filter(is_of_file));
         let video = self.time(video).map(End::Video);
         video.or_else(|| self.time(duration).map(End::Container))
@@ -144,8 +147,8 @@ fn clock_time(text: &str) -> Option<gst::ClockTime> {
     let seconds = parts.next()?.parse::<f64>().ok()?;
     let is_time = parts.next().is_none() && (0.0..=60.0).contains(&seconds);
     let whole = u64::from(hours?) * 3600 + u64::from(minutes?) * 60;
-    let seconds = gst::ClockTime::from_nseconds((seconds * 1e9).round() as u64);
-    is_time.then(|| gst::ClockTime::from_seconds(whole) + seconds)
+    let time = Duration::from_secs(whole) + Duration::try_from_secs_f64(seconds).ok()?;
+    gst::ClockTime::try_from(time).ok().filter(|_| is_time)
 }
 
 #[cfg(test)]
@@ -155,7 +158,14 @@ mod tests {
     #[test]
     fn statistics_of_a_track() {
         let mut tags = TrackTags::default();
-        for comment in ["ENCODER=DURATION", "DURATION", "DURATION=soon", "BPS=100"] {
+        let too_long = "DURATION=4294967295:59:59.999999999";
+        for comment in [
+            "ENCODER=DURATION",
+            "DURATION",
+            "DURATION=soon",
+            "BPS=100",
+            too_long,
+        ] {
             tags.read(comment);
         }
         assert_eq!(tags, TrackTags::default());

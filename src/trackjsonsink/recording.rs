@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::CAT;
 use super::config::Config;
@@ -249,8 +250,9 @@ impl Recording {
                     if self.unlocked.load(Ordering::Relaxed) {
                         return Err(OutputError::Interrupted);
                     }
-                    let timestamp = gst::ClockTime::from_nseconds(timestamp);
-                    let pts = self.following.time(Some(timestamp));
+                    // The last one may be beyond what GStreamer takes for a time.
+                    let timestamp = gst::ClockTime::try_from(Duration::from_nanos(timestamp));
+                    let pts = self.following.time(timestamp.ok());
                     self.frame(&FrameRecord::empty(FrameStatus::Gap, pts))
                 })
             }

@@ -3,6 +3,8 @@
 
 use crate::common;
 
+use crate::common::bus::Watch;
+
 use std::path::{Path, PathBuf};
 
 use crate::common::ffmpeg::{encode, sample};
@@ -291,8 +293,7 @@ fn frames_outside_system_memory_are_an_error_that_names_the_remedy() {
         .property("engine", "scripted")
         .build()
         .expect("facetrack");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     let mut harness = gst_check::Harness::with_element(&element, Some("sink"), Some("src"));
     let caps = "video/x-raw(memory:DMABuf),format=NV12,width=64,height=48,framerate=25/1";
     harness.set_src_caps(caps.parse().expect("caps"));

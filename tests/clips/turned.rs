@@ -3,6 +3,8 @@
 
 use crate::common;
 
+use crate::common::bus::Watch;
+
 use std::path::{Path, PathBuf};
 
 use crate::common::player::open;
@@ -185,8 +187,7 @@ fn another_orientation_is_another_warning_and_another_stream_begins_upright() {
         .property("engine", "scripted")
         .build()
         .expect("the element");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
     harness.set_src_caps_str("video/x-raw,format=RGB,width=8,height=8,framerate=25/1");
     let tag = |orientation: &str, scope| {

@@ -1,8 +1,40 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Messages of elements on a bus.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use gst::glib;
 use gst::prelude::*;
+
+/// The bus of an element, as long as it is watched. An element holds its bus, and an unread message
+/// its element, so that both would stay for ever.
+#[derive(Clone)]
+pub struct Watch(Arc<Flushed>);
+
+struct Flushed(gst::Bus);
+
+impl Watch {
+    pub fn of(element: &gst::Element) -> Self {
+        let bus = gst::Bus::new();
+        element.set_bus(Some(&bus));
+        Self(Arc::new(Flushed(bus)))
+    }
+}
+
+impl Deref for Watch {
+    type Target = gst::Bus;
+
+    fn deref(&self) -> &gst::Bus {
+        &self.0.0
+    }
+}
+
+impl Drop for Flushed {
+    fn drop(&mut self) {
+        self.0.set_flushing(true);
+    }
+}
 
 /// The next error or warning on a bus, if there is one.
 pub fn next(bus: &gst::Bus, kind: gst::MessageType) -> Option<glib::Error> {
@@ -32,8 +64,7 @@ pub fn warnings(bus: &gst::Bus) -> Vec<String> {
 /// The error on the way from NULL to READY.
 #[track_caller]
 pub fn refusal(element: &gst::Element) -> glib::Error {
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(element);
     let result = element.set_state(gst::State::Ready);
     element.set_state(gst::State::Null).expect("NULL");
     assert!(result.is_err(), "it is refused");

@@ -7,7 +7,7 @@ use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::bus;
+use crate::common::bus::{self, Watch};
 use gst::prelude::*;
 use gst_check::Harness;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ fn element(script: &str, file: &Path) -> gst::Element {
 struct Stream {
     harness: Harness,
     element: gst::Element,
-    bus: gst::Bus,
+    bus: Watch,
 }
 
 impl Stream {
@@ -45,8 +45,7 @@ impl Stream {
     }
 
     fn of(element: gst::Element) -> Self {
-        let bus = gst::Bus::new();
-        element.set_bus(Some(&bus));
+        let bus = Watch::of(&element);
         let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
         harness.set_src_caps_str(CAPS);
         Self {

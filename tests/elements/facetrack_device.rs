@@ -5,7 +5,7 @@
 
 use crate::common;
 
-use crate::common::bus::refusal;
+use crate::common::bus::{Watch, refusal};
 use crate::common::clip::{Clip, FRAMES};
 use crate::common::engine::engine;
 use crate::common::pack::{Installed, element};
@@ -67,8 +67,7 @@ fn row_4_the_stream_runs_by_falling_back_and_it_is_told_once() {
         &[("gpu-fallback", "true"), ("gpu-min-free-vram", "0")],
     ] {
         let element = tracker(&installed, settings);
-        let bus = gst::Bus::new();
-        element.set_bus(Some(&bus));
+        let bus = Watch::of(&element);
         // Nothing is asked or loaded a second time on the way to PLAYING and back.
         for state in [
             gst::State::Ready,
@@ -274,8 +273,7 @@ fn rows_1_and_2_every_other_engine_runs_on_the_processor() {
             if let Some(device) = device {
                 element.set_property_from_str("device", device);
             }
-            let bus = gst::Bus::new();
-            element.set_bus(Some(&bus));
+            let bus = Watch::of(&element);
             element.set_state(gst::State::Ready).expect("READY");
             let (warnings, ready) = told(&bus);
             let is_warned = |of: &str| {

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use crate::common::bus;
+use crate::common::bus::{self, Watch};
 use facetrack::engine::EngineKind;
 use facetrack::observation::Origin;
 use facetrack::report::{FrameReport, FrameStatus};
@@ -24,7 +24,7 @@ fn element(properties: &str) -> gst::Element {
 /// An element that plays, with its bus.
 struct Stream {
     harness: Harness,
-    bus: gst::Bus,
+    bus: Watch,
     frames: u64,
 }
 
@@ -34,8 +34,7 @@ impl Stream {
     }
 
     fn with_element(element: &gst::Element) -> Self {
-        let bus = gst::Bus::new();
-        element.set_bus(Some(&bus));
+        let bus = Watch::of(&element);
         let mut harness = Harness::with_element(element, Some("sink"), Some("src"));
         harness.set_src_caps_str(CAPS);
         Self {
@@ -460,6 +459,31 @@ fn a_buffer_that_is_too_small_is_an_error() {
 }
 
 #[test]
+fn metadata_of_another_frame_is_an_error() {
+    use gst_video::{VideoFormat, VideoFrameFlags, VideoMeta};
+    for (format, width, words) in [
+        (
+            VideoFormat::Bgr,
+            64,
+            "describes a BGR frame of 64×48 pixels",
+        ),
+        (
+            VideoFormat::Rgb,
+            32,
+            "describes a RGB frame of 32×48 pixels",
+        ),
+    ] {
+        let mut stream = Stream::new("");
+        let mut buffer = stream.buffer();
+        let flags = VideoFrameFlags::empty();
+        VideoMeta::add(buffer.make_mut(), flags, format, width, 48).expect("a meta");
+        assert_eq!(stream.push(buffer).status, FrameStatus::Error);
+        let error = stream.error().expect("an error");
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
 fn faces_enter_and_leave() {
     let mut stream = Stream::new(
         "script=\"face x=0.2 from=2 to=3; face x=0.8 from=3\" max-distance=5 max-age=1 post-messages=on-change",
@@ -618,8 +642,7 @@ fn read_only_properties_tell_what_is_going_on() {
 #[test]
 fn loading_is_told() {
     let element = element("device=cuda");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     element.set_state(gst::State::Ready).expect("READY");
     let ready = std::iter::from_fn(|| bus.pop())
         .filter_map(|message| message.structure().map(|structure| structure.to_owned()))
@@ -691,8 +714,7 @@ fn what_happens_to_the_gpu_before_a_failure_is_told_first() {
 #[test]
 fn what_happens_to_the_gpu_while_loading_is_told_before_ready() {
     let element = element("script=\"reduce at=0; fall-back at=0\"");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     element.set_state(gst::State::Paused).expect("PAUSED");
     let told: Vec<_> = std::iter::from_fn(|| bus.pop())
         .filter(|message| message.type_() != gst::MessageType::StateChanged)

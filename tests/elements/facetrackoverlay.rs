@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use crate::common::bus;
+use crate::common::bus::{self, Watch};
 use crate::common::faces::{face, full_face};
 use crate::common::noise::Noise;
 use crate::common::padded::{FILLING, padded};
@@ -49,15 +49,14 @@ fn caps(format: &str, width: u32, height: u32) -> gst::Caps {
 struct Stream {
     harness: Harness,
     element: gst::Element,
-    bus: gst::Bus,
+    bus: Watch,
 }
 
 impl Stream {
     fn new(properties: &str, caps: gst::Caps) -> Self {
         common::init();
         let element = gst::parse::launch(&format!("facetrackoverlay {properties}")).expect("good");
-        let bus = gst::Bus::new();
-        element.set_bus(Some(&bus));
+        let bus = Watch::of(&element);
         let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
         harness.set_src_caps(caps);
         Self {
@@ -120,8 +119,7 @@ fn behind(elements: &str, overlay: &str) -> (Vec<u8>, Option<String>) {
     let mut harness = Harness::new_parse(&format!(
         "{elements} ! facetrackoverlay layers=boxes color=ff0000 line-width=0.1 {overlay}"
     ));
-    let bus = gst::Bus::new();
-    harness.element().expect("a bin").set_bus(Some(&bus));
+    let bus = Watch::of(&harness.element().expect("a bin"));
     harness.set_src_caps(caps("RGB", WIDTH, HEIGHT));
     let mut flow = || {
         let buffer = with_report(grey(), &report(vec![boxed()]));
@@ -350,8 +348,7 @@ fn a_color_that_is_none_is_told() {
     assert_eq!(stream.drawn(&report), own, "as if it were unset");
 
     let element = gst::parse::launch("facetrackoverlay color=mauve").expect("good");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     assert!(element.set_state(gst::State::Paused).is_err());
     let error = bus::error(&bus).expect("an error");
     assert!(error.contains("hexadecimal"), "{error}");

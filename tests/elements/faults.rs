@@ -11,6 +11,7 @@ use gst_check::Harness;
 use crate::common::child::{arguments, child, is_child};
 use crate::common::drawn::{self, Face};
 use crate::common::engine::installed_paths;
+use crate::common::bus::Watch;
 use crate::common::{self, bus};
 use facetrack::engine::EngineConfig;
 use facetrack::report::FrameStatus;
@@ -36,11 +37,10 @@ fn frame(index: u64) -> gst::Buffer {
     buffer
 }
 
-fn element(properties: &str) -> (gst::Element, gst::Bus) {
+fn element(properties: &str) -> (gst::Element, Watch) {
     common::init();
     let element = gst::parse::launch(&format!("facetrack {properties}")).expect("properties");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     (element, bus)
 }
 

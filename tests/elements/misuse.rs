@@ -3,6 +3,8 @@
 
 use crate::common;
 
+use crate::common::bus::Watch;
+
 use crate::common::warned::warnings_of;
 use gst::prelude::*;
 use gst_check::Harness;
@@ -89,8 +91,7 @@ fn an_option_of_another_engine_that_is_set_while_playing_is_warned_of() {
         .property("engine", "scripted")
         .build()
         .expect("the element");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
     harness.set_src_caps_str("video/x-raw,format=RGB,width=8,height=8,framerate=25/1");
     let mut warnings_after = |property: &str, value: f64| {

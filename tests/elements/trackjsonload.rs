@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::bus;
+use crate::common::bus::{self, Watch};
 use crate::common::faces::{face, fitted_face, full_face, morphable_face, recognised_face};
 use crate::common::noise::{Noise, replace_value};
 use crate::common::reports::{report, with_report};
@@ -92,17 +92,16 @@ impl Recorded {
 struct Load {
     harness: Harness,
     element: gst::Element,
-    bus: gst::Bus,
+    bus: Watch,
 }
 
-fn element(path: &Path) -> (gst::Element, gst::Bus) {
+fn element(path: &Path) -> (gst::Element, Watch) {
     common::init();
     let element = gst::ElementFactory::make("trackjsonload")
         .property("location", path.to_str().expect("UTF-8"))
         .build()
         .expect("the element");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     (element, bus)
 }
 
@@ -625,8 +624,7 @@ fn what_can_not_be_read_is_an_error_before_the_first_frame() {
     let unset = gst::ElementFactory::make("trackjsonload")
         .build()
         .expect("it");
-    let bus = gst::Bus::new();
-    unset.set_bus(Some(&bus));
+    let bus = Watch::of(&unset);
     assert!(unset.set_state(gst::State::Paused).is_err());
     assert!(error(&bus).contains("location is not set"));
     unset.set_state(gst::State::Null).expect("it stops");

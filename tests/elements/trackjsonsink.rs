@@ -3,6 +3,8 @@
 
 use crate::common;
 
+use crate::common::bus::Watch;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,21 +24,20 @@ const PERIOD: gst::ClockTime = gst::ClockTime::from_mseconds(40);
 pub struct Sink {
     pub harness: Harness,
     pub element: gst::Element,
-    bus: gst::Bus,
+    bus: Watch,
     pub folder: tempfile::TempDir,
 }
 
 impl Sink {
     /// The element with `location` in a fresh folder, not yet started.
-    pub fn element() -> (gst::Element, gst::Bus, tempfile::TempDir) {
+    pub fn element() -> (gst::Element, Watch, tempfile::TempDir) {
         common::init();
         let element = gst::ElementFactory::make("trackjsonsink")
             .build()
             .expect("the element");
         let folder = tempfile::tempdir().expect("a folder");
         element.set_property("location", path_text(&folder.path().join("clip.json")));
-        let bus = gst::Bus::new();
-        element.set_bus(Some(&bus));
+        let bus = Watch::of(&element);
         (element, bus, folder)
     }
 
@@ -46,14 +47,14 @@ impl Sink {
         Self::started(element, bus, folder)
     }
 
-    fn started(element: gst::Element, bus: gst::Bus, folder: tempfile::TempDir) -> Self {
+    fn started(element: gst::Element, bus: Watch, folder: tempfile::TempDir) -> Self {
         Self::try_start(element, bus, folder).expect("it starts")
     }
 
     /// `None` if the element refuses to start.
     pub fn try_start(
         element: gst::Element,
-        bus: gst::Bus,
+        bus: Watch,
         folder: tempfile::TempDir,
     ) -> Option<Self> {
         // As the harness does, which ends the process if the element refuses.
@@ -305,6 +306,19 @@ fn lost_frames_are_filled_in() {
     // The harness is live: what it loses was never promised.
     assert_eq!(head["decode_errors"], 0);
     assert_eq!(head["complete"], true);
+}
+
+/// Times beyond the last one that GStreamer knows are none.
+#[test]
+fn a_gap_may_reach_beyond_the_end_of_time() {
+    let mut sink = Sink::new();
+    let last = u64::MAX / PERIOD.nseconds();
+    sink.push_nth(last - 5);
+    let missing = gap(last - 4, 20, gst::GapFlags::DATA);
+    assert!(sink.harness.push_event(missing));
+    let record = sink.finish();
+    assert_eq!(frames(&record).len(), 21);
+    assert_eq!(frames(&record)[20]["pts"], Json::Null);
 }
 
 /// A decoder sets the flag after a frame that it can't decode.

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::common::bus;
+use crate::common::bus::{self, Watch};
 use crate::common::faces::{fitted_face, full_face, morphable_face};
 use crate::common::reports::{report, with_malformed_meta, with_report};
 use facetrack::packet::SIZE;
@@ -71,7 +71,7 @@ impl Receiver {
 struct Sink {
     harness: Harness,
     element: gst::Element,
-    bus: gst::Bus,
+    bus: Watch,
 }
 
 impl Sink {
@@ -128,13 +128,12 @@ impl Sink {
     }
 }
 
-fn element() -> (gst::Element, gst::Bus) {
+fn element() -> (gst::Element, Watch) {
     common::init();
     let element = gst::ElementFactory::make("trackudpsink")
         .build()
         .expect("the element");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     (element, bus)
 }
 

@@ -118,6 +118,24 @@ fn a_meta_that_promises_more_than_the_memory_holds_is_refused() {
     }
 }
 
+/// GStreamer pads them to whole tiles of each field.
+#[test]
+fn interlaced_tiles_are_read() {
+    gst::init().expect("GStreamer");
+    let tiled = VideoFormat::iter_raw()
+        .filter(|format| gst_video::VideoFormatInfo::from_format(*format).is_tiled());
+    for format in tiled {
+        let info = VideoInfo::builder(format, 17, 33)
+            .interlace_mode(gst_video::VideoInterlaceMode::Interleaved)
+            .build()
+            .expect("a format");
+        let buffer = gst::Buffer::from_slice(noise(info.size()));
+        let frame = VideoFrameRef::from_buffer_ref_readable(&buffer, &info).expect("mapped");
+        let image = video::image(&frame);
+        assert!(image.is_ok(), "{format}: {image:?}");
+    }
+}
+
 #[test]
 fn rows_over_each_other_are_refused() {
     gst::init().expect("GStreamer");

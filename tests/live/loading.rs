@@ -4,6 +4,8 @@
 
 use crate::common;
 
+use crate::common::bus::Watch;
+
 use std::fs;
 
 use facetrack::engine::EngineConfig;
@@ -51,8 +53,7 @@ fn one_engine_is_loaded_at_a_time_and_none_outlives_the_stream() {
         return;
     }
     let element = gst::parse::launch("facetrack engine=scripted script=face").expect("good");
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
+    let bus = Watch::of(&element);
     let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
     harness.set_src_caps_str("video/x-raw,format=RGB,width=64,height=48,framerate=25/1");
     let mut most = 0;

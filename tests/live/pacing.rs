@@ -4,6 +4,8 @@
 
 use crate::common;
 
+use crate::common::bus::Watch;
+
 use std::sync::mpsc;
 
 use facetrack::observation::Origin;
@@ -23,7 +25,7 @@ fn ms(ms: u64) -> gst::ClockTime {
 /// An element behind a camera of 25 frames a second, with a clock that stands still.
 struct Camera {
     harness: Harness,
-    bus: gst::Bus,
+    bus: Watch,
     /// Time of the last frame, ms.
     last: u64,
 }
@@ -33,8 +35,7 @@ impl Camera {
         common::init();
         let element = gst::parse::launch(&format!("facetrack engine=scripted {properties}"))
             .expect("a good description");
-        let bus = gst::Bus::new();
-        element.set_bus(Some(&bus));
+        let bus = Watch::of(&element);
         let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
         harness.use_testclock();
         harness.set_src_caps_str("video/x-raw,format=RGB,width=64,height=48,framerate=25/1");
