@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use facetrack::locate::SearchPaths;
 use facetrack::model::ModelError;
@@ -24,6 +25,17 @@ fn the_first_library_that_loads_is_the_runtime_of_the_process() {
         assert!(message.contains(part), "{part} is not in: {message}");
     }
     assert!(OnnxRuntime::load(&[]).is_err());
+
+    let pipe = folder.path().join("libonnxruntime.so.pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let error = OnnxRuntime::load(&[pipe]).unwrap_err().to_string();
+    assert!(error.contains("not a regular file"), "{error}");
 
     // It would be loaded, but everybody could have put it there.
     fs::set_permissions(&damaged, fs::Permissions::from_mode(0o666)).unwrap();
