@@ -14,7 +14,7 @@ PREFIX = /usr/local
 PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-debian13 bench pictures doctor setup env build packages lint install uninstall clean
+.PHONY: help demo preview test-packages test test-debian13 bench pictures doctor setup env build packages lint audit install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -88,6 +88,9 @@ lint: ## Check formatting, lints and documentation, and that library and command
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
+
+audit: ## Check licences, origin and known vulnerabilities of the dependencies
+	scripts/audit.sh
 
 install: ## Install the built plugin and tool, stripped (PREFIX, PLUGINSDIR, DESTDIR)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The calibration file, which keeps the calibration of an engine from stream to stream.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf, is_separator};
 
 use tempfile::NamedTempFile;
@@ -10,6 +10,10 @@ use tempfile::NamedTempFile;
 use super::failure::Failure;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::EngineError;
+use facetrack::file;
+
+/// Maximum size of a calibration, bytes. One of openseeface has less than 100 kB per face.
+const MAX_SIZE: u64 = 16 << 20;
 
 /// The file and its content.
 pub(super) struct CalibrationFile {
@@ -43,14 +47,15 @@ impl CalibrationFile {
             content = analyzer.calibration();
         }
         let path = path.to_owned();
-        match beside(&path) {
+        match Place::of(&path) {
             Ok(_) => Ok(Self { path, content }),
             Err(error) => Err(Failure::Write(path, error)),
         }
     }
 
-    /// Replaces the content of the file by `calibration` if they differ. The file is complete at
-    /// any time.
+    /// Replaces the content of the file by `calibration` if they differ. The file keeps its mode
+    /// and its owner. It is complete at any time, except if this process may not set this owner:
+    /// then the file is overwritten.
     ///
     /// # Errors
     /// [`Failure::Write`].
@@ -58,7 +63,8 @@ impl CalibrationFile {
         if self.content.as_ref() == Some(&calibration) {
             return Ok(());
         }
-        write(&self.path, &calibration)
+        Place::of(&self.path)
+            .and_then(|place| place.write(&self.path, &calibration))
             .map_err(|error| Failure::Write(self.path.clone(), error))?;
         self.content = Some(calibration);
         Ok(())
@@ -74,11 +80,13 @@ fn can_be_a_file(path: &Path) -> bool {
 
 /// The content of the file at `path`; `None` if there is no file.
 fn read(path: &Path) -> Result<Option<String>, Failure> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
+    match file::read(path, MAX_SIZE) {
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| damaged(path, "it is not UTF-8".to_owned())),
         Err(error) => match error.kind() {
-            io::ErrorKind::NotFound => Ok(None),
-            io::ErrorKind::InvalidData => Err(damaged(path, "it is not UTF-8".to_owned())),
+            ErrorKind::NotFound => Ok(None),
+            ErrorKind::FileTooLarge => Err(damaged(path, error.to_string())),
             _ => Err(Failure::Read(path.to_owned(), error)),
         },
     }
@@ -88,12 +96,56 @@ fn damaged(path: &Path, reason: String) -> Failure {
     Failure::Damaged(path.to_owned(), reason)
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = beside(path)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+/// Where new content is written.
+enum Place {
+    /// A file that takes the place of the old one.
+    Beside(NamedTempFile),
+    /// The old file.
+    Within(File),
+}
+
+impl Place {
+    /// Opens it for the file at `path`.
+    fn of(path: &Path) -> io::Result<Self> {
+        let Ok(old) = fs::metadata(path) else {
+            return beside(path).map(Self::Beside);
+        };
+        match beside(path).and_then(|new| resemble(new, &old)) {
+            Ok(new) => Ok(Self::Beside(new)),
+            Err(_) => File::options().write(true).open(path).map(Self::Within),
+        }
+    }
+
+    fn write(self, path: &Path, text: &str) -> io::Result<()> {
+        match self {
+            Self::Beside(mut new) => {
+                new.write_all(text.as_bytes())?;
+                new.as_file().sync_all()?;
+                new.persist(path)?;
+            }
+            Self::Within(mut old) => {
+                old.write_all(text.as_bytes())?;
+                old.set_len(text.len() as u64)?;
+                old.sync_all()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives `new` the owner and the mode of `old`.
+fn resemble(new: NamedTempFile, old: &Metadata) -> io::Result<NamedTempFile> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let own = new.as_file().metadata()?;
+        if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+            fchown(new.as_file(), Some(old.uid()), Some(old.gid()))?;
+        }
+    }
+    // After the owner, since a change of the owner can change the mode.
+    new.as_file().set_permissions(old.permissions())?;
+    Ok(new)
 }
 
 /// A temporary file in the folder of `path`.

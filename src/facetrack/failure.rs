@@ -80,6 +80,9 @@ impl Failure {
             ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. } => {
                 gst::error_msg!(ResourceError::NotFound, ("{self}"))
             }
+            ModelError::Replaceable(_) => {
+                gst::error_msg!(ResourceError::NotAuthorized, ("{self}"))
+            }
             ModelError::Run { .. }
             | ModelError::InputSize { .. }
             | ModelError::Gpu { .. }

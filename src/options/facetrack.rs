@@ -306,7 +306,7 @@ const ROWS: &[Row] = &[
         .blurb("Folder to search for models; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; insightface: also INSIGHTFACE_HOME/models and ~/.insightface/models")
         .of(Setting::Models),
     Row::new("onnxruntime", |s| &mut s.config.paths.runtime)
-        .blurb("Path of libonnxruntime.so; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader")
+        .blurb("Path of libonnxruntime.so, whose code is loaded into the process: a library that every user can replace is refused; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader")
         .of(Setting::Networks),
     Row::new("script", |s| &mut s.config.script)
         .blurb("Faces of the engine scripted, such as `face x=0.3 dx=0.01 from=10 to=50; landmarks`; unset = one moving face")
@@ -337,7 +337,7 @@ const ROWS: &[Row] = &[
         .range(0.0, 1_048_576.0, "MiB")
         .of(Setting::Gpu),
     Row::new("cuda-lib-path", |s| &mut s.cuda_lib_path)
-        .blurb("Folder with the CUDA libraries, or with a Python environment that has NVIDIA's packages. It is searched first, before CUDA_HOME, the loader's path and /usr/local/cuda*")
+        .blurb("Folder with the CUDA libraries, whose code is loaded into the process, or with a Python environment that has NVIDIA's packages. A library that every user can replace is refused. The folder is searched first, before CUDA_HOME, the loader's path and /usr/local/cuda*")
         .of(Setting::Gpu),
     Row::new("warm-up-runs", |s| &mut s.request.tuning.warm_up_runs)
         .blurb("Number of runs on the GPU before the first frame, so that the first frame is not delayed by the setup")

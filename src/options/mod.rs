@@ -93,6 +93,10 @@ pub(crate) fn shaping<S: Defaults>(settings: &S) -> Map<String, Value> {
     named_values(S::ROWS.iter().filter(|row| row.shapes_record), settings)
 }
 
+fn is_unset(text: Option<&str>) -> bool {
+    text.is_none_or(str::is_empty)
+}
+
 fn named_values<S: Defaults>(
     rows: impl Iterator<Item = &'static Row<S>>,
     settings: &S,
@@ -111,12 +115,12 @@ pub(crate) struct Options<S> {
 }
 
 impl<S: Defaults> Options<S> {
-    /// Sets the property with a GObject id, which count from 1. A string that is NULL makes the
-    /// option unset.
+    /// Sets the property with a GObject id, which count from 1. A string that is NULL or empty makes
+    /// the option unset.
     pub fn set_property(&mut self, id: usize, value: &glib::Value) {
         let index = id - 1;
         let row = &S::ROWS[index];
-        if value.get::<Option<&str>>() == Ok(None) {
+        if value.get::<Option<&str>>().is_ok_and(is_unset) {
             self.explicit.remove(&index);
             row.set_value(&mut self.settings, &row.value(&mut S::default()));
         } else {

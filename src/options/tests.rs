@@ -109,18 +109,48 @@ fn an_explicit_value_beats_the_environment_which_beats_the_default() {
 }
 
 #[test]
-fn a_null_string_unsets_an_option() {
-    let mut options = options::<FaceTrackSettings>(&[("model", "/a"), ("mesh", "true")]);
-    assert_eq!(options.settings.config.model, Some(PathBuf::from("/a")));
-    let explicit = options.explicit();
-    assert_eq!(explicit["model"], "/a");
-    assert_eq!((explicit.len(), &explicit["mesh"]), (2, &Value::Bool(true)));
-    let index = FaceTrackSettings::ROWS
-        .iter()
-        .position(|row| row.name == "model");
-    options.set_property(index.expect("an option") + 1, &None::<String>.to_value());
-    assert_eq!(options.settings.config.model, None);
-    assert_eq!(options.explicit().len(), 1);
+fn a_null_or_empty_string_unsets_an_option() {
+    for unset in [None, Some("")] {
+        let mut options = options::<FaceTrackSettings>(&[("model", "/a"), ("mesh", "true")]);
+        assert_eq!(options.settings.config.model, Some(PathBuf::from("/a")));
+        let explicit = options.explicit();
+        assert_eq!(explicit["model"], "/a");
+        assert_eq!((explicit.len(), &explicit["mesh"]), (2, &Value::Bool(true)));
+        let index = FaceTrackSettings::ROWS
+            .iter()
+            .position(|row| row.name == "model");
+        options.set_property(index.expect("an option") + 1, &unset.to_value());
+        assert_eq!(options.settings.config.model, None);
+        assert_eq!(options.explicit().len(), 1);
+    }
+}
+
+/// Sets every text of an element to an empty one.
+fn assert_empty_is_unset<S: Defaults>() {
+    gst::init().expect("GStreamer");
+    let texts = S::ROWS.iter().enumerate();
+    let texts = texts.filter(|(_, row)| row.param_spec().value_type() == glib::Type::STRING);
+    let mut options = Options::<S>::default();
+    for (index, row) in texts {
+        options.set_property(index + 1, &"".to_value());
+        let default = row.value(&mut S::default());
+        assert_eq!(
+            display(&options.property(index + 1)),
+            display(&default),
+            "{}",
+            row.name
+        );
+    }
+    assert!(options.explicit().is_empty());
+}
+
+#[test]
+fn an_empty_text_is_unset_in_every_element() {
+    assert_empty_is_unset::<FaceTrackSettings>();
+    assert_empty_is_unset::<JsonSinkSettings>();
+    assert_empty_is_unset::<LoadSettings>();
+    assert_empty_is_unset::<OverlaySettings>();
+    assert_empty_is_unset::<UdpSettings>();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! A record that is being replayed.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use gst::glib;
@@ -10,6 +11,7 @@ use thiserror::Error;
 use crate::meta::{FaceTrackMeta, FrameShape, Sightings};
 use crate::options::{LoadSettings, MatchBy};
 use crate::{stream, video};
+use facetrack::file;
 use facetrack::replay::matching::{Counter, Frames};
 use facetrack::replay::{Replay, ReplayError, Times};
 use facetrack::report::FrameReport;
@@ -162,12 +164,9 @@ impl Replaying {
     }
 }
 
-/// Opening a pipe would wait for its writer.
 fn open_file(path: &Path) -> Result<File, ReplayingError> {
-    let refused = |error| ReplayingError::Open(path.to_owned(), error);
-    let found = std::fs::metadata(path).map_err(refused)?;
-    if !found.is_file() {
-        return Err(ReplayingError::NotRegular(path.to_owned()));
-    }
-    File::open(path).map_err(refused)
+    file::open(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => ReplayingError::NotRegular(path.to_owned()),
+        _ => ReplayingError::Open(path.to_owned(), error),
+    })
 }

@@ -66,7 +66,7 @@ impl Files {
         for file in known.filter(|file| file.kind == FileKind::Model && !file.is_pack) {
             match installed_paths().model(&file.name, &file.family, None) {
                 Ok(path) => models.push(path),
-                Err(_) if !file.is_packaged() => without.push(file.family.clone()),
+                Err(_) if !file.is_packaged() => without.push(file.family.to_string()),
                 Err(error) => return Err(error.to_string()),
             }
         }

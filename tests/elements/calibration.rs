@@ -6,6 +6,7 @@ use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::common::bus::{self, Watch};
 use gst::prelude::*;
@@ -180,11 +181,8 @@ fn what_can_not_be_read_or_written_is_refused_before_ready() {
 #[test]
 fn what_names_no_file_is_refused_before_ready() {
     let (folder, _) = place();
-    for name in ["", ".", "faces/", "faces/.", "faces/.."] {
-        let path = match name {
-            "" => PathBuf::new(),
-            name => folder.path().join(name),
-        };
+    for name in [".", "faces/", "faces/.", "faces/.."] {
+        let path = folder.path().join(name);
         let error = bus::refusal(&element("learns", &path)).to_string();
         for word in [
             "`calibration-file`",
@@ -195,6 +193,52 @@ fn what_names_no_file_is_refused_before_ready() {
             assert!(error.contains(word), "{word} is not in: {error}");
         }
     }
+}
+
+#[test]
+fn an_empty_text_is_no_file() {
+    let mut stream = Stream::new(Path::new(""));
+    stream.push(1);
+    stream.end();
+    assert_eq!(stream.warnings(), [""; 0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_refused_at_once() {
+    let (_folder, file) = place();
+    let made = Command::new("mkfifo").arg(&file).status();
+    assert!(made.expect("coreutils").success());
+    for path in [file.as_path(), Path::new("/dev/zero")] {
+        assert_refused(path, &["cannot be read", "not a regular file"]);
+    }
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_read() {
+    let (_folder, file) = place();
+    let large = fs::File::create(&file).expect("writable");
+    large.set_len(1 << 40).expect("a sparse file");
+    assert_refused(&file, &["is damaged", "larger than"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn mode_and_owner_of_the_file_are_kept() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let (_folder, file) = place();
+    fs::write(&file, "{\"frames\":3}").expect("writable");
+    // Only root can give files away.
+    let owner = chown(&file, Some(1234), Some(5678)).is_ok();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("the owner or root");
+    let before = fs::metadata(&file).expect("the file");
+    let mut stream = Stream::new(&file);
+    stream.push(2);
+    stream.end();
+    assert_eq!(learned(&file), 5);
+    let after = fs::metadata(&file).expect("the file");
+    let kept = |found: &fs::Metadata| (found.mode(), found.uid(), found.gid());
+    assert_eq!(kept(&after), kept(&before), "given away: {owner}");
 }
 
 #[cfg(unix)]

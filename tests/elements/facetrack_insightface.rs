@@ -99,7 +99,7 @@ fn a_damaged_network_is_named() {
 /// Whether the manifest knows the hash of a file.
 fn is_known(name: &str) -> bool {
     let files = &facetrack::manifest::manifest().files;
-    files.iter().any(|file| file.name == name)
+    files.iter().any(|file| *file.name == *name)
 }
 
 #[test]

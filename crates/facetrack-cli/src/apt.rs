@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use facetrack::manifest::DebianName;
+
 use crate::{places, program};
 
 const APT: &str = "apt-get";
@@ -24,13 +26,13 @@ const REMEDY: &str = "sudo apt-get update";
 ///
 /// # Errors
 /// One line that says why, with the remedy.
-pub fn unpack(package: &str, scratch: &Path) -> Result<PathBuf, String> {
-    program::output(Command::new(APT).arg("--version"))
+pub fn unpack(package: &DebianName, scratch: &Path) -> Result<PathBuf, String> {
+    program::output(program::command(APT).arg("--version"))
         .map_err(|error| format!("{error}: this source needs Debian or a derivative"))?;
     let tree = scratch.join("tree");
     let archive = download(package, scratch)?;
     program::output(
-        Command::new("dpkg-deb")
+        program::command("dpkg-deb")
             .arg("--extract")
             .arg(&archive)
             .arg(&tree),
@@ -40,7 +42,7 @@ pub fn unpack(package: &str, scratch: &Path) -> Result<PathBuf, String> {
 
 /// Downloads the archive of `package`: with the machine's package lists, and where these are
 /// missing or out of date with lists of its own.
-fn download(package: &str, scratch: &Path) -> Result<PathBuf, String> {
+fn download(package: &DebianName, scratch: &Path) -> Result<PathBuf, String> {
     let into = folder(scratch, "archives")?;
     if get(&[], package, &into).is_err() {
         let own = own_lists(scratch)?;
@@ -51,12 +53,16 @@ fn download(package: &str, scratch: &Path) -> Result<PathBuf, String> {
     places::only_file(&into).ok_or_else(|| format!("{APT} downloaded no archive of {package}"))
 }
 
-fn get(options: &[OsString], package: &str, into: &Path) -> Result<String, String> {
-    program::output(apt(options).args(["download", package]).current_dir(into))
+fn get(options: &[OsString], package: &DebianName, into: &Path) -> Result<String, String> {
+    program::output(
+        apt(options)
+            .args(["download", &**package])
+            .current_dir(into),
+    )
 }
 
 fn apt(options: &[OsString]) -> Command {
-    let mut command = Command::new(APT);
+    let mut command = program::command(APT);
     command.args(["--quiet", TIMEOUT]).args(options);
     command
 }

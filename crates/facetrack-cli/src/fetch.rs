@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf, absolute};
 
+use facetrack::file;
 use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::{self, FileKind, KnownFile, Manifest, Source};
 use facetrack_remedies::fetch_command;
@@ -19,6 +19,9 @@ type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 /// There is no folder for the project's data.
 const NO_PLACE: &str = "no folder for the files is known: set HOME or XDG_DATA_HOME";
 
+/// Bytes of the largest manifest that is read; this project's has 14 kB.
+const MAX_MANIFEST: u64 = 1 << 20;
+
 /// Fetches the files called `names`, which may be names of families, or all that this machine's
 /// processor can use and that do not have to be asked for, into the folder `to`, or else into the
 /// user's.
@@ -28,10 +31,10 @@ const NO_PLACE: &str = "no folder for the files is known: set HOME or XDG_DATA_H
 /// package may be missing, unless they were named.
 pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<()> {
     let mut files = chosen(manifest, names)?;
-    let root = match to {
-        Some(folder) => absolute(folder).map_err(StoreError::at(folder))?,
-        None => places::data_dir().ok_or(NO_PLACE)?,
-    };
+    let root = to.map(Path::to_owned).or_else(places::data_dir);
+    let root = root.ok_or(NO_PLACE)?;
+    // Other programs get paths in it, and run elsewhere.
+    let root = absolute(&root).map_err(StoreError::at(&root))?;
     let store = Store::open(&root)?;
     output::print_line(format_args!("Files under {}:", root.display()))?;
     let aside = packs::set_aside(&store, manifest, &mut files)?;
@@ -66,7 +69,7 @@ pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<(
 /// Whether fetching fails without `file`. A file that is in no package may be missing, unless it
 /// was named, or a family was named that has no file in a package.
 fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[String]) -> bool {
-    let is_asked_for = |name: &String| names.contains(name);
+    let is_asked_for = |name: &str| names.iter().any(|own| own == name);
     let is_kept_by_maker = || !manifest.family(&file.family).any(KnownFile::is_packaged);
     file.is_packaged()
         || is_asked_for(&file.name)
@@ -163,7 +166,10 @@ pub fn manifest(file: Option<&Path>) -> Result<Cow<'static, Manifest>> {
     let Some(path) = file else {
         return Ok(Cow::Borrowed(manifest::manifest()));
     };
-    let read = || -> Result<_> { Ok(serde_json::from_str(&fs::read_to_string(path)?)?) };
+    let read = || -> Result<_> {
+        let bytes = file::read(path, MAX_MANIFEST)?;
+        Ok(String::from_utf8(bytes)?.parse()?)
+    };
     let own = read().map_err(|error| format!("manifest {}: {error}", path.display()))?;
     Ok(Cow::Owned(own))
 }
@@ -185,7 +191,7 @@ fn chosen<'a>(manifest: &'a Manifest, names: &[String]) -> Result<Vec<&'a KnownF
 
 fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {
     manifest.known(name).ok_or_else(|| {
-        let known: Vec<_> = manifest.usable().map(|file| file.name.as_str()).collect();
+        let known: Vec<_> = manifest.usable().map(|file| &*file.name).collect();
         format!(
             "{name} is not in the manifest, which has: {}",
             known.join(", ")
@@ -249,7 +255,7 @@ fn attempt(
             store.install(&candidate, file)?;
             Ok(())
         }
-        State::Wrong(hash) => Err(format!("rejected: its sha256 is {hash}")),
+        State::Wrong(difference) => Err(format!("rejected: {difference}")),
         State::Missing => Err("nothing came".to_owned()),
     })
 }

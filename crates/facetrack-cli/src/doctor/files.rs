@@ -89,9 +89,9 @@ fn checked(path: &Path, file: &KnownFile) -> Finding {
     );
     match store::state(path, file) {
         Ok(State::Right) => Finding::good(about),
-        Ok(State::Wrong(hash)) => Finding::bad(
+        Ok(State::Wrong(difference)) => Finding::bad(
             format!(
-                "{} is damaged or another version: sha256 {hash}",
+                "{} is damaged or another version: {difference}",
                 path.display()
             ),
             fetch(file),

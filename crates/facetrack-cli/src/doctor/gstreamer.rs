@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! GStreamer, and whether it finds the plugin.
+//! GStreamer, and whether it finds the plugin. Its programs run in the user's folder: GStreamer's
+//! variables may have relative paths.
 
 use std::ffi::OsString;
 use std::path::Path;

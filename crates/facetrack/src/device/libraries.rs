@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use glob::{Pattern, glob};
 
 use super::validation::Fault;
+use crate::trust::{self, Replaceable};
 pub use needs::{Library, Needs};
 
 /// A folder with the libraries, or several by colons.
@@ -145,7 +146,7 @@ impl CudaLibraries {
     /// there is another.
     ///
     /// # Errors
-    /// [`Fault::Libraries`] or [`Fault::NoDriverLibrary`].
+    /// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
     pub fn load(
         needs: Needs,
         search: &LibrarySearch,
@@ -170,8 +171,31 @@ impl CudaLibraries {
     }
 }
 
-/// Why a library does not load; `None` if there is no such file.
-type Failure = Option<String>;
+/// Why a library does not load.
+enum Failure {
+    /// There is no such file.
+    Missing,
+    /// The reason.
+    Broken(String),
+    /// It is not trusted.
+    Replaceable(Replaceable),
+}
+
+impl Failure {
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Broken(reason) => Some(reason),
+            Self::Missing | Self::Replaceable(_) => None,
+        }
+    }
+
+    fn replaceable(&self) -> Option<&Replaceable> {
+        match self {
+            Self::Replaceable(found) => Some(found),
+            Self::Missing | Self::Broken(_) => None,
+        }
+    }
+}
 
 /// The first failure counts, unless it is only that a file is missing.
 fn load_first(
@@ -179,11 +203,12 @@ fn load_first(
     file: &str,
     loader: &mut Loader<'_>,
 ) -> Result<PathBuf, Failure> {
-    let mut failure = None;
+    let mut failure = Failure::Missing;
     for folder in folders {
         match load_from(folder, file, loader) {
             Ok(path) => return Ok(path),
-            Err(other) => failure = failure.or(other),
+            Err(other) if matches!(failure, Failure::Missing) => failure = other,
+            Err(_) => {}
         }
     }
     Err(failure)
@@ -193,29 +218,41 @@ fn load_from(folder: &Path, file: &str, loader: &mut Loader<'_>) -> Result<PathB
     let path = folder.join(file);
     let is_bare = path == Path::new(file);
     if !is_bare && !path.exists() {
-        let dangling = format!("{} is a link to nothing", path.display());
-        return Err(path.is_symlink().then_some(dangling));
+        let dangling = || Failure::Broken(format!("{} is a link to nothing", path.display()));
+        let is_link = path.is_symlink();
+        return Err(is_link.then(dangling).unwrap_or(Failure::Missing));
     }
+    trust::check(&path).map_err(Failure::Replaceable)?;
     match loader(&path) {
         Ok(()) => Ok(path),
         // glibc's message for a library that it does not find.
-        Err(reason) if is_bare && reason.contains(&format!("{file}: cannot open")) => Err(None),
-        Err(reason) => Err(Some(format!("{} does not load: {reason}", path.display()))),
+        Err(reason) if is_bare && reason.contains(&format!("{file}: cannot open")) => {
+            Err(Failure::Missing)
+        }
+        Err(reason) => {
+            let reason = format!("{} does not load: {reason}", path.display());
+            Err(Failure::Broken(reason))
+        }
     }
 }
 
 fn fault(failures: &[(Library, Failure)]) -> Fault {
+    let mut replaceable = failures.iter().filter_map(|(_, it)| it.replaceable());
+    if let Some(found) = replaceable.next() {
+        return Fault::Replaceable(found.clone());
+    }
     let missing: Vec<&str> = failures
         .iter()
-        .filter(|(_, failure)| failure.is_none())
+        .filter(|(_, failure)| matches!(failure, Failure::Missing))
         .map(|(library, _)| library.file.as_str())
         .collect();
     let missing = (!missing.is_empty()).then(|| format!("not found: {}", missing.join(", ")));
-    let others = failures.iter().filter_map(|(_, failure)| failure.clone());
+    let others = failures.iter().filter_map(|(_, failure)| failure.reason());
+    let others = others.map(str::to_owned);
     let reasons: Vec<String> = missing.into_iter().chain(others).collect();
     let reason = reasons.join("; ");
     let wants_driver = |failure: &Failure| {
-        let reason = failure.as_deref().unwrap_or_default();
+        let reason = failure.reason().unwrap_or_default();
         reason.contains(DRIVER_LIBRARY)
     };
     if failures.iter().all(|(_, failure)| wants_driver(failure)) {

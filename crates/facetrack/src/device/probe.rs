@@ -8,6 +8,7 @@ use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver, permit};
 use crate::model::ModelError;
 use crate::model::runtime::cuda::trial;
 use crate::model::runtime::{OnnxRuntime, preload};
+use crate::trust;
 
 /// The provider's library, which ONNX Runtime opens in its own folder.
 const CUDA: &str = "libonnxruntime_providers_cuda.so";
@@ -73,7 +74,10 @@ impl Probe for MachineProbe {
 }
 
 fn load(request: &Request) -> Result<OnnxRuntime, Fault> {
-    OnnxRuntime::load(&request.runtime).map_err(|error| Fault::Runtime(error.to_string()))
+    OnnxRuntime::load(&request.runtime).map_err(|error| match error {
+        ModelError::Replaceable(library) => library.into(),
+        other => Fault::Runtime(other.to_string()),
+    })
 }
 
 /// The path of the library `provider`.
@@ -83,7 +87,11 @@ fn provider_file(runtime: &OnnxRuntime, provider: &'static str) -> Result<PathBu
         .into_iter()
         .find(|file| !folder.join(file).exists());
     match missing {
-        None => Ok(folder.join(provider)),
+        None => {
+            trust::check(&folder.join(SHARED))?;
+            trust::check(&folder.join(provider))?;
+            Ok(folder.join(provider))
+        }
         Some(file) => Err(Fault::NoProviderFile {
             file,
             runtime: runtime.path().display().to_string(),

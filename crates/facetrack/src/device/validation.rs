@@ -5,6 +5,8 @@ mod checks;
 
 use thiserror::Error;
 
+use crate::trust::Replaceable;
+
 use super::{Cuda, DriverInfo, Gpu, Request};
 use checks::{
     MIN_COMPUTE_CAPABILITY, MIN_DRIVER, chosen, compute_capability, device, driver_version,
@@ -113,6 +115,9 @@ pub enum Fault {
         /// Python packages that contain them.
         packages: Vec<String>,
     },
+    /// A library can be replaced by every user.
+    #[error(transparent)]
+    Replaceable(#[from] Replaceable),
     /// A session does not open or run.
     #[error("ONNX Runtime does not run on cuda:{index}: {reason}")]
     Session {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Reads model files.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::{ModelError, ModelFile, format_error};
-use crate::manifest;
+use crate::{file, manifest};
 
 /// Maximum size of a model file, or of a part of one, in bytes: MediaPipe's bundle has 3.7 MB.
 pub const MAX_SIZE: u64 = 64 << 20;
@@ -43,30 +42,17 @@ pub fn read_up_to(
 /// # Errors
 /// Those of [`read`] but [`ModelError::Hash`].
 pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>, ModelError> {
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => ModelError::Missing {
+    file::read(path, most).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => ModelError::Missing {
             path: path.to_path_buf(),
             looked: path.parent().unwrap_or(path).display().to_string(),
         },
+        ErrorKind::FileTooLarge => format_error(path, format, source.to_string()),
         _ => ModelError::Read {
             path: path.to_path_buf(),
             source,
         },
-    };
-    // Checked before opening, since opening a pipe waits for a writer.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(failed(io::Error::other("it is not a regular file")));
-    }
-    let mut content = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(most + 1)
-        .read_to_end(&mut content)
-        .map_err(failed)?;
-    if content.len() as u64 > most {
-        let reason = format!("it is larger than {most} bytes");
-        return Err(format_error(path, format, reason));
-    }
-    Ok(content)
+    })
 }
 
 impl ModelFile {
@@ -86,12 +72,12 @@ impl ModelFile {
 /// A file with a name of the manifest has to be the file of the manifest.
 fn check_hash(path: &Path, file: &ModelFile) -> Result<(), ModelError> {
     let known = manifest::known(&file.name);
-    let Some(known) = known.filter(|known| known.sha256 != file.sha256) else {
+    let Some(known) = known.filter(|known| *known.sha256 != *file.sha256) else {
         return Ok(());
     };
     Err(ModelError::Hash {
         path: path.to_owned(),
-        expected: known.sha256.clone(),
+        expected: known.sha256.to_string(),
         actual: file.sha256.clone(),
     })
 }

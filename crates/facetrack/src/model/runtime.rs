@@ -23,6 +23,7 @@ use ort::value::Outlet;
 
 use super::graph::outline::OnnxOutline;
 use super::{Model, ModelError, TensorSpec, format_error};
+use crate::{file, trust};
 use bound::Steady;
 use cuda::{Coverage, CudaProvider};
 pub use options::{Memory, Provider, SessionOptions, Transfer};
@@ -43,7 +44,8 @@ impl OnnxRuntime {
     /// one was loaded before, it is returned, whatever the candidates; see [`OnnxRuntime::path`].
     ///
     /// # Errors
-    /// [`ModelError::Runtime`] with the loader's message for each candidate.
+    /// [`ModelError::Runtime`] with the loader's message for each candidate;
+    /// [`ModelError::Replaceable`] for the first candidate that every user can replace.
     pub fn load(candidates: &[PathBuf]) -> Result<Self, ModelError> {
         LOADED.get_or_try_init(|| first_of(candidates)).cloned()
     }
@@ -79,6 +81,7 @@ impl OnnxRuntime {
 /// # Errors
 /// The message of the dynamic loader.
 pub fn preload(library: &Path) -> Result<(), String> {
+    check_regular(library)?;
     // The cause of ort's error is the message of the dynamic loader.
     ort::util::preload_dylib(library).map_err(|error| {
         let cause = error.source().map(ToString::to_string);
@@ -90,6 +93,7 @@ pub fn preload(library: &Path) -> Result<(), String> {
 fn first_of(candidates: &[PathBuf]) -> Result<OnnxRuntime, ModelError> {
     let mut reasons = Vec::new();
     for path in candidates {
+        trust::check(path).map_err(ModelError::Replaceable)?;
         match load_library(path) {
             Ok(runtime) => return Ok(runtime),
             Err(reason) => reasons.push(reason),
@@ -102,8 +106,18 @@ fn first_of(candidates: &[PathBuf]) -> Result<OnnxRuntime, ModelError> {
     })
 }
 
+/// The dynamic loader would wait for the writer of a pipe.
+fn check_regular(library: &Path) -> Result<(), String> {
+    if trust::is_bare(library) {
+        return Ok(());
+    }
+    let opened = file::open(library).map(drop);
+    opened.map_err(|error| format!("{}: {error}", library.display()))
+}
+
 /// `{:?}` of the dynamic loader's error holds its cause, `{}` does not.
 fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
+    check_regular(path)?;
     let builder = ort::init_from(path).map_err(|error| match error {
         ort::LoadDynamicError::Dlopen { error, .. } => format!("{error:?}"),
         other => other.to_string(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! MediaPipe's `face_landmarker.task`: a zip of three networks and the canonical face.
 
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
@@ -103,14 +103,41 @@ fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>
     let entry = archive
         .by_name(name)
         .map_err(|error| format!("{name}: {error}"))?;
-    let claimed = entry.size().min(MAX_SIZE);
-    let mut content = Vec::with_capacity(claimed as usize + 1);
-    entry
-        .take(MAX_SIZE + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| format!("{name}: {error}"))?;
-    if content.len() as u64 > MAX_SIZE {
-        return Err(format!("{name} is larger than {MAX_SIZE} bytes"));
+    crate::file::read_from(entry, MAX_SIZE).map_err(|error| format!("{name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    /// An archive with a member of 3 bytes that claims to have `claim`.
+    fn lying(claim: u32) -> Vec<u8> {
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default();
+        archive.start_file(FACE_DETECTOR, options).unwrap();
+        archive.write_all(b"abc").unwrap();
+        let mut bytes = archive.finish().unwrap().into_inner();
+        // The uncompressed size, in the header of the member and in the directory.
+        for (signature, offset) in [(b"PK\x03\x04", 22), (b"PK\x01\x02", 24)] {
+            let header = bytes.windows(4).position(|four| four == signature);
+            let at = header.unwrap() + offset;
+            assert_eq!(bytes[at..at + 4], 3u32.to_le_bytes());
+            bytes[at..at + 4].copy_from_slice(&claim.to_le_bytes());
+        }
+        bytes
     }
-    Ok(content)
+
+    #[test]
+    fn memory_is_not_taken_by_claim() {
+        let bytes = lying(MAX_SIZE as u32);
+        let mut archive = ZipArchive::new(Cursor::new(&bytes[..])).unwrap();
+        let content = unpack(&mut archive, FACE_DETECTOR).unwrap();
+        assert_eq!(content, b"abc");
+        assert!(content.capacity() < 1024, "{}", content.capacity());
+    }
 }

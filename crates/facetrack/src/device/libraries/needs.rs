@@ -4,7 +4,6 @@
 //! 1.31.1. The names by CUDA version come from `_get_nvidia_dll_paths` in
 //! `onnxruntime/__init__.py`.
 
-use std::fs::File;
 use std::path::Path;
 
 use elf::ElfStream;
@@ -12,6 +11,7 @@ use elf::abi::DT_NEEDED;
 use elf::endian::AnyEndian;
 
 use crate::device::Fault;
+use crate::file;
 
 /// Versions that a CUDA provider needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +142,7 @@ pub struct Library {
 /// The names of the libraries that the library `path` was linked with.
 fn needed(path: &Path) -> Result<Vec<String>, String> {
     let said = |error: elf::ParseError| error.to_string();
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = file::open(path).map_err(|error| error.to_string())?;
     let mut elf = ElfStream::<AnyEndian, _>::open_stream(file).map_err(said)?;
     let entries: Vec<u64> = elf
         .dynamic()

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tempfile::TempDir;
 
@@ -237,6 +237,20 @@ fn what_was_named_comes_first_then_the_loader_then_the_machines_toolkit_then_the
     };
     let found = tree.load(&usual, &mut loader).unwrap();
     assert!(found.paths.iter().all(|path| path.is_relative()));
+}
+
+#[test]
+fn a_library_that_every_user_can_replace_is_not_loaded() {
+    let tree = Tree::new().with("opt/libs", &files(NEEDS));
+    let library = tree.at("opt/libs").join(&files(NEEDS)[3]);
+    fs::set_permissions(&library, fs::Permissions::from_mode(0o666)).unwrap();
+    let mut loader = Script::default();
+    let fault = tree.load(&folder(tree.at("opt/libs")), &mut loader);
+    let Err(Fault::Replaceable(found)) = fault else {
+        panic!("{fault:?}");
+    };
+    assert_eq!((&found.library, &found.writable), (&library, &library));
+    assert!(!loader.loaded.contains(&library));
 }
 
 #[test]
