@@ -14,7 +14,7 @@ PREFIX = /usr/local
 PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-debian13 bench pictures doctor setup env build packages lint audit install uninstall clean
+.PHONY: help demo preview test-packages test test-debian13 bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -68,6 +68,13 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 		--clip "$$($(FACETRACK) path single_face.mp4)" --pack "$$(dirname "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)")"; }
 	cargo bench --locked --bench overhead
 
+# Seconds for each target.
+SECONDS = 60
+
+fuzz: ## Fuzz every reader for SECONDS each, or only TARGETS, from fuzz/corpus on
+	scripts/system-packages.sh g++
+	fuzz/run $(SECONDS) $(TARGETS)
+
 pictures: setup ## Redraw the pictures of the documentation from a portrait in the public domain
 	scripts/system-packages.sh python3-matplotlib ffmpeg
 	$(FACETRACK) fetch pictures
@@ -85,6 +92,7 @@ $(FACETRACK):
 
 lint: ## Check formatting, lints and documentation, and that library and command need no GStreamer
 	cargo fmt --check
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
@@ -102,3 +110,4 @@ uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR)
 
 clean: ## Remove what was built; fetched files stay
 	cargo clean
+	cargo clean --manifest-path fuzz/Cargo.toml

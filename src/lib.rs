@@ -9,6 +9,9 @@ mod analytics;
 mod element;
 pub mod facetrack;
 pub mod facetrackoverlay;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod meta;
 pub mod options;
 mod orientation;

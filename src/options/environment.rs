@@ -200,6 +200,13 @@ impl Environment {
         Self(set.collect())
     }
 
+    /// An environment in which the first variables have these values.
+    #[cfg(feature = "fuzzing")]
+    pub fn of(values: &[String]) -> Self {
+        let names = variables().map(|(_, variable)| variable.name);
+        Self(names.zip(values.iter().cloned()).collect())
+    }
+
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).cloned()
     }

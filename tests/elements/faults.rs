@@ -8,10 +8,10 @@ use std::thread;
 use gst::prelude::*;
 use gst_check::Harness;
 
+use crate::common::bus::Watch;
 use crate::common::child::{arguments, child, is_child};
 use crate::common::drawn::{self, Face};
 use crate::common::engine::installed_paths;
-use crate::common::bus::Watch;
 use crate::common::{self, bus};
 use facetrack::engine::EngineConfig;
 use facetrack::report::FrameStatus;

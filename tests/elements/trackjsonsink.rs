@@ -52,11 +52,7 @@ impl Sink {
     }
 
     /// `None` if the element refuses to start.
-    pub fn try_start(
-        element: gst::Element,
-        bus: Watch,
-        folder: tempfile::TempDir,
-    ) -> Option<Self> {
+    pub fn try_start(element: gst::Element, bus: Watch, folder: tempfile::TempDir) -> Option<Self> {
         // As the harness does, which ends the process if the element refuses.
         element.set_property("async", false);
         element.set_state(gst::State::Playing).ok()?;

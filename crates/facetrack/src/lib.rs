@@ -10,12 +10,17 @@
 //! looking along −z). A transform is named after what it yields and what it takes:
 //! `image_from_roi`.
 
+#![cfg_attr(feature = "fuzzing", allow(missing_docs))]
+
 pub mod analyzer;
 pub mod blendshape;
 pub mod container;
 pub mod device;
 pub mod engine;
 pub mod file;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod geometry;
 pub mod image;
 pub mod locate;

@@ -9,7 +9,7 @@
 mod anchors;
 mod blendshapes;
 mod detector;
-mod geometry;
+pub(crate) mod geometry;
 mod landmarks;
 mod load;
 mod mesh;

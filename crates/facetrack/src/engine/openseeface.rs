@@ -5,7 +5,7 @@
 //! The [`Finder`](super::Finder) is in `tracking.rs`. The [`Completer`](super::Completer), which
 //! fits a 3-D face to the landmarks and learns each face's range of expression, is in `faces.rs`.
 
-mod faces;
+pub(crate) mod faces;
 mod load;
 mod networks;
 pub mod rewrite;

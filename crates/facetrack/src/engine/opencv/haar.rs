@@ -5,14 +5,14 @@
 //! pixels, box for box.
 
 pub mod cascade;
-mod detector;
+pub(crate) mod detector;
 mod group;
 mod integral;
 mod levels;
 mod program;
 mod resize;
 mod scan;
-mod xml;
+pub(crate) mod xml;
 
 use smart_default::SmartDefault;
 

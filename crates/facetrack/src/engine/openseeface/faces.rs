@@ -6,7 +6,7 @@
 //! `facetracker.py` does not do by default.
 
 mod blendshapes;
-mod calibration;
+pub(crate) mod calibration;
 mod expression;
 mod feature;
 mod fit;

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Computes graphs, slowly and in 64 bits. An operator panics if its inputs do not fit each other.
+
+use facetrack::fuzzing::{Attribute, Graph, Node, Value};
+use ndarray::{ArrayD, Axis, Ix2, IxDyn, Zip, concatenate};
+
+pub type Tensor = ArrayD<f64>;
+
+/// The outputs of `graph`, and the largest absolute value on the way to them.
+pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> (Vec<Tensor>, f64) {
+    let mut known = Known {
+        graph,
+        values: Vec::new(),
+        largest: 1.0,
+    };
+    for (port, input) in graph.inputs.iter().zip(inputs) {
+        known.add(port.value, input.clone());
+    }
+    for node in &graph.nodes {
+        let output = known.yielded(node);
+        known.add(node.output(), output);
+    }
+    let outputs = graph.outputs.iter().map(|port| known.get(port.value));
+    (outputs.collect(), known.largest)
+}
+
+/// The values computed so far.
+struct Known<'a> {
+    graph: &'a Graph,
+    values: Vec<(Value, Tensor)>,
+    largest: f64,
+}
+
+impl Known<'_> {
+    fn add(&mut self, value: Value, tensor: Tensor) {
+        let shape = self.graph.shape(value);
+        assert!(
+            shape.is_empty() || shape == tensor.shape(),
+            "{shape:?} is {:?}",
+            tensor.shape()
+        );
+        self.largest = tensor
+            .iter()
+            .fold(self.largest, |most, own| most.max(own.abs()));
+        self.values.push((value, tensor));
+    }
+
+    fn get(&self, value: Value) -> Tensor {
+        if let Some(floats) = self.graph.floats(value) {
+            let values = floats.values.into_iter().map(f64::from).collect();
+            return Tensor::from_shape_vec(floats.dims, values).expect("a whole constant");
+        }
+        if let Some(ints) = self.graph.ints(value) {
+            return numbers(ints.into_iter().map(|number| number as f64));
+        }
+        let known = self.values.iter().rfind(|(own, _)| *own == value);
+        known.expect("a value that was computed before").1.clone()
+    }
+
+    fn yielded(&self, node: &Node) -> Tensor {
+        let input = |index: usize| self.get(node.inputs[index]);
+        match node.op.as_str() {
+            "Add" => input(0) + input(1),
+            "Sub" => input(0) - input(1),
+            "Mul" => input(0) * input(1),
+            "Div" => input(0) / input(1),
+            "Neg" => -input(0),
+            "Sqrt" => input(0).sqrt(),
+            "Reciprocal" => input(0).recip(),
+            "Relu" => input(0).mapv(|x| x.max(0.0)),
+            "PRelu" => prelu(input(0), &input(1)),
+            "Clip" => clip(input(0), scalar(&input(1)), scalar(&input(2))),
+            "HardSigmoid" => {
+                let [alpha, beta] = ["alpha", "beta"].map(|name| float(node, name));
+                input(0).mapv(|x| (alpha * x + beta).clamp(0.0, 1.0))
+            }
+            "Conv" | "FusedConv" => {
+                let bias = node.inputs.get(2).map(|bias| self.get(*bias));
+                activated(node, convolution(node, &input(0), &input(1), bias))
+            }
+            "MaxPool" => pooled(node, &input(0)),
+            "GlobalAveragePool" => mean(mean(input(0), 3), 2),
+            "Concat" => {
+                let parts: Vec<Tensor> = node.inputs.iter().map(|v| self.get(*v)).collect();
+                let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
+                concatenate(Axis(int(node, "axis", 0)), &views).expect("parts that fit")
+            }
+            "Gather" => input(0).select(Axis(int(node, "axis", 0)), &indices(&input(1))),
+            "Slice" => {
+                let [begin, end, axis] = [1, 2, 3].map(|index| scalar(&input(index)) as usize);
+                let indices: Vec<usize> = (begin..end).collect();
+                input(0).select(Axis(axis), &indices)
+            }
+            "Pad" => padded(&input(0), &indices(&input(1))),
+            "Shape" => numbers(input(0).shape().iter().map(|side| *side as f64)),
+            "Resize" => resized(&input(0), &indices(&input(3))),
+            "ReduceMean" => {
+                let last = input(0).ndim() - 1;
+                mean(input(0), last)
+            }
+            "LayerNormalization" => normalised(input(0), &input(1), float(node, "epsilon")),
+            "Gemm" => {
+                let product = product(input(0), input(1));
+                match node.inputs.get(2) {
+                    None => product,
+                    Some(added) => product + self.get(*added),
+                }
+            }
+            other => panic!("{other} is not computed"),
+        }
+    }
+}
+
+fn product(a: Tensor, b: Tensor) -> Tensor {
+    let [a, b] = [a, b].map(|m| m.into_dimensionality::<Ix2>().expect("a matrix"));
+    a.dot(&b).into_dyn()
+}
+
+fn numbers(numbers: impl Iterator<Item = f64>) -> Tensor {
+    ndarray::Array1::from_iter(numbers).into_dyn()
+}
+
+fn indices(tensor: &Tensor) -> Vec<usize> {
+    tensor.iter().map(|number| *number as usize).collect()
+}
+
+fn scalar(tensor: &Tensor) -> f64 {
+    assert_eq!(tensor.len(), 1, "not a single number");
+    tensor.sum()
+}
+
+fn int(node: &Node, name: &str, default: usize) -> usize {
+    let number = node.attribute(name).and_then(|own| own.i);
+    number.map_or(default, |number| number as usize)
+}
+
+fn float(node: &Node, name: &str) -> f64 {
+    let number = node.attribute(name).and_then(|own| own.f);
+    f64::from(number.expect("an attribute that has no default here"))
+}
+
+fn ints<const N: usize>(node: &Node, name: &str, default: usize) -> [usize; N] {
+    let Some(Attribute { ints, .. }) = node.attribute(name) else {
+        return [default; N];
+    };
+    std::array::from_fn(|index| ints[index] as usize)
+}
+
+fn clip(tensor: Tensor, least: f64, most: f64) -> Tensor {
+    tensor.mapv(|x| x.max(least).min(most))
+}
+
+fn prelu(tensor: Tensor, slopes: &Tensor) -> Tensor {
+    let negative = tensor.mapv(|x| x.min(0.0)) * slopes;
+    tensor.mapv(|x| x.max(0.0)) + negative
+}
+
+/// The mean along `axis`, which keeps one element.
+fn mean(tensor: Tensor, axis: usize) -> Tensor {
+    let mean = tensor.mean_axis(Axis(axis)).expect("no empty axis");
+    mean.insert_axis(Axis(axis))
+}
+
+fn normalised(tensor: Tensor, scale: &Tensor, epsilon: f64) -> Tensor {
+    let last = tensor.ndim() - 1;
+    let centred = &tensor - &mean(tensor.clone(), last);
+    let variance = mean(&centred * &centred, last);
+    centred / (variance + epsilon).sqrt() * scale
+}
+
+/// Appends zeros; `pads` are those before and after each axis.
+fn padded(tensor: &Tensor, pads: &[usize]) -> Tensor {
+    let axes = tensor.ndim();
+    let sides = (0..axes).map(|axis| tensor.shape()[axis] + pads[axis] + pads[axes + axis]);
+    let mut padded = Tensor::zeros(sides.collect::<Vec<_>>());
+    for (place, value) in tensor.indexed_iter() {
+        let place: Vec<usize> = (0..axes).map(|axis| place[axis] + pads[axis]).collect();
+        padded[IxDyn(&place)] = *value;
+    }
+    padded
+}
+
+/// The nearest element, rounded down.
+fn resized(tensor: &Tensor, sides: &[usize]) -> Tensor {
+    Tensor::from_shape_fn(sides, |place| {
+        let near = (0..sides.len()).map(|axis| place[axis] * tensor.shape()[axis] / sides[axis]);
+        tensor[IxDyn(&near.collect::<Vec<_>>())]
+    })
+}
+
+fn pooled(node: &Node, image: &Tensor) -> Tensor {
+    let [height, width] = ints(node, "kernel_shape", 1);
+    let strides: [usize; 2] = ints(node, "strides", 1);
+    let sides = image.shape();
+    let [rows, columns] = [(sides[2], height, 0), (sides[3], width, 1)]
+        .map(|(side, kernel, axis)| (side - kernel) / strides[axis] + 1);
+    Tensor::from_shape_fn(vec![1, sides[1], rows, columns], |place| {
+        let kernel = (0..height).flat_map(|y| (0..width).map(move |x| (y, x)));
+        let near = kernel.map(|(y, x)| {
+            image[[
+                0,
+                place[1],
+                place[2] * strides[0] + y,
+                place[3] * strides[1] + x,
+            ]]
+        });
+        near.fold(f64::NEG_INFINITY, f64::max)
+    })
+}
+
+fn convolution(node: &Node, image: &Tensor, weights: &Tensor, bias: Option<Tensor>) -> Tensor {
+    let groups = int(node, "group", 1);
+    let strides: [usize; 2] = ints(node, "strides", 1);
+    let [top, left, bottom, right]: [usize; 4] = ints(node, "pads", 0);
+    let image = padded(image, &[0, 0, top, left, 0, 0, bottom, right]);
+    let (outputs, inputs) = (weights.shape()[0], weights.shape()[1]);
+    assert_eq!(
+        image.shape()[1],
+        inputs * groups,
+        "channels of a convolution"
+    );
+    assert_eq!(outputs % groups, 0, "groups of a convolution");
+    let [rows, columns] = [0, 1]
+        .map(|axis| (image.shape()[2 + axis] - weights.shape()[2 + axis]) / strides[axis] + 1);
+    let mut output = Tensor::zeros(vec![1, outputs, rows, columns]);
+    for (place, weight) in weights.indexed_iter().filter(|(_, weight)| **weight != 0.0) {
+        let channel = place[0] / (outputs / groups) * inputs + place[1];
+        for (y, x) in (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x))) {
+            let near = [y * strides[0] + place[2], x * strides[1] + place[3]];
+            output[[0, place[0], y, x]] += weight * image[[0, channel, near[0], near[1]]];
+        }
+    }
+    match bias {
+        None => output,
+        Some(bias) => {
+            output
+                + bias
+                    .into_shape_with_order(vec![outputs, 1, 1])
+                    .expect("a bias")
+        }
+    }
+}
+
+/// The activation of a convolution that has one in it.
+fn activated(node: &Node, tensor: Tensor) -> Tensor {
+    let name = node
+        .attribute("activation")
+        .and_then(|own| own.s.as_deref());
+    match name {
+        None => tensor,
+        Some(b"Relu") => tensor.mapv(|x| x.max(0.0)),
+        Some(b"Clip") => {
+            let parameters = node.attribute("activation_params").expect("bounds");
+            let [least, most] = [0, 1].map(|index| f64::from(parameters.floats[index]));
+            clip(tensor, least, most)
+        }
+        Some(other) => panic!("{other:?} is not computed"),
+    }
+}
+
+/// The largest difference of two tensors of one shape.
+pub fn difference(a: &Tensor, b: &Tensor) -> f64 {
+    assert_eq!(a.shape(), b.shape());
+    Zip::from(a)
+        .and(b)
+        .fold(0.0_f64, |most, a, b| most.max((a - b).abs()))
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Files of networks.
+
+use std::path::Path;
+
+use facetrack::engine::{insightface, opencv::yunet, openseeface};
+use facetrack::fuzzing::{Graph, OnnxOutline};
+use facetrack::model::ModelError;
+use facetrack::model::task::Bundle;
+
+use crate::shared::{PATH, path, told, within};
+
+/// Memory for a network: the constants of a graph may take 64 MiB, several times while it is
+/// rewritten.
+const NETWORK: usize = 512 << 20;
+
+/// Memory for a bundle: three networks and a face, each of up to 64 MiB.
+const BUNDLE: usize = 320 << 20;
+
+pub fn task(data: &[u8]) {
+    let bundle = within(BUNDLE, || Bundle::from_bytes(path(), data));
+    let Some(bundle) = told(bundle, &[PATH]) else {
+        return;
+    };
+    assert_eq!(bundle.files.len(), 1);
+    for part in [
+        bundle.face_detector,
+        bundle.face_landmarks_detector,
+        bundle.face_blendshapes,
+    ] {
+        tflite(&part);
+    }
+}
+
+pub fn tflite(data: &[u8]) {
+    let converted = within(NETWORK, || facetrack::model::tflite::load(path(), data));
+    let Some(onnx) = told(converted, &[PATH]) else {
+        return;
+    };
+    let outline = OnnxOutline::read(path(), &onnx).expect("an ONNX file was written");
+    assert!(!outline.outputs.is_empty());
+    assert_kept(&onnx);
+}
+
+pub fn onnx(data: &[u8]) {
+    let outline = within(NETWORK, || OnnxOutline::read(path(), data));
+    told(outline, &[PATH]);
+    let graph = within(NETWORK, || Graph::read(path(), data.to_vec()));
+    let Some(graph) = told(graph, &[PATH]) else {
+        return;
+    };
+    assert_kept(&graph.encode());
+    let rewrites: [fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>; 5] = [
+        openseeface::rewrite::detector,
+        openseeface::rewrite::landmarks,
+        openseeface::rewrite::gaze,
+        yunet::rewrite,
+        |path, bytes| Ok(insightface::rewrite::for_processor(path, bytes)),
+    ];
+    for rewrite in rewrites {
+        let rewritten = within(NETWORK, || rewrite(path(), data.to_vec()));
+        if let Some(onnx) = told(rewritten, &[PATH]) {
+            within(NETWORK, || Graph::read(path(), onnx)).expect("a network was written");
+        }
+    }
+}
+
+/// Asserts that a file that was written is read as it is.
+fn assert_kept(onnx: &[u8]) {
+    if let Ok(graph) = Graph::read(path(), onnx.to_vec()) {
+        assert!(graph.encode() == onnx, "it changes when it is read");
+    }
+}
