@@ -39,7 +39,7 @@ pub(super) enum Failure {
     #[error("`calibration-file` {path} is damaged: {reason}. Delete it to start a new calibration, or set another file", path = .0.display(), reason = .1)]
     Damaged(PathBuf, String),
     /// The calibration file cannot be written.
-    #[error("`calibration-file` {path} cannot be written: {source}. Make its folder writable and free disk space, or set another file", path = .0.display(), source = .1)]
+    #[error("`calibration-file` {path} cannot be written: {source}. Make it and its folder writable and free disk space, or set another file", path = .0.display(), source = .1)]
     Write(PathBuf, io::Error),
 }
 

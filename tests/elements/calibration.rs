@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::bus::{self, Watch};
+use crate::common::tool::{Tool, plugin};
 use gst::prelude::*;
 use gst_check::Harness;
 use tempfile::TempDir;
@@ -197,10 +198,9 @@ fn what_names_no_file_is_refused_before_ready() {
 
 #[test]
 fn an_empty_text_is_no_file() {
-    let mut stream = Stream::new(Path::new(""));
-    stream.push(1);
-    stream.end();
-    assert_eq!(stream.warnings(), [""; 0]);
+    let element = element("learns", Path::new(""));
+    element.set_state(gst::State::Ready).expect("READY");
+    element.set_state(gst::State::Null).expect("NULL");
 }
 
 #[cfg(unix)]
@@ -239,6 +239,38 @@ fn mode_and_owner_of_the_file_are_kept() {
     let after = fs::metadata(&file).expect("the file");
     let kept = |found: &fs::Metadata| (found.mode(), found.uid(), found.gid());
     assert_eq!(kept(&after), kept(&before), "given away: {owner}");
+}
+
+/// A user without privileges cannot give a file to root, so the file is overwritten in its place.
+#[cfg(unix)]
+#[test]
+fn a_file_of_another_user_stays_theirs() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    const NOBODY: &str = "--reuid=65534 --regid=65534 --clear-groups gst-launch-1.0";
+    let (folder, file) = place();
+    fs::write(&file, "{\"frames\":3}").expect("writable");
+    if fs::metadata(&file).expect("the file").uid() != 0 {
+        return eprintln!("SKIPPED: only root can act as another user");
+    }
+    fs::copy(plugin(), folder.path().join("libgstfacetrack.so")).expect("the plugin");
+    for (path, mode) in [(folder.path(), 0o777), (&file, 0o666)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("root");
+    }
+    let before = fs::metadata(&file).expect("the file");
+    let shown = folder.path().to_str().expect("UTF-8");
+    let run = Tool::new("setpriv")
+        .env("GST_PLUGIN_PATH", shown)
+        .env("GST_REGISTRY", &format!("{shown}/registry"))
+        .args(NOBODY)
+        .args("videotestsrc num-buffers=2 ! facetrack engine=scripted")
+        .arg("script=face; learns")
+        .arg(&format!("calibration-file={}", file.display()))
+        .args("! fakesink")
+        .run();
+    assert!(run.success, "{}", run.text);
+    assert_eq!(fs::read(&file).expect("the file"), b"{\"frames\":5}");
+    let after = fs::metadata(&file).expect("the file");
+    assert_eq!((after.uid(), after.ino()), (0, before.ino()));
 }
 
 #[cfg(unix)]

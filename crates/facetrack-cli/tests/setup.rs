@@ -844,6 +844,25 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
 }
 
 #[test]
+fn the_doctor_names_a_runtime_that_every_user_can_replace() {
+    let sandbox = Sandbox::offline();
+    let library = sandbox.path("libonnxruntime.so.1.31.1");
+    fs::write(&library, "of anybody").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    fs::set_permissions(&library, mode).unwrap();
+    let mut doctor = sandbox.command(&["doctor"]);
+    let output = doctor.env("FACETRACK_ONNXRUNTIME", &library).output();
+    let text = said(&output.unwrap());
+    let shown = library.display();
+    for part in [
+        format!("✗ {shown} is not loaded, because every user can write {shown}"),
+        format!("run `chmod o-w '{shown}'`"),
+    ] {
+        assert!(text.contains(&part), "{part:?} not in\n{text}");
+    }
+}
+
+#[test]
 fn the_doctor_makes_seven_checks_of_the_gpu() {
     let sandbox = Sandbox::offline();
     let output = sandbox

@@ -103,8 +103,8 @@ pub fn for_fault(fault: &Fault) -> String {
     .to_owned()
 }
 
-/// How to make a library one that only its owner can replace.
-fn protect(library: &Replaceable) -> String {
+/// The remedy for a library that every user can replace.
+pub fn protect(library: &Replaceable) -> String {
     let path = library.writable.display();
     format!("Check who wrote it, and run `chmod o-w '{path}'`")
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use facetrack::manifest::{self, FileKind, KnownFile};
 use facetrack::model::runtime::OnnxRuntime;
-use facetrack_remedies::{FETCH, GET_A_PACK, fetch_command};
+use facetrack::trust;
+use facetrack_remedies::{FETCH, GET_A_PACK, fetch_command, protect};
 
 use super::finding::Finding;
 use crate::store::{self, State};
@@ -21,6 +22,9 @@ fn library(candidates: &[PathBuf]) -> Finding {
     let Some(library) = candidates.iter().find(|candidate| candidate.is_file()) else {
         return loaded(candidates);
     };
+    if let Err(error) = trust::check(library) {
+        return Finding::bad(error.to_string(), protect(&error));
+    }
     let name = library
         .file_name()
         .unwrap_or_default()

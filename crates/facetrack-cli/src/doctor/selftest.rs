@@ -9,7 +9,7 @@ use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
 use facetrack::image::ImageView;
 use facetrack::manifest::{self, FileKind};
 use facetrack::model::ModelError;
-use facetrack_remedies::{FETCH, fetch_command};
+use facetrack_remedies::{FETCH, fetch_command, protect};
 
 use super::finding::Finding;
 use crate::{places, program};
@@ -49,6 +49,9 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
         // Packs are fetched only on request.
         Err(EngineError::Model(ModelError::NoPack { .. })) => {
             return Finding::note(format!("{name}: no pack, see the models above"));
+        }
+        Err(EngineError::Model(ModelError::Replaceable(library))) => {
+            return Finding::bad(format!("{name}: {library}"), protect(&library));
         }
         Err(error) => return Finding::bad(format!("{name}: {error}"), remedy(kind)),
     };
