@@ -13,8 +13,12 @@ WINDOWS = gstreamer1.0-x libx11-6 libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x1
 PREFIX = /usr/local
 PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
 
+# What the sanitizers build for, and the modules of the domain that call no C and read no large file.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: wire:: replay::
+
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-debian13 bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
+.PHONY: help demo preview test-packages test test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -50,6 +54,27 @@ test: test-packages ## Run every test; sets up what is missing first
 
 test-debian13: ## Run every test with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
 	scripts/test-debian13.sh
+
+attack: test-packages ## Attack the elements for FACTOR times as long as make test does (20)
+	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
+	FACETRACK_ATTACK=$(or $(FACTOR),20) cargo test --locked --test attack
+
+soak: setup ## Play FRAMES frames (100000) and LOADS loads (1000) per engine and check memory; ENGINES limits it
+	eval "$$($(FACETRACK) env)" && cargo bench --locked --bench soak -- $(or $(FRAMES),100000) $(or $(LOADS),1000) $(ENGINES)
+
+# ThreadSanitizer needs an instrumented standard library, so a nightly toolchain. It cannot see the
+# locks of GLib, so it is only for the domain, as is Miri, which runs no C. Of the threads of the
+# domain only those of device/permit.rs wait for each other: Miri tries 32 orders of them.
+sanitize: test-packages ## Run tests with AddressSanitizer, ThreadSanitizer and Miri (rustup, an hour)
+	rustup toolchain install nightly --profile minimal --component miri --component rust-src
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 cargo test --locked \
+		--target $(HOST) --target-dir $(TARGET)/address -p facetrack -p gst-plugin-facetrack --lib --test domain --test attack
+	RUSTFLAGS=-Zsanitizer=thread cargo +nightly test --locked -Zbuild-std \
+		--target $(HOST) --target-dir $(TARGET)/thread -p facetrack --lib --test domain
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --locked \
+		--target-dir $(TARGET)/miri -p facetrack --lib -- $(PURE)
+	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-many-seeds=0..32' cargo +nightly miri test --locked \
+		--target-dir $(TARGET)/miri -p facetrack --lib -- device::permit
 
 bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checkout> adds OpenSeeFace
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux

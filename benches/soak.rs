@@ -34,8 +34,8 @@ const SAMPLES: usize = 100;
 /// Maximum slope of resident memory, kB per 1,000 frames.
 const MAX_FRAME_SLOPE: f64 = 1.0;
 
-/// Maximum slope of resident memory, kB per load. Every load opens libraries, reads models and
-/// starts threads anew, which leaves a few fragments behind.
+/// Maximum slope of resident memory, kB per load. Each load reads models and starts threads, which
+/// leaves a few fragments in the pools of the C library.
 const MAX_LOAD_SLOPE: f64 = 1.0;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -163,7 +163,7 @@ fn frame(clip: &[gst::Sample], number: usize) -> Outcome<gst::Buffer> {
     Ok(buffer)
 }
 
-/// What the process uses.
+/// Resources of the process.
 #[derive(Debug, Clone, Copy)]
 struct Usage {
     /// Number of frames or loads so far.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Many elements in many threads, which see what one alone sees.
+//! Many elements in many threads. Each reports what a single one reports.
 
 use std::thread;
 

@@ -13,7 +13,7 @@ use crate::stream::{self, Record, Stream};
 
 const FLUSHES: usize = 100;
 
-/// What a source does: it flushes at any time, and begins again when its own thread has stopped.
+/// Flushes as sources do: at any time, with a new segment after the streaming thread has stopped.
 fn flush(pad: &gst::Pad, streaming: &Mutex<()>, resets_time: bool) {
     pad.push_event(gst::event::FlushStart::new());
     let _guard = lock(streaming);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Attacks on the elements: streams, files and threads that nobody should send, at random. No
-//! element panics, no frame is lost, and each element works on a clean stream afterwards.
+//! Attacks on the elements: random streams, files and threads that break every rule. No element
+//! panics, no frame is lost, and each element works on a clean stream afterwards.
 //! `CONTRIBUTING.md` says how to repeat a failed round, and how to attack for longer.
 
 #[path = "../common/mod.rs"]

@@ -11,10 +11,10 @@ use gst::glib;
 use crate::common;
 use crate::common::noise::Noise;
 
-/// Factor by which the number of rounds grows.
+/// Environment variable with the factor for the number of rounds.
 const FACTOR: &str = "FACETRACK_ATTACK";
 
-/// The only round to run.
+/// Environment variable with the seed of the only round to run.
 const SEED: &str = "FACETRACK_ATTACK_SEED";
 
 /// Starts GStreamer. A critical warning of GLib ends the program.

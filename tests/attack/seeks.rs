@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Seeks at any rate and with any flags, one after another. Faces that `trackjsonload` attaches are
-//! those of the frame, wherever a seek has led.
+//! Seeks at any rate and with any flags, one after another. `trackjsonload` attaches the faces of
+//! each frame.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

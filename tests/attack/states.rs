@@ -48,7 +48,7 @@ fn any_thread_may_change_the_state_at_any_time() {
             }
         });
         pipeline.stop();
-        // What was left behind can be read.
+        // The record of the last stream can be read.
         for path in [record.path(), record.partial()] {
             if path.exists() {
                 stream::numbered(&stream::json(&path));

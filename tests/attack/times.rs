@@ -37,7 +37,7 @@ const PATTERNS: [Pattern; 10] = [
     |_, noise| Some(noise.below(usize::MAX) as u64),
 ];
 
-/// What else is wrong with a stream.
+/// Other faults of a stream.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     None,

@@ -30,15 +30,33 @@ fn a_variable_that_is_not_understood_is_a_warning() {
     );
 }
 
+/// Every element is in one of the pipelines.
 #[test]
 fn nothing_leaks() {
-    let run = Tool::new("gst-launch-1.0")
-        .env("GST_TRACERS", "leaks")
-        .env("GST_DEBUG", "GST_TRACER:7")
-        .args("videotestsrc num-buffers=50 ! facetrack engine=scripted post-messages=every-frame")
-        .arg("script=face from=5 to=20; landmarks")
-        .args("! fakesink")
-        .run();
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("clip.json").display().to_string();
+    let source = "videotestsrc num-buffers=50 ! video/x-raw,width=64,height=48,framerate=25/1";
+    assert_leaks_nothing(
+        traced()
+            .args(source)
+            .args("! facetrack engine=scripted post-messages=every-frame")
+            .arg("script=face from=5 to=20; landmarks")
+            .args("! facetrackoverlay ! tee name=t ! queue ! trackudpsink sync=false")
+            .args(&format!("t. ! queue ! trackjsonsink location={record}")),
+    );
+    assert_leaks_nothing(traced().args(source).args(&format!(
+        "! trackjsonload location={record} ! facetrackoverlay ! fakesink"
+    )));
+}
+
+/// `gst-launch-1.0` that lists what is left of each type at its end.
+fn traced() -> Tool {
+    let tool = Tool::new("gst-launch-1.0").env("GST_TRACERS", "leaks");
+    tool.env("GST_DEBUG", "GST_TRACER:7")
+}
+
+fn assert_leaks_nothing(tool: Tool) {
+    let run = tool.run();
     assert!(run.success, "{}", run.text);
     assert!(
         run.text.contains("object-alive.class"),
