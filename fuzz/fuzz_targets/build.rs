@@ -113,7 +113,11 @@ impl Builder<'_, '_> {
     }
 
     fn constant(&mut self, dims: &[usize]) -> Value {
-        let values = self.noise.take(dims.iter().product());
+        let count = dims.iter().product();
+        let values = match dims {
+            [_, _, 3, 3] => self.noise.sparse(count),
+            _ => self.noise.take(count),
+        };
         self.graph.add_floats(dims, &values)
     }
 
@@ -269,7 +273,9 @@ impl Builder<'_, '_> {
             0 => self.constant(&[]),
             1 => self.constant(&[shape[1], 1, 1]),
             2 => self.convolved(image, [shape[1], shape[1], 1, 1], 1, 1),
-            _ => alike.find(|own| *own != image && is_alike(&self.graph, *own)).unwrap_or(image),
+            _ => alike
+                .find(|own| *own != image && is_alike(&self.graph, *own))
+                .unwrap_or(image),
         };
         let inputs = if pick(self.input, 0..=7) == 7 {
             [other, image]

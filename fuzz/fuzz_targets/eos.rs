@@ -98,7 +98,13 @@ fn matrix(rows: usize, columns: usize, values: impl IntoIterator<Item = f32>) ->
     sides.chain(values).collect()
 }
 
+/// Bytes that a model and its landmarks are built from, most often.
+const LONGEST: usize = 1024;
+
 pub fn fit(data: &[u8]) {
+    if data.len() > LONGEST {
+        return;
+    }
     let mut input = Unstructured::new(data);
     let Ok(model) = model(&mut input) else { return };
     let settings = FitSettings {
@@ -108,7 +114,7 @@ pub fn fit(data: &[u8]) {
     };
     let mut fitter = Fitter::new(Arc::new(model), settings);
     let mut past = Past::default();
-    for _ in 0..3 {
+    for _ in 0..2 {
         let Ok(landmarks) = landmarks(&mut input, fitter.model()) else {
             return;
         };

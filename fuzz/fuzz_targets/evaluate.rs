@@ -2,7 +2,7 @@
 //! Computes graphs, slowly and in 64 bits. An operator panics if its inputs do not fit each other.
 
 use facetrack::fuzzing::{Attribute, Graph, Node, Value};
-use ndarray::{ArrayD, Axis, Ix2, IxDyn, Zip, concatenate};
+use ndarray::{Array1, Array4, ArrayD, Axis, Ix2, IxDyn, Zip, concatenate, s};
 
 pub type Tensor = ArrayD<f64>;
 
@@ -117,7 +117,7 @@ fn product(a: Tensor, b: Tensor) -> Tensor {
 }
 
 fn numbers(numbers: impl Iterator<Item = f64>) -> Tensor {
-    ndarray::Array1::from_iter(numbers).into_dyn()
+    Array1::from_iter(numbers).into_dyn()
 }
 
 fn indices(tensor: &Tensor) -> Vec<usize> {
@@ -168,15 +168,19 @@ fn normalised(tensor: Tensor, scale: &Tensor, epsilon: f64) -> Tensor {
     centred / (variance + epsilon).sqrt() * scale
 }
 
-/// Appends zeros; `pads` are those before and after each axis.
+/// Adds zeros; `pads` are those before and after each axis.
 fn padded(tensor: &Tensor, pads: &[usize]) -> Tensor {
-    let axes = tensor.ndim();
-    let sides = (0..axes).map(|axis| tensor.shape()[axis] + pads[axis] + pads[axes + axis]);
-    let mut padded = Tensor::zeros(sides.collect::<Vec<_>>());
-    for (place, value) in tensor.indexed_iter() {
-        let place: Vec<usize> = (0..axes).map(|axis| place[axis] + pads[axis]).collect();
-        padded[IxDyn(&place)] = *value;
-    }
+    let (before, after) = pads.split_at(tensor.ndim());
+    let axes = tensor.shape().iter().zip(before).zip(after);
+    let sides: Vec<usize> = axes
+        .map(|((side, before), after)| before + side + after)
+        .collect();
+    let mut padded = Tensor::zeros(sides);
+    let mut inner = padded.slice_each_axis_mut(|axis| {
+        let start = before[axis.axis.index()];
+        (start..start + tensor.shape()[axis.axis.index()]).into()
+    });
+    inner.assign(tensor);
     padded
 }
 
@@ -210,35 +214,44 @@ fn pooled(node: &Node, image: &Tensor) -> Tensor {
 
 fn convolution(node: &Node, image: &Tensor, weights: &Tensor, bias: Option<Tensor>) -> Tensor {
     let groups = int(node, "group", 1);
-    let strides: [usize; 2] = ints(node, "strides", 1);
     let [top, left, bottom, right]: [usize; 4] = ints(node, "pads", 0);
     let image = padded(image, &[0, 0, top, left, 0, 0, bottom, right]);
-    let (outputs, inputs) = (weights.shape()[0], weights.shape()[1]);
-    assert_eq!(
-        image.shape()[1],
-        inputs * groups,
-        "channels of a convolution"
-    );
+    let [image, weights] = [image, weights.clone()].map(four);
+    let (outputs, inputs, height, width) = weights.dim();
+    let (_, channels, rows, columns) = image.dim();
+    assert_eq!(channels, inputs * groups, "channels of a convolution");
     assert_eq!(outputs % groups, 0, "groups of a convolution");
-    let [rows, columns] = [0, 1]
-        .map(|axis| (image.shape()[2 + axis] - weights.shape()[2 + axis]) / strides[axis] + 1);
-    let mut output = Tensor::zeros(vec![1, outputs, rows, columns]);
-    for (place, weight) in weights.indexed_iter().filter(|(_, weight)| **weight != 0.0) {
-        let channel = place[0] / (outputs / groups) * inputs + place[1];
-        for (y, x) in (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x))) {
-            let near = [y * strides[0] + place[2], x * strides[1] + place[3]];
-            output[[0, place[0], y, x]] += weight * image[[0, channel, near[0], near[1]]];
-        }
+    let strides: [usize; 2] = ints(node, "strides", 1);
+    let (last_row, last_column) = (rows - height, columns - width);
+    let [down, across] = strides.map(|stride| stride as isize);
+    let sides = (
+        1,
+        outputs,
+        last_row / strides[0] + 1,
+        last_column / strides[1] + 1,
+    );
+    let mut output = Array4::zeros(sides);
+    for ((to, from, y, x), weight) in weights.indexed_iter().filter(|(_, weight)| **weight != 0.0) {
+        let channel = to / (outputs / groups) * inputs + from;
+        let near = image.slice(s![0, channel, y..=y + last_row; down, x..=x + last_column; across]);
+        output
+            .slice_mut(s![0, to, .., ..])
+            .scaled_add(*weight, &near);
     }
     match bias {
-        None => output,
+        None => output.into_dyn(),
         Some(bias) => {
-            output
+            output.into_dyn()
                 + bias
                     .into_shape_with_order(vec![outputs, 1, 1])
                     .expect("a bias")
         }
     }
+}
+
+/// An image or weights.
+fn four(tensor: Tensor) -> Array4<f64> {
+    tensor.into_dimensionality().expect("four axes")
 }
 
 /// The activation of a convolution that has one in it.

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Small files, each of one format.
 
-use std::io::Cursor;
 use std::str::from_utf8;
 
-use facetrack::container::{Extent, extent};
+use facetrack::container::Extent;
 use facetrack::engine::scripted::Script;
 use facetrack::engine::{EngineConfig, Frame, RunningMode, scripted};
 use facetrack::fuzzing;
 use facetrack::image::ImageView;
-use facetrack::manifest::Manifest;
 use facetrack::observation::{Landmark, LandmarkScheme, Landmarks};
 
 use crate::shared::{told, within};
@@ -20,9 +18,7 @@ fn text_memory(data: &[u8]) -> usize {
 }
 
 pub fn manifest(data: &[u8]) {
-    let manifest = within(text_memory(data), || {
-        serde_json::from_slice::<Manifest>(data)
-    });
+    let manifest = within(text_memory(data), || fuzzing::manifest(data));
     if let Some(manifest) = told(manifest, &["line"]) {
         for file in manifest.usable() {
             assert!(manifest.known(&file.name).is_some());
@@ -70,7 +66,7 @@ fn run(config: &EngineConfig) {
 
 pub fn container(data: &[u8]) {
     let found = data.len() as u64;
-    let read = extent(&mut Cursor::new(data)).expect("memory can be read");
+    let read = fuzzing::extent(data).expect("memory can be read");
     if let Extent::Cut {
         promised,
         found: own,

@@ -37,8 +37,7 @@ pub fn tflite(data: &[u8]) {
     let Some(onnx) = told(converted, &[PATH]) else {
         return;
     };
-    let outline = OnnxOutline::read(path(), &onnx).expect("an ONNX file was written");
-    assert!(!outline.outputs.is_empty());
+    OnnxOutline::read(path(), &onnx).expect("an ONNX file was written");
     assert_kept(&onnx);
 }
 

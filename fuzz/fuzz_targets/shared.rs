@@ -61,6 +61,15 @@ impl Noise {
         ((self.0 >> 33) % 17) as f32 / 8.0 - 1.0
     }
 
+    /// `count` numbers of −1…1, three of four of them 0, which saves time.
+    pub fn sparse(&mut self, count: usize) -> Vec<f32> {
+        let numbers = (0..count).map(|index| match index % 4 {
+            0 => self.next(),
+            _ => 0.0,
+        });
+        numbers.collect()
+    }
+
     /// `count` numbers of −1…1.
     pub fn take(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.next()).collect()

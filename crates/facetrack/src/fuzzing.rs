@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Private readers, for the targets in `fuzz/`.
+//! Private readers, for the targets in `fuzz/`. Generic ones are here so that they are compiled with
+//! this crate, whose coverage is measured.
 
+use std::io::{self, Cursor};
+
+use crate::container::{self, Extent};
 use crate::engine::mediapipe::geometry::FaceGeometry;
 use crate::engine::opencv::haar::detector::Detector;
 use crate::engine::opencv::haar::{Search, xml};
 use crate::engine::openseeface::faces::calibration;
+use crate::manifest::Manifest;
 use crate::observation::{HeadPose, Landmarks};
+use crate::replay::{Replay, ReplayError};
+use crate::report::FrameReport;
 
 pub use crate::model::graph::outline::OnnxOutline;
 pub use crate::model::graph::{Attribute, Graph, Node, Reason, Value, passes};
@@ -36,3 +43,26 @@ pub fn cascade(xml: &[u8], luma: &[u8], frame: [usize; 2]) -> Result<Vec<[i32; 4
     let faces = detector.detect(luma).into_iter();
     Ok(faces.map(|f| [f.x, f.y, f.width, f.height]).collect())
 }
+
+/// Reads how long a file with these bytes is.
+pub fn extent(bytes: &[u8]) -> io::Result<Extent> {
+    container::extent(&mut Cursor::new(bytes))
+}
+
+/// Reads a manifest.
+pub fn manifest(bytes: &[u8]) -> serde_json::Result<Manifest> {
+    serde_json::from_slice(bytes)
+}
+
+/// Number, time and report of each frame of a record; `video` is the size of frames without one.
+pub fn replay(bytes: &[u8], video: (u32, u32)) -> Result<Vec<ReplayedFrame>, ReplayError> {
+    let mut replay = Replay::open(Cursor::new(bytes))?;
+    let frames: Vec<_> = replay.frames().collect();
+    let frames = frames.into_iter().enumerate();
+    Ok(frames
+        .map(|(place, (number, pts))| (number, pts, replay.report(place, video)))
+        .collect())
+}
+
+/// A frame of [`replay`].
+pub type ReplayedFrame = (u64, Option<u64>, Result<Option<FrameReport>, ReplayError>);

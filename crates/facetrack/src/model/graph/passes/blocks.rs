@@ -30,6 +30,7 @@ pub fn round_channels(graph: &mut Graph, block: usize) -> Result<(), Reason> {
     let mut rounding = Rounding {
         can_have_more: can_have_more(graph, &roles),
         channels: vec![None; graph.values.len()],
+        has_zeros: vec![true; graph.values.len()],
         graph: graph.clone(),
         block,
     };
@@ -75,8 +76,10 @@ impl Role {
         let axis = node.attribute("axis").and_then(|axis| axis.i);
         match node.op.as_str() {
             _ if !node.domain.is_empty() => Self::Other,
+            "Resize" if is_resized_by_constant(graph, node) => Self::Other,
             "Clip" | "GlobalAveragePool" | "HardSigmoid" | "Identity" | "MaxPool" | "Relu"
             | "Resize" => Self::Keeps,
+            "Add" | "Mul" if takes_channels_from_constant(graph, node) => Self::Other,
             "Add" | "Mul" => Self::Ties,
             "Concat" if axis == Some(1) => Self::Joins,
             "Pad" => pad::appended_channels(graph, node).map_or(Self::Other, Self::Pads),
@@ -84,6 +87,21 @@ impl Role {
             _ => Self::Other,
         }
     }
+}
+
+/// Whether the size that `node` yields is a constant, which includes the number of channels.
+fn is_resized_by_constant(graph: &Graph, node: &Node) -> bool {
+    let size = node.inputs.get(3);
+    size.is_some_and(|size| graph.is_constant(*size))
+}
+
+/// Whether `node` takes a constant other than a single number.
+fn takes_channels_from_constant(graph: &Graph, node: &Node) -> bool {
+    let mut constants = node
+        .inputs
+        .iter()
+        .filter(|input| graph.is_constant(**input));
+    constants.any(|input| graph.floats(*input).is_none_or(|own| own.values.len() != 1))
 }
 
 /// For each value, whether everything that takes it copes with more channels than the file says.
@@ -113,6 +131,8 @@ struct Rounding {
     can_have_more: Vec<bool>,
     /// Channels of the images that are known so far.
     channels: Vec<Option<Channels>>,
+    /// For each value, whether the channels that were added to it are zeros.
+    has_zeros: Vec<bool>,
     block: usize,
 }
 
@@ -142,13 +162,29 @@ impl Rounding {
                 Some(joined(parts.map(|part| self.channels[part.0].as_ref()))?)
             }
             Role::Pads(appended) => match self.channels[first?.0].clone() {
+                Some(_) if !self.has_zeros[first?.0] => return None,
                 Some(known) => Some(self.pad(index, &known, *appended)?),
                 None => None,
             },
             Role::Measures | Role::Other => None,
         };
         self.channels[node.output().0] = channels;
+        self.has_zeros[node.output().0] = self.yields_zeros(&node, role);
         Some(())
+    }
+
+    /// Whether the channels that were added to the output of `node` are zeros.
+    fn yields_zeros(&self, node: &Node, role: &Role) -> bool {
+        let keeps_zeros = match role {
+            Role::Mixes(_) | Role::Filters(_) => return node.op == "Conv",
+            Role::Keeps => !["Clip", "HardSigmoid"].contains(&node.op.as_str()),
+            Role::Ties => !node
+                .inputs
+                .iter()
+                .any(|input| self.graph.is_constant(*input)),
+            Role::Joins | Role::Pads(_) | Role::Measures | Role::Other => true,
+        };
+        keeps_zeros && node.inputs.iter().all(|input| self.has_zeros[input.0])
     }
 
     /// Puts a convolution in place of the node at `index`, unless its channels stay.

@@ -157,3 +157,48 @@ fn channels_that_a_pad_appends_are_part_of_the_rounding() {
     let last = Convolution::yielding(&builder.graph, output).unwrap();
     assert_eq!(last.weights.values, [10., 11., 12., 13., 14., 15., 0., 0.]);
 }
+
+#[test]
+fn an_operator_with_a_constant_for_each_channel_keeps_the_channels() {
+    let constants: [(&str, &[f32], usize); 4] = [
+        ("Add", &[1.0, 2.0, 3.0], 3),
+        ("Mul", &[1.0, 2.0, 3.0], 3),
+        ("Add", &[1.0], 4),
+        ("Mul", &[2.0], 4),
+    ];
+    for (op, values, channels) in constants {
+        let mut builder = Builder::default();
+        builder.convolution("input", "a", 3, 2, 1);
+        let constant = builder.graph.add_floats(&[values.len(), 1, 1], values);
+        builder.values.insert("constant".to_owned(), constant);
+        builder.node(op, &["a", "constant"], "b");
+        builder.convolution("b", "output", 2, 3, 1);
+        let of = builder.rounded("output");
+        assert_eq!(of("a").0.dims[0], channels, "{op} {values:?}");
+    }
+}
+
+#[test]
+fn an_image_that_is_resized_to_a_constant_size_keeps_its_channels() {
+    let mut builder = Builder::default();
+    builder.convolution("input", "a", 3, 2, 1);
+    let size = builder.graph.add_ints(&[4], &[1, 3, 8, 8]);
+    builder.values.insert("size".to_owned(), size);
+    builder.node("Resize", &["a", "roi", "scales", "size"], "b");
+    builder.convolution("b", "output", 2, 3, 1);
+    assert_eq!(builder.rounded("output")("a").0.dims[0], 3);
+}
+
+#[test]
+fn channels_that_are_not_zero_are_none_that_a_pad_appends() {
+    for (op, dims) in [("Relu", 4), ("HardSigmoid", 3)] {
+        let mut builder = Builder::default();
+        builder.convolution("input", "a", 3, 2, 1);
+        builder.node(op, &["a"], "b");
+        let pads = builder.graph.add_ints(&[8], &[0, 0, 0, 0, 0, 1, 0, 0]);
+        builder.values.insert("pads".to_owned(), pads);
+        builder.node("Pad", &["b", "pads"], "c");
+        builder.convolution("c", "output", 2, 4, 1);
+        assert_eq!(builder.rounded("output")("a").0.dims[0], dims, "{op}");
+    }
+}
