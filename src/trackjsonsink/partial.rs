@@ -291,7 +291,7 @@ fn rename(from: &Path, to: &Path, overwrite: bool) -> io::Result<()> {
         return fs::rename(from, to);
     }
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system can't tell by itself.
+        // Not every file system supports this flag.
         Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(to).is_err() => {
             fs::rename(from, to)
         }

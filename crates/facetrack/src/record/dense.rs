@@ -11,10 +11,10 @@ use super::array::{ArrayDocument, PAGE, Storage};
 use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
 use crate::wire::{Frame, Head};
 
-/// Blanks behind the metadata, at least. The counts of a long stream are longer than those of none.
+/// Minimum number of blanks after the metadata, for counts with more digits.
 const MARGIN: usize = 64;
 
-/// What separates the metadata from the first line.
+/// Separator between the metadata and the first line.
 const FRAMES: &[u8] = b",\"frames\":[";
 
 const CLOSING: &[u8] = b"\n]}\n";
