@@ -49,12 +49,15 @@ fn frames_that_were_taken_come_out() {
         thread::scope(|scope| {
             scope.spawn(flush_between_frames);
             while !is_over.load(Ordering::SeqCst) {
-                let _guard = lock(&streaming);
+                let guard = lock(&streaming);
                 match stream.harness.push(stream::clean(number)) {
                     Ok(_) => taken += 1,
                     Err(error) => assert_eq!(error, gst::FlowError::Flushing),
                 }
                 number = pushed.fetch_add(1, Ordering::SeqCst) + 1;
+                drop(guard);
+                // The other thread waits for the lock.
+                thread::yield_now();
             }
         });
         let pushed = pushed.into_inner();

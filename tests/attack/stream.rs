@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
 use gst::prelude::*;
@@ -126,7 +126,8 @@ pub fn error_of(message: &gst::Message) -> String {
 
 /// A frame of a clean stream, with a face.
 pub fn clean(number: u64) -> gst::Buffer {
-    at(gst::Buffer::from_mut_slice(picture(160, 120)), number)
+    static PICTURE: LazyLock<Vec<u8>> = LazyLock::new(|| picture(160, 120));
+    at(gst::Buffer::from_mut_slice(PICTURE.clone()), number)
 }
 
 /// A drawn face.

@@ -34,7 +34,7 @@ impl Stream {
     }
 
     fn with_element(element: &gst::Element) -> Self {
-        let bus = Watch::of(&element);
+        let bus = Watch::of(element);
         let mut harness = Harness::with_element(element, Some("sink"), Some("src"));
         harness.set_src_caps_str(CAPS);
         Self {

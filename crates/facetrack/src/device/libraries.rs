@@ -143,7 +143,7 @@ impl CudaLibraries {
 
     /// Finds what is needed below `root`, and loads it: from a folder that was named, by the
     /// loader's own path, or from the usual folders. A library that is broken is passed by where
-    /// there is another.
+    /// there is another, but one that every user can replace is not.
     ///
     /// # Errors
     /// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
@@ -197,7 +197,8 @@ impl Failure {
     }
 }
 
-/// The first failure counts, unless it is only that a file is missing.
+/// The first failure counts, unless it is only that a file is missing. A library that is not trusted
+/// ends the search.
 fn load_first(
     folders: &[PathBuf],
     file: &str,
@@ -207,6 +208,7 @@ fn load_first(
     for folder in folders {
         match load_from(folder, file, loader) {
             Ok(path) => return Ok(path),
+            Err(refused @ Failure::Replaceable(_)) => return Err(refused),
             Err(other) if matches!(failure, Failure::Missing) => failure = other,
             Err(_) => {}
         }
