@@ -200,7 +200,7 @@ impl Environment {
         Self(set.collect())
     }
 
-    /// An environment in which the first variables have these values.
+    /// The environment with these values of the variables, in their order.
     #[cfg(feature = "fuzzing")]
     pub fn of(values: &[String]) -> Self {
         let names = variables().map(|(_, variable)| variable.name);
