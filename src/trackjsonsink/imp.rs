@@ -266,7 +266,7 @@ impl TrackJsonSink {
     fn video_path(&self) -> Option<String> {
         let uri = upstream::uri(self.obj().sink_pad())?;
         let path = upstream::path(&uri).map(|path| path.display().to_string());
-        Some(path.unwrap_or_else(|| uri.to_string()))
+        Some(path.unwrap_or_else(|| upstream::without_password(&uri)))
     }
 }
 
