@@ -124,7 +124,9 @@ fn the_c_snippet_compiles() {
 
 #[test]
 fn the_python_snippet_reads_faces() {
-    let snippets = snippets("python");
+    let mut snippets = snippets("python");
+    // The reader of unfinished records is tested where records are killed.
+    snippets.retain(|snippet| snippet.contains("def print_faces"));
     assert_eq!(snippets.len(), 1);
     let program = format!(
         "{}\n{}",

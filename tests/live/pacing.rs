@@ -132,7 +132,7 @@ fn late_frames_are_analysed_where_that_is_asked_for() {
 
 #[test]
 fn a_late_frame_without_faces_before_is_skipped() {
-    let mut camera = Camera::new("script=\"\"");
+    let mut camera = Camera::new("script=\"face from=100\"");
     assert_eq!(camera.frame(0, 0).status, FrameStatus::NoFace);
     assert_eq!(camera.frame(40, 500).status, FrameStatus::Skipped);
 }
