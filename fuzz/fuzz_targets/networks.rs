@@ -17,6 +17,9 @@ const NETWORK: usize = 512 << 20;
 /// Memory for a bundle: three networks and a face, each of up to 64 MiB.
 const BUNDLE: usize = 320 << 20;
 
+/// Rewrites a file for the runtime.
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+
 pub fn task(data: &[u8]) {
     let bundle = within(BUNDLE, || Bundle::from_bytes(path(), data));
     let Some(bundle) = told(bundle, &[PATH]) else {
@@ -49,7 +52,7 @@ pub fn onnx(data: &[u8]) {
         return;
     };
     assert_kept(&graph.encode());
-    let rewrites: [fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>; 5] = [
+    let rewrites: [Rewrite; 5] = [
         openseeface::rewrite::detector,
         openseeface::rewrite::landmarks,
         openseeface::rewrite::gaze,
