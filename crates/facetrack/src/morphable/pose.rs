@@ -6,6 +6,10 @@ use nalgebra::{Matrix3, Matrix3x2, Rotation3, UnitQuaternion, Vector2, Vector3};
 use crate::geometry::Point;
 use crate::observation::FitFailure;
 
+/// Length of the sum or the difference of two unit vectors below which they count as parallel: the
+/// square root of the precision, since shorter ones have a direction that rounding decides.
+const PARALLEL: f64 = 1.5e-8;
+
 /// A scaled orthographic camera: image = origin + scale·(r₀·v, −r₁·v) for the rows r of the
 /// rotation and a vertex v.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -131,8 +135,8 @@ fn vector(vertex: &[f32; 3]) -> Vector3<f64> {
 /// parallel.
 fn nearest_rotation(right: Vector3<f64>, up: Vector3<f64>) -> Option<Matrix3<f64>> {
     let (right, up) = (right.try_normalize(0.0)?, up.try_normalize(0.0)?);
-    let between = (right + up).try_normalize(f64::EPSILON)?;
-    let across = (right - up).try_normalize(f64::EPSILON)?;
+    let between = (right + up).try_normalize(PARALLEL)?;
+    let across = (right - up).try_normalize(PARALLEL)?;
     let right = (between + across) * std::f64::consts::FRAC_1_SQRT_2;
     let up = (between - across) * std::f64::consts::FRAC_1_SQRT_2;
     Some(Matrix3::from_columns(&[right, up, right.cross(&up)]).transpose())
@@ -192,6 +196,20 @@ mod tests {
         let [_, y, _, w] = camera.quaternion();
         assert!((y - 20f32.to_radians().sin()).abs() < 1e-6);
         assert!((w - 20f32.to_radians().cos()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn rows_that_are_almost_parallel_make_a_rotation_or_none() {
+        let right = Vector3::new(0.6, 0.64, 0.48);
+        for (exponent, is_one) in (1..20).map(|exponent| (exponent, exponent < 8)) {
+            let up = -right + Vector3::new(0.8, -0.48, -0.36) * 10f64.powi(-exponent);
+            let found = nearest_rotation(right, up);
+            assert_eq!(found.is_some(), is_one, "{exponent}");
+            for rotation in found {
+                let identity = rotation * rotation.transpose();
+                assert!((identity - Matrix3::identity()).norm() < 1e-7, "{identity}");
+            }
+        }
     }
 
     #[test]
