@@ -205,7 +205,7 @@ mod tests {
             let up = -right + Vector3::new(0.8, -0.48, -0.36) * 10f64.powi(-exponent);
             let found = nearest_rotation(right, up);
             assert_eq!(found.is_some(), is_one, "{exponent}");
-            for rotation in found {
+            if let Some(rotation) = found {
                 let identity = rotation * rotation.transpose();
                 assert!((identity - Matrix3::identity()).norm() < 1e-7, "{identity}");
             }
