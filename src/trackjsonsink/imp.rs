@@ -18,9 +18,9 @@
  * While a dense or reduced file is written, it is named `<name>.partial`. It is renamed at
  * end-of-stream. If the stream breaks off, the partial file stays; it is valid JSON, and a warning
  * names it. The next run to the same location moves it to `<name>.partial.old`, and removes it when
- * its own record is finished. A file with its final name may still lack frames, if the video was cut off or damaged.
- * In this case `complete` in its metadata is false, and `incomplete_reason` and a warning report
- * what is missing. The element finds this out by comparing the received frames with the duration
+ * its own record is finished. A file with its final name may still lack frames, if the video was
+ * cut off or damaged. In this case `complete` in its metadata is false, and `incomplete_reason` and
+ * a warning report what is missing. The element finds this out by comparing the received frames with the duration
  * and the size that the container states. A stream without a single frame is an error.
  *
  * When the file has its final name, the element posts an element message named `trackjsonsink-done`

@@ -10,7 +10,7 @@ mod following;
 mod imp;
 mod output;
 mod partial;
-mod patient;
+mod pipe;
 mod recording;
 mod upstream;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use thiserror::Error;
 
 use super::partial::{self, RecordFile};
-use super::patient::Patient;
+use super::pipe::PipeWriter;
 use crate::options::{self, Format, JsonSinkSettings};
 use facetrack::record::ProfileError;
 
@@ -30,7 +30,7 @@ pub(super) enum Destination {
 /// The open destination of a record.
 pub(super) enum Output {
     File(RecordFile),
-    Patient(Patient),
+    Pipe(PipeWriter),
 }
 
 /// Why a record can't be written. The message names the path and the remedy.
@@ -163,11 +163,11 @@ impl Destination {
             Self::Direct(path) => {
                 return RecordFile::direct(path, settings.overwrite).map(Output::File);
             }
-            Self::Special(path) => Patient::open(path, unlocked),
-            Self::Stdout => Patient::stdout(unlocked),
+            Self::Special(path) => PipeWriter::open(path, unlocked),
+            Self::Stdout => PipeWriter::stdout(unlocked),
         };
         special
-            .map(Output::Patient)
+            .map(Output::Pipe)
             .map_err(|error| OutputError::Create(self.name(), error))
     }
 }

@@ -37,8 +37,8 @@ pub(super) struct RecordFile {
     /// The name for the unfinished file of an earlier run; `None` for a file that has its final
     /// name from the start.
     old: Option<PathBuf>,
-    /// Whether the file has to be emptied before the first write.
-    is_uncut: bool,
+    /// Whether the next write must empty the file first.
+    must_truncate: bool,
 }
 
 /// Name of the unfinished file of the record `path`.
@@ -97,7 +97,7 @@ impl RecordFile {
             file: Arc::new(Mutex::new(file)),
             path,
             old,
-            is_uncut: true,
+            must_truncate: true,
         }
     }
 
@@ -176,7 +176,7 @@ impl RecordFile {
 impl Write for RecordFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut file = lock(&self.file);
-        if std::mem::take(&mut self.is_uncut) {
+        if std::mem::take(&mut self.must_truncate) {
             file.set_len(0)?;
         }
         file.write(bytes)

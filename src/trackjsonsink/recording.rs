@@ -59,7 +59,7 @@ impl Recording {
         let export = config.export.clone();
         let output = destination.open(settings, unlocked.clone())?;
         let (record, file) = match output {
-            Output::Patient(output) => (Ok(Record::jsonl(output, export, metadata)), None),
+            Output::Pipe(output) => (Ok(Record::jsonl(output, export, metadata)), None),
             Output::File(file) => {
                 let storage = file.clone();
                 let record = match settings.format {

@@ -37,15 +37,7 @@ fn first_pass(source: &str, record: &Record) -> Positions {
     watch(&pipeline.pad("write", "sink"), move |pts, x| {
         lock(&seen).insert(pts, x);
     });
-    pipeline
-        .pipeline
-        .set_state(gst::State::Paused)
-        .expect("it pauses");
-    pipeline
-        .pipeline
-        .state(stream::PATIENCE)
-        .0
-        .expect("it has a frame");
+    preroll(&pipeline);
     seek(&pipeline, 1.0, gst::SeekFlags::FLUSH, 0, Some(LENGTH));
     pipeline.play().expect("it plays");
     let positions = std::mem::take(&mut *lock(&positions));
@@ -146,15 +138,7 @@ fn attack(noise: &mut Noise, source: &str) {
     let arrived = stream::count(&pipeline.pad("write", "sink"));
     let shown = count_shown(&pipeline.pad("write", "sink"));
     let flushes = Arc::new(AtomicU64::new(0));
-    pipeline
-        .pipeline
-        .set_state(gst::State::Paused)
-        .expect("it pauses");
-    pipeline
-        .pipeline
-        .state(stream::PATIENCE)
-        .0
-        .expect("it has a frame");
+    preroll(&pipeline);
     for _ in 0..SEEKS {
         random_seek(noise, &pipeline, &flushes);
         // As long as some frames take, or not at all.
@@ -184,6 +168,13 @@ fn attack(noise: &mut Noise, source: &str) {
     let is_whole = |before: u64, behind| behind <= before && before - behind <= flushed;
     assert!(is_whole(taken, arrived), "{taken} {arrived} {flushed}");
     assert!(is_whole(shown, recorded), "{shown} {recorded} {flushed}");
+}
+
+/// Waits for the first frame, in PAUSED.
+fn preroll(pipeline: &Pipeline) {
+    let pipeline = &pipeline.pipeline;
+    pipeline.set_state(gst::State::Paused).expect("it pauses");
+    pipeline.state(stream::PATIENCE).0.expect("it has a frame");
 }
 
 #[test]

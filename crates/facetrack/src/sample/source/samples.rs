@@ -83,8 +83,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Writes red, green and blue, 0…255, at positions inside the image. All are rounded
-    /// to whole levels, except those of 8-bit RGB.
+    /// Writes red, green and blue, 0…255, at positions inside the image. They are rounded to whole
+    /// levels, unless the image is 8-bit RGB.
     #[inline(always)]
     pub fn colors<const FIRST: usize, const OTHERS: usize>(
         &self,

@@ -25,7 +25,7 @@ const ATOMIC: usize = 4096;
 
 /// A pipe or device. Writes wait for a reader, until the pipeline wants the streaming thread back.
 /// What is left then is written first the next time.
-pub(super) struct Patient {
+pub(super) struct PipeWriter {
     path: PathBuf,
     /// `None` before a named pipe has a reader.
     file: Option<File>,
@@ -34,7 +34,7 @@ pub(super) struct Patient {
     pending: Vec<u8>,
 }
 
-impl Patient {
+impl PipeWriter {
     /// The pipe or device at `path`; a named pipe is opened with the first write, as it may not have
     /// a reader yet.
     ///
@@ -103,7 +103,7 @@ impl Patient {
     }
 }
 
-impl Write for Patient {
+impl Write for PipeWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.pending.extend_from_slice(bytes);
         Ok(bytes.len())
