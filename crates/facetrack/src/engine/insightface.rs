@@ -136,6 +136,16 @@ impl InsightFace {
     /// [`EngineError::Config`] for settings that can't be used, [`EngineError::Model`] for a pack
     /// that can't.
     pub fn new(pack: Box<dyn Pack>, config: &EngineConfig) -> Result<Self, EngineError> {
+        Self::with_det_size(pack, config, config.pack.det_size)
+    }
+
+    /// Creates the engine as [`InsightFace::new`] does, with a detector's input of `det_size` px
+    /// until it moves to another device.
+    fn with_det_size(
+        pack: Box<dyn Pack>,
+        config: &EngineConfig,
+        det_size: usize,
+    ) -> Result<Self, EngineError> {
         config.pack.check()?;
         if let Placement::Cuda(cuda) = &config.placement
             && cuda.tuning.is_contradictory()
@@ -145,7 +155,7 @@ impl InsightFace {
                 "TensorRT chooses its operators by measuring them, so it is not deterministic",
             ));
         }
-        let networks = Networks::open(&*pack, config, &config.placement)?;
+        let networks = Networks::open(&*pack, config, &config.placement, det_size)?;
         Ok(Self {
             info: networks.info(),
             pack,

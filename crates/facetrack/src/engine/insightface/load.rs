@@ -19,12 +19,12 @@ use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOpt
 /// GPU can't be used and there is no falling back.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let need = folder(config)?.need;
-    let finder = Resilient::load(&config.placement, need, |placement| {
+    let finder = Resilient::load(&config.placement, need, |placement, det_size| {
         let config = EngineConfig {
             placement: placement.clone(),
             ..config.clone()
         };
-        InsightFace::new(Box::new(folder(&config)?), &config)
+        InsightFace::with_det_size(Box::new(folder(&config)?), &config, det_size)
     })?;
     let derived = finder.engine().derived();
     Ok(Engine::new(finder, derived))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::network::{Answer, FaceNetwork};
+use super::network::{Answer, Batches, FaceNetwork};
 use super::pack::Opened;
 use super::{Module, regions};
 use crate::geometry::{Point, RotatedRect};
@@ -16,14 +16,14 @@ use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks
 pub struct Measures(Vec<(Module, FaceNetwork)>);
 
 impl Measures {
-    /// Adds a network of the pack.
+    /// Adds a network of the pack, which gets faces in `batches`.
     ///
     /// # Errors
     /// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding network with an
     /// input size that faces cannot be aligned to.
-    pub fn add(&mut self, opened: Opened) -> Result<(), ModelError> {
+    pub fn add(&mut self, opened: Opened, batches: Batches) -> Result<(), ModelError> {
         let (module, path) = (opened.module, opened.path.clone());
-        let network = FaceNetwork::new(opened)?;
+        let network = FaceNetwork::new(opened, batches)?;
         if module == Module::Recognition && !regions::is_aligned_side(network.side) {
             return Err(ModelError::Tensors {
                 path,

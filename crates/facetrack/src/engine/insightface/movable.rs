@@ -41,7 +41,8 @@ impl Movable for InsightFace {
     }
 
     fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError> {
-        self.networks = Networks::open(&*self.pack, &self.config, placement)?;
+        let det_size = self.config.pack.det_size;
+        self.networks = Networks::open(&*self.pack, &self.config, placement, det_size)?;
         self.info.models = self.networks.files.clone();
         Ok(())
     }

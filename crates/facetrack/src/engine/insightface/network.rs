@@ -10,9 +10,35 @@ use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
-/// Maximum number of faces in a run. A face takes about 2 MB in a small network, so a crowd takes
-/// several runs.
-pub const MOST: usize = 64;
+/// How many faces go through a network in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batches {
+    /// As many as there are, up to so many.
+    UpTo(usize),
+    /// One, or so many, with empty images in place of missing faces. Each number of faces takes a
+    /// GPU seconds of preparation.
+    OneOr(usize),
+}
+
+impl Batches {
+    /// Maximum number of faces in a run.
+    pub fn most(self) -> usize {
+        match self {
+            Self::UpTo(most) | Self::OneOr(most) => most,
+        }
+    }
+
+    /// Number of images in a run with `faces`.
+    fn images(self, faces: usize) -> usize {
+        match self {
+            Self::OneOr(most) if faces > 1 => most,
+            _ => faces,
+        }
+    }
+}
+
+/// Those of a network that takes only one face.
+const ONE: Batches = Batches::UpTo(1);
 
 /// The network.
 pub struct FaceNetwork {
@@ -22,8 +48,7 @@ pub struct FaceNetwork {
     pub side: usize,
     /// Number of values for a face.
     pub values: usize,
-    /// Maximum number of faces in a run.
-    most: usize,
+    batches: Batches,
 }
 
 /// The network's answer for a face.
@@ -36,16 +61,16 @@ pub struct Answer {
 }
 
 impl FaceNetwork {
-    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is run once on zeros. A network
-    /// that cannot run is found here, and so is a network that takes only one face whatever its
-    /// file says.
+    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is run on zeros, one face and
+    /// several. A network that cannot run is found here, and so is a network that takes only one
+    /// face whatever its file says.
     ///
     /// # Errors
     /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run,
     /// or if its outputs are not finite.
-    pub fn new(opened: Opened) -> Result<Self, ModelError> {
+    pub fn new(opened: Opened, batches: Batches) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
-        let Some([most, side, values]) = sizes else {
+        let Some((takes_many, side, values)) = sizes else {
             let expected = "a network of faces ([any, 3, side, side] to [any, values])".to_owned();
             return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
@@ -54,22 +79,22 @@ impl FaceNetwork {
             range: opened.range,
             side,
             values,
-            most,
+            batches: if takes_many { batches } else { ONE },
         };
         network.try_out()?;
         Ok(network)
     }
 
     fn try_out(&mut self) -> Result<(), ModelError> {
-        let faces = self.most.min(2);
-        self.resize(faces);
-        let output = match self.run_once(faces) {
-            Err(ModelError::Run { .. } | ModelError::Gpu { .. }) if faces > 1 => {
-                self.most = 1;
-                self.run_once(1)?
+        if self.batches != ONE {
+            self.resize(self.batches.images(2));
+            match self.run_once(2) {
+                Err(ModelError::Run { .. } | ModelError::Gpu { .. }) => self.batches = ONE,
+                output => pack::check_numbers(&self.network.path, &[output?])?,
             }
-            output => output?,
-        };
+        }
+        self.resize(1);
+        let output = self.run_once(1)?;
         pack::check_numbers(&self.network.path, &[output])
     }
 
@@ -85,7 +110,7 @@ impl FaceNetwork {
         regions: &[Option<RotatedRect>],
     ) -> Result<Vec<Option<Answer>>, ModelError> {
         let mut answers = Vec::with_capacity(regions.len());
-        for regions in regions.chunks(self.most) {
+        for regions in regions.chunks(self.batches.most()) {
             self.run_chunk(image, regions, &mut answers)?;
         }
         Ok(answers)
@@ -97,7 +122,7 @@ impl FaceNetwork {
         regions: &[Option<RotatedRect>],
         answers: &mut Vec<Option<Answer>>,
     ) -> Result<(), ModelError> {
-        self.resize(regions.len());
+        self.resize(self.batches.images(regions.len()));
         let len = CHANNELS * self.side * self.side;
         let mut shown: Vec<Option<Affine>> = Vec::with_capacity(regions.len());
         let mut faces = 0;
@@ -128,39 +153,40 @@ impl FaceNetwork {
         Ok(())
     }
 
-    /// Runs the network on the first `faces` of the input, for `[faces, values]`.
+    /// Runs the network on the first `faces` of the input, for `[faces or more, values]`.
     fn run_once(&mut self, faces: usize) -> Result<ArrayD<f32>, ModelError> {
-        let outputs = self.network.run_first(faces)?;
+        let images = self.batches.images(faces);
+        let outputs = self.network.run_first(images)?;
         match outputs.0.into_iter().next() {
-            Some(output) if output.shape() == [faces, self.values] => Ok(output),
+            Some(output) if output.shape() == [images, self.values] => Ok(output),
             other => {
                 let shape = other.map_or_else(Vec::new, |output| output.shape().to_vec());
                 Err(self.network.failed(format!(
-                    "it yields {shape:?} for {faces} faces in place of {:?}",
-                    [faces, self.values]
+                    "it yields {shape:?} for {images} faces in place of {:?}",
+                    [images, self.values]
                 )))
             }
         }
     }
 
-    /// Makes the input one for so many faces.
-    fn resize(&mut self, faces: usize) {
+    /// Makes the input one for so many images.
+    fn resize(&mut self, images: usize) {
         self.network
-            .resize(&[faces, CHANNELS, self.side, self.side]);
+            .resize(&[images, CHANNELS, self.side, self.side]);
     }
 }
 
-/// Maximum number of faces in a run, side of the input, and number of values for a face.
-fn sizes(model: &dyn Model) -> Option<[usize; 3]> {
+/// Whether several faces go through a run, side of the input, and number of values for a face.
+fn sizes(model: &dyn Model) -> Option<(bool, usize, usize)> {
     let ([input], [output]) = (model.inputs(), model.outputs()) else {
         return None;
     };
-    let most = match input.shape.first()? {
-        None => MOST,
-        Some(1) => 1,
+    let takes_many = match input.shape.first()? {
+        None => true,
+        Some(1) => false,
         Some(_) => return None,
     };
-    Some([most, pack::side(input)?, pack::values(output)?])
+    Some((takes_many, pack::side(input)?, pack::values(output)?))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The networks of a pack, ready to run.
 
-use super::Module;
 use super::measures::Measures;
 use super::pack::Pack;
 use super::scrfd::Detector;
+use super::{Module, placed};
 use crate::device::Placement;
 use crate::engine::{EngineConfig, EngineError, EngineInfo};
 use crate::model::{ModelError, ModelFile};
@@ -20,7 +20,7 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// Opens the networks of `pack` on `placement`.
+    /// Opens the networks of `pack` on `placement`, with a detector's input of `det_size` px.
     ///
     /// # Errors
     /// If one cannot be opened or has other tensors, if there is no detector, or if a network that
@@ -29,7 +29,9 @@ impl Networks {
         pack: &dyn Pack,
         config: &EngineConfig,
         placement: &Placement,
+        det_size: usize,
     ) -> Result<Self, EngineError> {
+        let batches = placed::batches(placement);
         let mut detector = None;
         let mut measures = Measures::default();
         let mut files = Vec::new();
@@ -38,9 +40,9 @@ impl Networks {
             let of_pack = |error| of_pack(pack, error);
             match opened.module {
                 Module::Detection => {
-                    detector = Some(Detector::new(opened, config).map_err(of_pack)?);
+                    detector = Some(Detector::new(opened, config, det_size).map_err(of_pack)?);
                 }
-                _ => measures.add(opened).map_err(of_pack)?,
+                _ => measures.add(opened, batches).map_err(of_pack)?,
             }
         }
         let Some(detector) = detector else {

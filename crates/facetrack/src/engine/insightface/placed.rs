@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Chooses how the networks of a pack run on a device.
 
-use super::{Module, network, scrfd};
+use super::network::Batches;
+use super::{Module, scrfd};
 use crate::device::{Need, Placement};
 use crate::model::graph::outline::Precision;
 use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
@@ -28,20 +29,32 @@ fn input(need: Need, module: Module) -> InputExtents {
             side: Extents {
                 least: scrfd::MULTIPLE,
                 usual: need.det_size,
-                most: need
-                    .det_size
-                    .max(scrfd::TRIAL)
-                    .next_multiple_of(scrfd::TRIAL),
+                most: need.det_size.next_multiple_of(scrfd::LARGEST_MULTIPLE),
             },
         },
         _ => InputExtents {
             images: Extents {
                 least: 1,
                 usual: 1,
-                most: network::MOST,
+                most: ON_GPU,
             },
             ..InputExtents::default()
         },
+    }
+}
+
+/// Maximum number of faces in a run on the CPU. A face takes about 2 MB in a small network, so a
+/// crowd takes several runs.
+const ON_CPU: usize = 64;
+
+/// Number of faces in a run on a GPU, unless there is one.
+const ON_GPU: usize = 4;
+
+/// How many faces go through a network in a run at `placement`.
+pub fn batches(placement: &Placement) -> Batches {
+    match placement {
+        Placement::Cpu => Batches::UpTo(ON_CPU),
+        Placement::Cuda(_) => Batches::OneOr(ON_GPU),
     }
 }
 
@@ -142,7 +155,7 @@ mod tests {
             assert_eq!(images, Extents::fixed(1));
             assert_eq!((side.least, side.usual, side.most), (32, det_size, most));
         }
-        assert_eq!(input(NEED, Module::Recognition).images.most, 64);
+        assert_eq!(input(NEED, Module::Recognition).images.most, 4);
     }
 
     #[test]

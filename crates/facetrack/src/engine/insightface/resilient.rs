@@ -51,8 +51,9 @@ struct OnGpu {
 }
 
 impl<E: Movable> Resilient<E> {
-    /// Loads an engine with `open`, on `placement` if possible. `wanted` is the GPU memory that it
-    /// needs. If less is available, the detector's input is reduced.
+    /// Loads an engine with `open`, on `placement` if possible, with a detector's input of a number
+    /// of px. `wanted` is the GPU memory that it needs. If less is available, the detector's input
+    /// is reduced.
     ///
     /// # Errors
     /// Those of `open`; [`EngineError::Device`] when the GPU has too little memory and there is no
@@ -60,7 +61,7 @@ impl<E: Movable> Resilient<E> {
     pub fn load(
         placement: &Placement,
         wanted: Need,
-        open: impl Fn(&Placement) -> Result<E, EngineError>,
+        open: impl Fn(&Placement, usize) -> Result<E, EngineError>,
     ) -> Result<Self, EngineError> {
         let mut notices = Vec::new();
         if let Placement::Cuda(cuda) = placement {
@@ -73,7 +74,7 @@ impl<E: Movable> Resilient<E> {
             }
         }
         Ok(Self {
-            engine: open(&Placement::Cpu)?,
+            engine: open(&Placement::Cpu, wanted.det_size)?,
             gpu: None,
             notices,
         })
@@ -82,14 +83,15 @@ impl<E: Movable> Resilient<E> {
     fn on_gpu(
         cuda: &Cuda,
         wanted: Need,
-        open: impl Fn(&Placement) -> Result<E, EngineError>,
+        open: impl Fn(&Placement, usize) -> Result<E, EngineError>,
     ) -> Result<Self, EngineError> {
-        let (mut claim, det_size, max_vram) = claim(cuda, wanted)?;
+        let (mut claim, det_size, limits) = claim(cuda, wanted)?;
         let permit = claim.turn();
-        let engine = open(&Placement::Cuda(Cuda {
-            max_vram,
+        let placement = Placement::Cuda(Cuda {
+            max_vram: limits.max_vram,
             ..cuda.clone()
-        }))?;
+        });
+        let engine = open(&placement, det_size)?;
         drop(permit);
         let mut resilient = Self {
             engine,
@@ -100,8 +102,12 @@ impl<E: Movable> Resilient<E> {
             }),
             notices: Vec::new(),
         };
+        let det_size = resilient.engine.det_size();
         if det_size < wanted.det_size {
-            resilient.reduce(det_size, || too_little(cuda, wanted));
+            resilient.notices.push(Notice::DetectionSizeReduced {
+                det_size,
+                reason: limits.too_little(wanted),
+            });
         }
         // Errors of the memory estimate show here, before the first frame.
         for _ in 0..cuda.tuning.warm_up_runs {
@@ -171,38 +177,50 @@ impl<E: Movable> Resilient<E> {
 }
 
 /// Claims GPU memory for `wanted`, or for the largest detector input that fits. Returns the claim,
-/// the size of the input, and the memory limit of the arenas.
-fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64), EngineError> {
-    let mut fitting = (0, 0);
+/// the size of the input, and the limits for the arenas.
+fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, Limits), EngineError> {
+    let mut fitting = (0, Limits::default());
     let claim = device::claim(cuda.index, |of_others| {
-        let det_size = largest_det_size(wanted, cuda, of_others)
-            .ok_or_else(|| refusal(cuda, wanted, of_others))?;
-        fitting = (det_size, cuda.max_vram.saturating_sub(of_others));
+        let limits = Limits {
+            free_memory: cuda.free_memory,
+            max_vram: cuda.max_vram.saturating_sub(of_others),
+            of_others,
+        };
+        let det_size = largest_det_size(wanted, cuda, of_others).ok_or_else(|| {
+            let reason = limits.too_little(wanted.smallest());
+            EngineError::Device(Refusal::Unavailable(Fault::NetworkMemory(reason)))
+        })?;
+        fitting = (det_size, limits);
         Ok::<_, EngineError>(Need { det_size, ..wanted }.arenas())
     })?;
-    let (det_size, max_vram) = fitting;
-    Ok((claim, det_size, max_vram))
+    let (det_size, limits) = fitting;
+    Ok((claim, det_size, limits))
 }
 
-fn refusal(cuda: &Cuda, wanted: Need, of_others: u64) -> EngineError {
-    let least = wanted.smallest();
-    let mut reason = too_little(cuda, least);
-    if of_others > 0 {
-        reason.push_str(", and other engines of this process claimed a part of that limit");
-    }
-    EngineError::Device(Refusal::Unavailable(Fault::NetworkMemory(reason)))
+/// GPU memory that an engine may use, bytes.
+#[derive(Clone, Copy, Default)]
+struct Limits {
+    free_memory: u64,
+    /// For its arenas.
+    max_vram: u64,
+    /// What other engines of this process have claimed.
+    of_others: u64,
 }
 
-/// Message that there is less memory than `need`.
-fn too_little(cuda: &Cuda, need: Need) -> String {
-    if cuda.free_memory < need.in_all() {
-        return insufficient(cuda.free_memory, need.in_all());
+impl Limits {
+    /// Message that there is less memory than `need`.
+    fn too_little(&self, need: Need) -> String {
+        if self.free_memory < need.in_all() {
+            return insufficient(self.free_memory, need.in_all());
+        }
+        let [left, needed, taken] =
+            [self.max_vram, need.arenas(), self.of_others].map(|bytes| bytes >> 20);
+        let others = match taken {
+            0 => String::new(),
+            _ => format!(" (other engines of this process have claimed {taken} MiB)"),
+        };
+        format!("the limit for GPU memory leaves {left} MiB{others}, but {needed} MiB are needed")
     }
-    format!(
-        "the limit for GPU memory is {} MiB, but {} MiB are needed",
-        cuda.max_vram >> 20,
-        need.arenas() >> 20
-    )
 }
 
 fn is_of_gpu(error: &EngineError) -> bool {

@@ -20,8 +20,8 @@ use letterbox::Letterbox;
 /// The side of an input is a multiple of this, or of a larger number.
 pub const MULTIPLE: usize = 32;
 
-/// Side of the input that a network is tried with, px: a multiple of every stride.
-pub const TRIAL: usize = 128;
+/// The largest number that the side of an input has to be a multiple of, px.
+pub const LARGEST_MULTIPLE: usize = 128;
 
 /// Finds faces.
 pub struct Detector {
@@ -40,12 +40,13 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Creates the detector from `opened`, which is run once on zeros.
+    /// Creates the detector from `opened`, with an input of `side` px. It is run once on zeros,
+    /// which is when a GPU's convolutions are chosen.
     ///
     /// # Errors
     /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or
     /// its outputs are not finite.
-    pub fn new(opened: Opened, config: &EngineConfig) -> Result<Self, ModelError> {
+    pub fn new(opened: Opened, config: &EngineConfig, side: usize) -> Result<Self, ModelError> {
         let heads = Heads::of(opened.model.outputs().len());
         let size = input_size(&*opened.model);
         let (Some(heads), Some([width, height])) = (heads, size) else {
@@ -53,20 +54,20 @@ impl Detector {
             return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
         let fixed = width.zip(height).map(|(width, height)| [width, height]);
-        let trial = fixed.unwrap_or([TRIAL; 2]);
         let mut detector = Self {
             network: Network::new(opened.model, &opened.path),
             range: opened.range,
             heads,
             fixed,
-            side: config.pack.det_size,
+            side,
             limit: limit(config),
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
-        detector.network.resize(&[1, CHANNELS, trial[1], trial[0]]);
+        let [width, height] = detector.input_size();
+        detector.network.resize(&[1, CHANNELS, height, width]);
         let outputs = detector.network.run()?;
-        detector.decode(&outputs, trial, 1.0)?;
+        detector.decode(&outputs, [width, height], 1.0)?;
         pack::check_numbers(&opened.path, &outputs.0)?;
         Ok(detector)
     }

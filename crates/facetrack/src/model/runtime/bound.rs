@@ -3,7 +3,8 @@
 //!
 //! A CUDA graph repeats a run with the same addresses, so inputs and outputs have to stay in the
 //! device's memory (ONNX Runtime's "Using CUDA Graphs"); they are copied there and back around a
-//! run.
+//! run. Outputs come back to ordinary memory, since ONNX Runtime 1.31 fails when it copies them to
+//! page-locked memory (microsoft/onnxruntime, issue 29713).
 
 use ndarray::{ArrayD, ArrayViewD};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
@@ -84,17 +85,17 @@ impl Bound {
         [inputs, outputs]: [&[Vec<usize>]; 2],
         options: Options,
     ) -> ort::Result<Self> {
-        let slots = |outlets: &[Outlet], shapes: &[Vec<usize>]| {
+        let slots = |outlets: &[Outlet], shapes: &[Vec<usize>], host| {
             let outlets = outlets.iter().zip(shapes);
             outlets
-                .map(|(outlet, shape)| Slot::new(outlet, shape, places))
+                .map(|(outlet, shape)| Slot::new(outlet, shape, host, places.device.as_ref()))
                 .collect::<ort::Result<Vec<_>>>()
         };
         let mut bound = Self {
             binding: session.create_binding()?,
             options,
-            inputs: slots(session.inputs(), inputs)?,
-            outputs: slots(session.outputs(), outputs)?,
+            inputs: slots(session.inputs(), inputs, &places.inputs)?,
+            outputs: slots(session.outputs(), outputs, &places.outputs)?,
         };
         for slot in &mut bound.outputs {
             slot.bind_output(&mut bound.binding)?;
@@ -136,15 +137,20 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(outlet: &Outlet, shape: &[usize], places: &Places) -> ort::Result<Self> {
+    fn new(
+        outlet: &Outlet,
+        shape: &[usize],
+        host: &Allocator,
+        device: Option<&Allocator>,
+    ) -> ort::Result<Self> {
         let kind = outlet.dtype().tensor_type();
         let kind = kind.unwrap_or(TensorElementType::Float32);
         let shape: Vec<i64> = shape.iter().map(|extent| *extent as i64).collect();
         let tensor = |place: &Allocator| DynTensor::new(place, kind, shape.clone());
         Ok(Self {
             name: outlet.name().to_owned(),
-            host: tensor(&places.host)?,
-            device: places.device.as_ref().map(tensor).transpose()?,
+            host: tensor(host)?,
+            device: device.map(tensor).transpose()?,
         })
     }
 
@@ -166,13 +172,14 @@ impl Slot {
 
 /// Where tensors lie.
 struct Places {
-    host: Allocator,
+    inputs: Allocator,
+    outputs: Allocator,
     device: Option<Allocator>,
 }
 
 impl Places {
     fn new(session: &Session, provider: Provider, transfer: Transfer) -> ort::Result<Self> {
-        let (host, device, id) = match provider {
+        let (inputs, device, id) = match provider {
             Provider::Cpu => (AllocationDevice::CPU, AllocationDevice::CPU, 0),
             Provider::Cuda(cuda) => (
                 AllocationDevice::CUDA_PINNED,
@@ -180,14 +187,15 @@ impl Places {
                 i32::try_from(cuda.device).unwrap_or(i32::MAX),
             ),
         };
-        let place = |device, kind| {
+        let place = |device, id, kind| {
             let info = MemoryInfo::new(device, id, AllocatorType::Device, kind)?;
             Allocator::new(session, info)
         };
         Ok(Self {
-            host: place(host, MemoryType::CPUOutput)?,
+            inputs: place(inputs, id, MemoryType::CPUOutput)?,
+            outputs: place(AllocationDevice::CPU, 0, MemoryType::Default)?,
             device: match transfer {
-                Transfer::Resident => Some(place(device, MemoryType::Default)?),
+                Transfer::Resident => Some(place(device, id, MemoryType::Default)?),
                 Transfer::Copied | Transfer::Bound => None,
             },
         })

@@ -54,8 +54,8 @@ impl CudaProvider {
     pub fn options(&self, transfer: Transfer) -> Vec<(&'static str, String)> {
         let tuning = &self.tuning;
         let search = match (tuning.deterministic, tuning.conv_algorithm_search) {
-            (true, _) | (false, ConvAlgorithmSearch::Default) => "DEFAULT",
-            (false, ConvAlgorithmSearch::Heuristic) => "HEURISTIC",
+            (false, ConvAlgorithmSearch::Default) => "DEFAULT",
+            (true, _) | (false, ConvAlgorithmSearch::Heuristic) => "HEURISTIC",
             (false, ConvAlgorithmSearch::Exhaustive) => "EXHAUSTIVE",
         };
         let mut options = vec![
@@ -180,7 +180,7 @@ mod tests {
             deterministic: true,
             ..CudaTuning::default()
         };
-        assert_eq!(value(deterministic, "cudnn_conv_algo_search"), "DEFAULT");
+        assert_eq!(value(deterministic, "cudnn_conv_algo_search"), "HEURISTIC");
         assert_eq!(value(deterministic, "use_tf32"), "0");
     }
 

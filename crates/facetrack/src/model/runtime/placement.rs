@@ -10,7 +10,7 @@ choices! {
     pub enum ConvAlgorithmSearch, words conv_algorithm_search_words {
         Exhaustive = "exhaustive": "try all at the first run: slow start, fastest afterwards",
         Heuristic = "heuristic": "use a heuristic",
-        Default = "default": "use the algorithm that works in all cases",
+        Default = "default": "use the algorithm that works in all cases, which is very slow",
     }
 }
 
@@ -23,8 +23,7 @@ pub struct CudaTuning {
     /// How cuDNN chooses among its convolutions.
     #[default(ConvAlgorithmSearch::Exhaustive)]
     pub conv_algorithm_search: ConvAlgorithmSearch,
-    /// TF32 on Ampere and newer.
-    #[default(true)]
+    /// TF32 on Ampere and newer. On an H100 it moves landmarks by up to 0.8 px and saves no time.
     pub tf32: bool,
     /// The same result in every run: fixed convolutions, no TF32.
     pub deterministic: bool,

@@ -7,11 +7,13 @@ use crate::geometry::{Point, Size};
 
 const SIDE: usize = 4;
 
+const CROWD: Batches = Batches::UpTo(64);
+
 /// Says the first red and the last blue of each face.
-fn network(batch: Option<usize>) -> (FaceNetwork, Runs) {
+fn network(batch: Option<usize>, batches: Batches) -> (FaceNetwork, Runs) {
     let fake = Fake::of_faces(batch, SIDE, 2, |face| vec![face[0], face[face.len() - 1]]);
     let runs = fake.runs.clone();
-    let network = FaceNetwork::new(fake.opened(Module::GenderAge)).unwrap();
+    let network = FaceNetwork::new(fake.opened(Module::GenderAge), batches).unwrap();
     runs.lock().unwrap().clear();
     (network, runs)
 }
@@ -46,7 +48,7 @@ fn all_faces_are_seen_in_one_run_and_alone_where_the_file_wants_it() {
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
     let regions = [square(5.0, 6.0), square(20.0, 1.0), square(40.0, 11.0)];
     for (batch, shapes) in [(None, vec![3]), (Some(1), vec![1, 1, 1])] {
-        let (mut network, runs) = network(batch);
+        let (mut network, runs) = network(batch, CROWD);
         let answers = network.run(&image, &regions).unwrap();
         let faces: Vec<usize> = runs.lock().unwrap().iter().map(|shape| shape[0]).collect();
         assert_eq!(faces, shapes);
@@ -71,7 +73,7 @@ fn a_network_that_takes_one_face_and_does_not_say_so_sees_each_alone() {
         vec![ArrayD::from_elem(vec![1, 1], input[[0, 0, 0, 0]])]
     });
     let runs = fake.runs.clone();
-    let mut network = FaceNetwork::new(fake.opened(Module::GenderAge)).unwrap();
+    let mut network = FaceNetwork::new(fake.opened(Module::GenderAge), CROWD).unwrap();
     runs.lock().unwrap().clear();
     let answers = network.run(&image, &[square(5.0, 6.0), square(20.0, 1.0)]);
     let wanted = [Some(vec![5.0]), Some(vec![20.0])];
@@ -85,7 +87,7 @@ fn a_crowd_takes_several_runs() {
     let pixels = image();
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
     let regions: Vec<_> = (0..150).map(|i| square((i % 60) as f32, 3.0)).collect();
-    let (mut network, runs) = network(None);
+    let (mut network, runs) = network(None, CROWD);
     let answers = network.run(&image, &regions).unwrap();
     let faces: Vec<usize> = runs.lock().unwrap().iter().map(|shape| shape[0]).collect();
     assert_eq!(faces, [64, 64, 22]);
@@ -95,10 +97,31 @@ fn a_crowd_takes_several_runs() {
 }
 
 #[test]
+fn a_gpu_gets_one_face_or_a_batch_that_is_always_as_large() {
+    let pixels = image();
+    let image = ImageView::rgb(64, 32, &pixels).unwrap();
+    let regions: Vec<_> = (0..6).map(|i| square(8.0 * i as f32, 3.0)).collect();
+    for (count, shapes) in [
+        (1, &[1][..]),
+        (2, &[4]),
+        (4, &[4]),
+        (5, &[4, 1]),
+        (6, &[4, 4]),
+    ] {
+        let (mut network, runs) = network(None, Batches::OneOr(4));
+        let answers = network.run(&image, &regions[..count]).unwrap();
+        let images: Vec<usize> = runs.lock().unwrap().iter().map(|shape| shape[0]).collect();
+        assert_eq!(images, shapes, "{count} faces");
+        let wanted = (0..count).map(|i| Some(vec![8.0 * i as f32, 6.0]));
+        assert_eq!(values(&answers), wanted.collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a_region_that_can_not_be_shown_has_no_answer_and_leaves_the_others_theirs() {
     let pixels = image();
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
-    let (mut network, runs) = network(None);
+    let (mut network, runs) = network(None, CROWD);
     let none = [None, square(f32::NAN, 0.0), square(1e9, 0.0)];
     let all = [
         &none[..1],
@@ -124,7 +147,7 @@ fn values_that_are_no_numbers_are_no_answer() {
     let pixels = image();
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
     let fake = Fake::of_faces(None, SIDE, 1, |face| vec![1.0 / (face[0] - 5.0)]);
-    let mut network = FaceNetwork::new(fake.opened(Module::GenderAge)).unwrap();
+    let mut network = FaceNetwork::new(fake.opened(Module::GenderAge), CROWD).unwrap();
     let answers = network.run(&image, &[square(5.0, 0.0), square(7.0, 0.0)]);
     assert_eq!(values(&answers.unwrap()), [None, Some(vec![0.5])]);
 }
@@ -143,7 +166,7 @@ fn networks_with_other_tensors_are_refused() {
         (&any, &[&[Some(1), None]]),
     ] {
         let fake = Fake::new(input, outputs, |_| Vec::new());
-        let error = FaceNetwork::new(fake.opened(Module::GenderAge)).err();
+        let error = FaceNetwork::new(fake.opened(Module::GenderAge), CROWD).err();
         let error = error.expect("other tensors");
         assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
         assert!(error.to_string().contains("fake.onnx"), "{error}");
@@ -155,7 +178,7 @@ fn networks_with_other_tensors_are_refused() {
         Some(ArrayD::from_elem(vec![2, 2], f32::NAN)),
     ] {
         let fake = Fake::new(&any, &[row], move |_| yielded.iter().cloned().collect());
-        let error = FaceNetwork::new(fake.opened(Module::GenderAge)).err();
+        let error = FaceNetwork::new(fake.opened(Module::GenderAge), CROWD).err();
         let error = error.expect("another output");
         assert!(matches!(error, ModelError::Run { .. }), "{error}");
         assert!(error.to_string().contains("fake.onnx"), "{error}");
@@ -212,7 +235,7 @@ fn published_networks_say_of_many_faces_what_they_say_of_each() {
         .filter(|own| own.module != Module::Detection)
     {
         let module = opened.module;
-        let mut network = FaceNetwork::new(opened).unwrap();
+        let mut network = FaceNetwork::new(opened, CROWD).unwrap();
         let together = network.run(&image, &regions).unwrap();
         for (region, answer) in regions.chunks(1).zip(&together) {
             let alone = network.run(&image, region).unwrap();

@@ -144,7 +144,7 @@ impl World {
         self
     }
 
-    fn open(&self, placement: &Placement) -> Result<Fake, EngineError> {
+    fn open(&self, placement: &Placement, det_size: usize) -> Result<Fake, EngineError> {
         self.placements.borrow_mut().push(placement.clone());
         if *placement != Placement::Cpu && !self.opens_on_gpu {
             Run::Illegal.result()?;
@@ -152,7 +152,7 @@ impl World {
         Ok(Fake {
             info: EngineInfo::of_boxes(EngineKind::InsightFace),
             placement: placement.clone(),
-            det_size: 640,
+            det_size: if self.can_shrink { det_size } else { 640 },
             script: self.script.clone(),
             diary: self.diary.clone(),
             can_move: self.can_move,
@@ -162,7 +162,9 @@ impl World {
 
     fn load(&self) -> Result<Resilient<Fake>, EngineError> {
         let placement = Placement::Cuda(self.cuda.clone());
-        Resilient::load(&placement, NEED, |placement| self.open(placement))
+        Resilient::load(&placement, NEED, |placement, det_size| {
+            self.open(placement, det_size)
+        })
     }
 
     fn diary(&self) -> Vec<String> {
@@ -329,7 +331,9 @@ fn warm_up_runs_are_made_on_the_gpu_alone() {
     world.cuda.tuning.warm_up_runs = 3;
     drop(world.load().unwrap());
     assert_eq!(world.diary(), ["warm-up cuda:809 640"; 3]);
-    let on_cpu = Resilient::load(&Placement::Cpu, NEED, |placement| world.open(placement));
+    let on_cpu = Resilient::load(&Placement::Cpu, NEED, |placement, det_size| {
+        world.open(placement, det_size)
+    });
     drop(on_cpu.unwrap());
     assert_eq!(world.diary().len(), 3);
 }

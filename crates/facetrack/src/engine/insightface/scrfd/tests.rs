@@ -48,7 +48,8 @@ fn config(det_size: usize) -> EngineConfig {
 
 fn detector(fake: Fake, config: &EngineConfig) -> (Detector, Runs) {
     let runs = fake.runs.clone();
-    let detector = Detector::new(fake.opened(Module::Detection), config).unwrap();
+    let detector =
+        Detector::new(fake.opened(Module::Detection), config, config.pack.det_size).unwrap();
     (detector, runs)
 }
 
@@ -209,7 +210,7 @@ fn of_too_many_faces_the_large_and_central_ones_are_left() {
 
 #[test]
 fn a_network_that_yields_no_numbers_is_refused() {
-    let shapes = [1, 4, 10].map(|values| [8, 16, 32].map(|stride| (values, TRIAL / stride)));
+    let shapes = [1, 4, 10].map(|values| [8, 16, 32].map(|stride| (values, 640 / stride)));
     for broken in 0..9 {
         let output: &[_] = &[None, None, None];
         let fake = Fake::new(&ANY, &[output; 9], move |_| {
@@ -220,7 +221,7 @@ fn a_network_that_yields_no_numbers_is_refused() {
             });
             outputs.collect()
         });
-        let error = Detector::new(fake.opened(Module::Detection), &config(640)).err();
+        let error = Detector::new(fake.opened(Module::Detection), &config(640), 640).err();
         let error = error.expect("no faces would ever be found");
         assert!(matches!(error, ModelError::Run { .. }), "{error}");
         assert!(error.to_string().contains("fake.onnx"), "{error}");
@@ -239,7 +240,7 @@ fn networks_that_are_no_scrfd_are_refused() {
         (&ANY, 9),
     ] {
         let fake = Fake::new(input, &vec![output; outputs], |_| Vec::new());
-        let error = Detector::new(fake.opened(Module::Detection), &config(640)).err();
+        let error = Detector::new(fake.opened(Module::Detection), &config(640), 640).err();
         let error = error.expect("no SCRFD");
         assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
         assert!(error.to_string().contains("fake.onnx"), "{error}");
