@@ -196,8 +196,8 @@ fn rows() -> Vec<Row> {
     vec![
         with("defaults", true, |_| {}),
         with("warm-up-runs=0", true, |it| it.warm_up_runs = 0),
-        with("cudnn-conv-algo-search=heuristic", true, |it| {
-            it.conv_algorithm_search = ConvAlgorithmSearch::Heuristic;
+        with("cudnn-conv-algo-search=exhaustive", true, |it| {
+            it.conv_algorithm_search = ConvAlgorithmSearch::Exhaustive;
         }),
         with("cudnn-conv-algo-search=default", true, |it| {
             it.conv_algorithm_search = ConvAlgorithmSearch::Default;

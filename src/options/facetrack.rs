@@ -349,7 +349,7 @@ const ROWS: &[Row] = &[
     .blurb("Choice of cuDNN's convolution algorithms")
     .of(Setting::Gpu),
     Row::new("tf32", |s| &mut s.request.tuning.tf32)
-        .blurb("Use TF32, a 10-bit mantissa, for faster multiplications on Ampere and newer GPUs; no effect with tensorrt")
+        .blurb("Use TF32, a 10-bit mantissa, for multiplications on Ampere and newer GPUs: less exact landmarks; no effect with tensorrt")
         .of(Setting::Gpu),
     Row::new("deterministic", |s| &mut s.request.tuning.deterministic)
         .blurb("Give the same result in every run on the GPU, with fixed convolution algorithms and without TF32; slower; not with tensorrt")

@@ -12,6 +12,9 @@ use super::finding::Finding;
 use crate::store::{self, State};
 use crate::{places, size, terms};
 
+/// The library beside a build of ONNX Runtime for NVIDIA GPUs, which no manifest lists.
+const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";
+
 /// The library that an element would load.
 pub fn runtime() -> Vec<Finding> {
     let candidates = places::search_paths().runtime_candidates();
@@ -31,8 +34,8 @@ fn library(candidates: &[PathBuf]) -> Finding {
         .to_string_lossy()
         .into_owned();
     match manifest::known(&name) {
-        Some(file) => checked(library, file),
-        None => Finding::good(format!(
+        Some(file) if !library.with_file_name(CUDA_PROVIDER).is_file() => checked(library, file),
+        _ => Finding::good(format!(
             "{} (another build than the tested one)",
             library.display()
         )),

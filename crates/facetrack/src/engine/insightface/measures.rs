@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::network::{Answer, Batches, FaceNetwork};
+use super::network::{Answer, FaceNetwork};
 use super::pack::Opened;
 use super::{Module, regions};
 use crate::geometry::{Point, RotatedRect};
@@ -16,23 +16,9 @@ use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks
 pub struct Measures(Vec<(Module, FaceNetwork)>);
 
 impl Measures {
-    /// Adds a network of the pack, which gets faces in `batches`.
-    ///
-    /// # Errors
-    /// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding network with an
-    /// input size that faces cannot be aligned to.
-    pub fn add(&mut self, opened: Opened, batches: Batches) -> Result<(), ModelError> {
-        let (module, path) = (opened.module, opened.path.clone());
-        let network = FaceNetwork::new(opened, batches)?;
-        if module == Module::Recognition && !regions::is_aligned_side(network.side) {
-            return Err(ModelError::Tensors {
-                path,
-                expected: "embeddings of faces of a multiple of 112 or 128 pixels".to_owned(),
-                actual: format!("{0}×{0} pixels", network.side),
-            });
-        }
+    /// Adds the network of `module`.
+    pub fn add(&mut self, module: Module, network: FaceNetwork) {
         self.0.push((module, network));
-        Ok(())
     }
 
     /// Number of values that the network of `module` yields for a face; `None` without one.
@@ -41,7 +27,7 @@ impl Measures {
         network.map(|(_, network)| network.values)
     }
 
-    /// Measures the `faces` of `image`, with one run of each network. Values that are not finite
+    /// Measures the `faces` of `image`. Values that are not finite
     /// stay absent.
     ///
     /// # Errors
@@ -76,6 +62,24 @@ impl Measures {
         }
         Ok(())
     }
+}
+
+/// Opens a network that measures faces, which gets up to `most` in a run.
+///
+/// # Errors
+/// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding network with an input
+/// size that faces cannot be aligned to.
+pub fn network(opened: Opened, most: usize) -> Result<FaceNetwork, ModelError> {
+    let (module, path) = (opened.module, opened.path.clone());
+    let network = FaceNetwork::new(opened, most)?;
+    if module == Module::Recognition && !regions::is_aligned_side(network.side) {
+        return Err(ModelError::Tensors {
+            path,
+            expected: "embeddings of faces of a multiple of 112 or 128 pixels".to_owned(),
+            actual: format!("{0}×{0} pixels", network.side),
+        });
+    }
+    Ok(network)
 }
 
 /// `get` in `landmark.py` for two values per point; −1…1 span the input.

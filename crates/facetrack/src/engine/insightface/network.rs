@@ -10,36 +10,6 @@ use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
-/// How many faces go through a network in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Batches {
-    /// As many as there are, up to so many.
-    UpTo(usize),
-    /// One, or so many, with empty images in place of missing faces. Each number of faces takes a
-    /// GPU seconds of preparation.
-    OneOr(usize),
-}
-
-impl Batches {
-    /// Maximum number of faces in a run.
-    pub fn most(self) -> usize {
-        match self {
-            Self::UpTo(most) | Self::OneOr(most) => most,
-        }
-    }
-
-    /// Number of images in a run with `faces`.
-    fn images(self, faces: usize) -> usize {
-        match self {
-            Self::OneOr(most) if faces > 1 => most,
-            _ => faces,
-        }
-    }
-}
-
-/// Those of a network that takes only one face.
-const ONE: Batches = Batches::UpTo(1);
-
 /// The network.
 pub struct FaceNetwork {
     network: Network,
@@ -48,7 +18,8 @@ pub struct FaceNetwork {
     pub side: usize,
     /// Number of values for a face.
     pub values: usize,
-    batches: Batches,
+    /// Maximum number of faces in a run.
+    most: usize,
 }
 
 /// The network's answer for a face.
@@ -61,14 +32,14 @@ pub struct Answer {
 }
 
 impl FaceNetwork {
-    /// A network `[faces, 3, side, side]` to `[faces, values]`. It is run on zeros, one face and
-    /// several. A network that cannot run is found here, and so is a network that takes only one
-    /// face whatever its file says.
+    /// A network `[faces, 3, side, side]` to `[faces, values]`, which gets up to `most` faces in a
+    /// run. It is run once on zeros. A network that cannot run is found here, and so is a network
+    /// that takes only one face whatever its file says.
     ///
     /// # Errors
     /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run,
     /// or if its outputs are not finite.
-    pub fn new(opened: Opened, batches: Batches) -> Result<Self, ModelError> {
+    pub fn new(opened: Opened, most: usize) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some((takes_many, side, values)) = sizes else {
             let expected = "a network of faces ([any, 3, side, side] to [any, values])".to_owned();
@@ -79,22 +50,22 @@ impl FaceNetwork {
             range: opened.range,
             side,
             values,
-            batches: if takes_many { batches } else { ONE },
+            most: if takes_many { most } else { 1 },
         };
         network.try_out()?;
         Ok(network)
     }
 
     fn try_out(&mut self) -> Result<(), ModelError> {
-        if self.batches != ONE {
-            self.resize(self.batches.images(2));
-            match self.run_once(2) {
-                Err(ModelError::Run { .. } | ModelError::Gpu { .. }) => self.batches = ONE,
-                output => pack::check_numbers(&self.network.path, &[output?])?,
+        let faces = self.most.min(2);
+        self.resize(faces);
+        let output = match self.run_once(faces) {
+            Err(ModelError::Run { .. } | ModelError::Gpu { .. }) if faces > 1 => {
+                self.most = 1;
+                self.run_once(1)?
             }
-        }
-        self.resize(1);
-        let output = self.run_once(1)?;
+            output => output?,
+        };
         pack::check_numbers(&self.network.path, &[output])
     }
 
@@ -110,7 +81,7 @@ impl FaceNetwork {
         regions: &[Option<RotatedRect>],
     ) -> Result<Vec<Option<Answer>>, ModelError> {
         let mut answers = Vec::with_capacity(regions.len());
-        for regions in regions.chunks(self.batches.most()) {
+        for regions in regions.chunks(self.most) {
             self.run_chunk(image, regions, &mut answers)?;
         }
         Ok(answers)
@@ -122,7 +93,7 @@ impl FaceNetwork {
         regions: &[Option<RotatedRect>],
         answers: &mut Vec<Option<Answer>>,
     ) -> Result<(), ModelError> {
-        self.resize(self.batches.images(regions.len()));
+        self.resize(regions.len());
         let len = CHANNELS * self.side * self.side;
         let mut shown: Vec<Option<Affine>> = Vec::with_capacity(regions.len());
         let mut faces = 0;
@@ -153,26 +124,25 @@ impl FaceNetwork {
         Ok(())
     }
 
-    /// Runs the network on the first `faces` of the input, for `[faces or more, values]`.
+    /// Runs the network on the first `faces` of the input, for `[faces, values]`.
     fn run_once(&mut self, faces: usize) -> Result<ArrayD<f32>, ModelError> {
-        let images = self.batches.images(faces);
-        let outputs = self.network.run_first(images)?;
+        let outputs = self.network.run_first(faces)?;
         match outputs.0.into_iter().next() {
-            Some(output) if output.shape() == [images, self.values] => Ok(output),
+            Some(output) if output.shape() == [faces, self.values] => Ok(output),
             other => {
                 let shape = other.map_or_else(Vec::new, |output| output.shape().to_vec());
                 Err(self.network.failed(format!(
-                    "it yields {shape:?} for {images} faces in place of {:?}",
-                    [images, self.values]
+                    "it yields {shape:?} for {faces} faces in place of {:?}",
+                    [faces, self.values]
                 )))
             }
         }
     }
 
-    /// Makes the input one for so many images.
-    fn resize(&mut self, images: usize) {
+    /// Makes the input one for so many faces.
+    fn resize(&mut self, faces: usize) {
         self.network
-            .resize(&[images, CHANNELS, self.side, self.side]);
+            .resize(&[faces, CHANNELS, self.side, self.side]);
     }
 }
 

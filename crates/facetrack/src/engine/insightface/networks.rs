@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The networks of a pack, ready to run.
 
-use super::measures::Measures;
-use super::pack::Pack;
+use std::panic::resume_unwind;
+use std::thread;
+
+use super::measures::{self, Measures};
+use super::network::FaceNetwork;
+use super::pack::{Opened, Pack};
 use super::scrfd::Detector;
 use super::{Module, placed};
 use crate::device::Placement;
@@ -31,18 +35,28 @@ impl Networks {
         placement: &Placement,
         det_size: usize,
     ) -> Result<Self, EngineError> {
-        let batches = placed::batches(placement);
+        let opened = pack.open(placement)?;
+        let files = opened.iter().map(|opened| opened.file.clone()).collect();
+        let ready = |opened: Opened| match opened.module {
+            Module::Detection => {
+                Detector::new(opened, config, det_size).map(|own| Ready::Detector(Box::new(own)))
+            }
+            module => {
+                let network = measures::network(opened, placed::most_faces(placement))?;
+                Ok(Ready::OfFaces(module, network))
+            }
+        };
+        let networks = if placed::are_tried_at_once(placement) {
+            all_at_once(opened, ready)
+        } else {
+            opened.into_iter().map(ready).collect()
+        };
         let mut detector = None;
         let mut measures = Measures::default();
-        let mut files = Vec::new();
-        for opened in pack.open(placement)? {
-            files.push(opened.file.clone());
-            let of_pack = |error| of_pack(pack, error);
-            match opened.module {
-                Module::Detection => {
-                    detector = Some(Detector::new(opened, config, det_size).map_err(of_pack)?);
-                }
-                _ => measures.add(opened, batches).map_err(of_pack)?,
+        for network in networks {
+            match network.map_err(|error| of_pack(pack, error))? {
+                Ready::Detector(own) => detector = Some(*own),
+                Ready::OfFaces(module, network) => measures.add(module, network),
             }
         }
         let Some(detector) = detector else {
@@ -71,6 +85,27 @@ impl Networks {
             ..super::info(|module| self.measures.values(module))
         }
     }
+}
+
+/// A network that has run once.
+enum Ready {
+    Detector(Box<Detector>),
+    OfFaces(Module, FaceNetwork),
+}
+
+/// What `ready` makes of each network, with a thread for each.
+fn all_at_once<T: Send>(opened: Vec<Opened>, ready: impl Fn(Opened) -> T + Sync) -> Vec<T> {
+    let ready = &ready;
+    thread::scope(|scope| {
+        let threads: Vec<_> = opened
+            .into_iter()
+            .map(|opened| scope.spawn(move || ready(opened)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Converts the error of a network with other tensors: the whole pack has to be replaced.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Chooses how the networks of a pack run on a device.
 
-use super::network::Batches;
 use super::{Module, scrfd};
-use crate::device::{Need, Placement};
+use crate::device::{ConvAlgorithmSearch, Need, Placement};
 use crate::model::graph::outline::Precision;
 use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
 use crate::model::runtime::{Provider, Transfer};
@@ -33,11 +32,7 @@ fn input(need: Need, module: Module) -> InputExtents {
             },
         },
         _ => InputExtents {
-            images: Extents {
-                least: 1,
-                usual: 1,
-                most: ON_GPU,
-            },
+            images: Extents::fixed(1),
             ..InputExtents::default()
         },
     }
@@ -45,16 +40,26 @@ fn input(need: Need, module: Module) -> InputExtents {
 
 /// Maximum number of faces in a run on the CPU. A face takes about 2 MB in a small network, so a
 /// crowd takes several runs.
-const ON_CPU: usize = 64;
+const MOST_ON_CPU: usize = 64;
 
-/// Number of faces in a run on a GPU, unless there is one.
-const ON_GPU: usize = 4;
-
-/// How many faces go through a network in a run at `placement`.
-pub fn batches(placement: &Placement) -> Batches {
+/// Maximum number of faces in a run at `placement`. It is one on a GPU: ONNX Runtime prepares a
+/// network's convolutions again, which takes seconds, whenever the shape of its input changes.
+pub fn most_faces(placement: &Placement) -> usize {
     match placement {
-        Placement::Cpu => Batches::UpTo(ON_CPU),
-        Placement::Cuda(_) => Batches::OneOr(ON_GPU),
+        Placement::Cpu => MOST_ON_CPU,
+        Placement::Cuda(_) => 1,
+    }
+}
+
+/// Whether the first runs of the networks, in which a GPU's convolutions are prepared, share the
+/// time. Convolutions that are chosen by their speed need the GPU alone.
+pub fn are_tried_at_once(placement: &Placement) -> bool {
+    match placement {
+        Placement::Cpu => false,
+        Placement::Cuda(cuda) => {
+            let search = cuda.tuning.conv_algorithm_search;
+            search != ConvAlgorithmSearch::Exhaustive || cuda.tuning.deterministic
+        }
     }
 }
 
@@ -155,7 +160,7 @@ mod tests {
             assert_eq!(images, Extents::fixed(1));
             assert_eq!((side.least, side.usual, side.most), (32, det_size, most));
         }
-        assert_eq!(input(NEED, Module::Recognition).images.most, 4);
+        assert_eq!(input(NEED, Module::Recognition).images, Extents::fixed(1));
     }
 
     #[test]

@@ -111,10 +111,25 @@ const OUT_OF_MEMORY: [&str; 6] = [
     "_ALLOCATION_FAILED",
 ];
 
+/// Beginnings of the part of a message that says what happened. Signatures of functions precede it.
+const BEGINNINGS: [&str; 4] = [
+    "CUDA failure",
+    "CUDNN failure",
+    "CUBLAS failure",
+    "Failed to allocate memory",
+];
+
+/// What follows that part: names of the machine, the file and the call.
+const END: &str = " ; GPU=";
+
 /// The error of `model` on a GPU for which the runtime gives `reason`.
 pub fn failure(model: String, reason: String) -> ModelError {
-    let reason = reason.trim().to_owned();
-    match OUT_OF_MEMORY.iter().any(|words| reason.contains(words)) {
+    let is_out_of_memory = OUT_OF_MEMORY.iter().any(|words| reason.contains(words));
+    let begin = BEGINNINGS.iter().find_map(|words| reason.find(words));
+    let said = &reason[begin.unwrap_or_default()..];
+    let said = begin.and_then(|_| said.split(END).next()).unwrap_or(said);
+    let reason = said.trim().to_owned();
+    match is_out_of_memory {
         true => ModelError::OutOfMemory { model, reason },
         false => ModelError::Gpu { model, reason },
     }
@@ -160,24 +175,26 @@ mod tests {
         for (key, expected) in [
             ("device_id", "1"),
             ("gpu_mem_limit", "1073741824"),
-            ("cudnn_conv_algo_search", "EXHAUSTIVE"),
-            ("use_tf32", "1"),
+            ("cudnn_conv_algo_search", "HEURISTIC"),
+            ("use_tf32", "0"),
         ] {
             assert_eq!(value(usual, key), expected, "{key}");
         }
-        let heuristic = CudaTuning {
-            conv_algorithm_search: ConvAlgorithmSearch::Heuristic,
-            tf32: false,
+        let exhaustive = CudaTuning {
+            conv_algorithm_search: ConvAlgorithmSearch::Exhaustive,
+            tf32: true,
             ..usual
         };
-        assert_eq!(value(heuristic, "cudnn_conv_algo_search"), "HEURISTIC");
-        assert_eq!(value(heuristic, "use_tf32"), "0");
+        assert_eq!(value(exhaustive, "cudnn_conv_algo_search"), "EXHAUSTIVE");
+        assert_eq!(value(exhaustive, "use_tf32"), "1");
     }
 
     #[test]
     fn the_same_result_in_every_run_costs_what_differs_between_runs() {
         let deterministic = CudaTuning {
             deterministic: true,
+            conv_algorithm_search: ConvAlgorithmSearch::Exhaustive,
+            tf32: true,
             ..CudaTuning::default()
         };
         assert_eq!(value(deterministic, "cudnn_conv_algo_search"), "HEURISTIC");
@@ -274,6 +291,27 @@ mod tests {
             let error = failure("a.onnx".to_owned(), reason.to_owned());
             let is_told = matches!(error, ModelError::OutOfMemory { .. });
             assert_eq!(is_told, is_memory, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_message_says_what_happened_without_signatures() {
+        for (reason, expected) in [
+            (
+                "/onnxruntime_src/cuda_call.cc:154 std::conditional_t<THRW, void, common::Status> = void] CUDA failure 2: out of memory ; GPU=0 ; hostname=x ; file=a.cc ; line=1 ; expr=cudaMalloc",
+                "a.onnx ran out of GPU memory: CUDA failure 2: out of memory",
+            ),
+            (
+                "Non-zero status code returned while running Relu node. bfc_arena.cc:360 void* onnxruntime::BFCArena::AllocateRawInternal(size_t) Failed to allocate memory for requested buffer of size 6553600",
+                "a.onnx ran out of GPU memory: Failed to allocate memory for requested buffer of size 6553600",
+            ),
+            (
+                "Got invalid dimensions for input: input.1\n",
+                "a.onnx failed on the GPU: Got invalid dimensions for input: input.1",
+            ),
+        ] {
+            let error = failure("a.onnx".to_owned(), reason.to_owned()).to_string();
+            assert!(error.ends_with(expected), "{error}");
         }
     }
 

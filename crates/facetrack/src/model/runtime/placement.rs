@@ -8,7 +8,7 @@ use crate::words::choices;
 choices! {
     /// Choice of cuDNN's convolution algorithms.
     pub enum ConvAlgorithmSearch, words conv_algorithm_search_words {
-        Exhaustive = "exhaustive": "try all at the first run: slow start, fastest afterwards",
+        Exhaustive = "exhaustive": "try all at the first run, which makes the start slower",
         Heuristic = "heuristic": "use a heuristic",
         Default = "default": "use the algorithm that works in all cases, which is very slow",
     }
@@ -21,7 +21,7 @@ pub struct CudaTuning {
     #[default(3)]
     pub warm_up_runs: usize,
     /// How cuDNN chooses among its convolutions.
-    #[default(ConvAlgorithmSearch::Exhaustive)]
+    #[default(ConvAlgorithmSearch::Heuristic)]
     pub conv_algorithm_search: ConvAlgorithmSearch,
     /// TF32 on Ampere and newer. On an H100 it moves landmarks by up to 0.8 px and saves no time.
     pub tf32: bool,

@@ -32,9 +32,8 @@ fn measured(networks: &[(Module, usize, Vec<f32>)]) -> [Observation; 2] {
                 vec![0.0; len]
             }
         });
-        measures
-            .add(fake.opened(*module), Batches::UpTo(64))
-            .unwrap();
+        let network = network(fake.opened(*module), 64).unwrap();
+        measures.add(*module, network);
     }
     let pixels = vec![9; 200 * 160 * 3];
     let image = ImageView::rgb(200, 160, &pixels).unwrap();
@@ -139,8 +138,8 @@ fn what_is_no_number_stays_absent() {
 #[test]
 fn an_embedding_of_a_side_that_faces_are_not_aligned_to_is_refused() {
     let fake = Fake::of_faces(None, 144, 3, |_| vec![0.0; 3]);
-    let error = Measures::default().add(fake.opened(Module::Recognition), Batches::UpTo(64));
-    let error = error.unwrap_err().to_string();
+    let error = network(fake.opened(Module::Recognition), 64).err();
+    let error = error.unwrap().to_string();
     assert!(
         error.contains("fake.onnx") && error.contains("144×144"),
         "{error}"

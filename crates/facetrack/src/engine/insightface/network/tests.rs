@@ -7,13 +7,13 @@ use crate::geometry::{Point, Size};
 
 const SIDE: usize = 4;
 
-const CROWD: Batches = Batches::UpTo(64);
+const CROWD: usize = 64;
 
 /// Says the first red and the last blue of each face.
-fn network(batch: Option<usize>, batches: Batches) -> (FaceNetwork, Runs) {
+fn network(batch: Option<usize>, most: usize) -> (FaceNetwork, Runs) {
     let fake = Fake::of_faces(batch, SIDE, 2, |face| vec![face[0], face[face.len() - 1]]);
     let runs = fake.runs.clone();
-    let network = FaceNetwork::new(fake.opened(Module::GenderAge), batches).unwrap();
+    let network = FaceNetwork::new(fake.opened(Module::GenderAge), most).unwrap();
     runs.lock().unwrap().clear();
     (network, runs)
 }
@@ -47,8 +47,13 @@ fn all_faces_are_seen_in_one_run_and_alone_where_the_file_wants_it() {
     let pixels = image();
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
     let regions = [square(5.0, 6.0), square(20.0, 1.0), square(40.0, 11.0)];
-    for (batch, shapes) in [(None, vec![3]), (Some(1), vec![1, 1, 1])] {
-        let (mut network, runs) = network(batch, CROWD);
+    for (batch, most, shapes) in [
+        (None, CROWD, &[3][..]),
+        (None, 2, &[2, 1]),
+        (None, 1, &[1, 1, 1]),
+        (Some(1), CROWD, &[1, 1, 1]),
+    ] {
+        let (mut network, runs) = network(batch, most);
         let answers = network.run(&image, &regions).unwrap();
         let faces: Vec<usize> = runs.lock().unwrap().iter().map(|shape| shape[0]).collect();
         assert_eq!(faces, shapes);
@@ -93,27 +98,6 @@ fn a_crowd_takes_several_runs() {
     assert_eq!(faces, [64, 64, 22]);
     for (i, answer) in answers.iter().enumerate() {
         assert_eq!(answer.as_ref().unwrap().values, [(i % 60) as f32, 6.0]);
-    }
-}
-
-#[test]
-fn a_gpu_gets_one_face_or_a_batch_that_is_always_as_large() {
-    let pixels = image();
-    let image = ImageView::rgb(64, 32, &pixels).unwrap();
-    let regions: Vec<_> = (0..6).map(|i| square(8.0 * i as f32, 3.0)).collect();
-    for (count, shapes) in [
-        (1, &[1][..]),
-        (2, &[4]),
-        (4, &[4]),
-        (5, &[4, 1]),
-        (6, &[4, 4]),
-    ] {
-        let (mut network, runs) = network(None, Batches::OneOr(4));
-        let answers = network.run(&image, &regions[..count]).unwrap();
-        let images: Vec<usize> = runs.lock().unwrap().iter().map(|shape| shape[0]).collect();
-        assert_eq!(images, shapes, "{count} faces");
-        let wanted = (0..count).map(|i| Some(vec![8.0 * i as f32, 6.0]));
-        assert_eq!(values(&answers), wanted.collect::<Vec<_>>());
     }
 }
 

@@ -296,7 +296,7 @@ fn a_detector_of_one_size_ends_on_the_processor_and_is_said_to_be_no_smaller() {
     assert_eq!(world.diary(), ["frame cuda:814 640", "frame cpu 640"]);
     drop(engine);
 
-    world.cuda.free_memory = 1024 * MIB;
+    world.cuda.free_memory = 1536 * MIB;
     let mut engine = world.load().unwrap();
     assert_eq!(engine.engine().det_size(), 640);
     assert_eq!(engine.take_notices(), []);
@@ -373,7 +373,7 @@ fn another_failure_in_a_warm_up_ends_on_the_processor() {
 #[test]
 fn too_little_memory_lowers_the_size_before_it_gives_up() {
     let mut world = World::new(811, &[]);
-    world.cuda.free_memory = 1024 * MIB;
+    world.cuda.free_memory = 1536 * MIB;
     let mut engine = world.load().unwrap();
     assert_eq!(engine.engine().det_size(), 512);
     let notices = engine.take_notices();
@@ -383,18 +383,18 @@ fn too_little_memory_lowers_the_size_before_it_gives_up() {
     assert_eq!(*det_size, 512);
     assert_eq!(
         reason,
-        "insufficient VRAM (1.0 GiB free < 1.2 GiB required)"
+        "insufficient VRAM (1.5 GiB free < 1.7 GiB required)"
     );
     drop(engine);
 
-    world.cuda.free_memory = 512 * MIB;
+    world.cuda.free_memory = 1024 * MIB;
     let mut engine = world.load().unwrap();
     let notices = engine.take_notices();
     let [Notice::FellBackToCpu { reason }] = notices.as_slice() else {
         panic!("{notices:?}");
     };
     assert!(
-        reason.contains("insufficient VRAM (0.5 GiB free < "),
+        reason.contains("insufficient VRAM (1.0 GiB free < "),
         "{reason}"
     );
     look(&mut engine).unwrap();
