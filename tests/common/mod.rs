@@ -17,6 +17,7 @@ pub mod python;
 pub mod record_page;
 pub mod reports;
 pub mod rotated;
+pub mod strace;
 pub mod tool;
 pub mod warned;
 

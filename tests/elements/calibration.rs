@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::bus::{self, Watch};
+use crate::common::child::{arguments, child, is_child};
+use crate::common::strace::{self, Fault, Traced};
 use crate::common::tool::{Tool, plugin};
 use gst::prelude::*;
 use gst_check::Harness;
@@ -388,4 +390,43 @@ fn a_reset_after_a_failure_is_none_of_the_next_stream() {
     failing.push(1);
     failing.go(gst::State::Null);
     assert_eq!(learned(&file), 3);
+}
+
+/// Learns from two more frames, and prints what the bus says.
+fn learn(file: &Path) {
+    let mut stream = Stream::new(file);
+    stream.push(2);
+    stream.end();
+    for warning in stream.warnings() {
+        println!("TOLD {warning}");
+    }
+}
+
+#[test]
+fn a_fault_is_told_and_leaves_the_old_file_or_the_new_one() {
+    let name = "calibration::a_fault_is_told_and_leaves_the_old_file_or_the_new_one";
+    if is_child(name) {
+        return learn(Path::new(&arguments()[0]));
+    }
+    if strace::is_missing() {
+        return;
+    }
+    for (call, error, when, frames) in [
+        ("fchmod", "EPERM", "1+", 5),
+        ("fsync", "EIO", "1+", 3),
+        ("renameat", "EACCES", "1+", 3),
+        // The end of the stream fails, and the stop after it writes the file.
+        ("fsync", "EIO", "1", 5),
+        ("renameat", "EACCES", "1", 5),
+    ] {
+        let (_folder, file) = place();
+        fs::write(&file, r#"{"frames":3}"#).expect("room");
+        let program = child(name, &[file.to_str().expect("UTF-8")]);
+        let Traced { text, calls } = Fault { call, error, when }.inject(&program, &[]);
+        let what = format!("{error} in {call} {when}: {text}{calls}");
+        assert!(calls.contains("(INJECTED)"), "{what}");
+        let is_told = text.contains("TOLD") && text.contains("faces.json");
+        assert_eq!(is_told, call != "fchmod", "{what}");
+        assert_eq!(learned(&file), frames, "{what}");
+    }
 }

@@ -2,8 +2,10 @@
 //! `facetrack` where the system fails: no memory, no threads, files that change, clocks that jump.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use gst::prelude::*;
 use gst_check::Harness;
@@ -14,6 +16,7 @@ use crate::common::drawn::{self, Face};
 use crate::common::engine::installed_paths;
 use crate::common::{self, bus};
 use facetrack::engine::EngineConfig;
+use facetrack::model::runtime::OnnxRuntime;
 use facetrack::report::FrameStatus;
 use gstfacetrack::meta::FaceTrackMeta;
 
@@ -157,6 +160,44 @@ fn a_model_that_changes_while_it_is_used_does_no_harm() {
     let error = bus::error(&bus).expect("an error");
     assert!(error.contains("mine.xml"), "{error}");
     element.set_state(gst::State::Null).expect("it stops");
+}
+
+/// The library stays in memory, whatever takes the place of its file.
+#[test]
+fn a_runtime_that_is_replaced_while_it_is_used_does_no_harm() {
+    let name = "faults::a_runtime_that_is_replaced_while_it_is_used_does_no_harm";
+    if is_child(name) {
+        let runtime = Path::new(&arguments()[0]).to_owned();
+        let properties = format!("engine=opencv-yunet onnxruntime={}", runtime.display());
+        let (element, bus) = element(&properties);
+        let mut harness = harness(&element);
+        let before = status(&mut harness, 0);
+        let other = runtime.with_extension("new");
+        fs::write(&other, "no library").expect("room");
+        fs::rename(other, &runtime).expect("a file");
+        assert_eq!(status(&mut harness, 1), before);
+        // Another engine in the same process uses the library in memory.
+        element.set_property_from_str("engine", "mediapipe");
+        let switched = (2..100).any(|index| {
+            thread::sleep(Duration::from_millis(20));
+            harness.push(frame(index)).expect("it flows");
+            let buffer = harness.pull().expect("a frame for a frame");
+            let report = FaceTrackMeta::read(&buffer).expect("metadata");
+            report.source.engine == "mediapipe" && report.status == FrameStatus::Tracked
+        });
+        assert!(switched, "{:?}", bus::warnings(&bus));
+        assert_eq!(bus::warnings(&bus), [""; 0]);
+        return;
+    }
+    let runtime = OnnxRuntime::load(&installed_paths().runtime_candidates());
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return eprintln!("SKIPPED: {error}"),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("libonnxruntime.so");
+    fs::copy(runtime.path(), &copy).expect("room");
+    run(name, &[copy.to_str().expect("UTF-8")]);
 }
 
 /// Hours forward and back, as when a laptop wakes up or its clock is set.

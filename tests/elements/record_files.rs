@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 use crate::common::child::{arguments, child, is_child};
 use crate::common::python::PYTHON;
-use crate::common::skip_for_want_of;
+use crate::common::strace::{self, Fault, Traced};
 use crate::trackjsonsink::{Sink, frames, json, message, nth, path_text};
 use facetrack::replay::Replay;
 
@@ -505,27 +505,13 @@ fn survives(call: &str, error: &str, nth: usize, format: &str) -> bool {
     let name = "record_files::a_fault_is_told_and_nothing_is_lost";
     let kept = broken_off(3);
     let path = kept.path();
-    let log = kept.folder.path().join("calls");
-    let plain = child(name, &[path_text(&path), format]);
     let files = ["", ".partial", ".partial.old", ".partial.new"];
     let files = files.map(|suffix| format!("{}{suffix}", path.display()));
-    let mut traced = Command::new("strace");
-    traced.args(["-f", "--quiet=all", "-o", path_text(&log)]);
-    traced.args(files.iter().flat_map(|file| ["-P", file]));
-    traced.args(["-P", path_text(kept.folder.path())]);
-    traced.arg(format!("--trace={call}"));
-    traced.arg(format!("--inject={call}:error={error}:when={nth}"));
-    traced.arg(plain.get_program()).args(plain.get_args());
-    traced.envs(
-        plain
-            .get_envs()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
-    let output = traced.output().expect("strace runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{call} {nth}: {output:?}");
-    let calls = fs::read_to_string(&log).expect("a log");
-    fs::remove_file(&log).expect("a file");
+    let mut paths: Vec<&str> = files.iter().map(String::as_str).collect();
+    paths.push(path_text(kept.folder.path()));
+    let when = &nth.to_string();
+    let fault = Fault { call, error, when };
+    let Traced { text, calls } = fault.inject(&child(name, &[path_text(&path), format]), &paths);
     let what = format!("{format}: {error} in {call} {nth}: {text}{calls}");
     let is_whole = path.exists() && is_finished(&path, format);
     assert_eq!(
@@ -562,8 +548,8 @@ fn a_fault_is_told_and_nothing_is_lost() {
         let arguments = arguments();
         return record_once(Path::new(&arguments[0]), &arguments[1]);
     }
-    if Command::new("strace").arg("--version").output().is_err() {
-        return skip_for_want_of("strace", "strace");
+    if strace::is_missing() {
+        return;
     }
     for format in FORMATS {
         for (call, error) in FAULTS {

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use facetrack::engine::EngineKind;
 use gst::prelude::*;
@@ -14,16 +13,9 @@ use tempfile::TempDir;
 
 use crate::common::engine::installed_paths;
 use crate::common::tool::Tool;
-use crate::common::{self, skip_for_want_of};
+use crate::common::{self, strace};
 
 const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,format=RGB,width=320,height=240";
-
-/// Whether strace is installed and may trace.
-fn can_trace() -> bool {
-    let mut strace = Command::new("strace");
-    let traced = strace.args(["-o", "/dev/null", "true"]);
-    traced.status().is_ok_and(|status| status.success())
-}
 
 /// Runs a pipeline with the installed models. Returns the error of the pipeline and the sockets that
 /// were opened.
@@ -92,8 +84,8 @@ fn elements() -> BTreeSet<String> {
 
 #[test]
 fn only_trackudpsink_opens_sockets() {
-    if !can_trace() {
-        return skip_for_want_of("strace", "strace");
+    if strace::is_missing() {
+        return;
     }
     let folder = tempfile::tempdir().expect("a folder");
     let mut observed = BTreeSet::from(["trackudpsink".to_owned()]);
