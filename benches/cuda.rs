@@ -60,7 +60,7 @@ struct Figures {
     first: Duration,
     median: Duration,
     slowest: Duration,
-    /// What the process has taken of the GPU's memory, MiB; `None` without a GPU.
+    /// GPU memory that the process uses, MiB; `None` without a GPU.
     memory: Option<u64>,
     parity: Parity,
 }
@@ -299,7 +299,7 @@ impl FreeMemory {
         Self(driver.ok().map(sum))
     }
 
-    /// What has been taken of it since, MiB.
+    /// Memory taken since then, MiB.
     fn taken(&self, arguments: &Arguments) -> Option<u64> {
         let (before, after) = self.0.zip(Self::of(arguments).0)?;
         Some(before.saturating_sub(after) >> 20)

@@ -27,7 +27,7 @@ pub struct Fault<'a> {
     pub when: &'a str,
 }
 
-/// What a program did.
+/// Output and system calls of a program.
 pub struct Traced {
     /// Its standard output.
     pub text: String,

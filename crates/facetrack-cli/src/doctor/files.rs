@@ -12,7 +12,7 @@ use super::finding::Finding;
 use crate::store::{self, State};
 use crate::{places, size, terms};
 
-/// The library beside a build of ONNX Runtime for NVIDIA GPUs, which no manifest lists.
+/// The library that comes with ONNX Runtime for NVIDIA GPUs. No manifest lists that runtime.
 const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";
 
 /// The library that an element would load.

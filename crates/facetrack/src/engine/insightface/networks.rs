@@ -43,7 +43,7 @@ impl Networks {
             }
             module => {
                 let network = measures::network(opened, placed::most_faces(placement))?;
-                Ok(Ready::OfFaces(module, network))
+                Ok(Ready::OfFaces(module, Box::new(network)))
             }
         };
         let networks = if placed::are_tried_at_once(placement) {
@@ -56,7 +56,7 @@ impl Networks {
         for network in networks {
             match network.map_err(|error| of_pack(pack, error))? {
                 Ready::Detector(own) => detector = Some(*own),
-                Ready::OfFaces(module, network) => measures.add(module, network),
+                Ready::OfFaces(module, network) => measures.add(module, *network),
             }
         }
         let Some(detector) = detector else {
@@ -90,10 +90,10 @@ impl Networks {
 /// A network that has run once.
 enum Ready {
     Detector(Box<Detector>),
-    OfFaces(Module, FaceNetwork),
+    OfFaces(Module, Box<FaceNetwork>),
 }
 
-/// What `ready` makes of each network, with a thread for each.
+/// Calls `ready` for each network, in a thread of its own.
 fn all_at_once<T: Send>(opened: Vec<Opened>, ready: impl Fn(Opened) -> T + Sync) -> Vec<T> {
     let ready = &ready;
     thread::scope(|scope| {

@@ -51,8 +51,8 @@ pub fn most_faces(placement: &Placement) -> usize {
     }
 }
 
-/// Whether the first runs of the networks, in which a GPU's convolutions are prepared, share the
-/// time. Convolutions that are chosen by their speed need the GPU alone.
+/// Whether the networks make their first runs at the same time. These runs prepare a GPU's
+/// convolutions. If that measures their speed, no other network may run.
 pub fn are_tried_at_once(placement: &Placement) -> bool {
     match placement {
         Placement::Cpu => false,

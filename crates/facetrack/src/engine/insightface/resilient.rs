@@ -203,7 +203,7 @@ struct Limits {
     free_memory: u64,
     /// For its arenas.
     max_vram: u64,
-    /// What other engines of this process have claimed.
+    /// Claimed by other engines of this process.
     of_others: u64,
 }
 

@@ -119,7 +119,7 @@ const BEGINNINGS: [&str; 4] = [
     "Failed to allocate memory",
 ];
 
-/// What follows that part: names of the machine, the file and the call.
+/// End of that part. Names of the machine, the file and the call follow.
 const END: &str = " ; GPU=";
 
 /// The error of `model` on a GPU for which the runtime gives `reason`.
