@@ -64,8 +64,8 @@ soak: setup ## Play FRAMES frames (100000) and LOADS loads (1000) per engine and
 
 # ThreadSanitizer needs an instrumented standard library, so a nightly toolchain. It cannot see the
 # locks of GLib, so it is only for the domain, as is Miri, which runs no C. Of the threads of the
-# domain only those of device/permit.rs wait for each other: Miri tries 32 orders of them. The head pose is
-# left out, because nalgebra's singular value decomposition violates stacked borrows.
+# domain only those of device/permit.rs wait for each other: Miri tries 32 orders of them. The head
+# pose is left out, because nalgebra's singular value decomposition violates stacked borrows.
 sanitize: test-packages ## Run tests with AddressSanitizer, ThreadSanitizer and Miri (rustup, an hour)
 	rustup toolchain install nightly --profile minimal --component miri --component rust-src
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 cargo test --locked \

@@ -23,7 +23,7 @@ pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
 pub use permit::{Claim, Permit, claim, turn};
-pub use probe::MachineProbe;
+pub use probe::{CUDA_PROVIDER, MachineProbe};
 pub use request::{Capabilities, MAX_VRAM, MIN_FREE_VRAM, Request};
 pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};
 

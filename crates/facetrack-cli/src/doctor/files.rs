@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use facetrack::device::CUDA_PROVIDER;
 use facetrack::manifest::{self, FileKind, KnownFile};
 use facetrack::model::runtime::OnnxRuntime;
 use facetrack::trust;
@@ -11,9 +12,6 @@ use facetrack_remedies::{FETCH, GET_A_PACK, fetch_command, protect};
 use super::finding::Finding;
 use crate::store::{self, State};
 use crate::{places, size, terms};
-
-/// The library that comes with ONNX Runtime for NVIDIA GPUs. No manifest lists that runtime.
-const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";
 
 /// The library that an element would load.
 pub fn runtime() -> Vec<Finding> {
@@ -34,6 +32,7 @@ fn library(candidates: &[PathBuf]) -> Finding {
         .to_string_lossy()
         .into_owned();
     match manifest::known(&name) {
+        // No manifest lists the runtime for NVIDIA GPUs.
         Some(file) if !library.with_file_name(CUDA_PROVIDER).is_file() => checked(library, file),
         _ => Finding::good(format!(
             "{} (another build than the tested one)",

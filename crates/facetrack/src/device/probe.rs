@@ -11,7 +11,7 @@ use crate::model::runtime::{OnnxRuntime, preload};
 use crate::trust;
 
 /// The provider's library, which ONNX Runtime opens in its own folder.
-const CUDA: &str = "libonnxruntime_providers_cuda.so";
+pub const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";
 
 /// The library of the TensorRT provider, which is needed only with TensorRT.
 const TENSORRT: &str = "libonnxruntime_providers_tensorrt.so";
@@ -39,7 +39,10 @@ impl Probe for MachineProbe {
         if !runtime.has_cuda() {
             return Err(Fault::NoCudaProvider(path));
         }
-        let mut found = format!("{path}, {}", provider_file(&runtime, CUDA)?.display());
+        let mut found = format!(
+            "{path}, {}",
+            provider_file(&runtime, CUDA_PROVIDER)?.display()
+        );
         if request.tuning.tensorrt {
             if !runtime.has_tensorrt() {
                 return Err(Fault::NoTensorRtProvider(path));
@@ -52,7 +55,7 @@ impl Probe for MachineProbe {
 
     fn libraries(&mut self, request: &Request) -> Result<String, Fault> {
         let runtime = load(request)?;
-        let cuda = provider_file(&runtime, CUDA)?;
+        let cuda = provider_file(&runtime, CUDA_PROVIDER)?;
         let mut needs = Needs::of_provider(&cuda).map_err(Fault::Runtime)?;
         if request.tuning.tensorrt {
             let tensorrt = provider_file(&runtime, TENSORRT)?;

@@ -4,8 +4,8 @@
 //!
 //! A pack is a folder of ONNX files, each recognised by its tensors. SCRFD finds faces and five key
 //! points. The other networks measure each face: 106 landmarks, 68 landmarks in space with the
-//! head's pose, age and gender, an embedding. Each of them runs once per frame on all faces, on a GPU
-//! once per face.
+//! head's pose, age and gender, an embedding. On the CPU, each of them runs once per frame
+//! on all faces; on a GPU, once per face.
 
 #[cfg(test)]
 mod fake;

@@ -27,8 +27,7 @@ impl Measures {
         network.map(|(_, network)| network.values)
     }
 
-    /// Measures the `faces` of `image`. Values that are not finite
-    /// stay absent.
+    /// Measures the `faces` of `image`. Values that are not finite stay absent.
     ///
     /// # Errors
     /// [`ModelError::Run`].

@@ -2,7 +2,7 @@
 //! Chooses how the networks of a pack run on a device.
 
 use super::{Module, scrfd};
-use crate::device::{ConvAlgorithmSearch, Need, Placement};
+use crate::device::{Need, Placement};
 use crate::model::graph::outline::Precision;
 use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
 use crate::model::runtime::{Provider, Transfer};
@@ -56,10 +56,7 @@ pub fn most_faces(placement: &Placement) -> usize {
 pub fn are_tried_at_once(placement: &Placement) -> bool {
     match placement {
         Placement::Cpu => false,
-        Placement::Cuda(cuda) => {
-            let search = cuda.tuning.conv_algorithm_search;
-            search != ConvAlgorithmSearch::Exhaustive || cuda.tuning.deterministic
-        }
+        Placement::Cuda(cuda) => !cuda.tuning.measures_speed(),
     }
 }
 
@@ -89,7 +86,7 @@ pub fn transfer(provider: Provider, module: Module) -> Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{Cuda, CudaTuning};
+    use crate::device::{ConvAlgorithmSearch, Cuda, CudaTuning};
 
     const NEED: Need = Need {
         det_size: 640,
@@ -141,6 +138,24 @@ mod tests {
                 assert_eq!(transfer(Provider::Cpu, module), copied);
             }
         }
+    }
+
+    #[test]
+    fn networks_are_tried_at_once_unless_that_disturbs_a_measurement() {
+        let exhaustive = |tuning: &mut CudaTuning| {
+            tuning.conv_algorithm_search = ConvAlgorithmSearch::Exhaustive;
+        };
+        let at_once = |change: &dyn Fn(&mut CudaTuning)| {
+            are_tried_at_once(&Placement::Cuda(cuda(|tuning| change(tuning))))
+        };
+        assert!(at_once(&|_| {}));
+        assert!(!at_once(&exhaustive));
+        assert!(!at_once(&|tuning| tuning.tensorrt = true));
+        assert!(at_once(&|tuning| {
+            exhaustive(tuning);
+            tuning.deterministic = true;
+        }));
+        assert!(!are_tried_at_once(&Placement::Cpu));
     }
 
     #[test]

@@ -91,14 +91,23 @@ impl<E: Movable> Resilient<E> {
             max_vram: limits.max_vram,
             ..cuda.clone()
         });
-        let engine = open(&placement, det_size)?;
+        // The first run of the networks is a part of opening them.
+        let (engine, shortage) = match open(&placement, det_size) {
+            Err(error) if cuda.fallback && is_out_of_memory(&error) => {
+                match halved_det_size(det_size) {
+                    Some(half) => (open(&placement, half)?, Some(error)),
+                    None => return Err(error),
+                }
+            }
+            opened => (opened?, None),
+        };
         drop(permit);
         let mut resilient = Self {
             engine,
             gpu: Some(OnGpu {
                 claim,
                 fallback: cuda.fallback,
-                is_reduced: false,
+                is_reduced: shortage.is_some(),
             }),
             notices: Vec::new(),
         };
@@ -106,7 +115,8 @@ impl<E: Movable> Resilient<E> {
         if det_size < wanted.det_size {
             resilient.notices.push(Notice::DetectionSizeReduced {
                 det_size,
-                reason: limits.too_little(wanted),
+                reason: shortage
+                    .map_or_else(|| limits.too_little(wanted), |error| error.to_string()),
             });
         }
         // Errors of the memory estimate show here, before the first frame.

@@ -53,10 +53,10 @@ impl CudaProvider {
     /// would reach the limit with half of it unused.
     pub fn options(&self, transfer: Transfer) -> Vec<(&'static str, String)> {
         let tuning = &self.tuning;
-        let search = match (tuning.deterministic, tuning.conv_algorithm_search) {
-            (false, ConvAlgorithmSearch::Default) => "DEFAULT",
-            (true, _) | (false, ConvAlgorithmSearch::Heuristic) => "HEURISTIC",
-            (false, ConvAlgorithmSearch::Exhaustive) => "EXHAUSTIVE",
+        let search = match tuning.search() {
+            ConvAlgorithmSearch::Default => "DEFAULT",
+            ConvAlgorithmSearch::Heuristic => "HEURISTIC",
+            ConvAlgorithmSearch::Exhaustive => "EXHAUSTIVE",
         };
         let mut options = vec![
             ("device_id", self.device.to_string()),
@@ -127,8 +127,7 @@ pub fn failure(model: String, reason: String) -> ModelError {
     let is_out_of_memory = OUT_OF_MEMORY.iter().any(|words| reason.contains(words));
     let begin = BEGINNINGS.iter().find_map(|words| reason.find(words));
     let said = &reason[begin.unwrap_or_default()..];
-    let said = begin.and_then(|_| said.split(END).next()).unwrap_or(said);
-    let reason = said.trim().to_owned();
+    let reason = said.split(END).next().unwrap_or(said).trim().to_owned();
     match is_out_of_memory {
         true => ModelError::OutOfMemory { model, reason },
         false => ModelError::Gpu { model, reason },

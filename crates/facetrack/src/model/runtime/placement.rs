@@ -23,7 +23,7 @@ pub struct CudaTuning {
     /// How cuDNN chooses among its convolutions.
     #[default(ConvAlgorithmSearch::Heuristic)]
     pub conv_algorithm_search: ConvAlgorithmSearch,
-    /// TF32 on Ampere and newer. On an H100 it moves landmarks by up to 0.8 px and saves no time.
+    /// TF32 on Ampere and newer. On an H100 it moved landmarks by up to 0.8 px.
     pub tf32: bool,
     /// The same result in every run: fixed convolutions, no TF32.
     pub deterministic: bool,
@@ -42,6 +42,19 @@ pub struct CudaTuning {
 }
 
 impl CudaTuning {
+    /// How cuDNN chooses among its convolutions: by a heuristic if the result must not change.
+    pub fn search(&self) -> ConvAlgorithmSearch {
+        match self.deterministic {
+            true => ConvAlgorithmSearch::Heuristic,
+            false => self.conv_algorithm_search,
+        }
+    }
+
+    /// Whether the first run of a network measures the speed of operators, to choose among them.
+    pub fn measures_speed(&self) -> bool {
+        self.tensorrt || self.search() == ConvAlgorithmSearch::Exhaustive
+    }
+
     /// Whether the same result in every run is asked of TensorRT, which chooses its operators by
     /// measuring them.
     pub fn is_contradictory(&self) -> bool {

@@ -110,6 +110,7 @@ struct World {
     script: Arc<Mutex<Vec<Run>>>,
     diary: Diary,
     opens_on_gpu: bool,
+    largest_that_opens: usize,
     can_move: bool,
     can_shrink: bool,
     placements: Rc<RefCell<Vec<Placement>>>,
@@ -133,6 +134,7 @@ impl World {
             script: Arc::new(Mutex::new(script.to_vec())),
             diary: Diary::default(),
             opens_on_gpu: true,
+            largest_that_opens: usize::MAX,
             can_move: true,
             can_shrink: true,
             placements: Rc::default(),
@@ -146,8 +148,13 @@ impl World {
 
     fn open(&self, placement: &Placement, det_size: usize) -> Result<Fake, EngineError> {
         self.placements.borrow_mut().push(placement.clone());
-        if *placement != Placement::Cpu && !self.opens_on_gpu {
-            Run::Illegal.result()?;
+        if *placement != Placement::Cpu {
+            if !self.opens_on_gpu {
+                Run::Illegal.result()?;
+            }
+            if det_size > self.largest_that_opens {
+                Run::OutOfMemory.result()?;
+            }
         }
         Ok(Fake {
             info: EngineInfo::of_boxes(EngineKind::InsightFace),
@@ -320,6 +327,25 @@ fn networks_that_do_not_open_on_the_gpu_open_on_the_processor() {
     assert_eq!(engine.take_notices(), [fell_back(Run::Illegal)]);
     look(&mut engine).unwrap();
     assert_eq!(world.diary(), ["frame cpu 640"]);
+
+    let world = world.without_fallback();
+    assert!(world.load().is_err());
+}
+
+#[test]
+fn memory_that_runs_out_while_networks_open_halves_the_size_then_ends_on_the_processor() {
+    let mut world = World::new(816, &[]);
+    world.largest_that_opens = 320;
+    let mut engine = world.load().unwrap();
+    assert_eq!(engine.take_notices(), [reduced(320)]);
+    look(&mut engine).unwrap();
+    assert_eq!(world.diary(), ["frame cuda:816 320"]);
+    drop(engine);
+
+    world.largest_that_opens = 319;
+    let mut engine = world.load().unwrap();
+    assert_eq!(engine.take_notices(), [fell_back(Run::OutOfMemory)]);
+    drop(engine);
 
     let world = world.without_fallback();
     assert!(world.load().is_err());
