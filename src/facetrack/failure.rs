@@ -24,6 +24,9 @@ pub(super) enum Failure {
     /// No thread can be created.
     #[error("the thread that loads the engine cannot be started: {0}. Set the engine in READY")]
     Thread(#[from] io::Error),
+    /// Too few threads can be created.
+    #[error("the threads that analyse frames cannot be started: {0}. Set fewer `workers`")]
+    Workers(#[source] io::Error),
     /// The engine has no calibration.
     #[error("the engine {0} has no calibration. Unset `calibration-file`, or set another engine")]
     NoCalibration(&'static str),
@@ -69,7 +72,9 @@ impl Failure {
                 gst::error_msg!(ResourceError::NotFound, ("{self}"))
             }
             Self::Panic(_) => gst::error_msg!(LibraryError::Failed, ("{self}")),
-            Self::Thread(_) => gst::error_msg!(ResourceError::Failed, ("{self}")),
+            Self::Thread(_) | Self::Workers(_) => {
+                gst::error_msg!(ResourceError::Failed, ("{self}"))
+            }
             Self::Read(..) | Self::Damaged(..) => gst::error_msg!(ResourceError::Read, ("{self}")),
             Self::Write(..) => gst::error_msg!(ResourceError::Write, ("{self}")),
         }

@@ -80,7 +80,7 @@ use gst::glib::subclass::Signal;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::prelude::*;
-use gst_base::subclass::base_transform::BaseTransformMode;
+use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
 
 use super::failure::{Failure, contained};
@@ -201,7 +201,7 @@ impl FaceTrack {
     /// to post when the engine is in use.
     fn on_loaded(&self, env: &Environment, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
-        self.warn_of_settings(&loaded.plan.unused);
+        self.warn_of_settings(loaded.warnings());
         for notice in loaded.analyzer.take_notices() {
             self.warn_of_notice(&notice);
         }
@@ -367,21 +367,90 @@ impl FaceTrack {
         }
     }
 
-    /// Processes `buffer`. After a failure the state is gone, and further frames are refused.
-    fn process(&self, buffer: &gst::BufferRef) -> Result<Outcome, gst::FlowError> {
-        let mut guard = lock(&self.state);
-        let state = guard.as_mut().ok_or(gst::FlowError::Error)?;
-        if self.forget_frames.swap(false, Ordering::AcqRel) {
+    /// Begins the analysis of `buffer`. What applies from this frame on waits until those before
+    /// have left.
+    fn admit(&self, buffer: gst::Buffer) -> Result<(), gst::FlowError> {
+        let is_forgetting = self.forget_frames.swap(false, Ordering::AcqRel)
+            || buffer.flags().contains(gst::BufferFlags::DISCONT);
+        if is_forgetting || self.is_outdated() {
+            self.drain()?;
+        }
+        self.apply_settings();
+        self.update_upstream_latency();
+        let now = self.obj().current_running_time();
+        let mut state = lock(&self.state);
+        // After a failure the state is gone, and further frames are refused.
+        let state = state.as_mut().ok_or(gst::FlowError::Error)?;
+        if is_forgetting {
             state.reset();
         }
         self.apply_calibration_reset(state);
-        let now = self.obj().current_running_time();
-        let failure = match contained(|| state.process(buffer, now, &self.schedule)) {
+        state.admit(buffer, now, &self.schedule);
+        Ok(())
+    }
+
+    /// Whether settings have changed, or another engine is loading.
+    fn is_outdated(&self) -> bool {
+        let state = lock(&self.state);
+        let options = lock(&self.options);
+        state
+            .as_ref()
+            .is_some_and(|state| state.is_outdated(&options))
+    }
+
+    /// Pushes all frames under way.
+    fn drain(&self) -> Result<(), gst::FlowError> {
+        while let Some(buffer) = self.take_analyzed(true)? {
+            self.obj().src_pad().push(buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Pushes all frames under way before an event or a query. If downstream refuses one, it also
+    /// refuses the frame that follows.
+    fn drain_before(&self, name: &str) {
+        if let Err(flow) = self.drain() {
+            gst::debug!(CAT, imp = self, "a frame before {name} was refused: {flow}");
+        }
+    }
+
+    /// The next frame that is analysed, with its metadata. If it `drains`, it waits for the frames
+    /// under way.
+    fn take_analyzed(&self, drains: bool) -> Result<Option<gst::Buffer>, gst::FlowError> {
+        let Some((mut buffer, outcome)) = self.complete_next(drains) else {
+            return Ok(None);
+        };
+        self.on_notices(outcome.notices, &outcome.report.source);
+        let (report, frame) = (&outcome.report, outcome.frame);
+        FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.sightings).map_err(
+            |error| {
+                gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
+                gst::FlowError::Error
+            },
+        )?;
+        outcome
+            .messages
+            .into_iter()
+            .for_each(|structure| self.post(structure));
+        if lock(&self.schedule).take_latency_change() {
+            // The pipeline queries latencies again.
+            let message = gst::message::Latency::builder();
+            self.post_message(message.src(&*self.obj()).build());
+        }
+        Ok(Some(buffer))
+    }
+
+    /// Completes the next frame. After a failure the state is gone.
+    fn complete_next(&self, drains: bool) -> Option<(gst::Buffer, Outcome)> {
+        let mut guard = lock(&self.state);
+        let state = guard.as_mut()?;
+        let (buffer, outcome) = state.complete_next(drains, &self.schedule)?;
+        let failure = match outcome {
             Ok(outcome) => {
                 if let Some(line) = state.profile_line(|| self.vram()) {
                     gst::info!(CAT, imp = self, "{line}");
                 }
-                return Ok(outcome);
+                return Some((buffer, outcome));
             }
             Err(failure) => failure,
         };
@@ -398,7 +467,7 @@ impl FaceTrack {
         self.warn_of_loss(saved);
         self.on_notices(std::mem::take(&mut outcome.notices), &outcome.report.source);
         self.post_error_message(failure.message());
-        Ok(outcome)
+        Some((buffer, outcome))
     }
 
     /// Handles the QoS event of a sink. Returns whether late frames are held because of it.
@@ -580,7 +649,10 @@ impl BaseTransformImpl for FaceTrack {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         self.save_calibration();
-        let change = lock(&self.state).as_mut().and_then(State::take_change);
+        let change = lock(&self.state).as_mut().and_then(|state| {
+            state.reset();
+            state.take_change()
+        });
         // The thread of an engine that is loading ends before the stream.
         drop(change.map(loading::finish));
         Ok(())
@@ -614,6 +686,16 @@ impl BaseTransformImpl for FaceTrack {
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
         video::refuse_crops(query);
+        let held = lock(&self.state).as_ref().map_or(0, State::max_flights);
+        if held > 0 {
+            // A pool of upstream needs as many buffers more.
+            let size = query
+                .get_owned()
+                .0
+                .and_then(|caps| gst_video::VideoInfo::from_caps(&caps).ok());
+            let size = size.map_or(0, |info| info.size() as u32);
+            query.add_allocation_pool(None::<&gst::BufferPool>, size, held as u32, 0);
+        }
         Ok(())
     }
 
@@ -621,6 +703,9 @@ impl BaseTransformImpl for FaceTrack {
         if event.type_() == gst::EventType::FlushStart {
             // It is not serialized, and does not wait for the analysis of a frame.
             return self.parent_sink_event(event);
+        }
+        if event.is_serialized() && event.type_() != gst::EventType::FlushStop {
+            self.drain_before(event.type_().name());
         }
         let (mut left, mut turn) = (Vec::new(), None);
         if let Some(state) = lock(&self.state).as_mut() {
@@ -659,6 +744,9 @@ impl BaseTransformImpl for FaceTrack {
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
         let from_upstream = direction == gst::PadDirection::Sink;
+        if from_upstream && query.is_serialized() {
+            self.drain_before(query.type_().name());
+        }
         if from_upstream
             && (meta::asks_for_source(query)
                 || element::answer_before_late_link(self.obj().sink_pad(), query))
@@ -676,28 +764,23 @@ impl BaseTransformImpl for FaceTrack {
         true
     }
 
-    fn transform_ip(
+    fn submit_input_buffer(
         &self,
-        buffer: &mut gst::BufferRef,
+        is_discont: bool,
+        inbuf: gst::Buffer,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
-        self.apply_settings();
-        self.update_upstream_latency();
-        let outcome = self.process(buffer)?;
-        self.on_notices(outcome.notices, &outcome.report.source);
-        let (report, frame) = (&outcome.report, outcome.frame);
-        FaceTrackMeta::attach_seen(buffer, report, frame, &outcome.sightings).map_err(|error| {
-            gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
-            gst::FlowError::Error
-        })?;
-        outcome
-            .messages
-            .into_iter()
-            .for_each(|structure| self.post(structure));
-        if lock(&self.schedule).take_latency_change() {
-            // The pipeline queries latencies again.
-            let message = gst::message::Latency::builder();
-            self.post_message(message.src(&*self.obj()).build());
+        let success = self.parent_submit_input_buffer(is_discont, inbuf)?;
+        if let Some(buffer) = self.take_queued_buffer() {
+            self.admit(buffer)?;
         }
-        Ok(gst::FlowSuccess::Ok)
+        Ok(success)
+    }
+
+    fn generate_output(&self) -> Result<GenerateOutputSuccess, gst::FlowError> {
+        let analyzed = self.take_analyzed(false)?;
+        Ok(analyzed.map_or(
+            GenerateOutputSuccess::NoOutput,
+            GenerateOutputSuccess::Buffer,
+        ))
     }
 }

@@ -5,15 +5,18 @@ use std::thread::{self, JoinHandle};
 
 use super::calibration::CalibrationFile;
 use super::failure::{Failure, contained};
-use super::plan::Plan;
+use super::plan::{Plan, Setup};
 use crate::options::EnvWarning;
 use facetrack::analyzer::Analyzer;
 use facetrack::device::Decision;
+use facetrack::workers::Workers;
 
 /// A loaded engine.
 pub(super) struct Loaded {
     pub plan: Plan,
     pub analyzer: Analyzer,
+    /// `None` to analyse one frame at a time.
+    pub workers: Option<Workers>,
     pub decision: Decision,
     pub calibration: Option<CalibrationFile>,
 }
@@ -24,16 +27,32 @@ pub(super) struct Loaded {
 /// [`Failure`].
 pub(super) fn load(plan: Plan) -> Result<Loaded, Failure> {
     contained(|| {
-        let (mut analyzer, decision) = plan.load()?;
+        let (mut analyzer, workers, decision) = plan.load()?;
         let path = plan.setup.calibration_file.as_deref();
         let calibration = path.map(|path| CalibrationFile::open(path, &mut analyzer));
         Ok::<_, Failure>(Loaded {
             calibration: calibration.transpose()?,
             plan,
             analyzer,
+            workers,
             decision,
         })
     })
+}
+
+impl Loaded {
+    /// A warning of settings that have no effect.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let Setup { kind, workers, .. } = self.plan.setup;
+        let is_serial = workers > 1 && self.workers.is_none();
+        let serial = is_serial.then(|| {
+            let name = kind.name();
+            format!(
+                "`workers` has no effect: with these settings {name} analyses one frame after the other. Set `running-mode=image` if it has that option and frames are independent, or `workers=1`"
+            )
+        });
+        self.plan.unused.clone().into_iter().chain(serial)
+    }
 }
 
 /// An engine that is ready to take over, and the warnings of its settings.

@@ -6,6 +6,7 @@ use gst::glib;
 mod calibration;
 mod clock;
 mod failure;
+mod flight;
 mod imp;
 mod loading;
 mod messages;

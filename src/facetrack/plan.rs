@@ -2,18 +2,24 @@
 //! The configuration of the element that results from settings and environment.
 
 use std::path::PathBuf;
+use std::thread;
 use std::time::Instant;
+
+use super::failure::Failure;
 
 use crate::options::{
     EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing,
 };
 use facetrack::analyzer::{Analyzer, Tuning};
-use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Request};
-use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Setting, insightface};
+use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Placement, Request};
+use facetrack::engine::{
+    self, EngineConfig, EngineError, EngineKind, Finder, Setting, insightface,
+};
 use facetrack::locate::SearchPaths;
 use facetrack::report::{ReportSource, options_text};
 use facetrack::schedule::ScheduleSettings;
 use facetrack::tracker::TrackerConfig;
+use facetrack::workers::Workers;
 use serde_json::{Map, Value};
 
 /// Everything that the element does, decided.
@@ -38,6 +44,8 @@ pub(super) struct Setup {
     pub request: Request,
     /// The file that stores the calibration of the engine.
     pub calibration_file: Option<PathBuf>,
+    /// Number of frames to analyse at once, if the engine can.
+    pub workers: usize,
 }
 
 /// The part of a plan that takes effect with the next frame.
@@ -75,6 +83,7 @@ impl Plan {
                 config,
                 tracker: settings.tracker,
                 calibration_file: settings.calibration_file,
+                workers: workers(settings.workers),
             },
             unused: options.unused(kind),
             options: options.explicit(),
@@ -82,12 +91,13 @@ impl Plan {
         Ok((plan, warnings))
     }
 
-    /// Loads the engine where it may run. Models and libraries are also looked for in the places
-    /// that the process environment names.
+    /// Loads the engine where it may run, and starts workers if there should be several and the
+    /// engine can analyse several frames at once. Models and libraries are also looked for in the
+    /// places that the process environment names.
     ///
     /// # Errors
-    /// Those of [`device::negotiate`] and of [`engine::load`].
-    pub fn load(&self) -> Result<(Analyzer, Decision), EngineError> {
+    /// Those of [`device::negotiate`] and of [`engine::load`]; [`Failure::Workers`].
+    pub fn load(&self) -> Result<(Analyzer, Option<Workers>, Decision), Failure> {
         let start = Instant::now();
         let setup = &self.setup;
         let found = SearchPaths::from_vars(std::env::var_os);
@@ -98,13 +108,17 @@ impl Plan {
             ..setup.request.clone()
         };
         let (capabilities, probe) = (setup.kind.capabilities(), &mut MachineProbe::default());
-        let decision = device::negotiate(capabilities, &request, probe)?;
+        let decision = device::negotiate(capabilities, &request, probe);
+        let decision = decision.map_err(EngineError::from)?;
         let config = EngineConfig {
             paths,
             placement: decision.placement.clone(),
             ..setup.config.clone()
         };
         let engine = engine::load(setup.kind, &config)?;
+        let has_workers = setup.workers > 1 && engine.finder.is_independent();
+        let workers = has_workers.then(|| setup.start_workers(config));
+        let workers = workers.transpose()?;
         let mut source = ReportSource {
             engine: engine.info().name.to_owned(),
             load_time: start.elapsed(),
@@ -115,7 +129,23 @@ impl Plan {
         };
         source.place(&decision.placement, decision.reason.as_str());
         let analyzer = Analyzer::new(engine, setup.tracker, self.live.tuning, source);
-        Ok((analyzer, decision))
+        Ok((analyzer, workers, decision))
+    }
+}
+
+impl Setup {
+    /// Starts the workers, whose finders are loaded with `config` on the CPU.
+    fn start_workers(&self, mut config: EngineConfig) -> Result<Workers, Failure> {
+        config.placement = Placement::Cpu;
+        let load = || engine::load(self.kind, &config).map(|engine| engine.finder);
+        let finders: Result<Vec<Box<dyn Finder>>, _> = thread::scope(|scope| {
+            let loading: Vec<_> = (0..self.workers).map(|_| scope.spawn(load)).collect();
+            let loaded = loading.into_iter().map(|thread| thread.join());
+            loaded
+                .map(|finder| finder.map_err(Failure::of_panic)?.map_err(Failure::from))
+                .collect()
+        });
+        Workers::start(finders?).map_err(Failure::Workers)
     }
 }
 
@@ -143,6 +173,14 @@ impl Live {
             profile_interval: settings.profile_interval.into(),
         }
     }
+}
+
+/// The number of workers for the setting `workers`.
+fn workers(setting: u32) -> usize {
+    if setting > 0 {
+        return setting as usize;
+    }
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn config(settings: &FaceTrackSettings) -> Result<EngineConfig, EngineError> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! State of the streaming thread.
 
+use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -9,7 +10,8 @@ use gst::prelude::MulDiv;
 
 use super::calibration::CalibrationFile;
 use super::clock::FrameClock;
-use super::failure::Failure;
+use super::failure::{Failure, contained};
+use super::flight::{Faces, Flight, Search, Work};
 use super::loading::{self, Change, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::plan::{Live, Plan, Setup};
@@ -22,6 +24,10 @@ use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::lock::lock;
 use facetrack::report::{FrameReport, FrameStatus};
 use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
+use facetrack::workers::Workers;
+
+/// A frame that is mapped for reading.
+type Readable = gst_video::VideoFrame<gst_video::video_frame::Readable>;
 
 /// A loaded engine and its stream.
 pub(super) struct State {
@@ -31,6 +37,10 @@ pub(super) struct State {
     pub setup: Setup,
     live: Live,
     pub analyzer: Analyzer,
+    /// `None` to analyse one frame at a time.
+    workers: Option<Workers>,
+    /// Frames whose analysis has begun, the oldest first.
+    flights: VecDeque<Flight>,
     calibration: Option<CalibrationFile>,
     /// The engine that is loading, or the error that it failed with.
     change: Option<Result<Change, Failure>>,
@@ -71,6 +81,8 @@ impl State {
             setup: loaded.plan.setup,
             live: loaded.plan.live,
             analyzer: loaded.analyzer,
+            workers: loaded.workers,
+            flights: VecDeque::new(),
             calibration: loaded.calibration,
             change: None,
             is_engine_changed: false,
@@ -97,6 +109,16 @@ impl State {
         unused.filter(|unused| !other_engine && Some(unused) != unused_before.as_ref())
     }
 
+    /// Whether `options` differ from those in use, or another engine is set or ready.
+    pub fn is_outdated(&self, options: &Options<FaceTrackSettings>) -> bool {
+        self.is_engine_changed || self.is_change_done() || *options != self.options
+    }
+
+    fn is_change_done(&self) -> bool {
+        let change = self.change.as_ref();
+        change.is_some_and(|change| change.as_ref().map_or(true, Change::is_finished))
+    }
+
     /// Begins to load the engine that is set, unless it is the current one.
     fn change_engine(&self) -> Result<Option<Change>, Failure> {
         let (plan, warnings) = Plan::new(&self.options, &self.env)?;
@@ -109,9 +131,8 @@ impl State {
     /// The engine that is ready to take over, or the error that it failed with. One engine at a
     /// time is loaded: the one that was set last, after the one before.
     pub fn take_successor(&mut self) -> Option<Result<Successor, Failure>> {
-        let done = self
-            .change
-            .take_if(|change| change.as_ref().map_or(true, Change::is_finished));
+        let is_done = self.is_change_done();
+        let done = self.change.take_if(|_| is_done);
         let done = done.map(|change| change.and_then(loading::finish));
         if self.change.is_none() && std::mem::take(&mut self.is_engine_changed) {
             // An engine that is ready is not needed any more. Its thread ended.
@@ -131,6 +152,7 @@ impl State {
         loaded.analyzer.take_over_from(&mut self.analyzer);
         self.setup = loaded.plan.setup;
         self.analyzer = loaded.analyzer;
+        self.workers = loaded.workers;
         self.calibration = loaded.calibration;
         // The settings may have changed since it began to load.
         self.update_live();
@@ -144,6 +166,7 @@ impl State {
 
     /// Begins another stream: ids start at 1.
     pub fn restart(&mut self) {
+        self.flights.clear();
         self.analyzer.restart();
         self.clock.reset();
         self.info = None;
@@ -151,8 +174,10 @@ impl State {
         self.sightings = Sightings::default();
     }
 
-    /// Forgets all frames: the next one does not continue them.
+    /// Discards the frames whose analysis has begun, and forgets the others: the next one does not
+    /// continue them.
     pub fn reset(&mut self) {
+        self.flights.clear();
         self.analyzer.reset();
         self.clock.reset();
     }
@@ -199,70 +224,139 @@ impl State {
         due.then(|| profile.line(self.analyzer.info().name, vram()))
     }
 
-    /// Processes a buffer that arrives at the running time `now`: analyses it, or holds the last
+    /// Begins the analysis of a buffer that arrives at the running time `now`, or holds the last
     /// faces, as `schedule` decides. Gaps and empty buffers are not analysed.
-    pub fn process(
+    pub fn admit(
         &mut self,
-        buffer: &gst::BufferRef,
+        buffer: gst::Buffer,
         now: Option<gst::ClockTime>,
         schedule: &Mutex<Schedule>,
-    ) -> Result<Outcome, EngineError> {
-        if buffer.flags().contains(gst::BufferFlags::DISCONT) {
-            self.reset();
-        }
-        self.moment = Moment {
+    ) {
+        let moment = Moment {
             pts: buffer.pts(),
             running_time: self.segment.to_running_time(buffer.pts()),
         };
-        if buffer.flags().contains(gst::BufferFlags::GAP) {
-            return Ok(self.without_analysis(FrameStatus::Gap));
-        }
-        if buffer.size() == 0 {
-            return Ok(self.without_analysis(FrameStatus::Skipped));
-        }
-        let report = self.report(buffer, now, schedule)?;
-        Ok(self.outcome(report))
+        let arrival = self.arrival(now, moment);
+        let work = contained(|| self.begin(&buffer, arrival, schedule));
+        self.flights.push_back(Flight {
+            buffer,
+            moment,
+            work,
+        });
     }
 
-    fn report(
+    fn begin(
         &mut self,
-        buffer: &gst::BufferRef,
-        now: Option<gst::ClockTime>,
+        buffer: &gst::Buffer,
+        arrival: Option<Arrival>,
         schedule: &Mutex<Schedule>,
-    ) -> Result<FrameReport, EngineError> {
+    ) -> Result<Work, EngineError> {
+        if buffer.flags().contains(gst::BufferFlags::GAP) {
+            return Ok(Work::Unanalyzed(FrameStatus::Gap));
+        }
+        if buffer.size() == 0 {
+            return Ok(Work::Unanalyzed(FrameStatus::Skipped));
+        }
         let start = Instant::now();
+        let frame = self.map(buffer)?;
+        let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
+        let time = self.clock.next(timestamp.map(Duration::from));
+        let candidate = Candidate {
+            time,
+            arrival,
+            can_hold: self.can_hold(),
+        };
+        let decision = lock(schedule).decide(&self.live.schedule, &candidate);
+        if decision == Decision::Hold {
+            let outline = with_frame(&frame, time, |frame| Ok(frame.outline()));
+            return outline.map(Work::Hold);
+        }
+        let faces = self.search(frame, time)?;
+        Ok(Work::Search(Search {
+            faces,
+            arrival,
+            start,
+        }))
+    }
+
+    fn map(&self, buffer: &gst::Buffer) -> Result<Readable, EngineError> {
         let info = self
             .info
             .as_ref()
             .ok_or_else(|| EngineError::Frame("no caps before the first frame".to_owned()))?;
-        let unreadable = |error: VideoError| EngineError::Frame(error.to_string());
         video::check_meta(buffer, info).map_err(unreadable)?;
-        let frame = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, info)
-            .map_err(|_| unmappable(buffer, info))?;
-        let image = video::image(&frame).map_err(unreadable)?;
-        let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
-        let time = self.clock.next(timestamp.map(Duration::from));
-        let arrival = self.arrival(now);
-        let candidate = Candidate {
-            time,
-            arrival,
-            can_hold: self.analyzer.can_hold(),
-        };
-        let frame = Frame { image, time };
-        let decision = lock(schedule).decide(&self.live.schedule, &candidate);
-        if decision == Decision::Hold {
-            return Ok(self.analyzer.hold(&frame));
-        }
-        let report = self.analyzer.analyze(&frame)?;
-        lock(schedule).on_analyzed(arrival, start.elapsed());
-        Ok(report)
+        // A reference, and no copy.
+        gst_video::VideoFrame::from_buffer_readable(buffer.clone(), info)
+            .map_err(|_| unmappable(buffer, info))
     }
 
-    /// The arrival of the current frame at the running time `now`; `None` if it has no timestamp.
-    fn arrival(&self, now: Option<gst::ClockTime>) -> Option<Arrival> {
+    /// Whether the next frame follows an analysed one.
+    fn can_hold(&self) -> bool {
+        self.flights.iter().any(Flight::is_search) || self.analyzer.can_hold()
+    }
+
+    fn search(&mut self, frame: Readable, time: Duration) -> Result<Faces, EngineError> {
+        let Some(workers) = &self.workers else {
+            let found = with_frame(&frame, time, |frame| self.analyzer.find(frame));
+            return found.map(Faces::Found);
+        };
+        let search = self.analyzer.search();
+        let pending = workers.search(move |finder| {
+            // The frame is unmapped before it leaves, and its buffer can be written to.
+            let frame = frame;
+            with_frame(&frame, time, |frame| search.run(finder, frame))
+        });
+        Ok(Faces::Pending(pending))
+    }
+
+    /// Completes the oldest frame if its analysis has ended. Waits for it if too many frames are
+    /// under way, or if `drains`.
+    pub fn complete_next(
+        &mut self,
+        drains: bool,
+        schedule: &Mutex<Schedule>,
+    ) -> Option<(gst::Buffer, Result<Outcome, Failure>)> {
+        let is_full = self.flights.len() > self.max_flights();
+        let is_due = |flight: &mut Flight| is_full || drains || flight.is_done();
+        let flight = self.flights.pop_front_if(is_due)?;
+        self.moment = flight.moment;
+        let outcome = flight
+            .work
+            .and_then(|work| contained(|| self.complete(work, schedule)));
+        Some((flight.buffer, outcome))
+    }
+
+    /// Maximum number of frames under way. As many as workers are queued, so that no worker waits
+    /// while this thread decodes or completes a frame.
+    pub fn max_flights(&self) -> usize {
+        self.workers
+            .as_ref()
+            .map_or(0, |workers| 2 * workers.count())
+    }
+
+    fn complete(&mut self, work: Work, schedule: &Mutex<Schedule>) -> Result<Outcome, EngineError> {
+        let Search {
+            faces,
+            arrival,
+            start,
+        } = match work {
+            Work::Unanalyzed(status) => return Ok(self.without_analysis(status)),
+            Work::Hold(frame) => {
+                let report = self.analyzer.hold(&frame);
+                return Ok(self.outcome(report));
+            }
+            Work::Search(search) => search,
+        };
+        let report = self.analyzer.complete(faces.wait()?)?;
+        lock(schedule).on_analyzed(arrival, start.elapsed());
+        Ok(self.outcome(report))
+    }
+
+    /// The arrival of a frame at the running time `now`; `None` if it has no timestamp.
+    fn arrival(&self, now: Option<gst::ClockTime>, moment: Moment) -> Option<Arrival> {
         Some(Arrival {
             now: now?.into(),
-            time: self.moment.running_time?.into(),
+            time: moment.running_time?.into(),
             period: self.period,
         })
     }
@@ -327,6 +421,24 @@ impl State {
             .map(|id| messages::face(event, id, self.moment))
             .collect()
     }
+}
+
+/// Calls `look` with a mapped frame as the domain sees it.
+///
+/// # Errors
+/// [`EngineError::Frame`], and those of `look`.
+fn with_frame<T>(
+    frame: &Readable,
+    time: Duration,
+    look: impl FnOnce(&Frame<'_>) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let frame = frame.as_video_frame_ref();
+    let image = video::image(&frame).map_err(unreadable)?;
+    look(&Frame { image, time })
+}
+
+fn unreadable(error: VideoError) -> EngineError {
+    EngineError::Frame(error.to_string())
 }
 
 fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineError {

@@ -87,6 +87,7 @@ static GROUPS: &[Group] = &[
     Group::of("facetrack", None).reads(&[
         of("STEP5_TRACKING_ENGINE", "engine"),
         of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval"),
+        of("TRACKING_CPU_WORKERS", "workers"),
         of("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
         of("STEP5_GPU_FALLBACK_AUTO", "gpu-fallback"),
         of("STEP5_GPU_MAX_VRAM_MB", "gpu-max-vram"),

@@ -94,6 +94,8 @@ pub(crate) struct FaceTrackSettings {
     pub one_euro: OneEuro,
     pub tracker: TrackerConfig,
     pub schedule: ScheduleSettings,
+    /// Frames to analyse at once; 0 for one per core.
+    pub workers: u32,
     pub post_messages: PostMessages,
     /// Frames between two lines in the log; 0 for none.
     pub profile_interval: u32,
@@ -138,6 +140,7 @@ impl Defaults for FaceTrackSettings {
             one_euro: OneEuro::MEDIAPIPE,
             tracker: TrackerConfig::default(),
             schedule: ScheduleSettings::default(),
+            workers: 1,
             post_messages: PostMessages::None,
             profile_interval: 0,
             request: Request::default(),
@@ -286,8 +289,11 @@ const ROWS: &[Row] = &[
         .blurb("Move faces in frames that are not analysed, with the velocity between the last two analysed frames, and for at most the time between these two; false = hold them in place"),
     Row::playing("late-frames", |s| &mut s.schedule.late_frames)
         .blurb("Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or a quarter of the time is used for analysis"),
+    Row::new("workers", |s| &mut s.workers)
+        .blurb("Number of frames to analyse at once, for opencv-haar, opencv-yunet, opencv-yunet-pyfeat, eos, insightface on the CPU, and the others with running-mode=image; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order and up to twice this number later, so use 1 for live video")
+        .range(0.0, 256.0, "frames"),
     Row::new("threads", |s| &mut s.config.threads)
-        .blurb("Number of threads per network")
+        .blurb("Number of threads that analyse a frame: each measures a face, and all of them run the detector. Use workers for more frames at once")
         .range(1.0, 256.0, "threads")
         .of(Setting::Networks),
     Row::new("model", |s| &mut s.config.model)

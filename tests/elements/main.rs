@@ -29,3 +29,4 @@ mod trackjsonsink;
 mod trackudpsink;
 mod trackudpsink_receiver;
 mod video;
+mod workers;

@@ -3,12 +3,12 @@
 //!
 //! [`Analyzer::find`] looks at the pixels of a frame. [`Analyzer::complete`] needs the frames in
 //! order, but not their pixels: all that it needs of a frame is in [`Found`]. So further frames may
-//! be searched before a frame is completed, in parallel if the engine's finder keeps nothing from
-//! frame to frame. [`Analyzer::analyze`] does both steps.
+//! be searched before a frame is completed: [`Workers`](super::workers::Workers) do so in parallel
+//! if [`Finder::is_independent`]. [`Analyzer::analyze`] does both steps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use smart_default::SmartDefault;
@@ -16,7 +16,8 @@ use smart_default::SmartDefault;
 use super::blendshape::Blendshapes;
 use super::device::Placement;
 use super::engine::{
-    Context, Engine, EngineError, EngineInfo, Frame, FrameOutline, Notice, Thresholds, Wanted,
+    Context, Engine, EngineError, EngineInfo, Finder, Frame, FrameOutline, Notice, Thresholds,
+    Wanted,
 };
 use super::geometry::Point;
 use super::motion::{self, Motion};
@@ -71,17 +72,44 @@ pub struct Found {
     frame: FrameOutline,
     faces: Vec<Observation>,
     source: Arc<ReportSource>,
+    /// Time that the search took.
+    cost: Duration,
+}
+
+/// The search of a frame, with the settings at that frame.
+#[derive(Debug, Clone)]
+pub struct Search {
+    thresholds: Thresholds,
+    source: Arc<ReportSource>,
+    profile: Arc<Profile>,
+}
+
+impl Search {
+    /// Finds the faces in a frame with `finder`.
+    ///
+    /// # Errors
+    /// Those of the finder.
+    pub fn run(self, finder: &mut dyn Finder, frame: &Frame<'_>) -> Result<Found, EngineError> {
+        let start = Instant::now();
+        finder.set_thresholds(self.thresholds);
+        let faces = self.profile.time(Stage::Process, || finder.find(frame))?;
+        Ok(Found {
+            frame: frame.outline(),
+            faces,
+            source: self.source,
+            cost: start.elapsed(),
+        })
+    }
 }
 
 impl Analyzer {
     /// An analyzer with `engine` and a tracker. Reports name `source`.
     pub fn new(
-        mut engine: Engine,
+        engine: Engine,
         tracker: TrackerConfig,
         tuning: Tuning,
         source: ReportSource,
     ) -> Self {
-        engine.finder.set_thresholds(tuning.thresholds);
         let mut analyzer = Self {
             engine,
             tracker: Tracker::new(tracker),
@@ -119,7 +147,6 @@ impl Analyzer {
                 .values_mut()
                 .for_each(|memory| memory.smoother = None);
         }
-        self.engine.finder.set_thresholds(tuning.thresholds);
         self.tuning = tuning;
     }
 
@@ -154,13 +181,10 @@ impl Analyzer {
     /// # Errors
     /// Those of the engine. The tracked faces are kept.
     pub fn analyze(&mut self, frame: &Frame<'_>) -> Result<FrameReport, EngineError> {
-        let profile = self.profile.clone();
-        profile.time(Stage::Total, || {
-            // A failed frame has no faces to hold.
-            self.last_faces = None;
-            let found = self.find(frame)?;
-            self.complete(found)
-        })
+        // A failed frame has no faces to hold.
+        self.last_faces = None;
+        let found = self.find(frame)?;
+        self.complete(found)
     }
 
     /// Finds the faces in a frame.
@@ -168,14 +192,21 @@ impl Analyzer {
     /// # Errors
     /// Those of the engine's finder.
     pub fn find(&mut self, frame: &Frame<'_>) -> Result<Found, EngineError> {
-        let finder = &mut self.engine.finder;
-        let faces = self.profile.time(Stage::Process, || finder.find(frame));
+        let found = self.search().run(&mut *self.engine.finder, frame);
         self.collect_notices();
         Ok(Found {
-            frame: frame.outline(),
-            faces: faces?,
             source: self.source.clone(),
+            ..found?
         })
+    }
+
+    /// The search of the next frame, for another finder of the same engine.
+    pub fn search(&self) -> Search {
+        Search {
+            thresholds: self.tuning.thresholds,
+            source: self.source.clone(),
+            profile: self.profile.clone(),
+        }
     }
 
     /// Completes the faces of the next frame: identities, smoothing, and the measurements that
@@ -184,10 +215,12 @@ impl Analyzer {
     /// # Errors
     /// Those of the engine's completer.
     pub fn complete(&mut self, found: Found) -> Result<FrameReport, EngineError> {
+        let start = Instant::now();
         let Found {
             frame,
             faces,
             source,
+            cost,
         } = found;
         self.last_faces = None;
         self.engine.completer.begin_frame(&faces);
@@ -205,11 +238,12 @@ impl Analyzer {
         })?;
         self.update_motion(&faces, frame.time);
         self.last_faces = Some(faces.clone());
+        profile.add(Stage::Total, cost + start.elapsed());
         Ok(report(&frame, faces, FrameStatus::NoFace, source))
     }
 
     /// Holds or predicts the faces of the last analysed frame in the next one.
-    pub fn hold(&mut self, frame: &Frame<'_>) -> FrameReport {
+    pub fn hold(&mut self, frame: &FrameOutline) -> FrameReport {
         let profile = self.profile.clone();
         profile.time(Stage::Total, || {
             let mut faces = self.last_faces.clone().unwrap_or_default();
@@ -221,7 +255,7 @@ impl Analyzer {
                 }
             }
             let source = self.source.clone();
-            report(&frame.outline(), faces, FrameStatus::Skipped, source)
+            report(frame, faces, FrameStatus::Skipped, source)
         })
     }
 

@@ -24,6 +24,7 @@ pub mod mediapipe;
 mod network;
 pub mod opencv;
 pub mod openseeface;
+mod parallel;
 pub mod scripted;
 
 pub use config::EngineConfig;
@@ -94,8 +95,7 @@ impl Engine {
     }
 }
 
-/// Finds faces in frames. It keeps nothing from frame to frame unless [`EngineInfo::temporal`] is
-/// set.
+/// Finds faces in frames.
 pub trait Finder: Send {
     /// The engine's name and measurements.
     fn info(&self) -> &EngineInfo;
@@ -105,6 +105,12 @@ pub trait Finder: Send {
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError>;
+
+    /// Whether it keeps nothing from frame to frame, so that frames may be searched in any order,
+    /// and in parallel by several finders of the engine.
+    fn is_independent(&self) -> bool {
+        false
+    }
 
     /// Forgets all frames: the next one does not continue them.
     fn reset(&mut self) {}

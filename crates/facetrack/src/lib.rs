@@ -45,3 +45,4 @@ pub mod tracker;
 pub mod trust;
 pub mod wire;
 pub mod words;
+pub mod workers;

@@ -14,9 +14,9 @@ use thiserror::Error;
 use crate::trust::Replaceable;
 pub use graph::tflite;
 
-/// A network that is ready to run. All tensors are `f32`; those that a file has in half precision
+/// A network that is ready to run, by several threads at once. All tensors are `f32`; those that a file has in half precision
 /// are converted.
-pub trait Model: Send {
+pub trait Model: Send + Sync {
     /// Inputs in the order that [`Model::run`] takes them.
     fn inputs(&self) -> &[TensorSpec];
 
@@ -27,7 +27,7 @@ pub trait Model: Send {
     ///
     /// # Errors
     /// [`ModelError::Run`] when the runtime refuses the inputs or fails.
-    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError>;
+    fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError>;
 }
 
 /// Name and shape of one tensor.

@@ -60,8 +60,13 @@ impl Profile {
     pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        lock(&self.stages)[stage as usize].add(start.elapsed());
+        self.add(stage, start.elapsed());
         result
+    }
+
+    /// Adds a time of `stage`.
+    pub fn add(&self, stage: Stage, time: Duration) {
+        lock(&self.stages)[stage as usize].add(time);
     }
 
     /// Statistics of all stages, in the order of the work.

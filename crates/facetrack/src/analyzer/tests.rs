@@ -60,13 +60,13 @@ impl Bench {
         self.last_decision = Some(decision);
         match decision {
             Decision::Analyze => self.analyzer.analyze(&frame),
-            Decision::Hold => Ok(self.analyzer.hold(&frame)),
+            Decision::Hold => Ok(self.analyzer.hold(&frame.outline())),
         }
     }
 
     fn hold(&mut self) -> FrameReport {
         self.frames += 1;
-        self.analyzer.hold(&self.frame(self.frames))
+        self.analyzer.hold(&self.frame(self.frames).outline())
     }
 
     fn frame(&self, number: u64) -> Frame<'static> {

@@ -38,6 +38,10 @@ where
         (self.find)(frame, &self.thresholds)
     }
 
+    fn is_independent(&self) -> bool {
+        true
+    }
+
     fn set_thresholds(&mut self, thresholds: Thresholds) {
         self.thresholds = thresholds;
     }

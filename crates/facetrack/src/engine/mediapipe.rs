@@ -20,7 +20,7 @@ use std::mem;
 
 use super::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    RunningMode, Setting, Thresholds,
+    RunningMode, Setting, Thresholds, parallel,
 };
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::image::ImageView;
@@ -78,7 +78,8 @@ pub struct MediaPipe {
     max_faces: usize,
     thresholds: Thresholds,
     detector: Detector,
-    landmarks: LandmarkDetector,
+    /// One per thread.
+    landmarks: Vec<LandmarkDetector>,
     /// Expected regions of the last frame's faces in the next frame.
     followed: Vec<Roi>,
 }
@@ -110,7 +111,7 @@ pub fn assemble(parts: Parts, config: &EngineConfig) -> Result<Engine, EngineErr
         max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
         thresholds: Thresholds::default(),
         detector,
-        landmarks,
+        landmarks: vec![landmarks; config.threads.max(1)],
         followed: Vec::new(),
     };
     Ok(Engine::new(finder, reader))
@@ -121,16 +122,19 @@ impl Finder for MediaPipe {
         &self.info
     }
 
+    fn is_independent(&self) -> bool {
+        self.running_mode == RunningMode::Image
+    }
+
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let rois = self.regions(&frame.image)?;
-        let mut faces = Vec::with_capacity(rois.len());
-        for roi in rois {
-            let min_presence = self.thresholds.presence;
-            let face = self
-                .landmarks
-                .measure(&frame.image, &roi.rect, min_presence)?;
-            faces.extend(face.and_then(|face| with_next_region(face, roi.origin)));
-        }
+        let min_presence = self.thresholds.presence;
+        let faces = parallel::map(&mut self.landmarks, &rois, |landmarks, roi| {
+            landmarks.measure(&frame.image, &roi.rect, min_presence)
+        })?;
+        let faces: Vec<_> = std::iter::zip(faces, rois)
+            .filter_map(|(face, roi)| with_next_region(face?, roi.origin))
+            .collect();
         if self.running_mode == RunningMode::Video {
             self.followed = faces.iter().map(|(_, next)| *next).collect();
         }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
 
@@ -21,9 +22,10 @@ pub struct Contract {
     pub outputs: Vec<usize>,
 }
 
-/// A network whose input tensor is filled in place.
+/// A network whose input tensor is filled in place. A clone shares the network, but not the input.
+#[derive(Clone)]
 pub struct Network {
-    model: Box<dyn Model>,
+    model: Arc<dyn Model>,
     /// File that the network was read from, for messages.
     pub path: PathBuf,
     contract: Contract,
@@ -38,7 +40,7 @@ impl Network {
     /// ([`Network::resize`]) before it runs.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Self {
         Self {
-            model,
+            model: model.into(),
             path: path.to_owned(),
             contract: Contract::default(),
             input: ArrayD::default(IxDyn(&[0])),
@@ -64,7 +66,7 @@ impl Network {
         path: &Path,
         contract: Contract,
     ) -> Result<Self, ModelError> {
-        let mut network = Self::new(model, path).with(contract);
+        let network = Self::new(model, path).with(contract);
         if !takes(&*network.model, &network.contract.input) {
             return Err(network.other_tensors());
         }

@@ -5,12 +5,16 @@ mod bound;
 pub mod cuda;
 mod options;
 pub mod placement;
+mod pool;
 mod tensor;
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
+use std::thread;
 
 use ndarray::{ArrayD, ArrayViewD};
 use once_cell::sync::OnceCell;
@@ -20,17 +24,25 @@ use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{NoSelectedOutputs, RunOptions, Session, SessionInputValue};
 use ort::value::Outlet;
+use sha2::{Digest, Sha256};
 
 use super::graph::outline::OnnxOutline;
 use super::{Model, ModelError, TensorSpec, format_error};
+use crate::lock::lock;
 use crate::{file, trust};
 use bound::Steady;
 use cuda::{Coverage, CudaProvider};
 pub use options::{Memory, Provider, SessionOptions, Transfer};
+use pool::{Pool, User};
 use tensor::{floats, input, spec};
 
 /// The runtime of this process. ONNX Runtime can't be unloaded, nor loaded twice.
 static LOADED: OnceCell<OnnxRuntime> = OnceCell::new();
+
+/// The sessions of this process, by the hash of the network and the options they were opened with.
+static POOLS: LazyLock<Mutex<HashMap<PoolKey, Weak<Pool<Opened>>>>> = LazyLock::new(Mutex::default);
+
+type PoolKey = ([u8; 32], usize, Memory, Transfer);
 
 /// ONNX Runtime's library, loaded.
 #[derive(Debug, Clone)]
@@ -134,14 +146,12 @@ fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
     })
 }
 
-/// A network in ONNX Runtime.
+/// A network in ONNX Runtime. On the CPU, all networks of the process with the same content and
+/// options share their sessions.
 pub struct OnnxModel {
     name: String,
-    session: Session,
-    run_options: Options,
     provider: Provider,
-    /// `None` if inputs and outputs are copied.
-    steady: Option<Steady>,
+    user: User<Opened>,
     inputs: Vec<TensorSpec>,
     outputs: Vec<TensorSpec>,
 }
@@ -168,40 +178,91 @@ impl OnnxModel {
         bytes: &[u8],
         options: SessionOptions,
     ) -> Result<Self, ModelError> {
-        let format = |reason: String| format_error(path, "ONNX", reason);
-        let name = path.display().to_string();
-        let outline = match options.provider {
-            Provider::Cuda(cuda) if cuda.tuning.tensorrt => OnnxOutline::read(path, bytes)?,
-            _ => OnnxOutline::default(),
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let open = || Opened::new(runtime, path, bytes, options);
+        let user = User::join(&pool_of(bytes, options), [options.runs, cores], open)?;
+        let specs = |outlets: &[Outlet]| -> Result<Vec<TensorSpec>, ModelError> {
+            let specs = outlets.iter().map(spec);
+            let specs: Result<_, String> = specs.collect();
+            specs.map_err(|reason| format_error(path, "ONNX", reason))
         };
+        let (inputs, outputs) = user.with_session(|opened| {
+            let session = &opened.session;
+            Ok((specs(session.inputs())?, specs(session.outputs())?))
+        })?;
+        Ok(Self {
+            name: path.display().to_string(),
+            provider: options.provider,
+            user,
+            inputs,
+            outputs,
+        })
+    }
+}
+
+/// The pool of the network `bytes`. On a GPU each network has a session of its own, because
+/// negotiation counts the memory of each.
+fn pool_of(bytes: &[u8], options: SessionOptions) -> Arc<Pool<Opened>> {
+    let SessionOptions {
+        threads,
+        memory,
+        transfer,
+        provider: Provider::Cpu,
+        ..
+    } = options
+    else {
+        return Arc::default();
+    };
+    let key = (Sha256::digest(bytes).into(), threads, memory, transfer);
+    let mut pools = lock(&POOLS);
+    pools.retain(|_, pool| pool.strong_count() > 0);
+    pools.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
+        let pool = Arc::default();
+        pools.insert(key, Arc::downgrade(&pool));
+        pool
+    })
+}
+
+/// A session of a network.
+struct Opened {
+    session: Session,
+    run_options: Options,
+    /// `None` if inputs and outputs are copied.
+    steady: Option<Steady>,
+}
+
+impl Opened {
+    fn new(
+        runtime: &OnnxRuntime,
+        path: &Path,
+        bytes: &[u8],
+        options: SessionOptions,
+    ) -> Result<Self, ModelError> {
         let SessionOptions {
             provider, transfer, ..
         } = options;
+        let outline = match provider {
+            Provider::Cuda(cuda) if cuda.tuning.tensorrt => OnnxOutline::read(path, bytes)?,
+            _ => OnnxOutline::default(),
+        };
         let opened = builder(runtime, options, &outline)
             .and_then(|mut builder| builder.commit_from_memory(bytes))
             .and_then(|session| Ok((session, options_of(provider, transfer, None)?)));
         let (session, run_options) = opened.map_err(|error| match provider {
-            Provider::Cpu => format(error.to_string()),
-            Provider::Cuda(_) => cuda::failure(name.clone(), error.to_string()),
+            Provider::Cpu => format_error(path, "ONNX", error.to_string()),
+            Provider::Cuda(_) => cuda::failure(path.display().to_string(), error.to_string()),
         })?;
-        let specs = |outlets: &[Outlet]| -> Result<Vec<TensorSpec>, ModelError> {
-            outlets.iter().map(|o| spec(o).map_err(format)).collect()
-        };
         Ok(Self {
-            name,
+            session,
             run_options,
-            provider,
             steady: match transfer {
                 Transfer::Copied => None,
                 _ => Some(Steady::new(provider, transfer)),
             },
-            inputs: specs(session.inputs())?,
-            outputs: specs(session.outputs())?,
-            session,
         })
     }
 
-    fn try_run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Vec<ArrayD<f32>>> {
+    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Vec<ArrayD<f32>>> {
         let copied = |session: &mut Session| run_copied(session, &self.run_options, inputs);
         match &mut self.steady {
             None => copied(&mut self.session),
@@ -240,8 +301,9 @@ impl Model for OnnxModel {
         &self.outputs
     }
 
-    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        self.try_run(inputs).map_err(|error| {
+    fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+        let outputs = self.user.with_session(|opened| opened.run(inputs));
+        outputs.map_err(|error| {
             let (model, reason) = (self.name.clone(), error.to_string());
             match self.provider {
                 Provider::Cpu => ModelError::Run { model, reason },

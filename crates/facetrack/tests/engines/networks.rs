@@ -29,7 +29,7 @@ fn detector_equals_litert_on_noise() {
         return;
     };
     let image = noise(1, 128 * 128 * 3, -1.0, 1.0);
-    let mut network = fixture.network(&fixture.bundle.face_detector);
+    let network = fixture.network(&fixture.bundle.face_detector);
     network.check("face_detector.random", &image, DETECTOR_TOLERANCE);
 }
 
@@ -41,7 +41,7 @@ fn detector_equals_litert_on_a_face() {
         return;
     };
     let Some(face) = reference_face() else { return };
-    let mut network = fixture.network(&fixture.bundle.face_detector);
+    let network = fixture.network(&fixture.bundle.face_detector);
     let score = |logit: &f32| 1.0 / (1.0 + (-logit.clamp(-100.0, 100.0)).exp());
     let scores = |logits: &[f32]| logits.iter().map(score).collect::<Vec<_>>();
     let read = |boxes: &[f32], scores: &[f32]| {
@@ -78,7 +78,7 @@ fn small_networks_equal_litert() {
     ];
     for (name, input) in inputs {
         let path = golden(name).with_extension("tflite");
-        let mut network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
+        let network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
         network.check(&format!("{name}.random"), &input, SMALL_TOLERANCE);
     }
 }
@@ -87,7 +87,7 @@ fn small_networks_equal_litert() {
 fn a_missing_model_input_is_an_error() {
     let Some(runtime) = runtime() else { return };
     let path = golden("small_tokens").with_extension("tflite");
-    let mut network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
+    let network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
     let error = network.model.run(&[]).unwrap_err();
     assert!(matches!(error, ModelError::Run { .. }), "{error}");
 }
@@ -98,7 +98,7 @@ fn landmarks_equal_litert_on_noise() {
         return;
     };
     let image = noise(2, 256 * 256 * 3, 0.0, 1.0);
-    let mut network = fixture.network(&fixture.bundle.face_landmarks_detector);
+    let network = fixture.network(&fixture.bundle.face_landmarks_detector);
     network.check("face_landmarks_detector.random", &image, LANDMARK_TOLERANCE);
 }
 
@@ -108,7 +108,7 @@ fn landmarks_equal_litert_on_a_face() {
         return;
     };
     let Some(face) = reference_face() else { return };
-    let mut network = fixture.network(&fixture.bundle.face_landmarks_detector);
+    let network = fixture.network(&fixture.bundle.face_landmarks_detector);
     network.check("face_landmarks_detector.face", &face, LANDMARK_TOLERANCE);
 }
 
@@ -118,7 +118,7 @@ fn blendshapes_equal_litert_on_noise() {
         return;
     };
     let points = noise(3, 146 * 2, 0.0, 640.0);
-    let mut network = fixture.network(&fixture.bundle.face_blendshapes);
+    let network = fixture.network(&fixture.bundle.face_blendshapes);
     network.check("face_blendshapes.random", &points, BLENDSHAPE_TOLERANCE);
 }
 
@@ -128,7 +128,7 @@ fn blendshapes_equal_litert_on_a_face() {
         return;
     };
     let points = floats(&golden("face_blendshapes.face.input"));
-    let mut network = fixture.network(&fixture.bundle.face_blendshapes);
+    let network = fixture.network(&fixture.bundle.face_blendshapes);
     network.check("face_blendshapes.face", &points, BLENDSHAPE_TOLERANCE);
 }
 
@@ -151,7 +151,7 @@ fn a_run_with_a_wrong_shape_is_an_error() {
     let Some(fixture) = Fixture::load() else {
         return;
     };
-    let mut network = fixture.network(&fixture.bundle.face_blendshapes);
+    let network = fixture.network(&fixture.bundle.face_blendshapes);
     let wrong = ArrayD::zeros(IxDyn(&[1, 145, 2]));
     let error = network.model.run(&[wrong.view()]).unwrap_err();
     assert!(matches!(error, ModelError::Run { .. }), "{error}");
@@ -324,7 +324,7 @@ impl Network {
     }
 
     /// The outputs on `input`, channels last.
-    fn run(&mut self, input: &[f32]) -> Vec<Vec<f32>> {
+    fn run(&self, input: &[f32]) -> Vec<Vec<f32>> {
         let shape = &self.model.inputs()[0].shape;
         let shape: Vec<usize> = shape.iter().map(|n| n.unwrap()).collect();
         let input = match shape[..] {
@@ -349,7 +349,7 @@ impl Network {
     }
 
     /// Compares every output on `input` (channels last) with the recorded one.
-    fn check(&mut self, recorded: &str, input: &[f32], tolerance: f32) {
+    fn check(&self, recorded: &str, input: &[f32], tolerance: f32) {
         let outputs = self.run(input);
         for (spec, output) in self.model.outputs().iter().zip(&outputs) {
             let name = spec.name.split(':').next().unwrap();

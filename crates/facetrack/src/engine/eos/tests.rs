@@ -24,7 +24,7 @@ struct Fake<F> {
     answer: F,
 }
 
-impl<F: Fn(&[usize]) -> Vec<ArrayD<f32>> + Send> Model for Fake<F> {
+impl<F: Fn(&[usize]) -> Vec<ArrayD<f32>> + Send + Sync> Model for Fake<F> {
     fn inputs(&self) -> &[TensorSpec] {
         &self.inputs
     }
@@ -33,7 +33,7 @@ impl<F: Fn(&[usize]) -> Vec<ArrayD<f32>> + Send> Model for Fake<F> {
         &[]
     }
 
-    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+    fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
         Ok((self.answer)(inputs[0].shape()))
     }
 }

@@ -73,6 +73,7 @@ impl Pack for Folder {
                 let provider = placed::provider(placement, self.need, module, bytes.len() as u64);
                 let options = SessionOptions {
                     threads: self.config.threads,
+                    runs: 1,
                     memory: Memory::Pieces,
                     transfer: placed::transfer(provider, module),
                     provider,

@@ -248,6 +248,11 @@ impl<E: Movable> Finder for Resilient<E> {
         self.engine.info()
     }
 
+    /// On a GPU it measures the memory and decides about the fallback, for all frames.
+    fn is_independent(&self) -> bool {
+        self.gpu.is_none()
+    }
+
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         self.run(|engine| engine.find(frame))
     }

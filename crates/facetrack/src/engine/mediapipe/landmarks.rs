@@ -18,6 +18,7 @@ const SIDE: usize = 256;
 pub const COUNT: usize = 478;
 
 /// Measures faces.
+#[derive(Clone)]
 pub struct LandmarkDetector {
     network: Network,
 }

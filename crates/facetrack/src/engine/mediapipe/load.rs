@@ -29,7 +29,11 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         face_detector: source.network(
             "face_detector.tflite",
             &source.bundle.face_detector,
-            Memory::Pieces,
+            SessionOptions {
+                threads: config.threads,
+                memory: Memory::Pieces,
+                ..SessionOptions::default()
+            },
         )?,
         files: source.bundle.files,
     };
@@ -88,25 +92,22 @@ impl Source {
         &self,
         name: &str,
         bytes: &[u8],
-        memory: Memory,
+        options: SessionOptions,
     ) -> Result<Box<dyn Model>, ModelError> {
         let part = Bundle::part_path(&self.path, name);
         let onnx = tflite::load(&part, bytes)?;
-        let options = SessionOptions {
-            threads: self.threads,
-            memory,
-            ..SessionOptions::default()
-        };
         let model = OnnxModel::from_bytes(&self.runtime, &part, &onnx, options)?;
         Ok(Box::new(model))
     }
 
     fn landmarks(&self) -> Result<Box<dyn Model>, ModelError> {
-        self.network(
-            "face_landmarks_detector.tflite",
-            &self.bundle.face_landmarks_detector,
-            Memory::Planned,
-        )
+        // Each thread measures a face.
+        let options = SessionOptions {
+            runs: self.threads,
+            ..SessionOptions::default()
+        };
+        let bytes = &self.bundle.face_landmarks_detector;
+        self.network("face_landmarks_detector.tflite", bytes, options)
     }
 
     fn mesh(&self) -> Result<MeshParts, ModelError> {
@@ -116,7 +117,7 @@ impl Source {
             face_blendshapes: self.network(
                 "face_blendshapes.tflite",
                 &bundle.face_blendshapes,
-                Memory::Planned,
+                SessionOptions::default(),
             )?,
             geometry_metadata: bundle.geometry_metadata.clone(),
             path: self.path.clone(),

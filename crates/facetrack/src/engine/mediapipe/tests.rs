@@ -27,7 +27,7 @@ struct Script {
 
 type Shared = Arc<Mutex<Script>>;
 
-type Answer = Box<dyn Fn(&mut Script) -> Vec<ArrayD<f32>> + Send>;
+type Answer = Box<dyn Fn(&mut Script) -> Vec<ArrayD<f32>> + Send + Sync>;
 
 /// A network of the script.
 struct Scripted {
@@ -45,7 +45,7 @@ impl Model for Scripted {
         &[]
     }
 
-    fn run(&mut self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+    fn run(&self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
         Ok((self.answer)(&mut self.script.lock().unwrap()))
     }
 }
@@ -53,7 +53,7 @@ impl Model for Scripted {
 fn scripted(
     script: &Shared,
     shape: &[usize],
-    answer: impl Fn(&mut Script) -> Vec<ArrayD<f32>> + Send + 'static,
+    answer: impl Fn(&mut Script) -> Vec<ArrayD<f32>> + Send + Sync + 'static,
 ) -> Box<dyn Model> {
     let shape = shape.iter().copied().map(Some).collect();
     let name = "input".to_owned();

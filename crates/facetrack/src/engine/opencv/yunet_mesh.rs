@@ -8,8 +8,8 @@
 mod region;
 
 use super::yunet::Detector;
-use crate::engine::Thresholds;
 use crate::engine::mediapipe::LandmarkDetector;
+use crate::engine::{Thresholds, parallel};
 use crate::geometry::RotatedRect;
 use crate::image::ImageView;
 use crate::model::ModelError;
@@ -21,13 +21,21 @@ const ANY_PRESENCE: f32 = 0.0;
 
 /// Finds faces and their landmarks.
 pub struct YunetMesh {
-    /// Finds faces.
-    pub detector: Detector,
-    /// Finds the landmarks of a face.
-    pub landmarks: LandmarkDetector,
+    detector: Detector,
+    /// One per thread.
+    landmarks: Vec<LandmarkDetector>,
 }
 
 impl YunetMesh {
+    /// Finds faces with `detector`, and the landmarks of several faces at once, on `threads`
+    /// threads, with `landmarks`.
+    pub fn new(detector: Detector, landmarks: LandmarkDetector, threads: usize) -> Self {
+        Self {
+            detector,
+            landmarks: vec![landmarks; threads.max(1)],
+        }
+    }
+
     /// Faces in `image`, best first, with 478 landmarks or none.
     ///
     /// # Errors
@@ -37,44 +45,36 @@ impl YunetMesh {
         image: &ImageView<'_>,
         thresholds: &Thresholds,
     ) -> Result<Vec<Observation>, ModelError> {
-        self.detector
-            .detect(image, thresholds.detection)?
-            .into_iter()
-            .map(|detection| self.observe(image, detection, thresholds.presence))
-            .collect()
-    }
-
-    fn observe(
-        &mut self,
-        image: &ImageView<'_>,
-        detection: Detection,
-        min_presence: f32,
-    ) -> Result<Observation, ModelError> {
-        let landmarks = match region::around(&detection) {
-            Some(region) => self.measure(image, &region, min_presence)?,
-            None => None,
-        };
-        Ok(Observation {
+        let detections = self.detector.detect(image, thresholds.detection)?;
+        let landmarks = parallel::map(&mut self.landmarks, &detections, |network, detection| {
+            let region = region::around(detection);
+            let measured = region.map(|region| measure(network, image, &region, thresholds));
+            measured.transpose().map(Option::flatten)
+        })?;
+        let observe = |(landmarks, detection): (_, Detection)| Observation {
             landmarks,
             ..detection.into()
-        })
+        };
+        let faces = std::iter::zip(landmarks, detections);
+        Ok(faces.map(observe).collect())
     }
+}
 
-    /// The landmarks of the face in `region`. They are measured again if the first result shows
-    /// that the region is rotated against the face.
-    fn measure(
-        &mut self,
-        image: &ImageView<'_>,
-        region: &RotatedRect,
-        min_presence: f32,
-    ) -> Result<Option<Landmarks>, ModelError> {
-        let Some(first) = self.landmarks.measure(image, region, ANY_PRESENCE)? else {
-            return Ok(None);
-        };
-        let face = match region::straightened(region, &first.landmarks) {
-            Some(straight) => self.landmarks.measure(image, &straight, min_presence)?,
-            None => Some(first).filter(|face| face.presence > min_presence),
-        };
-        Ok(face.map(|face| face.landmarks))
-    }
+/// The landmarks of the face in `region`. They are measured again if the first result shows that the
+/// region is rotated against the face.
+fn measure(
+    network: &mut LandmarkDetector,
+    image: &ImageView<'_>,
+    region: &RotatedRect,
+    thresholds: &Thresholds,
+) -> Result<Option<Landmarks>, ModelError> {
+    let Some(first) = network.measure(image, region, ANY_PRESENCE)? else {
+        return Ok(None);
+    };
+    let min_presence = thresholds.presence;
+    let face = match region::straightened(region, &first.landmarks) {
+        Some(straight) => network.measure(image, &straight, min_presence)?,
+        None => Some(first).filter(|face| face.presence > min_presence),
+    };
+    Ok(face.map(|face| face.landmarks))
 }

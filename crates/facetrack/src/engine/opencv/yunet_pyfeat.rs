@@ -56,7 +56,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
         .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
-    assemble(detector, mesh, files)
+    assemble(detector, mesh, files, config.threads)
 }
 
 /// The engine made of a detector and of the parts that measure its faces; `files` are where they
@@ -68,6 +68,7 @@ pub fn assemble(
     detector: Detector,
     mesh: MeshParts,
     files: Vec<ModelFile>,
+    threads: usize,
 ) -> Result<Engine, EngineError> {
     let FaceMesh { landmarks, reader } =
         FaceMesh::new(mesh).map_err(|error| error.of(ModelRole::Landmarks))?;
@@ -75,10 +76,7 @@ pub fn assemble(
         models: files,
         ..describe()
     });
-    let mut faces = YunetMesh {
-        detector,
-        landmarks,
-    };
+    let mut faces = YunetMesh::new(detector, landmarks, threads);
     let finder = Independent::new(info, yunet::THRESHOLDS, move |frame, thresholds| {
         Ok(faces.find(&frame.image, thresholds)?)
     });

@@ -43,7 +43,8 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let mut opener = Opener {
         runtime,
         options: SessionOptions {
-            threads: config.threads,
+            // Each thread measures a face.
+            runs: config.threads,
             ..SessionOptions::default()
         },
     };
@@ -57,7 +58,11 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let path = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
     let landmarks = opener.open(ModelRole::Landmarks, Ok(path), rewrite::landmarks)?;
     // The detector runs only while a face is missing.
-    opener.options.memory = Memory::Pieces;
+    opener.options = SessionOptions {
+        threads: config.threads,
+        memory: Memory::Pieces,
+        ..SessionOptions::default()
+    };
     let path = find(DETECTOR, config.detector_model.as_deref());
     let detector = opener.open(ModelRole::Detector, path, rewrite::detector)?;
     let (gaze, gaze_file) = gaze.unzip();

@@ -12,7 +12,7 @@ mod schedule;
 
 use super::{MAX_FACES, Networks, THRESHOLDS};
 use crate::engine::{
-    EngineConfig, EngineError, EngineInfo, Finder, Frame, RunningMode, Thresholds,
+    EngineConfig, EngineError, EngineInfo, Finder, Frame, RunningMode, Thresholds, parallel,
 };
 use crate::geometry::Rect;
 use crate::image::ImageView;
@@ -24,12 +24,19 @@ use group::Candidate;
 use landmarks::LandmarkNetwork;
 use schedule::Schedule;
 
+/// The networks that measure a face.
+#[derive(Clone)]
+struct FaceNetworks {
+    landmarks: LandmarkNetwork,
+    gaze: Option<GazeNetwork>,
+}
+
 /// Faces from frame to frame.
 pub struct Tracking {
     info: EngineInfo,
     detector: Detector,
-    landmarks: LandmarkNetwork,
-    gaze: Option<GazeNetwork>,
+    /// One per thread.
+    networks: Vec<FaceNetworks>,
     thresholds: Thresholds,
     max_faces: usize,
     running_mode: RunningMode,
@@ -42,14 +49,17 @@ impl Tracking {
     /// Tracking with `networks`, of the engine that `info` describes.
     pub fn new(info: EngineInfo, networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
-        Self {
-            info,
-            detector: Detector(networks.detector),
+        let of_a_face = FaceNetworks {
             landmarks: LandmarkNetwork {
                 network: networks.landmarks,
                 contract: networks.contract,
             },
             gaze: networks.gaze.map(GazeNetwork::new),
+        };
+        Self {
+            info,
+            detector: Detector(networks.detector),
+            networks: vec![of_a_face; config.threads.max(1)],
             thresholds: THRESHOLDS,
             max_faces,
             running_mode: config.running_mode,
@@ -58,40 +68,47 @@ impl Tracking {
         }
     }
 
-    /// The face at `place`, if there is one.
+    /// The faces at `places`.
     fn measure(
         &mut self,
         image: &ImageView<'_>,
-        place: Rect,
+        places: &[Rect],
         origin: Origin,
-    ) -> Result<Option<Candidate>, ModelError> {
-        let Some(window) = crop::around(&place, [image.width(), image.height()]) else {
-            return Ok(None);
-        };
-        let face = self.landmarks.measure(image, window)?;
-        let is_face = |confidence: &f32| *confidence > self.thresholds.presence;
-        Ok(face
-            .filter(|(_, confidence)| is_face(confidence))
-            .and_then(|(landmarks, confidence)| Candidate::new(landmarks, confidence, origin)))
+    ) -> Result<Vec<Candidate>, ModelError> {
+        let min_confidence = self.thresholds.presence;
+        let measured = parallel::map(&mut self.networks, places, |networks, place| {
+            let Some(window) = crop::around(place, [image.width(), image.height()]) else {
+                return Ok(None);
+            };
+            networks.landmarks.measure(image, window)
+        })?;
+        let faces = measured.into_iter().flatten();
+        Ok(faces
+            .filter(|(_, confidence)| *confidence > min_confidence)
+            .filter_map(|(landmarks, confidence)| Candidate::new(landmarks, confidence, origin))
+            .collect())
     }
 
-    fn observation(
+    fn observations(
         &mut self,
         image: &ImageView<'_>,
-        face: Candidate,
-    ) -> Result<Observation, ModelError> {
-        let gaze = match &mut self.gaze {
-            None => None,
-            Some(network) => Some(network.measure(image, &face.landmarks)?),
-        };
-        Ok(Observation {
+        faces: Vec<Candidate>,
+    ) -> Result<Vec<Observation>, ModelError> {
+        let gazes = parallel::map(&mut self.networks, &faces, |networks, face| {
+            let network = networks.gaze.as_mut();
+            network
+                .map(|network| network.measure(image, &face.landmarks))
+                .transpose()
+        })?;
+        let observe = |(gaze, face): (_, Candidate)| Observation {
             // Heat maps can peak above 1, so their mean can exceed 1.
             confidence: Some(face.confidence.clamp(0.0, 1.0)),
             origin: face.origin,
             landmarks: Some(face.landmarks),
             gaze,
             ..Observation::from_bbox(face.bbox)
-        })
+        };
+        Ok(std::iter::zip(gazes, faces).map(observe).collect())
     }
 }
 
@@ -100,30 +117,28 @@ impl Finder for Tracking {
         &self.info
     }
 
+    fn is_independent(&self) -> bool {
+        !self.info.temporal
+    }
+
     fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         let image = &frame.image;
         if self.running_mode == RunningMode::Image {
             self.reset();
         }
-        let mut candidates = Vec::new();
-        for place in self.places.clone() {
-            candidates.extend(self.measure(image, place, Origin::Tracked)?);
-        }
+        let places = self.places.clone();
+        let mut candidates = self.measure(image, &places, Origin::Tracked)?;
         if self.schedule.searches(self.places.len()) {
             let least_score = self.thresholds.detection;
-            for place in self.detector.detect(image, least_score, self.max_faces)? {
-                candidates.extend(self.measure(image, place, Origin::Detected)?);
-            }
+            let places = self.detector.detect(image, least_score, self.max_faces)?;
+            candidates.extend(self.measure(image, &places, Origin::Detected)?);
         }
         let faces = group::best(candidates, self.max_faces);
         if self.schedule.keeps(faces.len()) {
             return Ok(Vec::new());
         }
         self.places = faces.iter().map(|face| face.bbox).collect();
-        faces
-            .into_iter()
-            .map(|face| Ok(self.observation(image, face)?))
-            .collect()
+        Ok(self.observations(image, faces)?)
     }
 
     fn reset(&mut self) {

@@ -11,6 +11,9 @@ pub struct SessionOptions {
     /// Threads that work on one run; with 1 the calling thread does everything.
     #[default(1)]
     pub threads: usize,
+    /// Number of runs at the same time.
+    #[default(1)]
+    pub runs: usize,
     /// How memory for the values between its operators is allocated.
     #[default(Memory::Planned)]
     pub memory: Memory,
@@ -33,7 +36,7 @@ pub enum Provider {
 }
 
 /// How memory for the values between a network's operators is allocated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Memory {
     /// In one block that is planned after the first run: some 2 % faster.
     Planned,
@@ -46,7 +49,7 @@ pub enum Memory {
 /// than [`Copied`] apply from the second run with inputs of one shape.
 ///
 /// [`Copied`]: Transfer::Copied
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Transfer {
     /// The runtime allocates memory for them in each run.
     #[default]

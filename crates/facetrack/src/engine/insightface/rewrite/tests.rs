@@ -73,7 +73,7 @@ fn rewritten_networks_compute_the_same() {
         let input = ArrayD::from_shape_vec(IxDyn(&shape), pixels.collect()).unwrap();
         let [theirs, ours] = [bytes, rewritten].map(|bytes| {
             let options = SessionOptions::default();
-            let mut model = OnnxModel::from_bytes(&runtime, &path, &bytes, options).unwrap();
+            let model = OnnxModel::from_bytes(&runtime, &path, &bytes, options).unwrap();
             model.run(&[input.view()]).unwrap()
         });
         assert_eq!(theirs.len(), ours.len());

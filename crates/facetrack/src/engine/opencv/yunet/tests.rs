@@ -26,7 +26,7 @@ impl Model for Fake {
         &[]
     }
 
-    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+    fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
         let shape = inputs[0].shape();
         self.shapes.lock().unwrap().push(shape.to_vec());
         let side = |axis: usize, stride: usize| shape[axis] / stride / self.shrunk.unwrap_or(1);

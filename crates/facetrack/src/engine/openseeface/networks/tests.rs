@@ -20,7 +20,7 @@ impl Model for Fake {
         &[]
     }
 
-    fn run(&mut self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+    fn run(&self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
         let zeros = |shape: &Vec<usize>| ArrayD::zeros(IxDyn(shape));
         Ok(self.outputs.iter().map(zeros).collect())
     }

@@ -27,6 +27,7 @@ const EYE_INPUT: usize = CHANNELS * SIDE * SIDE;
 const EYE_OUTPUT: usize = 3 * CELLS * CELLS;
 
 /// Finds pupils.
+#[derive(Clone)]
 pub struct GazeNetwork {
     network: Network,
     patch: Patch,

@@ -25,6 +25,7 @@ const WORST: usize = 3;
 const LEAST_OF_WORST: f32 = 0.65;
 
 /// Measures faces.
+#[derive(Clone)]
 pub struct LandmarkNetwork {
     /// The network.
     pub network: Network,

@@ -46,7 +46,7 @@ impl Model for Scripted {
         &[]
     }
 
-    fn run(&mut self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
+    fn run(&self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
         Ok((self.1)(&mut self.0.lock().unwrap()))
     }
 }
@@ -327,7 +327,7 @@ fn pupils_are_in_the_middle_of_the_eyes() {
     script.lock().unwrap().pupils = f32::NAN;
     let gaze = see(&mut tracking)[0].gaze.unwrap();
     assert_eq!([gaze.right, gaze.left], [Pupil::default(); 2]);
-    tracking.gaze = None;
+    tracking.networks[0].gaze = None;
     assert_eq!(see(&mut tracking)[0].gaze, None);
 }
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::locate::tests::installed;
 use crate::model::graph::proto::{FLOAT, FLOAT16, ModelProto, TensorTypeProto, TypeProto};
 use crate::model::graph::{Attribute, Graph};
-use crate::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{OnnxModel, OnnxRuntime, Opened, SessionOptions};
 use crate::model::{Model, ModelError};
 
 const ALL: [Transfer; 3] = [Transfer::Copied, Transfer::Bound, Transfer::Resident];
@@ -84,7 +84,7 @@ fn every_way_yields_the_same_whatever_the_shapes() {
     for kind in [FLOAT, FLOAT16] {
         let bytes = network(kind);
         for transfer in ALL {
-            let mut model = open(&runtime, &bytes, transfer).unwrap();
+            let model = open(&runtime, &bytes, transfer).unwrap();
             for (round, shape) in shapes.iter().enumerate() {
                 let image = image(shape, round);
                 let outputs = model.run(&[image.view()]).unwrap();
@@ -92,7 +92,8 @@ fn every_way_yields_the_same_whatever_the_shapes() {
                 assert_eq!(outputs[1].shape(), [shape[0], 3, 1, 1]);
             }
             // The second and third run, the sixth and the eighth.
-            let made = model.steady.map(|steady| steady.made);
+            let count = |opened: &mut Opened| opened.steady.as_ref().map(|steady| steady.made);
+            let made = model.user.with_session(count);
             let expected = (transfer != Transfer::Copied).then_some(3);
             assert_eq!(made, expected, "{transfer:?}");
         }
@@ -102,9 +103,9 @@ fn every_way_yields_the_same_whatever_the_shapes() {
 #[test]
 fn a_run_that_fails_leaves_the_next_one_alone() {
     let Some(runtime) = runtime() else { return };
-    let mut whole = open(&runtime, &network(FLOAT), Transfer::Copied).unwrap();
+    let whole = open(&runtime, &network(FLOAT), Transfer::Copied).unwrap();
     for transfer in ALL {
-        let mut model = open(&runtime, &network(FLOAT), transfer).unwrap();
+        let model = open(&runtime, &network(FLOAT), transfer).unwrap();
         for round in 0..6 {
             let image = image(&SMALL, round);
             let wrong = ArrayD::zeros(vec![3]);
@@ -134,7 +135,7 @@ fn published_networks_yield_the_same_bits_in_every_way() {
     let files = entries.map(|entry| entry.path());
     for path in files.filter(|path| path.extension().is_some_and(|end| end == "onnx")) {
         let bytes = fs::read(&path).unwrap();
-        let mut models = ALL.map(|transfer| open(&runtime, &bytes, transfer).unwrap());
+        let models = ALL.map(|transfer| open(&runtime, &bytes, transfer).unwrap());
         let shape: Vec<usize> = models[0].inputs()[0]
             .shape
             .iter()
@@ -143,7 +144,7 @@ fn published_networks_yield_the_same_bits_in_every_way() {
             .collect();
         for round in 0..3 {
             let image = image(&shape, round);
-            let [expected, others @ ..] = &mut models;
+            let [expected, others @ ..] = &models;
             let expected = bits(&expected.run(&[image.view()]).unwrap());
             for model in others {
                 let outputs = model.run(&[image.view()]).unwrap();

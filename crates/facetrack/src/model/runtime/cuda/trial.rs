@@ -58,7 +58,7 @@ fn run_on(runtime: &OnnxRuntime, provider: Provider) -> Result<(), ModelError> {
         provider,
         ..SessionOptions::default()
     };
-    let mut model = OnnxModel::from_bytes(runtime, Path::new(NAME), &network(), options)?;
+    let model = OnnxModel::from_bytes(runtime, Path::new(NAME), &network(), options)?;
     let ones = ArrayD::from_elem(INPUT.as_slice(), 1.0_f32);
     let answers = model.run(&[ones.view()])?;
     match answers.first().and_then(|answer| answer.first()) {

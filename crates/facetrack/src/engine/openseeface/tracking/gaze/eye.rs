@@ -139,7 +139,7 @@ fn turned(pivot: [f64; 2], point: [f64; 2], angle: f64) -> [f64; 2] {
 }
 
 /// Buffers for the picture of an eye.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Patch {
     /// Output of the resampler.
     levels: Vec<f32>,

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Frames whose analysis has begun, in the order in which they leave.
+
+use std::time::Instant;
+
+use super::failure::Failure;
+use super::messages::Moment;
+use facetrack::analyzer::Found;
+use facetrack::engine::{EngineError, FrameOutline};
+use facetrack::report::FrameStatus;
+use facetrack::schedule::Arrival;
+use facetrack::workers::Pending;
+
+/// A frame whose analysis has begun.
+pub(super) struct Flight {
+    pub buffer: gst::Buffer,
+    pub moment: Moment,
+    pub work: Result<Work, Failure>,
+}
+
+/// The work on a frame.
+pub(super) enum Work {
+    /// It has no pixels to analyse.
+    Unanalyzed(FrameStatus),
+    /// It repeats the faces of the frame before.
+    Hold(FrameOutline),
+    /// Its faces are searched.
+    Search(Search),
+}
+
+/// The search of a frame.
+pub(super) struct Search {
+    pub faces: Faces,
+    pub arrival: Option<Arrival>,
+    pub start: Instant,
+}
+
+/// The faces of a frame, before they are completed.
+pub(super) enum Faces {
+    Found(Found),
+    /// A worker searches them.
+    Pending(Pending),
+}
+
+impl Flight {
+    /// Whether it can leave without waiting.
+    pub fn is_done(&mut self) -> bool {
+        match &mut self.work {
+            Ok(Work::Search(Search {
+                faces: Faces::Pending(pending),
+                ..
+            })) => pending.is_done(),
+            _ => true,
+        }
+    }
+
+    /// Whether its faces are searched, so that the next frame can hold them.
+    pub fn is_search(&self) -> bool {
+        matches!(self.work, Ok(Work::Search(_)))
+    }
+}
+
+impl Faces {
+    /// Waits for the faces.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn wait(self) -> Result<Found, EngineError> {
+        match self {
+            Self::Found(found) => Ok(found),
+            Self::Pending(pending) => pending.wait(),
+        }
+    }
+}
