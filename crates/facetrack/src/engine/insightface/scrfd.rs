@@ -33,6 +33,8 @@ pub struct Detector {
     /// Side of the square that frames are fitted into from the next frame on, px. A network with an
     /// input of a fixed size keeps that size.
     pub side: usize,
+    /// Black, in px, that the network sees beyond the frame; `None` for the rest of the square.
+    pub margin: Option<usize>,
     /// Maximum side, px.
     limit: usize,
     max_iou: f32,
@@ -60,6 +62,7 @@ impl Detector {
             heads,
             fixed,
             side,
+            margin: None,
             limit: limit(config),
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
@@ -94,7 +97,7 @@ impl Detector {
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
         let size = [image.width(), image.height()];
-        let letterbox = Letterbox::new(size, self.input_size());
+        let letterbox = self.letterbox(size);
         let [width, height] = letterbox.input;
         self.network.resize(&[1, CHANNELS, height, width]);
         let (region, border) = (letterbox.region(), Border::Replicate);
@@ -112,8 +115,15 @@ impl Detector {
         Ok(faces)
     }
 
-    /// Width and height of the input: the whole square, although much of it can be black. A smaller
-    /// input would move boxes by half a pixel, and that changes the age by years.
+    fn letterbox(&self, size: [usize; 2]) -> Letterbox {
+        let mut letterbox = Letterbox::new(size, self.input_size());
+        if let (Some(margin), None) = (self.margin, self.fixed) {
+            letterbox.cut(margin, self.heads.multiple());
+        }
+        letterbox
+    }
+
+    /// Width and height of the square that frames are fitted into.
     fn input_size(&self) -> [usize; 2] {
         let side = self.side.min(self.limit);
         let square = [side.next_multiple_of(self.heads.multiple()); 2];
