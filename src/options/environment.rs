@@ -86,7 +86,7 @@ const TOOLKIT: Rule = Rule::Effect("folder of a CUDA toolkit to search");
 static GROUPS: &[Group] = &[
     Group::of("facetrack", None).reads(&[
         of("STEP5_TRACKING_ENGINE", "engine"),
-        of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval"),
+        of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval").rule(Rule::Integer(1, 1000)),
         of("TRACKING_CPU_WORKERS", "workers"),
         of("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
         of("STEP5_GPU_FALLBACK_AUTO", "gpu-fallback"),
@@ -255,7 +255,7 @@ impl Rule {
                 .ok_or_else(|| "not true or false".to_owned()),
             Self::Integer(min, max) => match text.trim().parse::<i32>() {
                 Ok(number) if (min..=max).contains(&number) => {
-                    Ok(Some(number.to_string().to_value()))
+                    row.parse(&number.to_string()).map(Some)
                 }
                 _ => Err(format!("not an integer from {min} to {max}")),
             },

@@ -276,8 +276,8 @@ const ROWS: &[Row] = &[
     .range(0.0001, 1000.0, "Hz")
     .of(Setting::Landmarks),
     Row::playing("blendshape-interval", |s| &mut s.tuning.blendshape_interval)
-        .blurb("Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame")
-        .range(1.0, 1000.0, "frames")
+        .blurb("Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame; 0 = never, which saves the time")
+        .range(0.0, 1000.0, "frames")
         .of(Setting::Landmarks),
     Row::playing("inference-interval", |s| &mut s.schedule.inference_interval)
         .blurb("Interval at which frames are analysed; faces are held in between; 1 = every frame")

@@ -17,11 +17,11 @@ const CAPS: &str = "video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1
 /// compare.
 const ENGINES: [(EngineKind, &str, usize); 7] = [
     (EngineKind::OpenCvHaar, "", 8),
-    (EngineKind::OpenCvYunet, "", 40),
-    (EngineKind::OpenCvYunetPyfeat, "blendshape-interval=3", 40),
-    (EngineKind::Eos, "", 40),
-    (EngineKind::InsightFace, "", 20),
-    (EngineKind::MediaPipe, "running-mode=image", 40),
+    (EngineKind::OpenCvYunet, "", 20),
+    (EngineKind::OpenCvYunetPyfeat, "blendshape-interval=3", 20),
+    (EngineKind::Eos, "", 20),
+    (EngineKind::InsightFace, "", 10),
+    (EngineKind::MediaPipe, "running-mode=image", 20),
     (EngineKind::OpenSeeFace, "running-mode=image", 20),
 ];
 
@@ -43,11 +43,8 @@ fn faces(
 #[test]
 fn the_faces_are_those_of_one_worker() {
     for engine in ENGINES {
-        for workers in [2, 5] {
-            let [one, several] =
-                [1, workers].map(|workers| faces("synth_two_faces.mp4", engine, workers));
-            assert_eq!(one, several, "{engine:?} with {workers} workers");
-        }
+        let [one, several] = [1, 3].map(|workers| faces("synth_two_faces.mp4", engine, workers));
+        assert_eq!(one, several, "{engine:?}");
     }
 }
 

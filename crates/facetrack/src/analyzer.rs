@@ -34,7 +34,7 @@ pub struct Tuning {
     pub thresholds: Thresholds,
     /// Smoothing of landmarks, per face; `None` for landmarks as measured.
     pub smoothing: Option<OneEuro>,
-    /// Blendshapes are measured in every n-th frame of a face, from its first frame.
+    /// Blendshapes are measured in every n-th frame of a face, from its first frame; never if 0.
     #[default(1)]
     pub blendshape_interval: u32,
     /// Predict the faces of frames that are not analysed from their last motion.
@@ -341,6 +341,12 @@ impl Analyzer {
         face: &mut Observation,
         mut context: Context,
     ) -> Result<(), EngineError> {
+        if self.tuning.blendshape_interval == 0 {
+            context.wanted = Wanted::AllButBlendshapes;
+            self.engine.completer.complete(face, &context)?;
+            face.blendshapes = None;
+            return Ok(());
+        }
         let memory = self.memories.entry(context.id).or_default();
         memory.since_blendshapes += 1;
         let is_fresh = memory.since_blendshapes < self.tuning.blendshape_interval;

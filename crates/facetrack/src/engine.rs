@@ -194,7 +194,7 @@ impl Context {
 pub enum Wanted {
     /// Everything that the engine derives.
     Everything,
-    /// All except the blendshapes, which the caller copies from an earlier frame of this face.
+    /// All except the blendshapes, which the caller copies from an earlier frame or does not want.
     AllButBlendshapes,
 }
 

@@ -261,6 +261,19 @@ fn blendshapes_are_measured_every_nth_frame_of_a_face() {
 }
 
 #[test]
+fn blendshapes_are_never_measured_at_an_interval_of_0() {
+    let tuning = Tuning {
+        blendshape_interval: 0,
+        ..Tuning::default()
+    };
+    for report in Bench::new("face; landmarks", tuning).reports(3) {
+        let face = &report.faces[0].face;
+        assert!(face.pose.is_some(), "the rest is measured");
+        assert_eq!(face.blendshapes, None);
+    }
+}
+
+#[test]
 fn smoothing_is_per_face_and_moves_the_box() {
     let script = "face x=0.2 dx=0.02; face x=0.8 y=0.4 dx=-0.02; landmarks";
     let smoothed = Tuning {
