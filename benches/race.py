@@ -141,11 +141,11 @@ def launch(pipeline: str) -> None:
     subprocess.run(["gst-launch-1.0", "-q", *pipeline.split()], check=True)
 
 
-def run_once(command: list[str], core: int) -> tuple[float, int, str]:
-    """Seconds, peak resident KiB and output of a process that runs on `core` alone."""
+def run_once(command: list[str], cores: int | str) -> tuple[float, int, str]:
+    """Seconds, peak resident KiB and output of a process that runs on these `cores` only."""
     start = time.perf_counter()
     child = subprocess.Popen(
-        ["taskset", "-c", str(core), *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ["taskset", "-c", str(cores), *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     printed = child.stdout.read().decode(errors="replace")
     _, status, usage = os.wait4(child.pid, 0)
