@@ -12,9 +12,7 @@ use crate::options::{
 };
 use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Placement, Request};
-use facetrack::engine::{
-    self, EngineConfig, EngineError, EngineKind, Finder, Setting, insightface,
-};
+use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Finder, Setting};
 use facetrack::locate::SearchPaths;
 use facetrack::report::{ReportSource, options_text};
 use facetrack::schedule::ScheduleSettings;
@@ -187,7 +185,7 @@ fn config(settings: &FaceTrackSettings) -> Result<EngineConfig, EngineError> {
     let mut config = settings.config.clone();
     config.detect_max_width = Some(settings.detect_max_width as usize);
     let modules = settings.allowed_modules.as_deref().unwrap_or_default();
-    config.pack.allowed_modules = insightface::modules(modules)
+    config.pack.allowed_modules = engine::modules(modules)
         .map_err(|reason| EngineError::config("allowed_modules", reason))?;
     Ok(config)
 }

@@ -5,55 +5,39 @@ use std::path::PathBuf;
 
 use gst::glib;
 use gst::glib::prelude::*;
+use smart_default::SmartDefault;
 
 use super::description::Description;
-use super::field::{Field, enum_field, word_field};
+use super::field::{Field, choice_field, enum_field, word_field};
 use super::row::{engines_with, names};
 use super::{Defaults, Options};
 use facetrack::analyzer::Tuning;
 use facetrack::device::{ConvAlgorithmSearch, DeviceChoice, MAX_VRAM, MIN_FREE_VRAM, Request};
 use facetrack::engine::{
-    EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting, insightface,
+    self, EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting,
 };
 use facetrack::schedule::{LateFrames, ScheduleSettings};
 use facetrack::smoothing::OneEuro;
 use facetrack::tracker::{TrackerConfig, TrackerKind};
 
-/// Smoothing of landmarks over time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstFaceTrackSmoothing")]
-pub(crate) enum Smoothing {
-    #[enum_value(
-        name = "as the original of the engine: mediapipe smooths only in video mode with max-faces=1",
-        nick = "native"
-    )]
-    Native,
-    #[enum_value(name = "landmarks as measured", nick = "off")]
-    Off,
-    #[enum_value(
-        name = "a One-Euro filter per face, for any number of faces",
-        nick = "one-euro"
-    )]
-    OneEuro,
+choice_field! {
+    /// Smoothing of landmarks over time.
+    pub(crate) enum Smoothing, "GstFaceTrackSmoothing" {
+        Native = "native": "as the original of the engine: mediapipe smooths only in video mode with max-faces=1",
+        Off = "off": "landmarks as measured",
+        OneEuro = "one-euro": "a One-Euro filter per face, for any number of faces",
+    }
 }
 
-/// Element messages on the bus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstFaceTrackPostMessages")]
-pub(crate) enum PostMessages {
-    #[enum_value(name = "no messages", nick = "none")]
-    None,
-    #[enum_value(name = "when a face enters or leaves", nick = "on-change")]
-    OnChange,
-    #[enum_value(
-        name = "for each frame, and when a face enters or leaves",
-        nick = "every-frame"
-    )]
-    EveryFrame,
+choice_field! {
+    /// Element messages on the bus.
+    pub(crate) enum PostMessages, "GstFaceTrackPostMessages" {
+        None = "none": "no messages",
+        OnChange = "on-change": "when a face enters or leaves",
+        EveryFrame = "every-frame": "for each frame, and when a face enters or leaves",
+    }
 }
 
-word_field!(Smoothing, Smoothing, choice);
-word_field!(PostMessages, PostMessages, choice);
 facetrack::late_frames_words!(enum_field, "GstFaceTrackLateFrames");
 facetrack::running_mode_words!(enum_field, "GstFaceTrackRunningMode");
 facetrack::pnp_points_words!(enum_field, "GstFaceTrackPnpPoints");
@@ -79,8 +63,9 @@ impl Field for Option<DeviceChoice> {
 
 /// Settings of the element. Those that the domain has another form for are converted when an
 /// engine is loaded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, SmartDefault)]
 pub(crate) struct FaceTrackSettings {
+    #[default(EngineKind::default().name().to_owned())]
     pub engine: String,
     pub config: EngineConfig,
     /// 0 for no limit, unlike in `config`.
@@ -95,6 +80,7 @@ pub(crate) struct FaceTrackSettings {
     pub tracker: TrackerConfig,
     pub schedule: ScheduleSettings,
     /// Frames to analyse at once; 0 for one per core.
+    #[default(1)]
     pub workers: u32,
     pub post_messages: PostMessages,
     /// Frames between two lines in the log; 0 for none.
@@ -104,16 +90,12 @@ pub(crate) struct FaceTrackSettings {
     /// CUDA device; -1 for any, `None` if it is not set.
     pub gpu_id: Option<i32>,
     /// MiB.
+    #[default(mebibytes(MAX_VRAM))]
     pub gpu_max_vram: u32,
     /// MiB.
+    #[default(mebibytes(MIN_FREE_VRAM))]
     pub gpu_min_free_vram: u32,
     pub cuda_lib_path: Option<PathBuf>,
-}
-
-impl Default for FaceTrackSettings {
-    fn default() -> Self {
-        Self::of_engine(EngineKind::default())
-    }
 }
 
 fn mebibytes(bytes: u64) -> u32 {
@@ -130,24 +112,11 @@ impl Defaults for FaceTrackSettings {
             engine: entry.name.to_owned(),
             config: EngineConfig::of(kind),
             detect_max_width: entry.detect_max_width as u32,
-            allowed_modules: None,
-            calibration_file: None,
             tuning: Tuning {
                 thresholds: entry.thresholds,
                 ..Tuning::default()
             },
-            smoothing: Smoothing::Native,
-            one_euro: OneEuro::MEDIAPIPE,
-            tracker: TrackerConfig::default(),
-            schedule: ScheduleSettings::default(),
-            workers: 1,
-            post_messages: PostMessages::None,
-            profile_interval: 0,
-            request: Request::default(),
-            gpu_id: None,
-            gpu_max_vram: mebibytes(MAX_VRAM),
-            gpu_min_free_vram: mebibytes(MIN_FREE_VRAM),
-            cuda_lib_path: None,
+            ..Self::default()
         }
     }
 
@@ -196,15 +165,11 @@ const ROWS: &[Row] = &[
         .of(Setting::Suppression),
     Row::new("det-size", |s| &mut s.config.pack.det_size)
         .blurb("Side of the square input of the detector, a multiple of 32. A larger side finds smaller faces and takes longer. It is reduced if GPU memory is low")
-        .range(
-            insightface::DET_SIZE_STEP as f64,
-            insightface::MAX_DET_SIZE as f64,
-            "px",
-        )
+        .range(engine::DET_SIZE_STEP as f64, engine::MAX_DET_SIZE as f64, "px")
         .of(Setting::Pack),
     Row::new("allowed-modules", |s| &mut s.allowed_modules)
         .blurb("Networks of the pack to run, separated by commas or spaces: detection, which always runs, landmark_2d_106, landmark_3d_68, genderage, and recognition, which also needs embedding=true; unset = all")
-        .checked(|list| insightface::modules(list).map(|_| ()))
+        .checked(|list| engine::modules(list).map(|_| ()))
         .of(Setting::Pack),
     Row::new("embedding", |s| &mut s.config.pack.embedding)
         .blurb("Measure the embedding of each face, which identifies people. Storing or sending it may be subject to laws on biometric data")

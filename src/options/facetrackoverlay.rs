@@ -3,6 +3,7 @@
 
 use gst::glib;
 use gst::glib::prelude::*;
+use smart_default::SmartDefault;
 
 use super::Defaults;
 use super::description::Description;
@@ -12,22 +13,13 @@ use facetrack::overlay::{Layers, Style};
 facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");
 
 /// Settings of the element.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, SmartDefault)]
 pub(crate) struct OverlaySettings {
     /// Without the colour.
     pub style: Style,
     pub color: Option<String>,
+    #[default(true)]
     pub add_borders: bool,
-}
-
-impl Default for OverlaySettings {
-    fn default() -> Self {
-        Self {
-            style: Style::default(),
-            color: None,
-            add_borders: true,
-        }
-    }
 }
 
 impl Defaults for OverlaySettings {

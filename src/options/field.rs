@@ -91,6 +91,28 @@ macro_rules! word_field {
     };
 }
 
+/// Defines an enum whose values have words as a setting; the first value is the default.
+macro_rules! choice_field {
+    (
+        $(#[$meta:meta])* pub(crate) enum $name:ident, $type_name:literal {
+            $first:ident = $first_word:literal: $first_blurb:literal,
+            $($variant:ident = $word:literal: $blurb:literal,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
+        #[enum_type(name = $type_name)]
+        pub(crate) enum $name {
+            #[default]
+            #[enum_value(name = $first_blurb, nick = $first_word)]
+            $first,
+            $(#[enum_value(name = $blurb, nick = $word)] $variant,)*
+        }
+
+        word_field!($name, $name, choice);
+    };
+}
+
 /// Makes an enum of the domain a setting, with a GObject enum of the same words.
 macro_rules! enum_field {
     ($type_name:literal, $domain:ident: $($variant:ident = $word:literal: $blurb:literal,)*) => {
@@ -148,4 +170,4 @@ macro_rules! flags_field {
     };
 }
 
-pub(super) use {enum_field, flags_field, word_field};
+pub(super) use {choice_field, enum_field, flags_field, word_field};

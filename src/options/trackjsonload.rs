@@ -5,52 +5,29 @@ use std::path::PathBuf;
 
 use gst::glib;
 use gst::glib::prelude::*;
+use smart_default::SmartDefault;
 
 use super::Defaults;
 use super::description::Description;
-use super::field::{Field, word_field};
+use super::field::{Field, choice_field, word_field};
 
-/// How the recorded frame of a buffer is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
-#[enum_type(name = "GstTrackJsonLoadMatch")]
-pub(crate) enum MatchBy {
-    #[default]
-    #[enum_value(
-        name = "the time; the frame number if the buffer or the file has no times",
-        nick = "auto"
-    )]
-    Auto,
-    #[enum_value(
-        name = "the time, which also works after seeking and with missing frames",
-        nick = "pts"
-    )]
-    Pts,
-    #[enum_value(
-        name = "the frame number, counted as in trackjsonsink, and after seeking from the target of the seek",
-        nick = "frame"
-    )]
-    Frame,
+choice_field! {
+    /// How the recorded frame of a buffer is found.
+    pub(crate) enum MatchBy, "GstTrackJsonLoadMatch" {
+        Auto = "auto": "the time; the frame number if the buffer or the file has no times",
+        Pts = "pts": "the time, which also works after seeking and with missing frames",
+        Frame = "frame": "the frame number, counted as in trackjsonsink, and after seeking from the target of the seek",
+    }
 }
 
-word_field!(MatchBy, MatchBy, choice);
-
 /// Settings of the element.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, SmartDefault)]
 pub(crate) struct LoadSettings {
     pub location: Option<PathBuf>,
     pub match_by: MatchBy,
     /// ms.
+    #[default(2)]
     pub tolerance: u32,
-}
-
-impl Default for LoadSettings {
-    fn default() -> Self {
-        Self {
-            location: None,
-            match_by: MatchBy::default(),
-            tolerance: 2,
-        }
-    }
 }
 
 impl Defaults for LoadSettings {

@@ -3,87 +3,48 @@
 
 use gst::glib;
 use gst::glib::prelude::*;
+use smart_default::SmartDefault;
 
 use super::Defaults;
 use super::description::Description;
-use super::field::{Field, flags_field, word_field};
+use super::field::{Field, choice_field, flags_field, word_field};
 use facetrack::record::{BlendshapeProfile, Fields};
 
-/// Format of the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
-#[enum_type(name = "GstTrackJsonSinkFormat")]
-pub(crate) enum Format {
-    #[default]
-    #[enum_value(
-        name = "one JSON object with everything, one line per frame",
-        nick = "dense"
-    )]
-    Dense,
-    #[enum_value(
-        name = "one JSON object per line: header, frames, trailer; flushed after each line",
-        nick = "jsonl"
-    )]
-    Jsonl,
-    #[enum_value(
-        name = "one JSON object with ids, positions and sizes only",
-        nick = "reduced"
-    )]
-    Reduced,
+choice_field! {
+    /// Format of the record.
+    pub(crate) enum Format, "GstTrackJsonSinkFormat" {
+        Dense = "dense": "one JSON object with everything, one line per frame",
+        Jsonl = "jsonl": "one JSON object per line: header, frames, trailer; flushed after each line",
+        Reduced = "reduced": "one JSON object with ids, positions and sizes only",
+    }
 }
 
-/// Missing frames that are filled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, glib::Enum)]
-#[enum_type(name = "GstTrackJsonSinkFillBy")]
-pub(crate) enum FillBy {
-    #[default]
-    #[enum_value(
-        name = "where frames are known to be lost: after a discontinuity (DISCONT), in a gap of missing data, and if late frames may be dropped (qos, max-lateness)",
-        nick = "loss"
-    )]
-    Loss,
-    #[enum_value(
-        name = "wherever time passes without a frame, at a constant nominal rate; frame numbers then follow the time, not the decoded frames",
-        nick = "timestamps"
-    )]
-    Timestamps,
+choice_field! {
+    /// Missing frames that are filled.
+    pub(crate) enum FillBy, "GstTrackJsonSinkFillBy" {
+        Loss = "loss": "where frames are known to be lost: after a discontinuity (DISCONT), in a gap of missing data, and if late frames may be dropped (qos, max-lateness)",
+        Timestamps = "timestamps": "wherever time passes without a frame, at a constant nominal rate; frame numbers then follow the time, not the decoded frames",
+    }
 }
 
-word_field!(Format, Format, choice);
-word_field!(FillBy, FillBy, choice);
 facetrack::fields_words!(flags_field, "GstTrackJsonSinkFields");
 
 /// Settings of the element.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, SmartDefault)]
 pub(crate) struct JsonSinkSettings {
     pub location: Option<String>,
     pub format: Format,
     pub overwrite: bool,
+    #[default("full".to_owned())]
     pub blendshape_profile: String,
     pub blendshape_keys: Option<String>,
     pub include_tongue: bool,
     pub verbose: bool,
     pub fields: Fields,
+    #[default(true)]
     pub fill_gaps: bool,
     pub fill_by: FillBy,
     pub video_path: Option<String>,
-}
-
-impl Default for JsonSinkSettings {
-    fn default() -> Self {
-        Self {
-            location: None,
-            format: Format::default(),
-            overwrite: false,
-            blendshape_profile: "full".to_owned(),
-            blendshape_keys: None,
-            include_tongue: false,
-            verbose: false,
-            fields: Fields::empty(),
-            fill_gaps: true,
-            fill_by: FillBy::default(),
-            video_path: None,
-        }
-    }
 }
 
 impl Defaults for JsonSinkSettings {

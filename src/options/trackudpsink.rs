@@ -2,24 +2,18 @@
 //! Options of the element `trackudpsink`, with the names and defaults of `facetracker.py` (`--ip`,
 //! `--port`, `--face-id-offset`).
 
+use smart_default::SmartDefault;
+
 use super::Defaults;
 
 /// Settings of the element.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, SmartDefault)]
 pub(crate) struct UdpSettings {
+    #[default("127.0.0.1".to_owned())]
     pub host: String,
+    #[default(11573)]
     pub port: u32,
     pub face_id_offset: u32,
-}
-
-impl Default for UdpSettings {
-    fn default() -> Self {
-        Self {
-            host: "127.0.0.1".to_owned(),
-            port: 11573,
-            face_id_offset: 0,
-        }
-    }
 }
 
 impl Defaults for UdpSettings {

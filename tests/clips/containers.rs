@@ -168,10 +168,10 @@ const CUT: [(&str, &str, &str); 6] = [
 const PLACES: usize = 20;
 
 /// Silence on the bus after which a pipeline has stalled.
-const STALLED: gst::ClockTime = gst::ClockTime::from_seconds(5);
+const STALLED: gst::ClockTime = gst::ClockTime::from_seconds(2);
 
 /// Stalls in a row that fail a test.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 12;
 
 /// Bytes of a packet of a transport stream. It has no end mark, so one that is cut between two
 /// packets is whole.

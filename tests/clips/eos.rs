@@ -11,6 +11,7 @@ use crate::common::yunet;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::common::player::{Player, folder, track};
 use facetrack::engine::EngineKind;
@@ -42,6 +43,17 @@ const MEDIAPIPE: f32 = 8.0;
 
 fn clip(folder: &Path, name: &str) -> std::path::PathBuf {
     folder.join(format!("media/{name}.mp4"))
+}
+
+/// The reports for each frame of a clip, which several tests look at.
+fn track_clip(folder: &Path, name: &'static str, properties: &'static str) -> Arc<[FrameReport]> {
+    type Tracked = Arc<OnceLock<Arc<[FrameReport]>>>;
+    static CLIPS: Mutex<BTreeMap<(&str, &str), Tracked>> = Mutex::new(BTreeMap::new());
+    let mut clips = CLIPS.lock().expect("no test panics here");
+    let tracked = clips.entry((name, properties)).or_default().clone();
+    drop(clips);
+    let reports = tracked.get_or_init(|| track(&clip(folder, name), properties).into());
+    reports.clone()
 }
 
 fn fit(face: &Observation) -> Option<&MorphableFit> {
@@ -98,10 +110,10 @@ fn yunets_faces_are_fitted() {
     };
     for name in ["pyfeat_single_face", "synth_gap", "synth_two_faces"] {
         let recording: Recording<yunet::Found> = recording::read(&folder, "yunet", name);
-        let reports = track(&clip(&folder, name), RUNNING);
+        let reports = track_clip(&folder, name, RUNNING);
         assert_eq!(reports.len(), recording.frames.len(), "{name}");
         let (mut recorded, mut found, mut fitted) = (0, 0, 0);
-        for (frame, report) in recording.frames.iter().zip(&reports) {
+        for (frame, report) in recording.frames.iter().zip(reports.iter()) {
             assert!(!frame.faces.is_empty() || report.faces.is_empty(), "{name}");
             report
                 .faces
@@ -188,10 +200,10 @@ fn fits_in_clips_are_near_those_to_dlibs_landmarks() {
     ] {
         let original = format!("dlib68__{name}");
         let recording: Recording<eos::Found> = recording::read(&folder, "eos63", &original);
-        let reports = track(&clip(&folder, name), PER_FRAME);
+        let reports = track_clip(&folder, name, PER_FRAME);
         assert_eq!(reports.len(), recording.frames.len(), "{name}");
         let mut differences = Differences::default();
-        for (recorded, report) in recording.frames.iter().zip(&reports) {
+        for (recorded, report) in recording.frames.iter().zip(reports.iter()) {
             report
                 .faces
                 .iter()
@@ -241,9 +253,9 @@ fn heads_turn_as_mediapipe_sees_them_turn() {
     };
     for name in ["pyfeat_single_face", "pyfeat_WolfgangLanger_Pexels"] {
         let recording: Recording = recording::read(&folder, "mp0.10.21_tasks_image", name);
-        let reports = track(&clip(&folder, name), RUNNING);
+        let reports = track_clip(&folder, name, RUNNING);
         let mut differences = [vec![], vec![], vec![]];
-        for (recorded, report) in recording.frames.iter().zip(&reports) {
+        for (recorded, report) in recording.frames.iter().zip(reports.iter()) {
             let ours = report.faces.first().and_then(|seen| seen.face.pose);
             let (Some(ours), [theirs]) = (ours, recorded.faces.as_slice()) else {
                 continue;
@@ -298,8 +310,8 @@ fn a_shape_comes_to_rest_and_the_rest_follows_the_face() {
     let Some(folder) = folder(KIND) else {
         return;
     };
-    let clip = clip(&folder, "pyfeat_single_face");
-    let [running, per_frame] = [RUNNING, PER_FRAME].map(|properties| track(&clip, properties));
+    let [running, per_frame] = [RUNNING, PER_FRAME]
+        .map(|properties| track_clip(&folder, "pyfeat_single_face", properties));
     let [calm, restless] = [&running, &per_frame].map(|reports| {
         let shapes = shapes(reports);
         assert_eq!(shapes.len(), 1, "one face");

@@ -41,7 +41,7 @@ impl Tool {
         }
         command
             .env("GST_PLUGIN_PATH", folder.path())
-            .env("GST_REGISTRY", folder.path().join("registry.bin"))
+            .env("GST_REGISTRY", registry())
             .env("XDG_DATA_HOME", folder.path())
             .env("LC_ALL", "C.UTF-8");
         Self { command, folder }
@@ -211,6 +211,12 @@ impl From<Output> for Finished {
 pub fn plugin() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     test.with_file_name("libgstfacetrack.so")
+}
+
+/// What GStreamer knows of the plugins of this machine, for all tools. To find out takes longer than
+/// most of them run. The link to the plugin is new each time, so GStreamer loads the plugin again.
+fn registry() -> PathBuf {
+    plugin().with_file_name("registry.bin")
 }
 
 /// A program that Cargo built for the workspace, by its path below the folder of the profile.

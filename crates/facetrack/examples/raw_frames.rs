@@ -55,7 +55,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     for option in options {
         set(&mut config, &mut tuning.thresholds, option)?;
     }
-    tuning.smoothing = kind.smooths_natively(&config).then_some(OneEuro::MEDIAPIPE);
+    tuning.smoothing = kind.smooths_natively(&config).then_some(OneEuro::default());
 
     let mut analyzer = analyzer(kind, &config, tuning)?;
     let metadata = Metadata {

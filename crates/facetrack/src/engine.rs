@@ -30,6 +30,7 @@ pub mod scripted;
 pub use config::EngineConfig;
 pub use entry::{EngineEntry, Setting, UnknownEngine, describe, load};
 pub use eos::Identity;
+pub use insightface::{DET_SIZE_STEP, MAX_DET_SIZE, modules};
 pub use openseeface::PnpPoints;
 
 entry::engines! {

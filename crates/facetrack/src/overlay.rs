@@ -63,19 +63,11 @@ pub struct Pace {
 }
 
 /// Draws reports. It keeps its working memory from frame to frame.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 pub struct Overlay {
     masks: [Mask; 2],
+    #[default(Letters::new())]
     letters: Letters,
-}
-
-impl Default for Overlay {
-    fn default() -> Self {
-        Self {
-            masks: Default::default(),
-            letters: Letters::new(),
-        }
-    }
 }
 
 impl Overlay {

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use smart_default::SmartDefault;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::lock::lock;
@@ -110,21 +111,12 @@ const SHORTEST: f64 = 1e-6;
 const BUCKETS: usize = 378;
 
 /// Times in logarithmic buckets.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 struct Histogram {
     count: u64,
     seconds: f64,
+    #[default([0; BUCKETS])]
     buckets: [u64; BUCKETS],
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            seconds: 0.0,
-            buckets: [0; BUCKETS],
-        }
-    }
 }
 
 impl Histogram {

@@ -8,28 +8,24 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
+use smart_default::SmartDefault;
+
 use super::observation::{Landmark, Landmarks};
 
-/// Constants of the filter.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Constants of the filter. The defaults are those of MediaPipe's Face Landmarker:
+/// `ConfigureLandmarksSmoothingCalculator` in `face_landmarks_detector_graph.cc`.
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct OneEuro {
     /// Cut-off frequency at rest, Hz; lower is smoother.
+    #[default(0.05)]
     pub min_cutoff: f64,
     /// Increase of the cut-off frequency with speed, Hz per face size per second; higher values
     /// follow faster.
+    #[default(80.0)]
     pub beta: f64,
     /// Cut-off frequency of the speed estimate, Hz.
+    #[default(1.0)]
     pub derivative_cutoff: f64,
-}
-
-impl OneEuro {
-    /// Constants of MediaPipe's Face Landmarker: `ConfigureLandmarksSmoothingCalculator` in
-    /// `face_landmarks_detector_graph.cc`.
-    pub const MEDIAPIPE: Self = Self {
-        min_cutoff: 0.05,
-        beta: 80.0,
-        derivative_cutoff: 1.0,
-    };
 }
 
 /// Frame rate assumed until two times other than zero are known, Hz: default of
@@ -211,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_time_that_does_not_advance_changes_nothing() {
-        let mut smoother = LandmarkSmoother::new(OneEuro::MEDIAPIPE);
+        let mut smoother = LandmarkSmoother::new(OneEuro::default());
         let a = [[0.0, 0.0, 0.0], [100.0, 100.0, 0.0]];
         let b = [[1.0, 0.0, 0.0], [101.0, 100.0, 0.0]];
         smoother.smooth(&mut landmarks(&a), Duration::from_millis(10));
@@ -226,7 +222,7 @@ mod tests {
 
     #[test]
     fn faces_without_extent_pass() {
-        let mut smoother = LandmarkSmoother::new(OneEuro::MEDIAPIPE);
+        let mut smoother = LandmarkSmoother::new(OneEuro::default());
         for point in [[5.0, 5.0, 5.0], [f32::NAN; 3], [f32::INFINITY; 3]] {
             let mut got = landmarks(&[point]);
             smoother.smooth(&mut got, Duration::from_secs(1));
@@ -239,7 +235,7 @@ mod tests {
 
     #[test]
     fn another_number_of_points_starts_over() {
-        let mut smoother = LandmarkSmoother::new(OneEuro::MEDIAPIPE);
+        let mut smoother = LandmarkSmoother::new(OneEuro::default());
         let two = [[0.0, 0.0, 0.0], [100.0, 100.0, 0.0]];
         let three = [[9.0, 0.0, 0.0], [100.0, 100.0, 0.0], [3.0, 4.0, 5.0]];
         smoother.smooth(&mut landmarks(&two), Duration::from_millis(1));

@@ -8,7 +8,7 @@ use facetrack::engine::opencv::haar::Search;
 use facetrack::engine::opencv::yunet::{
     MAX_WIDTH as YUNET_MAX_WIDTH, NMS_THRESHOLD as YUNET_NMS_THRESHOLD,
 };
-use facetrack::engine::{RunningMode, eos};
+use facetrack::engine::{RunningMode, eos, insightface};
 use facetrack::smoothing::OneEuro;
 
 fn plan(set: &[(&str, &str)], env: &[(&'static str, &str)]) -> Plan {
@@ -527,7 +527,7 @@ fn native_smoothing_is_the_originals() {
         (vec![("smoothing", "one-euro")], true),
     ] {
         let tuning = plan(&set, &[]).live.tuning;
-        let want = smooths.then_some(OneEuro::MEDIAPIPE);
+        let want = smooths.then_some(OneEuro::default());
         assert_eq!(tuning.smoothing, want, "{set:?}");
     }
 }

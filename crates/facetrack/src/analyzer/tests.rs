@@ -279,7 +279,7 @@ fn smoothing_is_per_face_and_moves_the_box() {
     let smoothed = Tuning {
         smoothing: Some(OneEuro {
             beta: 0.0,
-            ..OneEuro::MEDIAPIPE
+            ..OneEuro::default()
         }),
         ..Tuning::default()
     };
@@ -298,7 +298,7 @@ fn smoothing_is_per_face_and_moves_the_box() {
 fn smoothing_starts_over_when_a_face_was_away() {
     let script = "face x=0.5 to=2; face x=0.55 from=4; landmarks";
     let smoothed = Tuning {
-        smoothing: Some(OneEuro::MEDIAPIPE),
+        smoothing: Some(OneEuro::default()),
         ..Tuning::default()
     };
     let raw = Bench::new(script, Tuning::default()).reports(4);
@@ -372,7 +372,7 @@ fn what_an_engine_tells_while_it_is_loaded_or_fails_is_told() {
 fn frames_that_are_found_ahead_are_completed_as_one_by_one() {
     let script = "face dx=0.01; face from=3 to=5 x=0.8; landmarks; fall-back at=6";
     let tuning = Tuning {
-        smoothing: Some(OneEuro::MEDIAPIPE),
+        smoothing: Some(OneEuro::default()),
         ..Tuning::default()
     };
     let want = Bench::new(script, tuning).reports(8);

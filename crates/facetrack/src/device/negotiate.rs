@@ -35,7 +35,7 @@ pub fn negotiate(
     probe: &mut dyn Probe,
 ) -> Result<Decision, Refusal> {
     if capabilities.gpu {
-        with_gpu(request, probe)
+        with_gpu(capabilities.engine, request, probe)
     } else {
         Ok(without_gpu(capabilities.engine, request.device))
     }
@@ -61,12 +61,12 @@ fn without_gpu(engine: &str, device: Option<DeviceChoice>) -> Decision {
 }
 
 /// Rows 3 to 7.
-fn with_gpu(request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusal> {
+fn with_gpu(engine: &str, request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusal> {
     if let Some(because) = objection(request) {
         return Err(Refusal::GpuOnly { because });
     }
     match validate(request, probe) {
-        Ok((cuda, driver)) => Ok(on_cuda(cuda, &driver)),
+        Ok((cuda, driver)) => Ok(on_cuda(engine, cuda, &driver)),
         Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
         Err(unfit) => Err(Refusal::Unavailable(unfit)),
     }
@@ -87,7 +87,7 @@ fn objection(request: &Request) -> Option<String> {
 }
 
 /// Row 3.
-fn on_cuda(cuda: Cuda, driver: &DriverInfo) -> Decision {
+fn on_cuda(engine: &str, cuda: Cuda, driver: &DriverInfo) -> Decision {
     let passed = format!(
         "GPU validation passed: VRAM {} GiB free, CUDA {}",
         gib(cuda.free_memory),
@@ -97,9 +97,9 @@ fn on_cuda(cuda: Cuda, driver: &DriverInfo) -> Decision {
         placement: Placement::Cuda(cuda),
         reason: passed.clone(),
         log: [
-            "GPU mode requested for engine: insightface".to_owned(),
+            format!("GPU mode requested for engine: {engine}"),
             passed,
-            "GPU mode ENABLED for insightface".to_owned(),
+            format!("GPU mode ENABLED for {engine}"),
         ]
         .map(|line| (Severity::Info, line))
         .to_vec(),

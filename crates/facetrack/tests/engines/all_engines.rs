@@ -260,7 +260,7 @@ fn frames_that_are_found_ahead_are_completed_as_one_by_one() {
         time: Duration::from_millis(40 * index as u64),
     };
     let tuning = Tuning {
-        smoothing: Some(OneEuro::MEDIAPIPE),
+        smoothing: Some(OneEuro::default()),
         ..Tuning::default()
     };
     for kind in EngineKind::ALL {

@@ -167,7 +167,7 @@ fn analyzer(scene: &Scene) -> Option<Analyzer> {
     };
     let kind = EngineKind::MediaPipe;
     let tuning = Tuning {
-        smoothing: kind.smooths_natively(&config).then_some(OneEuro::MEDIAPIPE),
+        smoothing: kind.smooths_natively(&config).then_some(OneEuro::default()),
         ..Tuning::default()
     };
     let source = ReportSource {

@@ -141,7 +141,7 @@ mod tests {
                 tuning.tensorrt = tensorrt;
             });
             let placement = Placement::Cuda(cuda);
-            for module in Module::ALL {
+            for &module in Module::ALL {
                 let provider = provider(&placement, NEED, module, 7);
                 let expected = match module {
                     Module::Detection => detector,

@@ -2,6 +2,7 @@
 //! Settings of this engine.
 
 use smart_default::SmartDefault;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::scrfd;
 use crate::engine::EngineError;
@@ -14,13 +15,16 @@ pub const DET_SIZE: usize = 640;
 pub const MAX_DET_SIZE: usize = 4096;
 
 /// Task of a network of a pack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Module {
     /// Finds faces.
     Detection,
     /// 106 landmarks.
+    #[strum(serialize = "landmark_2d_106")]
     Landmark2d106,
     /// 68 landmarks in 3-D, and the head pose.
+    #[strum(serialize = "landmark_3d_68")]
     Landmark3d68,
     /// Age and gender.
     GenderAge,
@@ -30,23 +34,11 @@ pub enum Module {
 
 impl Module {
     /// Every module.
-    pub const ALL: [Self; 5] = [
-        Self::Detection,
-        Self::Landmark2d106,
-        Self::Landmark3d68,
-        Self::GenderAge,
-        Self::Recognition,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// InsightFace's name of the task.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Detection => "detection",
-            Self::Landmark2d106 => "landmark_2d_106",
-            Self::Landmark3d68 => "landmark_3d_68",
-            Self::GenderAge => "genderage",
-            Self::Recognition => "recognition",
-        }
+        self.into()
     }
 }
 
@@ -62,11 +54,12 @@ pub fn modules(list: &str) -> Result<Option<Vec<Module>>, String> {
 }
 
 fn module(word: &str) -> Result<Module, String> {
-    let mut modules = Module::ALL.into_iter();
+    let mut modules = Module::ALL.iter().copied();
     let found = modules.find(|module| kebab(module.name()) == kebab(word));
     found.ok_or_else(|| {
-        let nicks = Module::ALL.map(Module::name).join(", ");
-        format!("{word:?} is not a module, expected one of: {nicks}")
+        let names = Module::ALL.iter().map(|module| module.name());
+        let names = names.collect::<Vec<_>>().join(", ");
+        format!("{word:?} is not a module, expected one of: {names}")
     })
 }
 
@@ -90,7 +83,7 @@ impl Settings {
             Module::Recognition => self.embedding,
             _ => self.allows(*module),
         };
-        Module::ALL.into_iter().filter(is_wanted).collect()
+        Module::ALL.iter().copied().filter(is_wanted).collect()
     }
 
     /// Whether `module` may run.

@@ -427,7 +427,7 @@ fn thresholds_are_taken_from_the_next_frame_on() {
 fn a_warm_up_runs_the_networks_on_nothing() {
     use super::resilient::Movable;
 
-    let pack = FakePack::of(&Module::ALL);
+    let pack = FakePack::of(Module::ALL);
     let config = EngineConfig {
         pack: Settings {
             embedding: true,

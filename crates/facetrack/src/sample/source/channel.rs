@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The samples of one component.
 
+use smart_default::SmartDefault;
+
 use super::{Neighbours, Raster, Rows};
 use crate::image::{ChromaSite, Component, MAX_STEP, Plane, Word};
 use crate::sample::grid::{LANES, Lanes};
@@ -29,18 +31,12 @@ pub struct Located {
 
 /// The words that hold the samples at positions, in the upper and in the lower row. If a sample and
 /// its right neighbour fit into one word, only `left` is used.
+#[derive(SmartDefault)]
 pub struct Words {
+    #[default([[0; LANES]; 2])]
     left: [Lanes<u32>; 2],
+    #[default([[0; LANES]; 2])]
     right: [Lanes<u32>; 2],
-}
-
-impl Default for Words {
-    fn default() -> Self {
-        Self {
-            left: [[0; LANES]; 2],
-            right: [[0; LANES]; 2],
-        }
-    }
 }
 
 /// The samples of one component.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Options of ONNX Runtime's TensorRT provider.
 
+use smart_default::SmartDefault;
+
 use super::{CudaProvider, switch};
 use crate::model::TensorSpec;
 
@@ -32,22 +34,14 @@ impl Extents {
 }
 
 /// Range of the extents of an input `[images, channels, height, width]` that the file leaves open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
 pub struct InputExtents {
     /// Images of a run.
+    #[default(Extents::fixed(1))]
     pub images: Extents,
     /// Height and width, px.
+    #[default(Extents::fixed(1))]
     pub side: Extents,
-}
-
-impl Default for InputExtents {
-    /// One image of a pixel.
-    fn default() -> Self {
-        Self {
-            images: Extents::fixed(1),
-            side: Extents::fixed(1),
-        }
-    }
 }
 
 impl InputExtents {
