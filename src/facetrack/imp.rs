@@ -98,6 +98,7 @@ use facetrack::lock::lock;
 use facetrack::profile::Profile;
 use facetrack::report::{FrameStatus, ReportSource};
 use facetrack::schedule::{Schedule, Upstream};
+use serde_json::{Map, Value};
 
 static CAT: LazyLock<gst::DebugCategory> =
     LazyLock::new(|| element::category("facetrack", "Face tracker"));
@@ -540,6 +541,13 @@ impl FaceTrack {
         let profile = lock(&self.active).as_ref()?.profile.clone();
         let latency = lock(&self.schedule).latency();
         Some(messages::stats(&profile, latency, self.vram()))
+    }
+
+    /// The options that results depend on; empty before READY.
+    pub(super) fn effective_options(&self) -> Map<String, Value> {
+        let kind = lock(&self.active).as_ref().map(|active| active.setup.kind);
+        let (options, env) = (lock(&self.options).clone(), self.env());
+        kind.map_or_else(Map::new, |kind| options.effective(kind, &env))
     }
 
     /// A text about the source of the reports; unset before READY.

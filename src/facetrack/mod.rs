@@ -17,3 +17,12 @@ glib::wrapper! {
     /// Tracks faces in video.
     pub struct FaceTrack(ObjectSubclass<imp::FaceTrack>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
+
+impl FaceTrack {
+    /// The options that results depend on, by name: as set, from the environment, or the default.
+    /// Empty before READY.
+    #[must_use]
+    pub fn effective_options(&self) -> serde_json::Map<String, serde_json::Value> {
+        gst::subclass::prelude::ObjectSubclassIsExt::imp(self).effective_options()
+    }
+}

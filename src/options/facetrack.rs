@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use gst::glib;
 use gst::glib::prelude::*;
+use serde_json::{Map, Value};
 use smart_default::SmartDefault;
 
 use super::description::Description;
 use super::field::{Field, choice_field, enum_field, word_field};
 use super::row::{engines_with, names};
-use super::{Defaults, Options};
+use super::{Defaults, Environment, Options, named_values};
 use facetrack::analyzer::Tuning;
 use facetrack::device::{ConvAlgorithmSearch, DeviceChoice, MAX_VRAM, MIN_FREE_VRAM, Request};
 use facetrack::engine::{
@@ -256,29 +257,37 @@ const ROWS: &[Row] = &[
         .blurb("Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or a quarter of the time is used for analysis"),
     Row::new("workers", |s| &mut s.workers)
         .blurb("Number of frames to analyse at once, for opencv-haar, opencv-yunet, opencv-yunet-pyfeat, eos, insightface on the CPU, and the others with running-mode=image; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order and up to twice this number later, so use 1 for live video")
-        .range(0.0, 256.0, "frames"),
+        .range(0.0, 256.0, "frames")
+        .neutral(),
     Row::new("threads", |s| &mut s.config.threads)
         .blurb("Number of threads that analyse a frame: each measures a face, and all of them run the detector. Use workers for more frames at once")
         .range(1.0, 256.0, "threads")
-        .of(Setting::Networks),
+        .of(Setting::Networks)
+        .neutral(),
     Row::new("model", |s| &mut s.config.model)
         .blurb("Model file; unset = the published model of the engine in models-dir or the default folders; eos: its sfm_shape_3448.bin, whose folder is searched for the other files first; insightface: folder or name of a pack, such as buffalo_l")
-        .of(Setting::Model),
+        .of(Setting::Model)
+        .neutral(),
     Row::new("detector-model", |s| &mut s.config.detector_model)
         .blurb("Model file of the face detector, for engines with several models; unset = the published model, as with model")
-        .of(Setting::ModelParts),
+        .of(Setting::ModelParts)
+        .neutral(),
     Row::new("landmark-model", |s| &mut s.config.landmark_model)
         .blurb("Model file of the landmarks, for engines with several models: a face_landmarker.task; openseeface: a lm_model*_opt.onnx or its number from -3 to 4; unset = the published model, as with model, and the best available one of openseeface")
-        .of(Setting::ModelParts),
+        .of(Setting::ModelParts)
+        .neutral(),
     Row::new("gaze-model", |s| &mut s.config.gaze_model)
         .blurb("Model file of the gaze, for engines with several models; unset = the published model, as with model")
-        .of(Setting::GazeModel),
+        .of(Setting::GazeModel)
+        .neutral(),
     Row::new("models-dir", |s| &mut s.config.paths.models_dir)
         .blurb("Folder to search for models; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; insightface: also INSIGHTFACE_HOME/models and ~/.insightface/models")
-        .of(Setting::Models),
+        .of(Setting::Models)
+        .neutral(),
     Row::new("onnxruntime", |s| &mut s.config.paths.runtime)
         .blurb("Path of libonnxruntime.so, whose code is loaded into the process: a library that every user can replace is refused; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader")
-        .of(Setting::Networks),
+        .of(Setting::Networks)
+        .neutral(),
     Row::new("script", |s| &mut s.config.script)
         .blurb("Faces of the engine scripted, such as `face x=0.3 dx=0.01 from=10 to=50; landmarks`; unset = one moving face")
         .of(Setting::Script),
@@ -295,25 +304,31 @@ const ROWS: &[Row] = &[
     Row::new("gpu-id", |s| &mut s.gpu_id)
         .blurb("CUDA device; -1 = the device with the most free memory")
         .range(-1.0, 63.0, "")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("gpu-fallback", |s| &mut s.request.fallback)
         .blurb("Fall back to the CPU if no usable GPU is found")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("gpu-max-vram", |s| &mut s.gpu_max_vram)
         .blurb("Maximum GPU memory that ONNX Runtime may use")
         .range(1.0, 1_048_576.0, "MiB")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("gpu-min-free-vram", |s| &mut s.gpu_min_free_vram)
         .blurb("Minimum free memory of a usable GPU")
         .range(0.0, 1_048_576.0, "MiB")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("cuda-lib-path", |s| &mut s.cuda_lib_path)
         .blurb("Folder with the CUDA libraries, whose code is loaded into the process, or with a Python environment that has NVIDIA's packages. A library that every user can replace is refused. The folder is searched first, before CUDA_HOME, the loader's path and /usr/local/cuda*")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("warm-up-runs", |s| &mut s.request.tuning.warm_up_runs)
         .blurb("Number of runs on the GPU before the first frame, so that the first frame is not delayed by the setup")
         .range(0.0, 1000.0, "runs")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("cudnn-conv-algo-search", |s| {
         &mut s.request.tuning.conv_algorithm_search
     })
@@ -327,10 +342,12 @@ const ROWS: &[Row] = &[
         .of(Setting::Gpu),
     Row::new("arena-shrinkage", |s| &mut s.request.tuning.arena_shrinkage)
         .blurb("Release GPU memory after each run, slower; no effect with cuda-graph")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("pinned-io", |s| &mut s.request.tuning.pinned_io)
         .blurb("Copy to and from the GPU through page-locked memory that is bound once")
-        .of(Setting::Gpu),
+        .of(Setting::Gpu)
+        .neutral(),
     Row::new("cuda-graph", |s| &mut s.request.tuning.cuda_graph)
         .blurb("Record a run of the detector as a CUDA graph and replay it; not with tensorrt")
         .of(Setting::Gpu),
@@ -340,13 +357,27 @@ const ROWS: &[Row] = &[
     Row::new("fp16", |s| &mut s.request.tuning.fp16)
         .blurb("Run networks in half precision on the GPU if the pack has them in half precision; with tensorrt, wherever it is faster")
         .of(Setting::Gpu),
-    Row::playing("post-messages", |s| &mut s.post_messages).blurb("Element messages on the bus"),
+    Row::playing("post-messages", |s| &mut s.post_messages).blurb("Element messages on the bus").neutral(),
     Row::playing("profile-interval", |s| &mut s.profile_interval)
         .blurb("Interval at which the time of each stage is logged; 0 = never")
-        .range(0.0, i32::MAX as f64, "frames"),
+        .range(0.0, i32::MAX as f64, "frames")
+        .neutral(),
 ];
 
 impl Options<FaceTrackSettings> {
+    /// The options of the engine that results depend on, by name: as set, from the environment, or
+    /// the default.
+    pub fn effective(&self, engine: EngineKind, environment: &Environment) -> Map<String, Value> {
+        let (settings, _) = self.resolve(Some(engine), environment);
+        let is_used = |row: &&Row| {
+            // The engine may have been set by an alias, and is known.
+            let is_other = row.name != "engine";
+            let setting = row.setting.is_none_or(|setting| engine.uses(setting));
+            row.changes_results && is_other && setting
+        };
+        named_values(ROWS.iter().filter(is_used), &settings)
+    }
+
     /// The engine, if it was set explicitly.
     pub fn explicit_engine(&self) -> Option<&str> {
         let mut rows = self.explicit_rows();

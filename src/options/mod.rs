@@ -30,7 +30,7 @@ pub(crate) use self::environment::{EnvWarning, Environment};
 pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
 pub(crate) use self::row::{Reading, Row};
-pub use self::text::{display, expected};
+pub use self::text::{display, expected, parse};
 pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
 pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};
 pub(crate) use self::trackudpsink::UdpSettings;
@@ -164,9 +164,10 @@ impl<S: Defaults> Options<S> {
         (resolved, warnings)
     }
 
-    /// The options that were set explicitly, by name.
+    /// The options that were set explicitly and that results depend on, by name.
     pub fn explicit(&self) -> Map<String, Value> {
-        named_values(self.explicit_rows(), &self.settings)
+        let rows = self.explicit_rows().filter(|row| row.changes_results);
+        named_values(rows, &self.settings)
     }
 
     fn explicit_rows(&self) -> impl Iterator<Item = &'static Row<S>> {

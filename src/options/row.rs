@@ -21,6 +21,8 @@ pub(crate) struct Row<S: 'static> {
     pub setting: Option<Setting>,
     /// Whether the option shapes a record, which then states its value.
     pub shapes_record: bool,
+    /// Whether results depend on the option. Records and keys list only such options.
+    pub changes_results: bool,
     /// Reports an error in a text.
     check: fn(&str) -> Result<(), String>,
     field: fn(&mut S) -> &mut dyn Field,
@@ -38,6 +40,7 @@ impl<S: Defaults> Row<S> {
             flags: ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_READY),
             setting: None,
             shapes_record: false,
+            changes_results: true,
             check: |_| Ok(()),
             field,
         }
@@ -72,6 +75,12 @@ impl<S: Defaults> Row<S> {
     /// An option that shapes a record.
     pub const fn shaping(mut self) -> Self {
         self.shapes_record = true;
+        self
+    }
+
+    /// An option that no result depends on, such as the folder of the models: their hashes count.
+    pub const fn neutral(mut self) -> Self {
+        self.changes_results = false;
         self
     }
 

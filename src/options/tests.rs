@@ -114,8 +114,7 @@ fn a_null_or_empty_string_unsets_an_option() {
         let mut options = options::<FaceTrackSettings>(&[("model", "/a"), ("mesh", "true")]);
         assert_eq!(options.settings.config.model, Some(PathBuf::from("/a")));
         let explicit = options.explicit();
-        assert_eq!(explicit["model"], "/a");
-        assert_eq!((explicit.len(), &explicit["mesh"]), (2, &Value::Bool(true)));
+        assert_eq!((explicit.len(), &explicit["mesh"]), (1, &Value::Bool(true)));
         let index = FaceTrackSettings::ROWS
             .iter()
             .position(|row| row.name == "model");
@@ -151,6 +150,18 @@ fn an_empty_text_is_unset_in_every_element() {
     assert_empty_is_unset::<LoadSettings>();
     assert_empty_is_unset::<OverlaySettings>();
     assert_empty_is_unset::<UdpSettings>();
+}
+
+#[test]
+fn effective_options_are_those_that_change_results() {
+    let options = options::<FaceTrackSettings>(&[("engine", "opencv_yunet"), ("threads", "2")]);
+    let env = environment(&[("STEP5_OPENCV_MAX_FACES", "3")]);
+    let effective = options.effective(EngineKind::OpenCvYunet, &env);
+    assert_eq!(effective["max-faces"], 3);
+    assert_eq!(effective["detect-max-width"], 640);
+    for absent in ["engine", "threads", "mesh", "model"] {
+        assert!(!effective.contains_key(absent), "{absent}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use facetrack::words::{kebab, parse_switch};
 ///
 /// # Errors
 /// The expected form of the text.
-pub(super) fn parse(spec: &glib::ParamSpec, text: &str) -> Result<glib::Value, String> {
+pub fn parse(spec: &glib::ParamSpec, text: &str) -> Result<glib::Value, String> {
     let value = if let Some(spec) = spec.downcast_ref::<glib::ParamSpecUInt>() {
         number(text, spec.minimum()..=spec.maximum())
     } else if let Some(spec) = spec.downcast_ref::<glib::ParamSpecInt>() {

@@ -24,7 +24,9 @@
  * and the size that the container states. A stream without a single frame is an error.
  *
  * When the file has its final name, the element posts an element message named `trackjsonsink-done`
- * with the fields `location` (string), `frames` and `faces` (uint64) and `complete` (boolean).
+ * with the fields `location` (string), `frames`, `faces`, `gap-frames`, `decode-errors` and
+ * `corrupted-frames` (uint64), `complete` (boolean), and where they apply `incomplete-reason`
+ * (string) and `expected-frames` (uint64).
  *
  * ## Example launch lines
  *
@@ -61,6 +63,7 @@ use crate::element;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options};
 use facetrack::lock::lock;
 use facetrack::record::{Metadata, Totals};
+use serde_json::{Map, Value};
 
 /// State of the element, which decides how buffers are handled.
 #[derive(Default)]
@@ -108,6 +111,13 @@ impl TrackJsonSink {
         let options = lock(&self.options).clone();
         let (settings, warnings) = options.resolve(None, &environment);
         (Config::new(settings), warnings)
+    }
+
+    /// The options that shape the record.
+    pub(super) fn effective_options(&self) -> Map<String, Value> {
+        let options = lock(&self.options).clone();
+        let (settings, _) = options.resolve(None, &Environment::of_process());
+        options::shaping(&settings)
     }
 
     /// Checks the settings before anything starts.
@@ -206,9 +216,14 @@ impl TrackJsonSink {
     /// Says that the record is finished, and if it lacks something.
     fn announce(&self, location: &Path, metadata: &Metadata, totals: Totals) {
         let location = location.display().to_string();
-        let Totals { frames, faces, .. } = totals;
-        let complete = metadata.completeness.is_complete();
-        if let Some(reason) = &metadata.completeness.reason {
+        let Totals {
+            frames,
+            padded,
+            faces,
+        } = totals;
+        let completeness = &metadata.completeness;
+        let complete = completeness.is_complete();
+        if let Some(reason) = &completeness.reason {
             let video = Some(metadata.video_path.as_str()).filter(|video| !video.is_empty());
             let video = video.unwrap_or("the video");
             gst::element_imp_warning!(
@@ -227,6 +242,11 @@ impl TrackJsonSink {
             .field("frames", frames)
             .field("faces", faces)
             .field("complete", complete)
+            .field_if_some("incomplete-reason", completeness.reason.as_deref())
+            .field_if_some("expected-frames", completeness.expected_frames)
+            .field("gap-frames", padded)
+            .field("decode-errors", completeness.decode_errors)
+            .field("corrupted-frames", completeness.corrupted)
             .build();
         let message = gst::message::Element::builder(done).src(&*self.obj());
         // Nobody listens where there is no bus.

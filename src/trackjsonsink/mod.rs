@@ -22,3 +22,11 @@ glib::wrapper! {
     pub struct TrackJsonSink(ObjectSubclass<imp::TrackJsonSink>)
         @extends gst_base::BaseSink, gst::Element, gst::Object;
 }
+
+impl TrackJsonSink {
+    /// The options that shape the record, by name: as set, from the environment, or the default.
+    #[must_use]
+    pub fn effective_options(&self) -> serde_json::Map<String, serde_json::Value> {
+        gst::subclass::prelude::ObjectSubclassIsExt::imp(self).effective_options()
+    }
+}

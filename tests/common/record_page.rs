@@ -42,7 +42,8 @@ anything else does. In the tables, `a.b` is the key `b` of the object `a`.
 `trackjsonload` still reads the older schema `facetrack-1`. In that schema, `pts` was the timestamp of
 the buffer, gaps were filled by timestamps, and the metadata contained `load_time_ms`. It did not contain
 `complete`, `incomplete_reason`, `expected_duration`, `expected_frames`, `decode_errors`,
-`corrupted_frames`, `variable_rate`, `orientation` and `start_time`.
+`corrupted_frames`, `variable_rate`, `orientation` and `start_time`. Older records of both schemas contain
+`device_reason`, the reason why the engine ran on its device.
 
 ## Unfinished files
 - A dense or reduced file has its final name only if it is complete. Its content and its name are on disk

@@ -121,7 +121,7 @@ fn row_4_is_in_the_log_and_in_the_record() {
         "Auto-fallback to CPU enabled",
         "WARNING: from element",
         r#""device":"cpu""#,
-        r#""device_reason":"GPU requested but unavailable: no NVIDIA driver"#,
+        "GPU requested but unavailable: no NVIDIA driver",
         "[PROFILING] insightface after 4 frames: process=",
     ] {
         assert!(text.contains(part), "{part} not in\n{text}");

@@ -139,7 +139,6 @@ fn what_each_engine_measures_follows_the_schema() {
         assert_eq!(record["metadata"]["device"], "cpu", "{name}");
         let provider = &record["metadata"]["execution_provider"];
         assert_eq!(provider, "CPUExecutionProvider", "{name}");
-        assert_ne!(record["metadata"]["device_reason"], "", "{name}");
         assert_eq!(record["metadata"]["complete"], true, "{name}");
         let frames = record["frames"].as_array().expect("frames");
         assert_eq!(frames.len(), FRAMES, "{name}");
@@ -247,7 +246,6 @@ fn the_schema_tells_what_is_wrong() {
         ("/metadata/variable_rate", json!(false)),
         ("/metadata/orientation", json!(90)),
         ("/metadata/pixel_aspect_ratio", json!("4/3")),
-        ("/metadata/device_reason", Json::Null),
         (&format!("{tracked}/age"), json!("30")),
         (&format!("{tracked}/gender"), json!("unsure")),
         (&format!("{tracked}/embedding"), json!([])),

@@ -529,6 +529,10 @@ fn the_end_is_announced() {
         (Ok(2u64), Ok(1u64))
     );
     assert_eq!(done.get("complete"), Ok(true));
+    for count in ["gap-frames", "decode-errors", "corrupted-frames"] {
+        assert_eq!(done.get(count), Ok(0u64), "{count}");
+    }
+    assert!(!done.has_field("incomplete-reason"));
 }
 
 /// A stream that ends before its source said that it would.
@@ -1113,13 +1117,11 @@ fn the_head_tells_where_the_engine_ran_last() {
         let mut report = report(vec![]);
         let source = Arc::make_mut(&mut report.source);
         source.device = device.into();
-        source.device_reason = format!("{device}, for it is so");
         sink.push(with_report(bare(n), &report));
     }
     let record = sink.finish();
     let head = &record["metadata"];
     assert_eq!(head["device"], "cpu");
-    assert_eq!(head["device_reason"], "cpu, for it is so");
     assert_eq!(
         (&head["width"], &head["height"]),
         (&1280.into(), &720.into())

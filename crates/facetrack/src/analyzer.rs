@@ -275,6 +275,7 @@ impl Analyzer {
     /// Begins another stream: resets, and assigns identities from 1.
     pub fn restart(&mut self) {
         self.reset();
+        self.engine.finder.restart();
         self.tracker.restart();
         self.left.clear();
     }

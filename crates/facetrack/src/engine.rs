@@ -116,6 +116,9 @@ pub trait Finder: Send {
     /// Forgets all frames: the next one does not continue them.
     fn reset(&mut self) {}
 
+    /// Begins another stream: as after loading. Called after [`Finder::reset`].
+    fn restart(&mut self) {}
+
     /// Sets the thresholds for the next frames. Finders without thresholds ignore them.
     fn set_thresholds(&mut self, _thresholds: Thresholds) {}
 

@@ -304,6 +304,10 @@ impl Finder for Scripted {
         self.origin = Origin::Detected;
     }
 
+    fn restart(&mut self) {
+        self.number = 0;
+    }
+
     #[cfg(feature = "test-faults")]
     fn take_notices(&mut self) -> Vec<super::Notice> {
         std::mem::take(&mut self.notices)

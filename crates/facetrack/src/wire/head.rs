@@ -51,7 +51,9 @@ pub(crate) struct Head {
     padded_frames: Option<u64>,
     /// ONNX Runtime's name of the execution provider that ran the networks.
     pub(crate) execution_provider: String,
-    /// Why the engine ran on that device.
+    /// Why the engine ran on that device, in older records: it differs between machines.
+    #[cfg_attr(test, schemars(skip))]
+    #[serde(skip_serializing)]
     pub(crate) device_reason: String,
     /// How long the engine took to load, in records of the schema facetrack-1.
     #[cfg_attr(test, schemars(skip))]
@@ -101,7 +103,8 @@ pub(crate) struct Head {
     /// at about 0.7 s.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) start_time: u64,
-    /// Properties of facetrack that were set explicitly, with their values. Absent if none were.
+    /// Properties of facetrack that affect the results and were set explicitly, with their values.
+    /// Absent if none were.
     #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": ["boolean", "number", "string"]})))]
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) facetrack_options: Map<String, Value>,
@@ -138,7 +141,7 @@ impl Head {
             options: metadata.options,
             padded_frames: totals.map(|totals| totals.padded),
             execution_provider: source.execution_provider.clone(),
-            device_reason: source.device_reason.clone(),
+            device_reason: String::new(),
             load_time_ms: None,
             complete: totals.map(|_| completeness.is_complete()),
             incomplete_reason: completeness.reason.filter(|_| totals.is_some()),

@@ -45,10 +45,11 @@ fn schema() -> Json {
     definitions.values_mut().for_each(simplify);
     let fps = definitions["metadata"]["properties"]["fps"].clone();
     definitions["reduced"]["properties"]["fps"] = fps;
-    // Older records of this schema lack them.
-    let added = ["execution_provider", "device_reason"].map(Json::from);
+    // Older records of this schema lack it.
     let required = definitions["metadata"]["required"].as_array_mut();
-    required.expect("a list").retain(|key| !added.contains(key));
+    required
+        .expect("a list")
+        .retain(|key| key != "execution_provider");
     definitions["trailer"]["properties"]["trailer"]["$ref"] = json!("#/$defs/finalMetadata");
     let documents = ["dense", "reduced", "header", "frame", "trailer"];
     let documents = documents.map(|name| json!({"$ref": format!("#/$defs/{name}")}));

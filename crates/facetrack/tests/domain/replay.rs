@@ -109,7 +109,7 @@ fn source() -> Arc<ReportSource> {
         engine: "handmade".into(),
         device: "cuda:1".into(),
         execution_provider: "CUDAExecutionProvider".into(),
-        device_reason: "made by „hand“:\n\tslowly".into(),
+        device_reason: String::new(),
         load_time: Duration::ZERO,
         generator: "a test 1.0".into(),
         models: ["b.task", "a.onnx"]
