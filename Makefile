@@ -3,6 +3,7 @@
 
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 FACETRACK = $(TARGET)/release/facetrack
+WORKER = $(TARGET)/release/facetrack-worker
 # GStreamer searches the whole tree under a plugin path, so the plugin has a folder of its own.
 PLUGINS = $(TARGET)/release/gstreamer-1.0
 
@@ -126,13 +127,14 @@ lint: ## Check formatting, lints and documentation, and that library and command
 audit: ## Check licences, origin and known vulnerabilities of the dependencies
 	scripts/audit.sh
 
-install: ## Install the built plugin and tool, stripped (PREFIX, PLUGINSDIR, DESTDIR)
+install: ## Install the built plugin and tools, stripped (PREFIX, PLUGINSDIR, DESTDIR)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }
 	install -D -s -m 755 $(TARGET)/release/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
 	install -D -s -m 755 $(FACETRACK) '$(DESTDIR)$(PREFIX)/bin/facetrack'
+	install -D -s -m 755 $(WORKER) '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
 
 uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR); fetched files stay
-	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack'
+	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack' '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
 
 clean: ## Remove what was built; fetched files stay
 	cargo clean

@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 7] = [
+const NOT_RUN: [(&str, &str); 10] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -38,6 +38,18 @@ const NOT_RUN: [(&str, &str); 7] = [
         "mkdir -p ~/.insightface/models/buffalo_l && unzip buffalo_l.zip -d ~/.insightface/models/buffalo_l",
         "needs an archive that no test downloads",
     ),
+    (
+        "facetrack run tracks/facetrack-failed.jsonl --out tracks --retry-failed",
+        "needs a run with failures; `tests/run` has it",
+    ),
+    (
+        "facetrack run /data/clips --out /data/tracks --shard 16",
+        "needs a scheduler; `tests/run` has it",
+    ),
+    (
+        "facetrack run --videos_json_path videos.json --tracking_engine mediapipe --cpu_internal_workers 15",
+        "needs a list of videos; `tests/run` has it",
+    ),
 ];
 
 macro_rules! pages_with_commands {
@@ -62,6 +74,7 @@ pages_with_commands! {
     of_getting_started: "docs/get-started.md",
     of_installing: "docs/installing.md",
     of_the_cookbook: "docs/cookbook.md",
+    of_many_videos: "docs/run.md",
     of_live_pipelines: "docs/live.md",
     of_applications: "docs/applications.md",
     of_gpu: "docs/gpu.md",
@@ -154,7 +167,7 @@ fn check(page: &str, command: &str) {
         ),
         "meson" | "ninja" => assert!(file("meson.build").is_file()),
         "gst-launch-1.0" => launch(page, command),
-        "gst-inspect-1.0" => {
+        "gst-inspect-1.0" | "facetrack" => {
             if let Some(finished) = docs::run(command) {
                 assert!(finished.success, "{page}: {command}\n{}", finished.text);
             }

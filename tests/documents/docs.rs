@@ -17,6 +17,9 @@ use crate::common::{file, skip_for_want_of};
 /// Names of the sample clip in commands.
 const CLIP_NAMES: [&str; 2] = ["clip.mp4", "video.mp4"];
 
+/// Name of a folder with the sample clip in commands.
+const CLIPS: &str = "clips";
+
 /// Name of a picture with a face in commands, and the file that stands in for it.
 const PICTURE: (&str, &str) = ("picture.jpg", "docs/pictures/overlay.jpg");
 
@@ -170,6 +173,10 @@ pub fn run(command: &str) -> Option<Finished> {
             command.replace(element, stand_in)
         })
         .replace("python3 ", &format!("{PYTHON} "));
+    let command = match command.strip_prefix("facetrack ") {
+        Some(arguments) => format!("'{}' {arguments}", tool::built("facetrack").display()),
+        None => command,
+    };
     let mut script = format!("set -e; cd '{}'; {command}", folder.path().display());
     let mut cameras = Vec::new();
     symlink(file("examples"), folder.path().join("examples")).expect("a link to the examples");
@@ -180,6 +187,9 @@ pub fn run(command: &str) -> Option<Finished> {
         for name in CLIP_NAMES {
             symlink(&files.clip, folder.path().join(name)).expect("a link to the clip");
         }
+        let clips = folder.path().join(CLIPS);
+        std::fs::create_dir(&clips).expect("a folder");
+        symlink(&files.clip, clips.join(CLIP_NAMES[0])).expect("a link to the clip");
         let (name, picture) = PICTURE;
         symlink(file(picture), folder.path().join(name)).expect("a link to the picture");
         if command.contains(RTSP_CAMERA) {

@@ -17,7 +17,9 @@ fn built(root: &Path) -> PathBuf {
     let folder = root.join("built/release");
     fs::create_dir_all(&folder).expect("a folder");
     fs::copy(plugin(), folder.join("libgstfacetrack.so")).expect("the plugin");
-    fs::copy(program("facetrack"), folder.join("facetrack")).expect("the tool");
+    for tool in ["facetrack", "facetrack-worker"] {
+        fs::copy(program(tool), folder.join(tool)).expect("the tool");
+    }
     root.join("built")
 }
 
@@ -86,6 +88,7 @@ fn make_installs_stripped_and_uninstalls_everything() {
     assert!(success, "{text}");
     let installed = [
         root.join("opt/facetrack/bin/facetrack"),
+        root.join("opt/facetrack/bin/facetrack-worker"),
         under(&root, &plugins_dir()).join("libgstfacetrack.so"),
     ];
     assert_eq!(files_in(&root), installed);
@@ -182,6 +185,7 @@ fn meson_installs_where_gstreamer_searches() {
         meson(&["install", "-C", &build_name, "--destdir", &root_name]);
         let mut expected = [
             root.join(bin).join("facetrack"),
+            root.join(bin).join("facetrack-worker"),
             under(&root, &plugins).join("libgstfacetrack.so"),
         ];
         expected.sort();

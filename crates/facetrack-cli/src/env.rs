@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack env`: the variables that a shell must export.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::FileKind;
@@ -18,19 +18,8 @@ pub fn exports() -> String {
             "GST_PLUGIN_PATH={folder}${{GST_PLUGIN_PATH:+:\"$GST_PLUGIN_PATH\"}}"
         ));
     }
-    let paths = places::search_paths();
-    let data_dir = paths.data_dir.as_deref();
-    let models = data_dir.map(|root| root.join(FileKind::Model.folder()));
-    let runtime = data_dir
-        .zip(places::file(FileKind::Runtime))
-        .map(|(root, file)| store::place(root, file));
-    for (variable, path) in [
-        (MODELS_DIR_VARIABLE, paths.collection.or(models)),
-        (RUNTIME_VARIABLE, paths.runtime.or(runtime)),
-    ] {
-        if let Some(path) = path.and_then(|path| path.canonicalize().ok()) {
-            lines.push(format!("{variable}={}", quoted(&path)));
-        }
+    for (variable, path) in locations() {
+        lines.push(format!("{variable}={}", quoted(&path)));
     }
     if let Some(folder) = places::program_off_path() {
         // Last, so that no program there hides another one.
@@ -40,6 +29,24 @@ pub fn exports() -> String {
         .iter()
         .map(|line| format!("export {line}\n"))
         .collect()
+}
+
+/// The variables that name models and runtime, as far as they exist. Paths that the caller's
+/// environment sets are kept.
+pub fn locations() -> impl Iterator<Item = (&'static str, PathBuf)> {
+    let paths = places::search_paths();
+    let data_dir = paths.data_dir.as_deref();
+    let models = data_dir.map(|root| root.join(FileKind::Model.folder()));
+    let runtime = data_dir
+        .zip(places::file(FileKind::Runtime))
+        .map(|(root, file)| store::place(root, file));
+    let locations = [
+        (MODELS_DIR_VARIABLE, paths.collection.or(models)),
+        (RUNTIME_VARIABLE, paths.runtime.or(runtime)),
+    ];
+    let found =
+        |(variable, path): (_, Option<PathBuf>)| Some((variable, path?.canonicalize().ok()?));
+    locations.into_iter().filter_map(found)
 }
 
 /// A path as one word of a POSIX shell.

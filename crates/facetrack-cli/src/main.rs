@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Fetches what the plugin needs, says what is missing, and sums up records: the tool behind
-//! `make setup`, `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
+//! Tracks faces in many videos, fetches what the plugin needs, says what is missing, and sums up
+//! records: the tool behind `make setup`, `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
 
 mod apt;
 mod doctor;
@@ -14,6 +14,7 @@ mod places;
 mod plot;
 mod program;
 mod report;
+mod run;
 mod size;
 mod source;
 mod store;
@@ -27,7 +28,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use facetrack::manifest;
 
-/// Fetches and checks what the facetrack plugin needs
+/// Tracks faces in many videos, and fetches and checks what the facetrack plugin needs
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Arguments {
@@ -50,6 +51,8 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         to: Option<PathBuf>,
     },
+    /// Track faces in videos, folders or lists of videos; a run that was interrupted continues
+    Run(Box<run::RunArguments>),
     /// Say what is installed and what is missing; status 0 if the engine mediapipe can run
     Doctor,
     /// Print the exports with which gst-launch-1.0 finds plugin, models and runtime, and a shell
@@ -89,6 +92,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             let manifest = fetch::manifest(manifest.as_deref())?;
             fetch::run(&manifest, &file, to.as_deref())?;
         }
+        Command::Run(arguments) => return run::run(&arguments),
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print(env::exports())?,
         Command::Path { file } => {

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack run`: tracks faces in many videos. Workers play the videos; this program plans,
+//! watches them and keeps account.
+
+mod arguments;
+mod child;
+mod claim;
+mod display;
+mod events;
+mod failures;
+mod inputs;
+mod key;
+mod lane;
+mod lists;
+mod marker;
+mod plan;
+mod queue;
+mod shard;
+mod summary;
+mod units;
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+pub use arguments::RunArguments;
+use child::{Crew, Start, Worker};
+use display::Display;
+use events::Event;
+use inputs::Video;
+use lane::Lane;
+use plan::{Policy, Task};
+use queue::{Queue, Stop};
+use summary::Summary;
+
+use crate::output;
+
+/// Exit status of wrong usage, as clap has it.
+const USAGE: u8 = 2;
+
+/// Exit status of a run that did not end: another try is worth it. `EX_TEMPFAIL` of sysexits.h.
+const TRY_AGAIN: u8 = 75;
+
+/// Exit status of a single video that will never work. Our choice, outside of what shells use.
+const HOPELESS: u8 = 42;
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    Setup(String),
+}
+
+/// Tracks what the arguments name.
+///
+/// # Errors
+/// When nothing can be printed.
+pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
+    match Run::prepare(arguments) {
+        Ok(run) => run.execute(),
+        Err(refusal) => {
+            output::complain(format_args!("facetrack run: {refusal}"));
+            Ok(match refusal {
+                Refusal::Usage(_) => USAGE.into(),
+                Refusal::Setup(_) => ExitCode::FAILURE,
+            })
+        }
+    }
+}
+
+/// Everything that is known before the first video starts.
+struct Run<'a> {
+    arguments: &'a RunArguments,
+    videos: Vec<Video>,
+    crew: Crew,
+    first: Option<Worker>,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'a> Run<'a> {
+    fn prepare(arguments: &'a RunArguments) -> Result<Self, Refusal> {
+        let videos = inputs::collect(arguments).map_err(Refusal::Usage)?;
+        let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
+        let videos = shard::select(videos, shard.map_err(Refusal::Usage)?);
+        let stop = Arc::new(AtomicBool::new(false));
+        watch_signals(&stop).map_err(|error| Refusal::Setup(error.to_string()))?;
+        let start = Start::new(arguments);
+        let (first, ready) = start.worker().map_err(|refused| {
+            if refused.is_usage {
+                Refusal::Usage(refused.message)
+            } else {
+                Refusal::Setup(refused.message)
+            }
+        })?;
+        Ok(Self {
+            arguments,
+            videos,
+            crew: Crew { start, ready },
+            first: Some(first),
+            stop,
+        })
+    }
+
+    fn execute(mut self) -> Result<ExitCode, Box<dyn Error>> {
+        let policy = Policy::new(self.arguments);
+        let ready = &self.crew.ready;
+        let (tasks, settled) = plan::plan(&self.videos, ready, &policy);
+        if self.arguments.dry_run {
+            output::print(plan::described(&self.videos, &tasks, &settled))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut summary = Summary::new(self.videos.len());
+        let mut display = Display::new(self.arguments.json, tasks.len());
+        for report in settled {
+            display.on_event(&Event::Finished(Box::new(report.clone())), &self.videos)?;
+            summary.add(report);
+        }
+        let stop = self.track(tasks, &mut display, &mut summary)?;
+        display.end();
+        let failures = failures::write(self.arguments, &self.videos, &summary)?;
+        display.summarise(&summary, failures.as_deref())?;
+        Ok(exit_code(&summary, stop))
+    }
+
+    /// Tracks the videos that are left, and returns why that stopped early.
+    fn track(
+        &mut self,
+        tasks: Vec<Task>,
+        display: &mut Display,
+        summary: &mut Summary,
+    ) -> Result<Option<Stop>, Box<dyn Error>> {
+        let jobs = self.arguments.jobs().min(tasks.len());
+        let queue = Queue::new(tasks, self.stop.clone(), self.arguments.fail_fast);
+        let lane = |number| Lane::new(number, self.arguments, &queue, &self.videos);
+        let (sender, receiver) = channel();
+        let (crew, mut first) = (&self.crew, self.first.take());
+        thread::scope(|scope| {
+            let start = |number| {
+                let (sender, worker, mut lane) = (sender.clone(), first.take(), lane(number));
+                scope.spawn(move || lane.run(crew, worker, &sender))
+            };
+            let lanes: Vec<_> = (0..jobs).map(start).collect();
+            let (queue, mut alone) = (&queue, lane(0));
+            scope.spawn(move || {
+                // A lane that panics has said so.
+                lanes.into_iter().for_each(|lane| drop(lane.join()));
+                queue.begin_second_attempts();
+                alone.run(crew, None, &sender);
+            });
+            follow(&receiver, &self.videos, display, summary)
+        })?;
+        Ok(queue.stopped())
+    }
+}
+
+/// Shows events until all lanes have ended.
+fn follow(
+    events: &Receiver<Event>,
+    videos: &[Video],
+    display: &mut Display,
+    summary: &mut Summary,
+) -> Result<(), Box<dyn Error>> {
+    for event in events {
+        display.on_event(&event, videos)?;
+        if let Event::Finished(report) = event {
+            summary.add(*report);
+        }
+    }
+    Ok(())
+}
+
+fn exit_code(summary: &Summary, stop: Option<Stop>) -> ExitCode {
+    match (stop, summary.only_status()) {
+        (Some(Stop::Terminated | Stop::OutOfSpace), _) => TRY_AGAIN.into(),
+        (_, Some(status)) if summary::is_hopeless(status) => HOPELESS.into(),
+        _ if summary.is_complete() => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Sets `stop` when the run is asked to end. A second request ends it at once.
+fn watch_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        flag::register_conditional_shutdown(signal, TRY_AGAIN.into(), stop.clone())?;
+        flag::register(signal, stop.clone())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The options of `facetrack run`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::shard::ShardOption;
+use super::units;
+
+/// Options of `facetrack run`.
+#[derive(Args)]
+pub struct RunArguments {
+    /// Videos, folders, patterns such as 'clips/**/*.mp4', and lists of videos (.txt, .csv, .jsonl,
+    /// .json); - = a list from standard input
+    #[arg(required_unless_present = "videos_json_path")]
+    pub input: Vec<PathBuf>,
+    /// Folder for the records, in the tree of the input; by default each record is next to its video
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Engine; default: mediapipe
+    #[arg(long, alias = "tracking_engine", value_name = "NAME")]
+    pub engine: Option<String>,
+    /// Property of facetrack or trackjsonsink, such as max-faces=2; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = units::property)]
+    pub properties: Vec<(String, String)>,
+    /// Videos to track in parallel; 0 = one per core
+    #[arg(
+        long,
+        alias = "cpu_internal_workers",
+        default_value_t = 0,
+        value_name = "N"
+    )]
+    pub jobs: usize,
+    /// Track every video again, and replace records that this command has not written
+    #[arg(long)]
+    pub force: bool,
+    /// Try videos again that failed in an earlier run
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Identify videos by their content instead of their size and time of change
+    #[arg(long)]
+    pub checksum: bool,
+    /// List what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Stop at the first video that fails
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Maximum time for a video, such as 90s, 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub timeout: Option<Duration>,
+    /// Maximum memory of a worker, such as 800M or 2G
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub max_memory: Option<u64>,
+    /// Part of the videos to track: I/N, or N if a scheduler numbers its tasks (Slurm, Kubernetes,
+    /// HyperQueue)
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<ShardOption>,
+    /// File for the list of videos that are not complete
+    #[arg(long, value_name = "FILE")]
+    pub failures: Option<PathBuf>,
+    /// Print events as JSON, one per line
+    #[arg(long)]
+    pub json: bool,
+    /// List of videos, under the name of an older pipeline
+    #[arg(long = "videos_json_path", value_name = "FILE", hide = true)]
+    pub videos_json_path: Option<PathBuf>,
+}
+
+impl RunArguments {
+    /// Videos to track in parallel.
+    pub fn jobs(&self) -> usize {
+        match self.jobs {
+            0 => cores(),
+            jobs => jobs,
+        }
+    }
+
+    /// Threads for each decoder, so that all of them together occupy the cores.
+    pub fn decoder_threads(&self) -> u32 {
+        u32::try_from(cores() / self.jobs()).unwrap_or(1).max(1)
+    }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Claims: `<record>.done.partial` says that a video is being tracked, or that a run was killed
+//! while it was. A record without a marker belongs to this command only if there is a claim.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::marker::{self, Marker};
+
+/// Suffix of the name of an unfinished marker.
+const PARTIAL: &str = ".partial";
+
+/// How often a claim is opened again because another run has finished it meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// A video that only this run tracks.
+#[derive(Debug)]
+pub struct Claim {
+    /// Locked.
+    file: File,
+    record: PathBuf,
+}
+
+/// Whether a run has begun to track the video of `record`, and has not finished it.
+pub fn exists(record: &Path) -> bool {
+    path(record).exists()
+}
+
+fn path(record: &Path) -> PathBuf {
+    let mut name = OsString::from(marker::path(record));
+    name.push(PARTIAL);
+    name.into()
+}
+
+impl Claim {
+    /// Claims the video of `record`, and creates the folder of the record. `None` if another run
+    /// tracks the video now.
+    ///
+    /// # Errors
+    /// The claim cannot be created.
+    pub fn new(record: &Path) -> io::Result<Option<Self>> {
+        let path = path(record);
+        if let Some(folder) = record.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        for _ in 0..ATTEMPTS {
+            let mut options = File::options();
+            let file = options
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            // File systems without locks return another error; then two runs are not noticed.
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                return Ok(None);
+            }
+            if is_at(&file, &path)? {
+                let record = record.to_owned();
+                return Ok(Some(Self { file, record }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the marker of an earlier run: its record is about to change.
+    ///
+    /// # Errors
+    /// The marker cannot be removed.
+    pub fn outdate(&self) -> io::Result<()> {
+        remove(&marker::path(&self.record))
+    }
+
+    /// Turns the claim into the marker of the finished video.
+    ///
+    /// # Errors
+    /// The marker cannot be written.
+    pub fn finish(mut self, marker: &Marker) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(marker)?;
+        self.file.set_len(0)?;
+        writeln!(self.file, "{text}")?;
+        self.file.sync_all()?;
+        fs::rename(path(&self.record), marker::path(&self.record))?;
+        self.remove_leftovers()?;
+        sync_folder(&self.record)
+    }
+
+    /// An unfinished record of an earlier attempt is of no use if there is a later one.
+    fn remove_leftovers(&self) -> io::Result<()> {
+        let mut name = OsString::from(&self.record);
+        name.push(".partial.old");
+        remove(Path::new(&name))
+    }
+}
+
+/// Whether the file still has this name.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let own = file.metadata()?;
+    let there = fs::symlink_metadata(path);
+    Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Returns when the names in the folder of `path` are on disk.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    match File::open(folder)?.sync_all() {
+        // Some file systems cannot do that for a folder.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_becomes_a_marker() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("deep/a.json");
+        let claim = Claim::new(&record).unwrap().expect("no other run");
+        assert!(exists(&record));
+        assert!(Claim::new(&record).unwrap().is_none());
+        let marker = Marker {
+            key: "k".to_owned(),
+            attempts: 2,
+            ..Marker::default()
+        };
+        claim.finish(&marker).unwrap();
+        assert!(!exists(&record));
+        assert_eq!(Marker::read(&record), Some(marker));
+        let claim = Claim::new(&record).unwrap().expect("no other run");
+        claim.outdate().unwrap();
+        assert_eq!(Marker::read(&record), None);
+        assert!(exists(&record));
+    }
+}

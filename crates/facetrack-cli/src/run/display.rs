@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Shows a run: bars on a terminal, a line for each video elsewhere, or events as JSON.
+
+use std::collections::HashMap;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::Instant;
+
+use facetrack_jobs::{Progress, Status};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::events::{Event, Report};
+use super::inputs::Video;
+use super::summary::Summary;
+use crate::error::StoreError;
+use crate::output;
+
+const MILLISECONDS: f64 = 1e3;
+
+/// Shows a run.
+pub struct Display {
+    mode: Mode,
+    /// Videos to track, and those that are settled.
+    total: usize,
+    settled: usize,
+}
+
+enum Mode {
+    Json { lanes: HashMap<usize, usize> },
+    Lines,
+    Bars(Bars),
+}
+
+impl Display {
+    /// A display of `total` videos to track.
+    pub fn new(is_json: bool, total: usize) -> Self {
+        let mode = if is_json {
+            let lanes = HashMap::new();
+            Mode::Json { lanes }
+        } else if io::stderr().is_terminal() {
+            Mode::Bars(Bars::new(total))
+        } else {
+            Mode::Lines
+        };
+        Self {
+            mode,
+            total,
+            settled: 0,
+        }
+    }
+
+    /// Shows an event.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn on_event(&mut self, event: &Event, videos: &[Video]) -> Result<(), StoreError> {
+        let is_tracked = |report: &Report| report.marker.outcome.status != Status::Skipped;
+        if let Event::Finished(report) = event {
+            self.settled += usize::from(report.is_new && is_tracked(report));
+        }
+        match &mut self.mode {
+            Mode::Json { lanes } => print_json(event, videos, lanes),
+            Mode::Bars(bars) => {
+                bars.on_event(event, videos);
+                Ok(())
+            }
+            Mode::Lines => match event {
+                Event::Finished(report) if report.is_new => {
+                    let line = line(report, videos);
+                    output::print_line(format_args!("[{}/{}] {line}", self.settled, self.total))
+                }
+                Event::Noted(note) => {
+                    output::complain(note);
+                    Ok(())
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Removes the bars.
+    pub fn end(&self) {
+        if let Mode::Bars(bars) = &self.mode {
+            bars.end();
+        }
+    }
+
+    /// Shows the account of the run.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn summarise(&self, summary: &Summary, failures: Option<&Path>) -> Result<(), StoreError> {
+        if let Mode::Json { .. } = self.mode {
+            let event =
+                json!({"event": "summary", "figures": summary.figures(), "failures": failures});
+            return output::print_line(event);
+        }
+        output::print(summary.table())?;
+        if summary.open() > 0 {
+            let open = summary.open();
+            output::print_line(format_args!(
+                "{open} videos were not tracked. Run the same command again to continue"
+            ))?;
+        }
+        if let Some(failures) = failures {
+            let count = summary.incomplete().len();
+            let failures = failures.display();
+            output::print_line(format_args!(
+                "{count} videos are not complete; {failures} lists them"
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+/// The account of a video.
+fn line(report: &Report, videos: &[Video]) -> String {
+    let outcome = &report.marker.outcome;
+    let path = videos[report.index].path.display();
+    let mut line = format!("{} {path}", outcome.status.word());
+    if outcome.status.has_record() {
+        let seconds = report.marker.seconds.max(f64::EPSILON);
+        let speed = outcome.video_seconds.unwrap_or(0.0) / seconds;
+        line += &format!(
+            ": {} frames, {} faces, {:.1} fps, {speed:.1} x real time",
+            outcome.frames,
+            outcome.faces,
+            outcome.frames as f64 / seconds
+        );
+    }
+    if let Some(message) = &outcome.message {
+        line += &format!(": {message}");
+    }
+    line
+}
+
+fn print_json(
+    event: &Event,
+    videos: &[Video],
+    lanes: &mut HashMap<usize, usize>,
+) -> Result<(), StoreError> {
+    let id = |index: usize| &videos[index].id;
+    let event = match event {
+        Event::Started { lane, index } => {
+            lanes.insert(*lane, *index);
+            json!({"event": "started", "id": id(*index)})
+        }
+        Event::Progressed { lane, progress } => {
+            let id = lanes.get(lane).map(|index| id(*index));
+            json!({"event": "progress", "id": id, "progress": progress})
+        }
+        Event::Finished(report) => {
+            let Report {
+                index,
+                is_new,
+                marker,
+            } = &**report;
+            let record = &videos[*index].record;
+            json!({"event": "finished", "id": id(*index), "record": record, "new": is_new, "marker": marker})
+        }
+        Event::Noted(note) => json!({"event": "note", "message": note}),
+        Event::Left { .. } => return Ok(()),
+    };
+    output::print_line(event)
+}
+
+/// Bars on a terminal: one for each lane with a video, and one for the run.
+struct Bars {
+    all: MultiProgress,
+    run: ProgressBar,
+    lanes: HashMap<usize, Lane>,
+}
+
+/// The bar of a video.
+struct Lane {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Bars {
+    fn new(total: usize) -> Self {
+        let all = MultiProgress::new();
+        let run = all.add(ProgressBar::new(total as u64));
+        run.set_style(style(
+            "{bar:30} {pos}/{len} videos, {elapsed} elapsed, {eta} left",
+        ));
+        Self {
+            all,
+            run,
+            lanes: HashMap::new(),
+        }
+    }
+
+    fn on_event(&mut self, event: &Event, videos: &[Video]) {
+        match event {
+            Event::Started { lane, index } => {
+                let bar = self.all.insert_before(&self.run, ProgressBar::new(0));
+                bar.set_style(style("{bar:30} {msg} {prefix}"));
+                bar.set_prefix(videos[*index].id.clone());
+                let start = Instant::now();
+                self.lanes.insert(*lane, Lane { bar, start });
+            }
+            Event::Progressed { lane, progress } => {
+                if let Some(lane) = self.lanes.get(lane) {
+                    lane.show(progress);
+                }
+            }
+            Event::Left { lane } => {
+                if let Some(lane) = self.lanes.remove(lane) {
+                    lane.bar.finish_and_clear();
+                }
+            }
+            Event::Finished(report) => self.on_finished(report, videos),
+            Event::Noted(note) => self.print(note),
+        }
+    }
+
+    fn on_finished(&self, report: &Report, videos: &[Video]) {
+        let status = report.marker.outcome.status;
+        if report.is_new && status != Status::Skipped {
+            self.run.inc(1);
+        }
+        if report.is_new && status != Status::Complete {
+            self.print(&line(report, videos));
+        }
+    }
+
+    fn print(&self, text: &str) {
+        // A terminal that is gone shows nothing more.
+        let _ = self.all.println(text);
+    }
+
+    fn end(&self) {
+        self.run.finish_and_clear();
+    }
+}
+
+impl Lane {
+    fn show(&self, progress: &Progress) {
+        let milliseconds = |seconds: Option<f64>| (seconds.unwrap_or(0.0) * MILLISECONDS) as u64;
+        self.bar.set_length(milliseconds(progress.duration));
+        self.bar.set_position(milliseconds(progress.position));
+        let elapsed = self.start.elapsed().as_secs_f64().max(f64::EPSILON);
+        let position = progress.position.unwrap_or(0.0);
+        let left = progress
+            .duration
+            .map(|end| (end - position) * elapsed / position);
+        let left = left.filter(|left| left.is_finite()).unwrap_or(0.0);
+        self.bar.set_message(format!(
+            "{:6.1} fps {:5.1} x real time {left:5.0} s left",
+            progress.frames as f64 / elapsed,
+            position / elapsed,
+        ));
+    }
+}
+
+/// A style from a template of this file.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Events of a run, from the lanes to the display.
+
+use facetrack_jobs::Progress;
+
+use super::marker::Marker;
+
+/// Something that happened. Videos are named by their index.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A lane has begun a video.
+    Started { lane: usize, index: usize },
+    /// A video goes on.
+    Progressed { lane: usize, progress: Progress },
+    /// A lane has ended a video, finished or not.
+    Left { lane: usize },
+    /// A video is settled.
+    Finished(Box<Report>),
+    /// A message for the user.
+    Noted(String),
+}
+
+/// A settled video.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub index: usize,
+    /// Whether this run has settled it.
+    pub is_new: bool,
+    pub marker: Marker,
+}
+
+impl Report {
+    pub fn new(index: usize, is_new: bool, marker: Marker) -> Self {
+        Self {
+            index,
+            is_new,
+            marker,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The videos that the arguments name, and the names of their records.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use facetrack_jobs::Part;
+use glob::glob;
+use walkdir::WalkDir;
+
+use super::arguments::RunArguments;
+use super::lists::{self, Entry};
+
+/// Files in folders that are taken for videos, by their suffix. A file that is named is always
+/// taken.
+const SUFFIXES: [&str; 27] = [
+    "3g2", "3gp", "asf", "avi", "dv", "f4v", "flv", "h264", "h265", "m2ts", "m2v", "m4v", "mkv",
+    "mov", "mp4", "mpeg", "mpg", "mts", "mxf", "nut", "ogm", "ogv", "ts", "vob", "webm", "wmv",
+    "y4m",
+];
+
+/// Suffixes of files that list videos.
+const LISTS: [&str; 4] = ["txt", "csv", "jsonl", "json"];
+
+/// Characters that make an argument a pattern if no file has that name.
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
+/// A video, or a part of one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Video {
+    /// Its name among all videos, and the path of its record without the suffix.
+    pub id: String,
+    /// Its path below the folder or list that named it, which the record states.
+    pub name: String,
+    pub path: PathBuf,
+    pub part: Part,
+    pub record: PathBuf,
+}
+
+/// Lists all videos, in the order of the arguments.
+///
+/// # Errors
+/// An input is not there or cannot be read, or two videos have the same record.
+pub fn collect(arguments: &RunArguments) -> Result<Vec<Video>, String> {
+    let out = arguments.out.as_deref();
+    let mut videos = Vec::new();
+    for input in arguments.input.iter().chain(&arguments.videos_json_path) {
+        let is_list = arguments.videos_json_path.as_ref() == Some(input);
+        let found = if is_list {
+            lists::read(input)?.into_iter().map(Ok).collect()
+        } else {
+            entries(input)
+        };
+        for entry in found {
+            videos.push(Video::new(entry?, out)?);
+        }
+    }
+    refuse_collisions(&videos)?;
+    Ok(videos)
+}
+
+impl Video {
+    fn new(entry: Entry, out: Option<&Path>) -> Result<Self, String> {
+        let Entry {
+            id,
+            name,
+            path,
+            part,
+        } = entry;
+        let is_below = |part| matches!(part, Component::Normal(_));
+        let id_path = Path::new(&id);
+        if id.is_empty() || !id_path.components().all(is_below) {
+            return Err(format!(
+                "the id {id:?} of {} is not a relative path without `..`. Give it another id",
+                path.display()
+            ));
+        }
+        let folder = match out {
+            Some(out) => out.join(id_path.parent().unwrap_or(Path::new(""))),
+            None => path.parent().unwrap_or(Path::new("")).to_owned(),
+        };
+        let mut file = id_path.file_name().unwrap_or_default().to_owned();
+        file.push(".json");
+        let record = std::path::absolute(folder.join(file));
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Ok(Self {
+            record: record.map_err(|error| format!("{}: {error}", path.display()))?,
+            id,
+            name,
+            path,
+            part,
+        })
+    }
+}
+
+/// The videos that one argument names.
+fn entries(input: &Path) -> Vec<Result<Entry, String>> {
+    let text = input.to_string_lossy();
+    if text == "-" || input.is_file() && has_suffix(input, &LISTS) {
+        return match lists::read(input) {
+            Ok(entries) => entries.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        };
+    }
+    if input.is_dir() {
+        return or_none(in_folder(input), input);
+    }
+    if input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
+        return or_none(matching(&text), input);
+    }
+    vec![Entry::of_file(input)]
+}
+
+fn or_none(found: Vec<Result<Entry, String>>, input: &Path) -> Vec<Result<Entry, String>> {
+    if found.is_empty() {
+        let suffixes = SUFFIXES.join(", ");
+        let error = format!(
+            "{}: no video found (files named {suffixes})",
+            input.display()
+        );
+        return vec![Err(error)];
+    }
+    found
+}
+
+fn in_folder(folder: &Path) -> Vec<Result<Entry, String>> {
+    let files = WalkDir::new(folder).follow_links(true).sort_by_file_name();
+    let video = |found: walkdir::Result<walkdir::DirEntry>| match found {
+        Ok(file) => {
+            let is_video = !file.file_type().is_dir() && has_suffix(file.path(), &SUFFIXES);
+            is_video.then(|| Entry::below(folder, file.path()))
+        }
+        Err(error) => Some(Err(format!(
+            "{error}. Make it readable, or name its videos"
+        ))),
+    };
+    files.into_iter().filter_map(video).collect()
+}
+
+/// The files that a pattern matches, with the tree below its first part without wildcards. Records
+/// next to the videos are left out.
+fn matching(pattern: &str) -> Vec<Result<Entry, String>> {
+    let has_none = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
+    let root: PathBuf = Path::new(pattern)
+        .components()
+        .take_while(has_none)
+        .collect();
+    let files = match glob(pattern) {
+        Ok(files) => files,
+        Err(error) => return vec![Err(format!("{pattern}: {error}"))],
+    };
+    let entry = |file: glob::GlobResult| match file {
+        Ok(file) if file.is_dir() || !has_suffix(&file, &SUFFIXES) => None,
+        Ok(file) => Some(Entry::below(&root, &file)),
+        Err(error) => Some(Err(error.to_string())),
+    };
+    files.filter_map(entry).collect()
+}
+
+fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
+    let suffix = path.extension().and_then(OsStr::to_str);
+    suffix.is_some_and(|it| suffixes.contains(&it.to_ascii_lowercase().as_str()))
+}
+
+fn refuse_collisions(videos: &[Video]) -> Result<(), String> {
+    let mut records = HashMap::new();
+    for video in videos {
+        if let Some(other) = records.insert(&video.record, video) {
+            return Err(format!(
+                "{} and {} would both be recorded as {}. Rename one, or list them with different ids",
+                other.path.display(),
+                video.path.display(),
+                video.record.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArguments,
+    }
+
+    fn collect_at(folder: &Path, line: &str) -> Result<Vec<(String, String)>, String> {
+        let words = line
+            .split(' ')
+            .map(|word| word.replace('@', &folder.to_string_lossy()));
+        let line = Line::try_parse_from(["run".to_owned()].into_iter().chain(words));
+        let videos = collect(&line.map_err(|error| error.to_string())?.run)?;
+        let below = |path: &Path| {
+            let path = path.strip_prefix(folder).unwrap_or(path);
+            path.display().to_string()
+        };
+        let named = videos
+            .iter()
+            .map(|video| (video.name.clone(), below(&video.record)));
+        Ok(named.collect())
+    }
+
+    fn tree() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("in/deep")).unwrap();
+        for file in [
+            "in/b.MP4",
+            "in/a.mov",
+            "in/deep/a.webm",
+            "in/notes.txt",
+            "in/a.json",
+        ] {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        folder
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(a, b): &(&str, &str)| ((*a).to_owned(), (*b).to_owned());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn folders_keep_their_tree() {
+        let folder = tree();
+        let found = collect_at(folder.path(), "@/in --out @/out");
+        let want = [
+            ("a.mov", "out/a.json"),
+            ("b.MP4", "out/b.json"),
+            ("deep/a.webm", "out/deep/a.json"),
+        ];
+        assert_eq!(found, Ok(pairs(&want)));
+        let next_to = collect_at(folder.path(), "@/in/deep");
+        assert_eq!(next_to, Ok(pairs(&[("a.webm", "in/deep/a.json")])));
+    }
+
+    #[test]
+    fn patterns_and_files() {
+        let folder = tree();
+        let found = collect_at(folder.path(), "@/in/**/a.* --out @/out");
+        let want = [("a.mov", "out/a.json"), ("deep/a.webm", "out/deep/a.json")];
+        assert_eq!(found, Ok(pairs(&want)));
+        let found = collect_at(folder.path(), "@/in/b.MP4 @/in/missing.mkv");
+        let want = [("b.MP4", "in/b.json"), ("missing.mkv", "in/missing.json")];
+        assert_eq!(found, Ok(pairs(&want)));
+    }
+
+    #[test]
+    fn refused_inputs() {
+        let folder = tree();
+        fs::write(folder.path().join("in/a.mp4"), "").unwrap();
+        fs::write(folder.path().join("up.csv"), "id,uri\n../a,in/a.mov\n").unwrap();
+        for (line, part) in [
+            ("@/in", "would both be recorded as"),
+            ("@/in/*.nut", "no video found"),
+            ("@/up.csv", "without `..`"),
+        ] {
+            let error = collect_at(folder.path(), line).unwrap_err();
+            assert!(error.contains(part), "{line}: {error}");
+        }
+    }
+}

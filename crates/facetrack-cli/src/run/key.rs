@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The key of a video: a hash of everything that its record depends on.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use facetrack::record::SCHEMA;
+use facetrack_jobs::Ready;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::inputs::Video;
+
+/// How the content of a file is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// By its size and the time of its last change.
+    Stamp,
+    /// By a hash of the content.
+    Content,
+}
+
+/// The key of a video with a loaded engine. A file that cannot be read has a key, too.
+pub fn of(video: &Video, identity: Identity, ready: &Ready) -> String {
+    let content = match identity {
+        Identity::Stamp => stamp(&video.path),
+        Identity::Content => hash_of_file(&video.path).map(Value::from),
+    };
+    let options: BTreeMap<_, _> = ready.options.iter().collect();
+    let parts = json!({
+        "schema": SCHEMA,
+        "id": video.id,
+        "name": video.name,
+        "content": content.ok(),
+        "part": video.part,
+        "engine": ready.engine,
+        "models": ready.models,
+        "options": options,
+    });
+    hex(&Sha256::digest(parts.to_string()))
+}
+
+fn stamp(path: &Path) -> io::Result<Value> {
+    let found = fs::metadata(path)?;
+    let changed = found.modified()?;
+    let since = |from: SystemTime, to: SystemTime| to.duration_since(from).ok();
+    let changed = since(UNIX_EPOCH, changed).map(|time| time.as_nanos().to_string());
+    Ok(json!([found.len(), changed]))
+}
+
+fn hash_of_file(path: &Path) -> io::Result<String> {
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hex(&hash.finalize())),
+            read => hash.update(&chunk[..read]),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn video(path: PathBuf) -> Video {
+        Video {
+            id: "a".to_owned(),
+            name: "a.mp4".to_owned(),
+            record: path.with_extension("json"),
+            path,
+            part: facetrack_jobs::Part::default(),
+        }
+    }
+
+    #[test]
+    fn a_key_changes_with_the_content_and_the_options() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = video(folder.path().join("a.mp4"));
+        let moved = video(folder.path().join("b.mp4"));
+        fs::write(&first.path, "one").unwrap();
+        fs::write(&moved.path, "one").unwrap();
+        let ready = Ready::default();
+        let content = |video| of(video, Identity::Content, &ready);
+        assert_eq!(content(&first), content(&moved));
+        assert_eq!(of(&first, Identity::Stamp, &ready).len(), 64);
+        let before = content(&first);
+        fs::write(&first.path, "two").unwrap();
+        assert_ne!(content(&first), before);
+        let mut other = Ready::default();
+        other.options.insert("max-faces".to_owned(), 2.into());
+        assert_ne!(of(&first, Identity::Content, &other), content(&first));
+    }
+
+    #[test]
+    fn the_order_of_options_does_not_matter() {
+        let video = video("/no/such/file.mp4".into());
+        let key = |names: [&str; 2]| {
+            let options = names.map(|name| (name.to_owned(), Value::from(name)));
+            let ready = Ready {
+                options: options.into_iter().collect(),
+                ..Ready::default()
+            };
+            of(&video, Identity::Stamp, &ready)
+        };
+        assert_eq!(key(["a", "b"]), key(["b", "a"]));
+    }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Lists of videos: text, CSV, JSON lines and JSON.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use facetrack_jobs::Part;
+use serde::Deserialize;
+
+/// A video as a list or a folder names it.
+#[derive(Debug, PartialEq)]
+pub struct Entry {
+    pub id: String,
+    pub name: String,
+    pub path: PathBuf,
+    pub part: Part,
+}
+
+impl Entry {
+    /// A file that is named by itself.
+    ///
+    /// # Errors
+    /// The name is not UTF-8.
+    pub fn of_file(path: &Path) -> Result<Self, String> {
+        Self::below(path.parent().unwrap_or(Path::new("")), path)
+    }
+
+    /// A file in a folder.
+    ///
+    /// # Errors
+    /// The name is not UTF-8.
+    pub fn below(folder: &Path, path: &Path) -> Result<Self, String> {
+        let name = path.strip_prefix(folder).unwrap_or(path);
+        let text = |path: &Path| {
+            let text = path.to_str().map(str::to_owned);
+            text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
+        };
+        // The record names the whole path to the worker.
+        text(path)?;
+        Ok(Self {
+            id: text(&name.with_extension(""))?,
+            name: text(name)?,
+            path: path.to_owned(),
+            part: Part::default(),
+        })
+    }
+}
+
+/// A row of a list.
+#[derive(Debug, Default, Deserialize)]
+struct Row {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(alias = "path", alias = "video_path")]
+    uri: String,
+    #[serde(default)]
+    start: Option<f64>,
+    #[serde(default)]
+    stop: Option<f64>,
+}
+
+/// An item of a JSON list.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Item {
+    Path(String),
+    Row(Row),
+}
+
+/// A JSON list.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a list of videos, or an object with such a list as `videos`"
+)]
+enum Document {
+    Items(Vec<Item>),
+    Videos { videos: Vec<Item> },
+}
+
+impl From<Item> for Row {
+    fn from(item: Item) -> Self {
+        match item {
+            Item::Row(row) => row,
+            Item::Path(uri) => Self {
+                uri,
+                ..Self::default()
+            },
+        }
+    }
+}
+
+/// Reads the list in a file; `-` is standard input.
+///
+/// # Errors
+/// It cannot be read, or has no video, or a row is not understood.
+pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
+    let at = |error: String| format!("{}: {error}", path.display());
+    let text = text_of(path).map_err(|error| at(error.to_string()))?;
+    let suffix = path.extension().and_then(OsStr::to_str).unwrap_or("");
+    let rows = match suffix.to_ascii_lowercase().as_str() {
+        "txt" => Ok(text_rows(&text)),
+        "csv" => csv_rows(&text),
+        "jsonl" => json_lines(&text),
+        "json" => json(&text),
+        _ => rows_of_unknown(&text),
+    };
+    let entries: Result<Vec<_>, _> = rows.map_err(at)?.into_iter().map(entry).collect();
+    let entries = entries.map_err(at)?;
+    if entries.is_empty() {
+        return Err(at("the list has no video".to_owned()));
+    }
+    Ok(entries)
+}
+
+fn text_of(path: &Path) -> io::Result<String> {
+    if path != Path::new("-") {
+        return fs::read_to_string(path);
+    }
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Rows of a list without a suffix, by its first line.
+fn rows_of_unknown(text: &str) -> Result<Vec<Row>, String> {
+    let first = text.lines().next().unwrap_or_default();
+    let is_header = first.split(',').any(|column| column.trim() == "uri");
+    match text.trim_start().chars().next() {
+        Some('[') => json(text),
+        Some('{') => json_lines(text).or_else(|_| json(text)),
+        _ if is_header => csv_rows(text),
+        _ => Ok(text_rows(text)),
+    }
+}
+
+fn text_rows(text: &str) -> Vec<Row> {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| Item::Path(line.to_owned()).into())
+        .collect()
+}
+
+fn csv_rows(text: &str) -> Result<Vec<Row>, String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let rows: Result<_, _> = reader.deserialize().collect();
+    rows.map_err(|error| format!("{error}. The columns are id, uri, start and stop; uri is needed"))
+}
+
+fn json_lines(text: &str) -> Result<Vec<Row>, String> {
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let row = |(number, line): (usize, &str)| match serde_json::from_str::<Item>(line) {
+        Ok(item) => Ok(item.into()),
+        Err(_) => Err(format!(
+            "line {number} is neither a path nor an object with `uri`"
+        )),
+    };
+    lines.map(row).collect()
+}
+
+fn json(text: &str) -> Result<Vec<Row>, String> {
+    let document = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let items = match document {
+        Document::Items(items) | Document::Videos { videos: items } => items,
+    };
+    Ok(items.into_iter().map(Row::from).collect())
+}
+
+fn entry(row: Row) -> Result<Entry, String> {
+    let path = path_of(&row.uri);
+    let file = Entry::of_file(&path)?;
+    let id = row.id.filter(|id| !id.is_empty());
+    let part = Part {
+        start: row.start,
+        stop: row.stop,
+    };
+    let is_time = |time: f64| time >= 0.0 && time.is_finite();
+    let is_ordered = part
+        .stop
+        .is_none_or(|stop| stop > part.start.unwrap_or(0.0));
+    if !part.start.is_none_or(is_time) || !part.stop.is_none_or(is_time) || !is_ordered {
+        return Err(format!(
+            "{}: start and stop are not times in order, in seconds",
+            row.uri
+        ));
+    }
+    Ok(Entry {
+        id: id.unwrap_or(file.id),
+        part,
+        ..file
+    })
+}
+
+/// The path in a URI of a file, or the text itself.
+fn path_of(uri: &str) -> PathBuf {
+    let Some(path) = uri.strip_prefix("file://") else {
+        return PathBuf::from(uri);
+    };
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    let mut bytes = Vec::new();
+    let mut rest = path;
+    while let Some(position) = rest.find('%') {
+        let code = rest.get(position + 1..position + 3);
+        let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) else {
+            break;
+        };
+        bytes.extend_from_slice(&rest.as_bytes()[..position]);
+        bytes.push(byte);
+        rest = &rest[position + 3..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(name: &str, text: &str) -> Result<Vec<Entry>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        read(&path)
+    }
+
+    fn ids(name: &str, text: &str) -> Vec<(String, String)> {
+        let entries = read_text(name, text).unwrap();
+        let pair = |entry: Entry| (entry.id, entry.path.display().to_string());
+        entries.into_iter().map(pair).collect()
+    }
+
+    #[test]
+    fn every_form_lists_the_same_videos() {
+        let plain = [("x", "/a/x.mp4"), ("y z", "b/y z.mov")];
+        let plain = plain.map(|(id, path)| (id.to_owned(), path.to_owned()));
+        for (name, text) in [
+            ("list.txt", "# videos\n/a/x.mp4\n\n  b/y z.mov\n"),
+            ("list.csv", "uri\n/a/x.mp4\nb/y z.mov\n"),
+            (
+                "list.csv",
+                "stop, id, uri, note\n,,/a/x.mp4,\n,,b/y z.mov,x\n",
+            ),
+            ("list.jsonl", "\"/a/x.mp4\"\n{\"uri\":\"b/y z.mov\"}\n"),
+            ("list.json", r#"["/a/x.mp4", "b/y z.mov"]"#),
+            (
+                "list.json",
+                r#"{"videos":["/a/x.mp4", {"path":"b/y z.mov"}]}"#,
+            ),
+            ("list", "uri\n/a/x.mp4\nb/y z.mov\n"),
+            ("list", "/a/x.mp4\nb/y z.mov\n"),
+            ("list", "{\"uri\":\"/a/x.mp4\"}\n{\"uri\":\"b/y z.mov\"}\n"),
+            ("list", "{\n\"videos\":[\"/a/x.mp4\", \"b/y z.mov\"]}"),
+            ("list.txt", "file:///a/x.mp4\nb/y z.mov"),
+        ] {
+            assert_eq!(ids(name, text), plain, "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn ids_and_parts() {
+        let text = "id,uri,start,stop\nscene/1,/a/x%20y.mp4,1.5,\nscene/2,file:///a/x%20y.mp4,,3\n";
+        let entries = read_text("list.csv", text).unwrap();
+        assert_eq!(entries[0].id, "scene/1");
+        assert_eq!(entries[0].path, Path::new("/a/x%20y.mp4"));
+        assert_eq!(
+            (entries[0].part.start, entries[0].part.stop),
+            (Some(1.5), None)
+        );
+        assert_eq!(entries[1].path, Path::new("/a/x y.mp4"));
+        assert_eq!(entries[1].part.stop, Some(3.0));
+    }
+
+    #[test]
+    fn lists_that_are_refused() {
+        for (name, text, part) in [
+            ("list.txt", "# nothing\n", "has no video"),
+            ("list.csv", "path,file\na,b\nc\n", "uri is needed"),
+            ("list.jsonl", "\"a\"\n[1]\n", "line 2"),
+            (
+                "list.json",
+                r#"{"metadata":{},"frames":[]}"#,
+                "a list of videos",
+            ),
+            ("list.csv", "uri,start,stop\na.mp4,5,2\n", "times in order"),
+        ] {
+            let error = read_text(name, text).unwrap_err();
+            assert!(error.contains(part) && error.contains(name), "{error}");
+        }
+    }
+}

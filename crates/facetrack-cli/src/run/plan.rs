@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Decides which videos are tracked.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use facetrack_jobs::{Outcome, Ready, Status};
+
+use super::arguments::RunArguments;
+use super::claim;
+use super::events::Report;
+use super::inputs::Video;
+use super::key::{self, Identity};
+use super::marker::Marker;
+
+/// When a video is tracked again.
+#[derive(Debug, Clone, Copy)]
+pub struct Policy {
+    identity: Identity,
+    force: bool,
+    retry_failed: bool,
+}
+
+impl Policy {
+    pub fn new(arguments: &RunArguments) -> Self {
+        Self {
+            identity: if arguments.checksum {
+                Identity::Content
+            } else {
+                Identity::Stamp
+            },
+            force: arguments.force,
+            retry_failed: arguments.retry_failed,
+        }
+    }
+}
+
+/// A video to track.
+#[derive(Debug)]
+pub struct Task {
+    /// Index of the video.
+    pub index: usize,
+    pub key: String,
+    /// Whether an existing record is replaced.
+    pub replace: bool,
+    /// Attempts that ended with the worker.
+    pub attempts: u32,
+}
+
+/// Whether a video is tracked.
+#[derive(Debug, PartialEq)]
+enum Decision {
+    /// It is.
+    Track { replace: bool },
+    /// It is done, as the marker says.
+    Keep(Box<Marker>),
+    /// The record is not from this command.
+    Foreign(Box<Marker>),
+}
+
+/// Decides for all videos. Returns those to track, and the others.
+pub fn plan(videos: &[Video], ready: &Ready, policy: &Policy) -> (Vec<Task>, Vec<Report>) {
+    let (mut tasks, mut settled) = (Vec::new(), Vec::new());
+    for (index, video) in videos.iter().enumerate() {
+        let key = key::of(video, policy.identity, ready);
+        match decide(video, &key, ready, policy) {
+            Decision::Track { replace } => tasks.push(Task {
+                index,
+                key,
+                replace,
+                attempts: 0,
+            }),
+            Decision::Keep(marker) => settled.push(Report::new(index, false, *marker)),
+            Decision::Foreign(marker) => settled.push(Report::new(index, true, *marker)),
+        }
+    }
+    (tasks, settled)
+}
+
+fn decide(video: &Video, key: &str, ready: &Ready, policy: &Policy) -> Decision {
+    if policy.force {
+        return Decision::Track { replace: true };
+    }
+    let has_record = fs::symlink_metadata(&video.record).is_ok();
+    match Marker::read(&video.record) {
+        Some(marker) if is_valid(&marker, key, has_record, policy) => {
+            Decision::Keep(Box::new(marker))
+        }
+        Some(_) => Decision::Track { replace: true },
+        None if has_record && !claim::exists(&video.record) => {
+            let outcome = Outcome::without_record(Status::Skipped, foreign(&video.record));
+            Decision::Foreign(Box::new(Marker::new(key, video, ready, outcome)))
+        }
+        None => Decision::Track {
+            replace: has_record,
+        },
+    }
+}
+
+fn is_valid(marker: &Marker, key: &str, has_record: bool, policy: &Policy) -> bool {
+    let status = marker.outcome.status;
+    let is_tried_again = policy.retry_failed && status == Status::Failed;
+    marker.key == key && !is_tried_again && (has_record || !status.has_record())
+}
+
+fn foreign(record: &Path) -> String {
+    format!(
+        "{} exists, and `facetrack run` has not written it. Move it away, or add --force to replace it",
+        record.display()
+    )
+}
+
+/// The outcome of a file that no worker has to open; `None` if it may be a video.
+pub fn refuse(path: &Path) -> Option<Outcome> {
+    let refused = |status, reason: &str| {
+        let message = format!("{}: {reason}", path.display());
+        Some(Outcome::without_record(status, message))
+    };
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        Err(_) if path.to_string_lossy().contains(":/") => {
+            return refused(
+                Status::Unsupported,
+                "only local files can be tracked. Copy or mount it",
+            );
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return refused(Status::Failed, "there is no such file");
+        }
+        Err(error) => return refused(Status::Failed, &error.to_string()),
+    };
+    let kind = found.file_type();
+    if kind.is_dir() {
+        return refused(
+            Status::Unsupported,
+            "it is a folder. Name it on the command line",
+        );
+    }
+    if kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device() {
+        return refused(
+            Status::Unsupported,
+            "it is a pipe, socket or device, not a file",
+        );
+    }
+    if found.len() == 0 {
+        return refused(Status::NoVideo, "the file is empty");
+    }
+    let error = fs::File::open(path).err()?;
+    refused(Status::Failed, &format!("it cannot be opened: {error}"))
+}
+
+/// The plan as lines, for `--dry-run`.
+pub fn described(videos: &[Video], tasks: &[Task], settled: &[Report]) -> String {
+    let line = |index: usize, verb: &str| {
+        let Video { path, record, .. } = &videos[index];
+        format!("{verb:<10} {} -> {}\n", path.display(), record.display())
+    };
+    let tracked = tasks.iter().map(|task| (task.index, "track"));
+    let status = |report: &Report| (report.index, report.marker.outcome.status.word());
+    let others = settled.iter().map(status);
+    let mut lines: Vec<_> = tracked.chain(others).collect();
+    lines.sort_unstable();
+    lines
+        .into_iter()
+        .map(|(index, verb)| line(index, verb))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::marker;
+
+    fn policy(force: bool, retry_failed: bool) -> Policy {
+        Policy {
+            identity: Identity::Stamp,
+            force,
+            retry_failed,
+        }
+    }
+
+    struct Case {
+        folder: tempfile::TempDir,
+        video: Video,
+    }
+
+    impl Case {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.mp4");
+            let record = folder.path().join("a.json");
+            let video = Video {
+                id: "a".to_owned(),
+                name: "a.mp4".to_owned(),
+                path,
+                record,
+                part: facetrack_jobs::Part::default(),
+            };
+            Self { folder, video }
+        }
+
+        fn mark(&self, key: &str, status: Status) {
+            let outcome = Outcome::without_record(status, "");
+            let marker = Marker::new(key, &self.video, &Ready::default(), outcome);
+            let text = serde_json::to_string(&marker).unwrap();
+            fs::write(marker::path(&self.video.record), text).unwrap();
+        }
+
+        fn write(&self, name: &str) {
+            fs::write(self.folder.path().join(name), "x").unwrap();
+        }
+
+        fn decide(&self, policy: Policy) -> &'static str {
+            match decide(&self.video, "key", &Ready::default(), &policy) {
+                Decision::Track { replace: true } => "replace",
+                Decision::Track { replace: false } => "track",
+                Decision::Keep(_) => "keep",
+                Decision::Foreign(_) => "foreign",
+            }
+        }
+    }
+
+    #[test]
+    fn markers_and_claims_decide() {
+        let case = Case::new();
+        assert_eq!(case.decide(policy(false, false)), "track");
+        case.write("a.json");
+        assert_eq!(case.decide(policy(false, false)), "foreign");
+        assert_eq!(case.decide(policy(true, false)), "replace");
+        case.write("a.json.done.partial");
+        assert_eq!(case.decide(policy(false, false)), "replace");
+        case.mark("key", Status::Complete);
+        assert_eq!(case.decide(policy(false, true)), "keep");
+        fs::remove_file(&case.video.record).unwrap();
+        assert_eq!(case.decide(policy(false, false)), "replace");
+        case.mark("key", Status::Failed);
+        assert_eq!(case.decide(policy(false, false)), "keep");
+        assert_eq!(case.decide(policy(false, true)), "replace");
+        case.mark("other", Status::Failed);
+        assert_eq!(case.decide(policy(false, false)), "replace");
+        case.write("a.json.done");
+        assert_eq!(case.decide(policy(false, false)), "replace");
+    }
+
+    #[test]
+    fn files_that_are_no_videos() {
+        let case = Case::new();
+        let folder = case.folder.path();
+        case.write("a.mp4");
+        fs::write(folder.join("empty.mp4"), "").unwrap();
+        let socket = folder.join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, status) in [
+            (folder.join("a.mp4"), None),
+            (folder.join("empty.mp4"), Some(Status::NoVideo)),
+            (folder.join("missing.mp4"), Some(Status::Failed)),
+            (folder.to_owned(), Some(Status::Unsupported)),
+            (socket, Some(Status::Unsupported)),
+            ("rtsp://camera/live".into(), Some(Status::Unsupported)),
+        ] {
+            let refused = refuse(&path).map(|outcome| outcome.status);
+            assert_eq!(refused, status, "{}", path.display());
+        }
+    }
+}

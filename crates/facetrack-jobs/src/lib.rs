@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Messages between `facetrack run` and its workers: one JSON object per line.
+//!
+//! The command sends [`Request`]s to a worker's standard input and reads [`Answer`]s from its
+//! standard output. A worker ends when its input ends.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A message to a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// Loads the engine. The first message; the answer is [`Answer::Ready`] or
+    /// [`Answer::Refused`].
+    Setup(Setup),
+    /// Tracks a video. The answer is [`Answer::Done`], after any number of [`Answer::Progress`].
+    Job(Box<Job>),
+    /// Stops the video at the next frame.
+    Stop,
+}
+
+/// The settings of all videos.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Name of the engine; `None` for the default.
+    pub engine: Option<String>,
+    /// Names and values of properties of `facetrack` and `trackjsonsink`.
+    pub properties: Vec<(String, String)>,
+    /// Maximum number of threads per decoder; 0 = as the decoder decides.
+    pub decoder_threads: u32,
+}
+
+/// A video to track.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// The video.
+    pub video: PathBuf,
+    /// Its name in the record.
+    pub name: String,
+    /// The record to write.
+    pub record: PathBuf,
+    /// Whether an existing record is replaced.
+    pub replace: bool,
+    /// The part of the video to track.
+    pub part: Part,
+}
+
+/// A part of a video in stream time, s.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Time of the first frame; `None` for the first frame of the video.
+    pub start: Option<f64>,
+    /// Time after the last frame; `None` for the end of the video.
+    pub stop: Option<f64>,
+}
+
+impl Part {
+    /// Whether this is the whole video.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A message of a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The engine is loaded.
+    Ready(Ready),
+    /// The settings are invalid, or the engine cannot be loaded.
+    Refused(Refused),
+    /// State of the current video.
+    Progress(Progress),
+    /// The video has ended.
+    Done(Box<Outcome>),
+}
+
+/// The loaded engine, and everything besides the video that results depend on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Name of the engine.
+    pub engine: String,
+    /// Device that it runs on.
+    pub device: String,
+    /// Why it runs on that device.
+    pub device_reason: String,
+    /// SHA-256 of each model file, by file name.
+    pub models: BTreeMap<String, String>,
+    /// The options of both elements that change results, by name.
+    pub options: Map<String, Value>,
+}
+
+/// Why a worker cannot start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The reason and the remedy.
+    pub message: String,
+    /// Whether a setting is wrong.
+    pub is_usage: bool,
+}
+
+/// State of a video.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Frames recorded so far.
+    pub frames: u64,
+    /// Stream time of the current frame, s.
+    pub position: Option<f64>,
+    /// Duration of the video, s.
+    pub duration: Option<f64>,
+}
+
+/// State of a video in the end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The record has every frame of the video.
+    Complete,
+    /// The record has all that could be read of a video that is cut off or damaged.
+    Truncated,
+    /// The file has no video.
+    NoVideo,
+    /// The file is not a video.
+    Unsupported,
+    /// Tracking failed. Another attempt may succeed.
+    #[default]
+    Failed,
+    /// Not tracked, because something else has the name of the record.
+    Skipped,
+}
+
+impl Status {
+    /// The word in messages and files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Truncated => "truncated",
+            Self::NoVideo => "no-video",
+            Self::Unsupported => "unsupported",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// Whether the video has a record.
+    #[must_use]
+    pub fn has_record(self) -> bool {
+        matches!(self, Self::Complete | Self::Truncated)
+    }
+}
+
+/// Why a video failed, where the command treats failures differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The disk is full.
+    OutOfSpace,
+    /// The command asked for it.
+    Stopped,
+}
+
+/// The outcome of a video.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outcome {
+    /// State of the video.
+    pub status: Status,
+    /// Frames that the container states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_frames: Option<u64>,
+    /// Frames in the record.
+    pub frames: u64,
+    /// Frames that were missing in the stream.
+    pub gap_frames: u64,
+    /// Frames that the decoder marked as damaged.
+    pub error_frames: u64,
+    /// Frames that follow one that could not be decoded.
+    pub decode_errors: u64,
+    /// Faces, summed over all frames.
+    pub faces: u64,
+    /// Duration of the tracked video, s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_seconds: Option<f64>,
+    /// CPU time, s.
+    pub cpu_seconds: f64,
+    /// What is missing, or why nothing was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The cause of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
+
+impl Outcome {
+    /// A video without a record.
+    #[must_use]
+    pub fn without_record(status: Status, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: Some(message.into()),
+            ..Self::default()
+        }
+    }
+}
+
+/// Writes a message as a line.
+///
+/// # Errors
+/// Those of `to`; [`io::ErrorKind::InvalidData`] for a path that is not UTF-8.
+pub fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    to.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_lines() {
+        let request = Request::Job(Box::new(Job {
+            video: "/a b/c\nd.mp4".into(),
+            ..Job::default()
+        }));
+        let mut sent = Vec::new();
+        send(&mut sent, &request).expect("memory");
+        send(&mut sent, &Request::Stop).expect("memory");
+        let text = String::from_utf8(sent).expect("text");
+        let mut lines = text.lines();
+        let job = lines.next().expect("a line");
+        assert_eq!(serde_json::from_str::<Request>(job).expect("JSON"), request);
+        assert_eq!(lines.next(), Some(r#""stop""#));
+    }
+
+    #[test]
+    fn words_are_those_in_files() {
+        for status in [Status::NoVideo, Status::Complete, Status::Skipped] {
+            let text = serde_json::to_value(status).expect("JSON");
+            assert_eq!(text, status.word());
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The elements between the decoder and `facetrack`: only those that the stream needs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gst::glib;
+use gst::prelude::*;
+use gst_video::VideoOrientationMethod;
+
+/// Links the first decoded stream of video to `sink`, the pad of `facetrack`, when its first frame
+/// comes: the tags are known then. `report` gets the reason if that fails.
+pub fn connect_with_first_frame(
+    pipeline: &gst::Pipeline,
+    pad: &gst::Pad,
+    sink: gst::Pad,
+    report: impl Fn(String) + Send + Sync + 'static,
+) {
+    let pipeline = pipeline.downgrade();
+    let kinds = gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER;
+    pad.add_probe(kinds, move |pad, _| {
+        if let Some(Err(reason)) = pipeline.upgrade().map(|it| connect(&it, pad, &sink)) {
+            report(reason);
+        }
+        gst::PadProbeReturn::Remove
+    });
+}
+
+fn connect(pipeline: &gst::Pipeline, pad: &gst::Pad, sink: &gst::Pad) -> Result<(), String> {
+    let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
+    let mut last = pad.clone();
+    for description in converters(pad, &caps, sink) {
+        let bin = gst::parse::bin_from_description(description, true);
+        let bin = bin.map_err(|error| format!("`{description}` cannot be built: {error}"))?;
+        let added = pipeline
+            .add(&bin)
+            .and_then(|()| bin.sync_state_with_parent());
+        added.map_err(|error| error.to_string())?;
+        link(&last, &bin.static_pad("sink"))?;
+        last = bin
+            .static_pad("src")
+            .ok_or("a converter has no source pad")?;
+    }
+    link(&last, &Some(sink.clone()))
+}
+
+fn link(source: &gst::Pad, sink: &Option<gst::Pad>) -> Result<(), String> {
+    let sink = sink.as_ref().ok_or("a converter has no sink pad")?;
+    let linked = source.link(sink);
+    linked.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Bins that make frames upright and progressive, in a format that `sink` takes.
+fn converters(pad: &gst::Pad, caps: &gst::Caps, sink: &gst::Pad) -> Vec<&'static str> {
+    let mut converters = Vec::new();
+    if is_interlaced(caps) {
+        // One frame for each frame, so that their numbers stay.
+        converters.push("videoconvert ! deinterlace mode=auto-strict fields=top");
+    }
+    if is_turned(pad) {
+        converters.push("videoconvert ! videoflip video-direction=auto");
+    }
+    if converters.is_empty() && !sink.pad_template_caps().can_intersect(caps) {
+        converters.push("videoconvert");
+    }
+    converters
+}
+
+fn is_interlaced(caps: &gst::CapsRef) -> bool {
+    let mode = caps.structure(0);
+    let mode = mode.and_then(|structure| structure.get::<String>("interlace-mode").ok());
+    mode.is_some_and(|mode| mode != "progressive")
+}
+
+/// Whether a tag of the stream asks for a rotation.
+fn is_turned(pad: &gst::Pad) -> bool {
+    let mut is_turned = false;
+    pad.sticky_events_foreach(|event| {
+        if let gst::EventView::Tag(event) = event.view() {
+            let method = VideoOrientationMethod::from_tag(event.tag());
+            is_turned |= method.is_some_and(|it| it != VideoOrientationMethod::Identity);
+        }
+        std::ops::ControlFlow::Continue(gst::EventForeachAction::Keep)
+    });
+    is_turned
+}
+
+/// Whether a pad of the decoder has raw video.
+pub fn has_video(pad: &gst::Pad) -> bool {
+    let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
+    let name = caps
+        .structure(0)
+        .map(|structure| structure.name().to_string());
+    name.is_some_and(|name| name == "video/x-raw")
+}
+
+/// The type of a still picture, if the decoder reads one.
+pub fn still(decoder: &gst::Bin) -> Option<String> {
+    let caps = decoder
+        .by_name("typefind")?
+        .property::<Option<gst::Caps>>("caps")?;
+    let name = caps.structure(0)?.name().to_string();
+    name.starts_with("image/").then_some(name)
+}
+
+/// Leaves everything other than video undecoded, and limits the threads of the decoder.
+pub fn restrict(decoder: &gst::Element, threads: u32) {
+    decoder.connect("autoplug-continue", false, |arguments| {
+        let caps = arguments[2].get::<gst::Caps>().ok();
+        let name = caps.as_ref().and_then(|caps| caps.structure(0));
+        let is_sound = name.is_some_and(|it| it.name().starts_with("audio/"));
+        // The type of a file that only begins like sound, such as an MPEG-4 file of sound, has no
+        // details yet.
+        let is_track = name.is_some_and(|it| it.n_fields() > 0);
+        Some((!(is_sound && is_track)).to_value())
+    });
+    let Some(bin) = decoder.downcast_ref::<gst::Bin>() else {
+        return;
+    };
+    bin.connect_deep_element_added(move |_, _, element| {
+        let has_threads = element.find_property("max-threads");
+        let is_number = has_threads.is_some_and(|spec| spec.value_type() == glib::Type::I32);
+        if threads > 0 && is_number {
+            element.set_property("max-threads", threads as i32);
+        }
+    });
+}
+
+/// Drops everything that the decoder yields before the seek to the part that is played. Calls
+/// `on_held` with the first frame: the events before it, which say when the video starts, have
+/// passed.
+pub fn hold_until_sought(pad: &gst::Pad, on_held: impl Fn() + Send + Sync + 'static) {
+    let is_sought = AtomicBool::new(false);
+    let is_held = AtomicBool::new(false);
+    let kinds = gst::PadProbeType::BUFFER
+        | gst::PadProbeType::EVENT_DOWNSTREAM
+        | gst::PadProbeType::EVENT_FLUSH;
+    pad.add_probe(kinds, move |_, info| {
+        let event = info.event().map(|event| event.type_());
+        if event == Some(gst::EventType::FlushStop) {
+            is_sought.store(true, Ordering::SeqCst);
+        }
+        let is_end = event == Some(gst::EventType::Eos);
+        if is_sought.load(Ordering::SeqCst) || !(is_end || info.buffer().is_some()) {
+            return gst::PadProbeReturn::Ok;
+        }
+        if !is_held.swap(true, Ordering::SeqCst) {
+            on_held();
+        }
+        gst::PadProbeReturn::Drop
+    });
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The worker of `facetrack run`: tracks one video after another with one loaded engine. It reads
+//! requests from standard input and writes answers to standard output, one JSON object per line.
+
+mod branch;
+mod ending;
+mod engine;
+mod playback;
+mod requests;
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+use engine::Engine;
+use facetrack_jobs::{Answer, Request, send};
+use requests::Requests;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("facetrack-worker: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let requests = Requests::of_stdin();
+    let Some(Request::Setup(setup)) = requests.next() else {
+        return Err("`facetrack run` starts this program; it does nothing by itself".into());
+    };
+    gst::init()?;
+    let engine = match Engine::load(&setup) {
+        Ok(engine) => engine,
+        Err(refused) => return answer(&Answer::Refused(refused)),
+    };
+    answer(&Answer::Ready(engine.ready.clone()))?;
+    while let Some(request) = requests.next() {
+        if let Request::Job(job) = request {
+            let outcome = playback::track(&engine, &job, &requests);
+            requests.job_is_done();
+            answer(&Answer::Done(Box::new(outcome)))?;
+        }
+    }
+    engine.unload();
+    Ok(())
+}
+
+fn answer(answer: &Answer) -> Result<(), Box<dyn Error>> {
+    Ok(send(io::stdout().lock(), answer)?)
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack run` with its workers, as users run it.
+
+mod clips;
+#[path = "../common/mod.rs"]
+mod common;
+mod deaths;
+mod kinds;
+mod outcomes;
+mod program;
+mod same_bytes;
+mod settings;

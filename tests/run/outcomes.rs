@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Markers, exit statuses, and a run that continues another one.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::clips;
+use crate::program::{SCRIPTED, files, marker, record, run, signal, status};
+
+#[test]
+fn a_run_is_not_repeated() {
+    let folder = clips::videos(&[5, 7]);
+    let folder = folder.path();
+    let line = format!("in --out out {SCRIPTED}");
+    run(folder, &line).exits(0);
+    let names = [
+        "clip0.json",
+        "clip0.json.done",
+        "clip1.json",
+        "clip1.json.done",
+    ];
+    assert_eq!(files(&folder.join("out")), names);
+    let first = marker(&folder.join("out/clip0.json"));
+    assert_eq!(
+        (&first["status"], &first["frames"]),
+        (&"complete".into(), &5.into())
+    );
+    assert_eq!(
+        (&first["attempts"], &first["faces"]),
+        (&1.into(), &5.into())
+    );
+    assert!(first["seconds"].as_f64() > Some(0.0) && first["cpu_seconds"].as_f64() > Some(0.0));
+    assert_eq!(first["video_seconds"], 0.2);
+
+    let text = run(folder, &line).exits(0);
+    assert!(text.contains("skipped              2\n"), "{text}");
+    assert_eq!(marker(&folder.join("out/clip0.json")), first);
+
+    clips::video(&folder.join("in/clip0.mp4"), 6);
+    let text = run(folder, &line).exits(0);
+    assert!(text.contains("skipped              1\n"), "{text}");
+    assert_eq!(marker(&folder.join("out/clip0.json"))["frames"], 6);
+    let text = run(folder, &format!("{line} --set max-age=3")).exits(0);
+    assert!(text.contains("done                 2\n"), "{text}");
+    fs::remove_file(folder.join("out/clip1.json")).expect("a record");
+    let text = run(folder, &format!("{line} --set max-age=3 --dry-run")).exits(0);
+    assert!(
+        text.contains("track ") && text.contains("complete "),
+        "{text}"
+    );
+    run(folder, &format!("{line} --set max-age=3")).exits(0);
+    assert_eq!(files(&folder.join("out")), names);
+}
+
+#[test]
+fn content_can_identify_a_video() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    let line = format!("in --out out --checksum {SCRIPTED}");
+    run(folder, &line).exits(0);
+    let video = folder.join("in/clip0.mp4");
+    let bytes = fs::read(&video).expect("a video");
+    fs::write(&video, bytes).expect("room");
+    let text = run(folder, &line).exits(0);
+    assert!(text.contains("skipped              1\n"), "{text}");
+}
+
+#[test]
+fn a_record_of_another_program_is_kept() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    let own = folder.join("in/clip0.json");
+    fs::write(&own, "mine").expect("room");
+    let line = format!("in/clip0.mp4 {SCRIPTED}");
+    let text = run(folder, &line).exits(1);
+    assert!(
+        text.contains("skipped") && text.contains("--force"),
+        "{text}"
+    );
+    assert_eq!(fs::read_to_string(&own).expect("a file"), "mine");
+    assert_eq!(
+        files(folder),
+        ["facetrack-failed.jsonl", "in/clip0.json", "in/clip0.mp4"]
+    );
+    run(folder, &format!("{line} --force")).exits(0);
+    assert_eq!(record(&own)["metadata"]["total_frames"], 5);
+    assert!(!folder.join("facetrack-failed.jsonl").exists());
+}
+
+/// As after a kill between the record and its marker.
+#[test]
+fn a_record_without_its_marker_is_written_again() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    fs::write(folder.join("in/clip0.json"), "not known to be whole").expect("room");
+    fs::write(folder.join("in/clip0.json.done.partial"), "").expect("room");
+    run(folder, &format!("in {SCRIPTED}")).exits(0);
+    assert_eq!(status(&folder.join("in/clip0.json")), "complete");
+    let left = ["in/clip0.json", "in/clip0.json.done", "in/clip0.mp4"];
+    assert_eq!(files(folder), left);
+}
+
+#[test]
+fn wrong_usage_is_refused_before_anything_starts() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    fs::copy(folder.join("in/clip0.mp4"), folder.join("in/clip0.mov")).expect("room");
+    for (line, part) in [
+        ("in", "would both be recorded as"),
+        ("in/clip0.mp4 --engine dlib", "dlib"),
+        ("in/clip0.mp4 --set max-faces=many", "max-faces=many"),
+        ("in/clip0.mp4 --set eyes=2", "has a property `eyes`"),
+        ("in/clip0.mp4 --set location=a.json", "--out"),
+        ("in/clip0.mp4 --set blendshape-profile=some", "some"),
+        ("in/clip0.mp4 --set max-faces", "name=value"),
+        ("in/clip0.mp4 --shard 4/3", "4/3"),
+        ("in/clip0.mp4 --timeout soon", "number"),
+        ("missing.csv --jobs x", "x"),
+        ("", "required"),
+    ] {
+        let text = run(folder, line).exits(2);
+        assert!(text.contains(part), "{line}: {text}");
+        assert_eq!(files(folder), ["in/clip0.mov", "in/clip0.mp4"], "{line}");
+    }
+}
+
+#[test]
+fn a_list_of_failures_is_an_input() {
+    let folder = clips::videos(&[5, 6]);
+    let folder = folder.path();
+    let line = "--out out --engine scripted";
+    fs::create_dir(folder.join("in/deep")).expect("a folder");
+    fs::rename(folder.join("in/clip1.mp4"), folder.join("in/deep/a.mp4")).expect("a video");
+    fs::write(
+        folder.join("list.csv"),
+        "id,uri\nclip0,in/clip0.mp4\ndeep/a,in/deep/b.mp4\n",
+    )
+    .expect("room");
+    run(folder, &format!("list.csv {line}")).exits(1);
+    let failed = folder.join("out/facetrack-failed.jsonl");
+    let text = fs::read_to_string(&failed).expect("a list");
+    let row: Json = serde_json::from_str(&text).expect("one row");
+    assert_eq!(
+        (&row["id"], &row["status"]),
+        (&"deep/a".into(), &"failed".into())
+    );
+    // Known as failed, until it is asked for.
+    let again = "out/facetrack-failed.jsonl --failures more.jsonl";
+    run(folder, &format!("{again} {line}")).exits(1);
+    fs::rename(folder.join("in/deep/a.mp4"), folder.join("in/deep/b.mp4")).expect("a video");
+    run(folder, &format!("{again} {line} --retry-failed")).exits(0);
+    assert_eq!(status(&folder.join("out/deep/a.json")), "complete");
+}
+
+#[test]
+fn programs_read_events() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    let text = run(folder, &format!("in --json {SCRIPTED}")).exits(0);
+    let events: Vec<Json> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect();
+    let kinds: Vec<_> = events.iter().map(|event| event["event"].as_str()).collect();
+    let kinds: Vec<_> = kinds
+        .into_iter()
+        .filter(|kind| *kind != Some("progress"))
+        .collect();
+    assert_eq!(kinds, [Some("started"), Some("finished"), Some("summary")]);
+    assert_eq!(events[1]["marker"]["frames"], 5);
+    let figures = &events.last().expect("a summary")["figures"];
+    assert_eq!(
+        (&figures["done"], &figures["frames"]),
+        (&1.into(), &5.into())
+    );
+}
+
+#[test]
+fn the_first_failure_can_end_a_run() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    let line = format!("missing.mp4 in --out out --jobs 1 --fail-fast {SCRIPTED}");
+    let text = run(folder, &line).exits(1);
+    assert!(text.contains("1 videos were not tracked"), "{text}");
+    assert!(!folder.join("out/clip0.json").exists());
+}
+
+/// SIGTERM, as schedulers send it.
+#[test]
+fn a_run_that_is_terminated_can_be_continued() {
+    let folder = clips::videos(&[50]);
+    let folder = folder.path();
+    let slow = format!("in --json {SCRIPTED}");
+    let mut child = run(folder, &slow)
+        .arg("--set")
+        .arg("script=face; slow ms=200")
+        .start();
+    let output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut lines = output.lines().map_while(Result::ok);
+    let under_way =
+        lines.find(|line| line.contains("\"progress\"") && !line.contains("\"frames\":0"));
+    assert!(under_way.is_some());
+    signal("TERM", child.id());
+    lines.for_each(drop);
+    let ended = child.wait().expect("it ends");
+    assert_eq!(ended.code(), Some(75));
+    let partial = record(&folder.join("in/clip0.json.partial"));
+    assert!(!partial["frames"].as_array().expect("frames").is_empty());
+    run(folder, &format!("in {SCRIPTED}")).exits(0);
+    let left = ["in/clip0.json", "in/clip0.json.done", "in/clip0.mp4"];
+    assert_eq!(files(folder), left);
+}
+
+#[test]
+fn shards_share_a_folder() {
+    let folder = clips::videos(&[2; 9]);
+    let folder = folder.path();
+    let shard = |number: usize, variables: &[(&str, &str)]| {
+        let option = if variables.is_empty() {
+            format!("--shard {number}/3")
+        } else {
+            String::new()
+        };
+        let mut command = run(folder, &format!("in --out out {option} --json {SCRIPTED}"));
+        for (name, value) in variables {
+            command = command.env(name, value);
+        }
+        let text = command.exits(0);
+        let lines = text.lines().filter(|line| line.contains("\"finished\""));
+        lines.count()
+    };
+    let slurm = [
+        ("SLURM_ARRAY_TASK_ID", "3"),
+        ("SLURM_ARRAY_TASK_COUNT", "3"),
+    ];
+    let counts = [shard(1, &[]), shard(2, &[]), shard(3, &slurm)];
+    assert_eq!(counts.iter().sum::<usize>(), 9, "{counts:?}");
+    let records = files(&folder.join("out"));
+    assert_eq!(
+        records
+            .iter()
+            .filter(|name| name.ends_with(".json"))
+            .count(),
+        9
+    );
+    let text = run(folder, &format!("in --out out {SCRIPTED}")).exits(0);
+    assert!(text.contains("skipped              9\n"), "{text}");
+}
+
+/// The command line and the variables of an older pipeline.
+#[test]
+fn the_call_of_the_older_pipeline_works() {
+    let folder = clips::videos(&[4, 5]);
+    let folder = folder.path();
+    let [first, second] = ["in/clip0.mp4", "in/clip1.mp4"].map(|name| folder.join(name));
+    for (name, list) in [
+        ("plain.json", format!("[{first:?}, {second:?}]")),
+        (
+            "videos.json",
+            format!("{{\"videos\": [{first:?}, {second:?}]}}"),
+        ),
+    ] {
+        fs::write(folder.join(name), list).expect("room");
+        let line = format!(
+            "--videos_json_path {name} --tracking_engine opencv_haar --cpu_internal_workers 15 --force"
+        );
+        let line = line.replace("opencv_haar", "scripted");
+        let variables = |line: &str| {
+            let run = run(folder, line).env("STEP5_EXPORT_VERBOSE_FIELDS", "1");
+            run.env("STEP5_BLENDSHAPES_PROFILE", "none").exits(0)
+        };
+        variables(&line);
+        let found = record(&folder.join("in/clip1.json"));
+        assert_eq!(found["metadata"]["total_frames"], 5);
+        assert_eq!(found["metadata"]["options"]["verbose"], true);
+        assert_eq!(found["metadata"]["options"]["blendshape-profile"], "none");
+    }
+    let line = format!("--videos_json_path plain.json {SCRIPTED}");
+    let text = run(folder, &line).exits(0);
+    assert!(
+        text.contains("done                 2\n"),
+        "variables are a part of the key: {text}"
+    );
+    let engine = run(folder, "--videos_json_path plain.json --json")
+        .env("STEP5_TRACKING_ENGINE", "scripted");
+    assert!(engine.exits(0).contains("\"engine\":\"scripted\""));
+    assert_eq!(
+        files(folder)
+            .iter()
+            .filter(|name| name.ends_with(".done"))
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = clips::videos(&[4]);
+    let folder = folder.path();
+    fs::write(folder.join("out"), "a file").expect("room");
+    let text = run(
+        folder,
+        &format!("in --out out --failures failed.jsonl {SCRIPTED}"),
+    )
+    .exits(1);
+    let record = Path::new("out/clip0.json").display().to_string();
+    assert!(
+        text.contains(&record) && text.contains("cannot be written"),
+        "{text}"
+    );
+}

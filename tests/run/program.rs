@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The command, and the files that it leaves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value as Json;
+
+use crate::common::engine::installed_paths;
+use crate::common::tool::built;
+
+/// How variables begin that the command, the elements or GStreamer listen to.
+const LISTENED_TO: [&str; 10] = [
+    "STEP5_",
+    "TRACKING_",
+    "FACETRACK_",
+    "INSIGHTFACE_",
+    "CUDA_",
+    "ORT_",
+    "GST_PLUGIN_PATH",
+    "SLURM_",
+    "JOB_",
+    "HQ_",
+];
+
+/// The engine of tests that need no model.
+pub const SCRIPTED: &str = "--engine scripted";
+
+/// `facetrack run` with arguments that blanks separate, in a folder.
+pub fn run(folder: &Path, line: &str) -> Run {
+    let mut command = Command::new(built("facetrack"));
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if LISTENED_TO.iter().any(|prefix| name.starts_with(prefix)) {
+            command.env_remove(&*name);
+        }
+    }
+    // The folder that the tests themselves find models in.
+    let paths = installed_paths();
+    let models = [("FACETRACK_MODELS_DIR", paths.collection)];
+    for (name, path) in models {
+        command.envs(path.map(|path| (name, path)));
+    }
+    // Built, so that a failure is not a missing program.
+    built("facetrack-worker");
+    command.current_dir(folder).arg("run");
+    command.args(line.split_whitespace());
+    Run(command)
+}
+
+/// A command to run.
+pub struct Run(Command);
+
+impl Run {
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    /// One argument.
+    pub fn arg(mut self, argument: &str) -> Self {
+        self.0.arg(argument);
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn finish(mut self) -> Ended {
+        self.0.stdin(Stdio::null());
+        self.0.output().expect("it starts").into()
+    }
+
+    pub fn start(mut self) -> Child {
+        let quiet = self.0.stdin(Stdio::null()).stderr(Stdio::null());
+        quiet.stdout(Stdio::piped()).spawn().expect("it starts")
+    }
+
+    /// Runs it, and checks its exit status.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> String {
+        let Ended { code: found, text } = self.finish();
+        assert_eq!(found, Some(code), "{text}");
+        text
+    }
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    /// Standard output, then standard error.
+    pub text: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let texts = [output.stdout, output.stderr];
+        Self {
+            code: output.status.code(),
+            text: texts
+                .map(|text| String::from_utf8_lossy(&text).into_owned())
+                .concat(),
+        }
+    }
+}
+
+/// The marker of a record.
+#[track_caller]
+pub fn marker(record: &Path) -> Json {
+    let path = format!("{}.done", record.display());
+    let text = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// The status in the marker of a record.
+#[track_caller]
+pub fn status(record: &Path) -> String {
+    let marker = marker(record);
+    marker["status"].as_str().expect("a word").to_owned()
+}
+
+/// A finished record.
+#[track_caller]
+pub fn record(path: &Path) -> Json {
+    let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// All files below a folder, by their path in it.
+pub fn files(folder: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("below it");
+                files.push(name.display().to_string());
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Processes that a process has started.
+pub fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten();
+    let paths = tasks.flatten().map(|task| task.path().join("children"));
+    let texts = paths.filter_map(|path: PathBuf| fs::read_to_string(path).ok());
+    let numbers = texts.collect::<Vec<_>>().join(" ");
+    numbers
+        .split_whitespace()
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
+/// Sends a signal.
+pub fn signal(name: &str, process: u32) {
+    // The process may have ended.
+    let _ = Command::new("kill")
+        .args([&format!("-{name}"), &process.to_string()])
+        .stderr(Stdio::null())
+        .status();
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Records do not depend on the number of jobs, or on the videos before.
+
+use std::fs;
+use std::path::Path;
+
+use crate::clips;
+use crate::common::engine::engine;
+use crate::program::{SCRIPTED, files, run};
+use facetrack::engine::{EngineConfig, EngineKind};
+
+/// Tracks all videos in `in` by two jobs, by one, and each in a process of its own.
+fn assert_same_bytes(folder: &Path, options: &str) {
+    for (out, line) in [("two", "--jobs 2"), ("one", "--jobs 1")] {
+        run(folder, &format!("in --out {out} {line} --force {options}")).exits(0);
+    }
+    for video in files(&folder.join("in")) {
+        let line = format!("in/{video} --out fresh --force {options}");
+        run(folder, &line).exits(0);
+    }
+    let records = |out: &str| {
+        let folder = folder.join(out);
+        let mut names = files(&folder);
+        names.retain(|name| name.ends_with(".json"));
+        let read = |name: String| (fs::read(folder.join(&name)).expect("a record"), name);
+        names.into_iter().map(read).collect::<Vec<_>>()
+    };
+    let two = records("two");
+    assert!(two.len() > 2);
+    assert!(two == records("one"), "{options}: one job");
+    assert!(two == records("fresh"), "{options}: fresh processes");
+    let text = String::from_utf8_lossy(&two[0].0).into_owned();
+    assert!(
+        !text.contains(&*folder.to_string_lossy()),
+        "a path of the machine: {text}"
+    );
+}
+
+#[test]
+fn of_the_scripted_engine() {
+    let folder = clips::videos(&[20, 5, 12, 30]);
+    assert_same_bytes(folder.path(), &format!("{SCRIPTED} --set verbose=true"));
+}
+
+/// Engines with a memory, on real videos.
+#[test]
+fn of_engines_with_a_memory() {
+    let videos = clips::recorded();
+    if videos.is_empty() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("in")).expect("a folder");
+    for (number, video) in videos.iter().enumerate() {
+        let copy = folder.path().join(format!("in/{number}.mp4"));
+        fs::copy(video, copy).expect("room");
+    }
+    for kind in [
+        EngineKind::MediaPipe,
+        EngineKind::OpenSeeFace,
+        EngineKind::Eos,
+    ] {
+        if engine(kind, &EngineConfig::of(kind)).is_some() {
+            let options = format!("--engine {} --set verbose=true", kind.name());
+            assert_same_bytes(folder.path(), &options);
+        }
+    }
+}
