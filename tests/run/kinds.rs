@@ -80,7 +80,7 @@ fn every_file_has_a_status() {
                 "no-video" | "unsupported" => 42,
                 _ => 1,
             };
-            run(folder, &format!("in/{name}.mp4 --out alone {SCRIPTED}"))
+            run(folder, &format!("in/{name}.mp4 --out single {SCRIPTED}"))
                 .exits(if name == "folder" { 2 } else { code });
         }
     }

@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 pub use arguments::RunArguments;
@@ -38,6 +38,7 @@ use inputs::Video;
 use lane::Lane;
 use plan::{Policy, Task};
 use queue::{Queue, Stop};
+use shard::Shard;
 use summary::Summary;
 
 use crate::output;
@@ -80,6 +81,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
 /// Everything that is known before the first video starts.
 struct Run<'a> {
     arguments: &'a RunArguments,
+    shard: Shard,
     videos: Vec<Video>,
     crew: Crew,
     first: Option<Worker>,
@@ -90,7 +92,8 @@ impl<'a> Run<'a> {
     fn prepare(arguments: &'a RunArguments) -> Result<Self, Refusal> {
         let videos = inputs::collect(arguments).map_err(Refusal::Usage)?;
         let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
-        let videos = shard::select(videos, shard.map_err(Refusal::Usage)?);
+        let shard = shard.map_err(Refusal::Usage)?;
+        let videos = shard::select(videos, shard);
         let stop = Arc::new(AtomicBool::new(false));
         watch_signals(&stop).map_err(|error| Refusal::Setup(error.to_string()))?;
         let start = Start::new(arguments);
@@ -103,6 +106,7 @@ impl<'a> Run<'a> {
         })?;
         Ok(Self {
             arguments,
+            shard,
             videos,
             crew: Crew { start, ready },
             first: Some(first),
@@ -126,7 +130,7 @@ impl<'a> Run<'a> {
         }
         let stop = self.track(tasks, &mut display, &mut summary)?;
         display.end();
-        let failures = failures::write(self.arguments, &self.videos, &summary)?;
+        let failures = failures::write(self.arguments, self.shard, &self.videos, &summary)?;
         display.summarise(&summary, failures.as_deref())?;
         Ok(exit_code(&summary, stop))
     }
@@ -189,7 +193,7 @@ fn exit_code(summary: &Summary, stop: Option<Stop>) -> ExitCode {
 
 /// Sets `stop` when the run is asked to end. A second request ends it at once.
 fn watch_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
-    for signal in [SIGTERM, SIGINT, SIGHUP] {
+    for signal in [SIGTERM, SIGINT] {
         flag::register_conditional_shutdown(signal, TRY_AGAIN.into(), stop.clone())?;
         flag::register(signal, stop.clone())?;
     }

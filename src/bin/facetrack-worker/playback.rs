@@ -25,7 +25,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Time without a message and a running thread after which a pipeline counts as stalled. Our
 /// choice: threads end and start within milliseconds.
-const STALL: Duration = Duration::from_secs(1);
+const STALL: Duration = Duration::from_secs(5);
 
 /// The message about such a video.
 const STALLED: &str = "the file cannot be read: it is damaged, or lacks its beginning or end";

@@ -65,7 +65,7 @@ fn read(sender: &Sender<Request>, flags: &Flags) {
             }
         }
     }
-    // The command is gone, and nobody waits for the current video.
+    // The command has ended, and the current video is of no use to anyone.
     if flags.busy.load(Ordering::SeqCst) {
         process::exit(1);
     }

@@ -10,7 +10,7 @@ use super::marker::Marker;
 pub enum Event {
     /// A lane has begun a video.
     Started { lane: usize, index: usize },
-    /// A video goes on.
+    /// A video is under way.
     Progressed { lane: usize, progress: Progress },
     /// A lane has ended a video, finished or not.
     Left { lane: usize },

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::arguments::RunArguments;
 use super::inputs::Video;
-use super::shard::ShardOption;
+use super::shard::Shard;
 use super::summary::Summary;
 use crate::error::StoreError;
 
@@ -36,10 +36,11 @@ struct Row<'a> {
 /// The file cannot be written.
 pub fn write(
     arguments: &RunArguments,
+    shard: Shard,
     videos: &[Video],
     summary: &Summary,
 ) -> Result<Option<PathBuf>, StoreError> {
-    let path = place(arguments);
+    let path = place(arguments, shard);
     let incomplete = summary.incomplete();
     if incomplete.is_empty() {
         return match fs::remove_file(&path) {
@@ -70,13 +71,14 @@ pub fn write(
 }
 
 /// Where the list is. Runs that share a folder have one each.
-fn place(arguments: &RunArguments) -> PathBuf {
+fn place(arguments: &RunArguments, shard: Shard) -> PathBuf {
     if let Some(path) = &arguments.failures {
         return path.clone();
     }
-    let name = match arguments.shard {
-        Some(ShardOption::One(shard)) => format!("{NAME}-{shard}.jsonl"),
-        _ => format!("{NAME}.jsonl"),
+    let name = if shard.is_one_of_several() {
+        format!("{NAME}-{shard}.jsonl")
+    } else {
+        format!("{NAME}.jsonl")
     };
     arguments.out.as_deref().unwrap_or(Path::new("")).join(name)
 }

@@ -26,6 +26,11 @@ pub struct Shard {
 impl Shard {
     const ALL: Self = Self { index: 0, count: 1 };
 
+    /// Whether there are others.
+    pub fn is_one_of_several(self) -> bool {
+        self.count > 1
+    }
+
     /// Indexes from 0 and from 1 both work, as schedulers count either way: N is the same as 0.
     fn new(index: u64, count: u64) -> Result<Self, String> {
         if count == 0 || index > count {
@@ -118,7 +123,7 @@ fn of_slurm(
             "SLURM_ARRAY_TASK_COUNT is not set. Add --shard I/N".to_owned()
         ));
     };
-    // Tasks of an array may have any numbers, but not those of all parts.
+    // The numbers of an array may be any; those that do not fit are refused.
     let shard = Shard::new(id, count);
     Some(shard.map_err(|_| {
         format!("the tasks of the Slurm array are not numbered 0 to {count}. Add --shard N with the number of all tasks, or number them so")
