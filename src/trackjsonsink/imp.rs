@@ -311,8 +311,8 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
         OutputError::Exists(_)
         | OutputError::Folder(_)
         | OutputError::Special(_)
-        | OutputError::Busy(_)
         | OutputError::Create(..) => gst::ResourceError::OpenWrite,
+        OutputError::Busy(_) => gst::ResourceError::Busy,
         OutputError::Write(_, source) if source.kind() == std::io::ErrorKind::StorageFull => {
             gst::ResourceError::NoSpaceLeft
         }

@@ -141,7 +141,7 @@ fn assert_all_done(folder: &Path) {
         if is_broken(number) {
             assert_eq!(status(&path), "failed", "{name}");
         } else {
-            assert_eq!(status(&path), "complete", "{name}");
+            assert_eq!(status(&path), "complete", "{}", marker(&path));
             assert_eq!(
                 record(&path)["frames"].as_array().map(Vec::len),
                 Some(30),

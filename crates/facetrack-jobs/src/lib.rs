@@ -160,6 +160,8 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
+    /// Another process writes the record, such as a worker that is about to end.
+    Busy,
     /// The disk is full.
     OutOfSpace,
     /// The command asked for it.

@@ -44,6 +44,8 @@ pub fn of_error(error: &gst::message::Error, missing: Option<String>) -> Outcome
     let mut outcome = Outcome::without_record(status(&cause), text);
     if cause.matches(gst::ResourceError::NoSpaceLeft) {
         outcome.cause = Some(Cause::OutOfSpace);
+    } else if cause.matches(gst::ResourceError::Busy) {
+        outcome.cause = Some(Cause::Busy);
     }
     outcome
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use facetrack_jobs::Request;
+use rustix::process::{Signal, getpid, kill_process};
 
 /// Requests from standard input, which a thread reads.
 pub struct Requests {
@@ -65,8 +66,9 @@ fn read(sender: &Sender<Request>, flags: &Flags) {
             }
         }
     }
-    // The command has ended, and the current video is of no use to anyone.
+    // The command has ended, and the current video is of no use to anyone. A run that follows may
+    // need its files now, so nothing is waited for.
     if flags.busy.load(Ordering::SeqCst) {
-        process::exit(1);
+        let _ = kill_process(getpid(), Signal::KILL);
     }
 }

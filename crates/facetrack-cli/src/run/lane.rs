@@ -38,7 +38,7 @@ pub struct Lane<'a> {
 /// How an attempt ended.
 enum Attempt {
     Ended(Outcome),
-    /// The worker is gone, for this reason.
+    /// The worker is gone, or another process writes the record. Another attempt may succeed.
     Lost(String),
 }
 
@@ -151,10 +151,14 @@ impl<'a> Lane<'a> {
             return Attempt::Lost(worker.end());
         }
         let attempt = self.follow(&mut worker, events);
-        if matches!(attempt, Attempt::Ended(_)) {
-            self.worker = Some(worker);
+        let Attempt::Ended(outcome) = attempt else {
+            return attempt;
+        };
+        self.worker = Some(worker);
+        if outcome.cause == Some(Cause::Busy) {
+            return Attempt::Lost(outcome.message.unwrap_or_default());
         }
-        attempt
+        Attempt::Ended(outcome)
     }
 
     /// The worker of this lane, or a new one.

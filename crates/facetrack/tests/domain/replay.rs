@@ -390,7 +390,7 @@ fn errors_name_the_line_and_the_frame() {
         (replaced("b.task", ""), &["metadata", "SHA-256"]),
         (replaced("b.task", "b\\nc"), &["metadata", "SHA-256"]),
         (replaced("0b0b", "xyzz"), &["metadata", "SHA-256"]),
-        (replaced("made by", "made\\u0000by"), &["metadata", "NUL"]),
+        (replaced("a test", "a\\u0000test"), &["metadata", "NUL"]),
         (
             replaced("\"frame\":4", "\"frame\":3"),
             &["line 5, frame 3", "after frame 3"],
