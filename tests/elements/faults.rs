@@ -172,6 +172,7 @@ fn a_runtime_that_is_replaced_while_it_is_used_does_no_harm() {
         let (element, bus) = element(&properties);
         let mut harness = harness(&element);
         let before = status(&mut harness, 0);
+        assert_eq!(before, Ok(FrameStatus::Tracked));
         let other = runtime.with_extension("new");
         fs::write(&other, "no library").expect("room");
         fs::rename(other, &runtime).expect("a file");
