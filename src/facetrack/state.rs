@@ -26,6 +26,9 @@ use facetrack::report::{FrameReport, FrameStatus};
 use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
 use facetrack::workers::Workers;
 
+/// Frames under way beyond two for each worker.
+const SPARE_FLIGHTS: usize = 4;
+
 /// A frame that is mapped for reading.
 type Readable = gst_video::VideoFrame<gst_video::video_frame::Readable>;
 
@@ -317,8 +320,10 @@ impl State {
         schedule: &Mutex<Schedule>,
     ) -> Option<(gst::Buffer, Result<Outcome, Failure>)> {
         let is_full = self.flights.len() > self.max_flights();
-        let is_due = |flight: &mut Flight| is_full || drains || flight.is_done();
-        let flight = self.flights.pop_front_if(is_due)?;
+        if !(is_full || drains || self.flights.front_mut()?.is_done()) {
+            return None;
+        }
+        let flight = self.flights.pop_front()?;
         self.moment = flight.moment;
         let outcome = flight
             .work
@@ -326,12 +331,12 @@ impl State {
         Some((flight.buffer, outcome))
     }
 
-    /// Maximum number of frames under way. As many as workers are queued, so that no worker waits
-    /// while this thread decodes or completes a frame.
+    /// Maximum number of frames under way. More than workers, so that no worker waits while this
+    /// thread decodes or completes a frame, or while another one takes longer than usual.
     pub fn max_flights(&self) -> usize {
         self.workers
             .as_ref()
-            .map_or(0, |workers| 2 * workers.count())
+            .map_or(0, |workers| 2 * workers.count() + SPARE_FLIGHTS)
     }
 
     fn complete(&mut self, work: Work, schedule: &Mutex<Schedule>) -> Result<Outcome, EngineError> {

@@ -256,11 +256,11 @@ const ROWS: &[Row] = &[
     Row::playing("late-frames", |s| &mut s.schedule.late_frames)
         .blurb("Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or a quarter of the time is used for analysis"),
     Row::new("workers", |s| &mut s.workers)
-        .blurb("Number of frames to analyse at once, for opencv-haar, opencv-yunet, opencv-yunet-pyfeat, eos, insightface on the CPU, and the others with running-mode=image; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order and up to twice this number later, so use 1 for live video")
+        .blurb("Number of frames to analyse at once, for opencv-haar, opencv-yunet, opencv-yunet-pyfeat, eos, insightface on the CPU, and the others with running-mode=image; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order and later, so use 1 for live video")
         .range(0.0, 256.0, "frames")
         .neutral(),
     Row::new("threads", |s| &mut s.config.threads)
-        .blurb("Number of threads that analyse a frame: each measures a face, and all of them run the detector. Use workers for more frames at once")
+        .blurb("Number of threads that analyse a frame: each measures a face; in opencv-yunet, opencv-yunet-pyfeat, eos and insightface all of them run the detector. Use workers for more frames at once")
         .range(1.0, 256.0, "threads")
         .of(Setting::Networks)
         .neutral(),

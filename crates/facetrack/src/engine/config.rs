@@ -26,7 +26,7 @@ pub struct EngineConfig {
     pub running_mode: RunningMode,
     /// Maximum number of faces; `None` for the default of the engine.
     pub max_faces: Option<usize>,
-    /// Threads that analyse a frame: each measures a face, and all of them run the detector.
+    /// Threads that analyse a frame: each measures a face, and all of them run a large detector.
     #[default(1)]
     pub threads: usize,
     /// Maximum width, in pixels, of the detector's input; 0 for no limit, `None` for the default

@@ -29,8 +29,8 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         face_detector: source.network(
             "face_detector.tflite",
             &source.bundle.face_detector,
+            // Several threads would be slower: the operators are small.
             SessionOptions {
-                threads: config.threads,
                 memory: Memory::Pieces,
                 ..SessionOptions::default()
             },

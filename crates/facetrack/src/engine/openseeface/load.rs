@@ -57,9 +57,9 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let gaze = config.tracking.gaze.then(open_gaze).transpose()?;
     let path = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
     let landmarks = opener.open(ModelRole::Landmarks, Ok(path), rewrite::landmarks)?;
-    // The detector runs only while a face is missing.
+    // The detector runs only while a face is missing. Several threads would be slower: its
+    // operators are small.
     opener.options = SessionOptions {
-        threads: config.threads,
         memory: Memory::Pieces,
         ..SessionOptions::default()
     };
