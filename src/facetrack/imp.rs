@@ -368,7 +368,7 @@ impl FaceTrack {
         }
     }
 
-    /// Begins the analysis of `buffer`. What applies from this frame on waits until those before
+    /// Begins the analysis of `buffer`. Settings that apply from it on wait until the frames before
     /// have left.
     fn admit(&self, buffer: gst::Buffer) -> Result<(), gst::FlowError> {
         let is_forgetting = self.forget_frames.swap(false, Ordering::AcqRel)

@@ -213,7 +213,7 @@ pub fn plugin() -> PathBuf {
     test.with_file_name("libgstfacetrack.so")
 }
 
-/// What GStreamer knows of the plugins of this machine, for all tools. To find out takes longer than
+/// The registry of the plugins of this machine, for all tools. Scanning them takes longer than
 /// most of them run. The link to the plugin is new each time, so GStreamer loads the plugin again.
 fn registry() -> PathBuf {
     plugin().with_file_name("registry.bin")

@@ -102,7 +102,7 @@ impl Stream {
     }
 }
 
-/// What leaves of a stream with an event of every kind between its frames.
+/// The buffers and events that leave a stream with an event of every kind between its frames.
 fn order(workers: u32) -> Option<Vec<String>> {
     let mut stream = Stream::new(workers)?;
     stream.push();

@@ -83,7 +83,13 @@ mod tests {
 
     #[test]
     fn the_first_error_is_returned() {
-        let even = |(): &mut (), item: &usize| if item % 2 == 0 { Ok(()) } else { Err(*item) };
+        let even = |(): &mut (), item: &usize| {
+            if item.is_multiple_of(2) {
+                Ok(())
+            } else {
+                Err(*item)
+            }
+        };
         assert_eq!(map(&mut [(), ()], &[0, 2, 3, 5, 4], even), Err(3));
     }
 }
