@@ -93,6 +93,7 @@ bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checko
 		--models "$$(dirname "$$($(FACETRACK) path sfm_shape_3448.bin)")"; }
 	[ ! -e "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)" ] || { eval "$$($(FACETRACK) env)" && benches/against_insightface.py \
 		--clip "$$($(FACETRACK) path single_face.mp4)" --pack "$$(dirname "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)")"; }
+	eval "$$($(FACETRACK) env)" && benches/scaling.py --clip "$$($(FACETRACK) path single_face.mp4)"
 	cargo bench --locked --bench overhead
 
 # Seconds for each target.
