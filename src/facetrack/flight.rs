@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frames whose analysis has begun, in the order in which they leave.
+//! Frames whose analysis has begun. They leave in the order in which they came.
 
 use std::time::Instant;
 

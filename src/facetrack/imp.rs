@@ -368,15 +368,18 @@ impl FaceTrack {
         }
     }
 
-    /// Begins the analysis of `buffer`. Settings that apply from it on wait until the frames before
-    /// have left.
+    /// Begins the analysis of `buffer`. Changed settings apply from this frame on, so the frames
+    /// before it leave first.
     fn admit(&self, buffer: gst::Buffer) -> Result<(), gst::FlowError> {
         let is_forgetting = self.forget_frames.swap(false, Ordering::AcqRel)
             || buffer.flags().contains(gst::BufferFlags::DISCONT);
-        if is_forgetting || self.is_outdated() {
+        let is_outdated = self.is_outdated();
+        if is_forgetting || is_outdated {
             self.drain()?;
         }
-        self.apply_settings();
+        if is_outdated {
+            self.apply_settings();
+        }
         self.update_upstream_latency();
         let now = self.obj().current_running_time();
         let mut state = lock(&self.state);
@@ -390,7 +393,7 @@ impl FaceTrack {
         Ok(())
     }
 
-    /// Whether settings have changed, or another engine is loading.
+    /// Whether settings have changed, or another engine is set or ready.
     fn is_outdated(&self) -> bool {
         let state = lock(&self.state);
         let options = lock(&self.options);

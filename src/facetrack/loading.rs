@@ -48,7 +48,7 @@ impl Loaded {
         let serial = is_serial.then(|| {
             let name = kind.name();
             format!(
-                "`workers` has no effect: with these settings {name} analyses one frame after the other. Set `running-mode=image` if it has that option and frames are independent, or `workers=1`"
+                "`workers` has no effect: {name} analyses one frame after the other with these settings. Set `workers=1`. mediapipe and openseeface can use workers with `running-mode=image`"
             )
         });
         self.plan.unused.clone().into_iter().chain(serial)

@@ -431,7 +431,7 @@ impl State {
 /// Calls `look` with a mapped frame as the domain sees it.
 ///
 /// # Errors
-/// [`EngineError::Frame`], and those of `look`.
+/// [`EngineError::Frame`] if the frame cannot be read, and the errors of `look`.
 fn with_frame<T>(
     frame: &Readable,
     time: Duration,

@@ -256,7 +256,7 @@ const ROWS: &[Row] = &[
     Row::playing("late-frames", |s| &mut s.schedule.late_frames)
         .blurb("Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or a quarter of the time is used for analysis"),
     Row::new("workers", |s| &mut s.workers)
-        .blurb("Number of frames to analyse at once, for opencv-haar, opencv-yunet, opencv-yunet-pyfeat, eos, insightface on the CPU, and the others with running-mode=image; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order and later, so use 1 for live video")
+        .blurb("Number of frames to analyse at once, for opencv-haar, opencv-yunet, opencv-yunet-pyfeat, eos, insightface on the CPU, and the others with running-mode=image; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order, but are delayed, so use 1 for live video")
         .range(0.0, 256.0, "frames")
         .neutral(),
     Row::new("threads", |s| &mut s.config.threads)

@@ -2,12 +2,12 @@
 //! The file of a record in progress, `<name>.partial`, and a kept one from an earlier run,
 //! `<name>.partial.old`.
 
-use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use facetrack::file::{is_at, remove_if_there, sync_folder, with_suffix};
 use facetrack::lock::lock;
 use facetrack::record::Storage;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -44,12 +44,6 @@ pub(super) struct RecordFile {
 /// Name of the unfinished file of the record `path`.
 pub(super) fn partial(path: &Path) -> PathBuf {
     with_suffix(path, PARTIAL)
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 impl RecordFile {
@@ -112,7 +106,7 @@ impl RecordFile {
         synced.map_err(|error| OutputError::Write(self.path.clone(), error))?;
         if let Some(old) = &self.old {
             self.rename(path, overwrite)?;
-            if let Err(error) = remove(old) {
+            if let Err(error) = remove_if_there(old) {
                 gst::warning!(CAT, "{} cannot be removed: {error}", old.display());
             }
         }
@@ -155,19 +149,19 @@ impl RecordFile {
         }
         match &self.old {
             Some(old) if old.exists() => fs::rename(old, &self.path),
-            _ => remove(&self.path),
+            _ => remove_if_there(&self.path),
         }
     }
 
     /// Copies the file with another start, and gives the copy its name.
     fn replace(&self, file: &mut File, old: u64, new: &[u8]) -> io::Result<File> {
         let path = with_suffix(&self.path, NEW);
-        remove(&path)?;
+        remove_if_there(&path)?;
         let copied = copy(file, &path, old, new);
         let renamed = copied.and_then(|copy| fs::rename(&path, &self.path).map(|()| copy));
         if renamed.is_err() {
             // The first error is the one to report.
-            let _ = remove(&path);
+            let _ = remove_if_there(&path);
         }
         renamed
     }
@@ -235,18 +229,6 @@ fn open(path: &Path) -> Result<Option<File>, OutputError> {
     Ok(is_there.then_some(file))
 }
 
-/// Whether the file has this name.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() => {
-            let own = same_file::Handle::from_file(file.try_clone()?)?;
-            Ok(own == same_file::Handle::from_path(path)?)
-        }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(false),
-    }
-}
-
 /// A copy at `path` of a file, with `new` in place of its first `old` bytes.
 fn copy(file: &mut File, path: &Path, old: u64, new: &[u8]) -> io::Result<File> {
     let mut options = File::options();
@@ -273,16 +255,9 @@ fn has_lines(file: &File) -> io::Result<bool> {
 fn set_aside(path: &Path, old: &Path) -> io::Result<()> {
     let length = fs::metadata(path)?.len();
     if fs::symlink_metadata(old).is_ok_and(|found| found.is_file() && found.len() > length) {
-        return remove(path);
+        return remove_if_there(path);
     }
     fs::rename(path, old)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 /// Renames a file, without replacing another one unless `overwrite` is set.
@@ -297,17 +272,5 @@ fn rename(from: &Path, to: &Path, overwrite: bool) -> io::Result<()> {
         }
         Err(Errno::INVAL | Errno::NOSYS) => Err(io::ErrorKind::AlreadyExists.into()),
         renamed => Ok(renamed?),
-    }
-}
-
-/// Returns when the names in the folder of `path` are where a power failure does not reach them.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
-        // Some file systems cannot do that for a folder.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! GStreamer's tools as users run them.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -20,6 +21,20 @@ const LISTENED_TO: [&str; 7] = [
     "GST_",
 ];
 
+/// A command without the variables that the plugin listens to, and without those that begin with one
+/// of `more`.
+pub fn without_variables(program: impl AsRef<OsStr>, more: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        let mut prefixes = LISTENED_TO.iter().chain(more);
+        if prefixes.any(|prefix| name.starts_with(prefix)) {
+            command.env_remove(&*name);
+        }
+    }
+    command
+}
+
 /// Runs a GStreamer tool that finds the plugin as users' tools do, with nothing of this process's
 /// environment that the plugin listens to.
 pub struct Tool {
@@ -32,13 +47,7 @@ impl Tool {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::os::unix::fs::symlink(plugin(), folder.path().join("libgstfacetrack.so"))
             .expect("a link to the plugin");
-        let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os() {
-            let name = name.to_string_lossy();
-            if LISTENED_TO.iter().any(|prefix| name.starts_with(prefix)) {
-                command.env_remove(&*name);
-            }
-        }
+        let mut command = without_variables(program, &[]);
         command
             .env("GST_PLUGIN_PATH", folder.path())
             .env("GST_REGISTRY", registry())

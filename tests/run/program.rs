@@ -8,34 +8,17 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value as Json;
 
 use crate::common::engine::installed_paths;
-use crate::common::tool::built;
+use crate::common::tool::{built, without_variables};
 
-/// How variables begin that the command, the elements or GStreamer listen to.
-const LISTENED_TO: [&str; 10] = [
-    "STEP5_",
-    "TRACKING_",
-    "FACETRACK_",
-    "INSIGHTFACE_",
-    "CUDA_",
-    "ORT_",
-    "GST_PLUGIN_PATH",
-    "SLURM_",
-    "JOB_",
-    "HQ_",
-];
+/// How variables of schedulers begin, which the command reads.
+const SCHEDULERS: [&str; 3] = ["SLURM_", "JOB_", "HQ_"];
 
 /// The engine of tests that need no model.
 pub const SCRIPTED: &str = "--engine scripted";
 
 /// `facetrack run` with arguments that blanks separate, in a folder.
 pub fn run(folder: &Path, line: &str) -> Run {
-    let mut command = Command::new(built("facetrack"));
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy();
-        if LISTENED_TO.iter().any(|prefix| name.starts_with(prefix)) {
-            command.env_remove(&*name);
-        }
-    }
+    let mut command = without_variables(built("facetrack"), &SCHEDULERS);
     // The folder that the tests themselves find models in.
     let paths = installed_paths();
     let models = [("FACETRACK_MODELS_DIR", paths.collection)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack run`: tracks faces in many videos. Workers play the videos; this program plans,
-//! watches them and keeps account.
+//! watches them and reports the results.
 
 mod arguments;
 mod child;
@@ -155,7 +155,7 @@ impl<'a> Run<'a> {
             let lanes: Vec<_> = (0..jobs).map(start).collect();
             let (queue, mut alone) = (&queue, lane(0));
             scope.spawn(move || {
-                // A lane that panics has said so.
+                // A panic was printed when it happened.
                 lanes.into_iter().for_each(|lane| drop(lane.join()));
                 queue.begin_second_attempts();
                 alone.run(crew, None, &sender);

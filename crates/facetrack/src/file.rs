@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Reads files whose paths are not trusted: one may lead to a pipe, or to an endless device.
+//! Files. Reads those whose paths are not trusted: one may lead to a pipe, or to an endless device.
+//! Names files that several processes write, and makes the names last.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Opens the regular file at `path` for reading. Never waits, as for the writer of a pipe.
 ///
@@ -38,6 +40,59 @@ pub fn read_from(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(ErrorKind::FileTooLarge, reason));
     }
     Ok(content)
+}
+
+/// `path` with `suffix` after its name.
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Whether the regular file at `path` is `file`.
+///
+/// # Errors
+/// Those of the system.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => {
+            let own = same_file::Handle::from_file(file.try_clone()?)?;
+            Ok(own == same_file::Handle::from_path(path)?)
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(false),
+    }
+}
+
+/// Removes the file at `path`, if there is one.
+///
+/// # Errors
+/// Those of the system.
+pub fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Returns when the names in the folder of `path` are where a power failure does not reach them.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
+        // Some file systems cannot do that for a folder.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+/// `bytes` as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn check_regular(found: &fs::Metadata) -> io::Result<()> {

@@ -12,7 +12,7 @@ use smart_default::SmartDefault;
 
 use super::observation::{Landmark, Landmarks};
 
-/// Constants of the filter. The defaults are those of MediaPipe's Face Landmarker:
+/// Constants of the filter. The default values come from MediaPipe's Face Landmarker:
 /// `ConfigureLandmarksSmoothingCalculator` in `face_landmarks_detector_graph.cc`.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct OneEuro {

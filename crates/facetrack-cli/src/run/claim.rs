@@ -2,11 +2,11 @@
 //! Claims: `<record>.done.partial` says that a video is being tracked, or that a run was killed
 //! while it was. A record without a marker belongs to this command only if there is a claim.
 
-use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use facetrack::file::{is_at, remove_if_there, sync_folder, with_suffix};
 
 use super::marker::{self, Marker};
 
@@ -30,9 +30,7 @@ pub fn exists(record: &Path) -> bool {
 }
 
 fn path(record: &Path) -> PathBuf {
-    let mut name = OsString::from(marker::path(record));
-    name.push(PARTIAL);
-    name.into()
+    with_suffix(&marker::path(record), PARTIAL)
 }
 
 impl Claim {
@@ -70,7 +68,7 @@ impl Claim {
     /// # Errors
     /// The marker cannot be removed.
     pub fn outdate(&self) -> io::Result<()> {
-        remove(&marker::path(&self.record))
+        remove_if_there(&marker::path(&self.record))
     }
 
     /// Turns the claim into the marker of the finished video.
@@ -89,33 +87,7 @@ impl Claim {
 
     /// An unfinished record of an earlier attempt is of no use if there is a later one.
     fn remove_leftovers(&self) -> io::Result<()> {
-        let mut name = OsString::from(&self.record);
-        name.push(".partial.old");
-        remove(Path::new(&name))
-    }
-}
-
-/// Whether the file still has this name.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let own = file.metadata()?;
-    let there = fs::symlink_metadata(path);
-    Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
-}
-
-/// Returns when the names in the folder of `path` are on disk.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    match File::open(folder)?.sync_all() {
-        // Some file systems cannot do that for a folder.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
+        remove_if_there(&with_suffix(&self.record, ".partial.old"))
     }
 }
 

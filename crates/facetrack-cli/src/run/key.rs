@@ -2,11 +2,12 @@
 //! The key of a video: a hash of everything that its record depends on.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use facetrack::file::{self, hex};
 use facetrack::record::SCHEMA;
 use facetrack_jobs::Ready;
 use serde_json::{Value, json};
@@ -52,11 +53,7 @@ fn stamp(path: &Path) -> io::Result<Value> {
 }
 
 fn hash_of_file(path: &Path) -> io::Result<String> {
-    // Opening a pipe would wait for its writer.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut file = File::open(path)?;
+    let mut file = file::open(path)?;
     let mut hash = Sha256::new();
     let mut chunk = vec![0; 1 << 20];
     loop {
@@ -65,10 +62,6 @@ fn hash_of_file(path: &Path) -> io::Result<String> {
             read => hash.update(&chunk[..read]),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Has the worker track a video.
+    /// Lets the worker track a video.
     fn attempt(&mut self, crew: &Crew, task: &Task, events: &Sender<Event>) -> Attempt {
         let video = &self.videos[task.index];
         if let Some(outcome) = plan::refuse(&video.path) {

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use facetrack_jobs::Part;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 /// A video as a list or a folder names it.
@@ -203,19 +204,8 @@ fn path_of(uri: &str) -> PathBuf {
         return PathBuf::from(uri);
     };
     let path = path.strip_prefix("localhost").unwrap_or(path);
-    let mut bytes = Vec::new();
-    let mut rest = path;
-    while let Some(position) = rest.find('%') {
-        let code = rest.get(position + 1..position + 3);
-        let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) else {
-            break;
-        };
-        bytes.extend_from_slice(&rest.as_bytes()[..position]);
-        bytes.push(byte);
-        rest = &rest[position + 3..];
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    PathBuf::from(decoded.into_owned())
 }
 
 #[cfg(test)]

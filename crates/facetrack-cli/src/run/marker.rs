@@ -2,10 +2,10 @@
 //! Markers: `<record>.done` says that a video is done, and how. A record is done only with its
 //! marker, which is written after it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use facetrack::file::with_suffix;
 use facetrack_jobs::{Outcome, Ready};
 use serde::{Deserialize, Serialize};
 
@@ -57,9 +57,7 @@ impl Marker {
 
 /// The path of the marker of a record.
 pub fn path(record: &Path) -> PathBuf {
-    let mut name = OsString::from(record);
-    name.push(DONE);
-    name.into()
+    with_suffix(record, DONE)
 }
 
 fn host() -> String {

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_has_its_own_tool() {
+    fn every_item_is_measured_once() {
         let mut counts = [0; 3];
         let count = |count: &mut usize, _: &usize| {
             *count += 1;

@@ -61,10 +61,7 @@ impl ModelFile {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Self {
             name: PathBuf::from(name).display().to_string(),
-            sha256: Sha256::digest(bytes)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            sha256: file::hex(&Sha256::digest(bytes)),
         }
     }
 }

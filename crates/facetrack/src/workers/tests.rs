@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::*;
 use crate::analyzer::{Analyzer, Tuning};
-use crate::engine::{Engine, EngineInfo, Frame, Thresholds};
+use crate::engine::{Engine, EngineInfo, Frame};
 use crate::image::ImageView;
 use crate::observation::Observation;
 use crate::report::ReportSource;
 use crate::tracker::TrackerConfig;
 
-/// Finds nothing, and reports in `found` that it searched.
+/// Finds nothing.
 struct Idle(EngineInfo);
 
 impl Finder for Idle {
@@ -22,8 +22,6 @@ impl Finder for Idle {
     fn find(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
         Ok(Vec::new())
     }
-
-    fn set_thresholds(&mut self, _thresholds: Thresholds) {}
 }
 
 fn finders(count: usize) -> Vec<Box<dyn Finder>> {

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 
-/// Joins a pool of numbered sessions, of which there are at most two.
+/// Joins a pool of numbered sessions. The pool has at most two.
 fn join(pool: &Arc<Pool<usize>>, opened: &AtomicUsize) -> User<usize> {
     let open = || Ok::<_, Infallible>(opened.fetch_add(1, Ordering::SeqCst));
     User::join(pool, [1, 2], open).unwrap()
