@@ -15,6 +15,7 @@ mod lists;
 mod marker;
 mod plan;
 mod queue;
+mod segments;
 mod shard;
 mod summary;
 mod units;
@@ -27,6 +28,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -51,6 +53,9 @@ const TRY_AGAIN: u8 = 75;
 
 /// Exit status of a single video that will never work. Our choice, outside of what shells use.
 const HOPELESS: u8 = 42;
+
+/// The format of records that can be joined.
+const DENSE: &str = "dense";
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +109,13 @@ impl<'a> Run<'a> {
                 Refusal::Setup(refused.message)
             }
         })?;
+        let format = ready.options.get("format").and_then(Value::as_str);
+        if arguments.segment.is_some() && format.is_some_and(|format| format != DENSE) {
+            return Err(Refusal::Usage(format!(
+                "--segment joins dense records only: leave out format={}",
+                format.unwrap_or_default()
+            )));
+        }
         Ok(Self {
             arguments,
             shard,
@@ -142,7 +154,11 @@ impl<'a> Run<'a> {
         display: &mut Display,
         summary: &mut Summary,
     ) -> Result<Option<Stop>, Box<dyn Error>> {
-        let jobs = self.arguments.jobs().min(tasks.len());
+        let jobs = self.arguments.jobs();
+        let jobs = match self.arguments.segment {
+            Some(_) => jobs,
+            None => jobs.min(tasks.len()),
+        };
         let queue = Queue::new(tasks, self.stop.clone(), self.arguments.fail_fast);
         let lane = |number| Lane::new(number, self.arguments, &queue, &self.videos);
         let (sender, receiver) = channel();

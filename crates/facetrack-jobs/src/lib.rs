@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use facetrack::record::joining::SeenFrame;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -20,6 +21,8 @@ pub enum Request {
     Setup(Setup),
     /// Tracks a video. The answer is [`Answer::Done`], after any number of [`Answer::Progress`].
     Job(Box<Job>),
+    /// Asks how long a video is. The answer is [`Answer::Measured`].
+    Measure(PathBuf),
     /// Stops the video at the next frame.
     Stop,
 }
@@ -48,6 +51,8 @@ pub struct Job {
     pub replace: bool,
     /// The part of the video to track.
     pub part: Part,
+    /// How long before the part tracking begins, s. These frames are not in the record.
+    pub warm_up: f64,
 }
 
 /// A part of a video in stream time, s.
@@ -79,6 +84,8 @@ pub enum Answer {
     Progress(Progress),
     /// The video has ended.
     Done(Box<Outcome>),
+    /// Duration of a video that can be played from any frame, s; `None` for other files.
+    Measured(Option<f64>),
 }
 
 /// The loaded engine, and everything besides the video that results depend on.
@@ -198,6 +205,9 @@ pub struct Outcome {
     /// The cause of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
+    /// Tracked frames before the part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<SeenFrame>,
 }
 
 impl Outcome {

@@ -16,6 +16,7 @@ mod array;
 pub mod completeness;
 mod dense;
 mod fields;
+pub mod joining;
 mod jsonl;
 mod metadata;
 mod profile;

@@ -5,6 +5,8 @@
 mod branch;
 mod ending;
 mod engine;
+mod measure;
+mod overlap;
 mod playback;
 mod requests;
 
@@ -38,10 +40,14 @@ fn run() -> Result<(), Box<dyn Error>> {
     };
     answer(&Answer::Ready(engine.ready.clone()))?;
     while let Some(request) = requests.next() {
-        if let Request::Job(job) = request {
-            let outcome = playback::track(&engine, &job, &requests);
-            requests.job_is_done();
-            answer(&Answer::Done(Box::new(outcome)))?;
+        match request {
+            Request::Job(job) => {
+                let outcome = playback::track(&engine, &job, &requests);
+                requests.job_is_done();
+                answer(&Answer::Done(Box::new(outcome)))?;
+            }
+            Request::Measure(video) => answer(&Answer::Measured(measure::seconds(&video)))?,
+            Request::Setup(_) | Request::Stop => (),
         }
     }
     engine.unload();

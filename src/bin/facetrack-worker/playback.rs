@@ -15,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::branch;
 use crate::ending;
 use crate::engine::Engine;
+use crate::overlap::Overlap;
 use crate::requests::Requests;
 
 /// How long a message is waited for before requests are checked.
@@ -57,6 +58,8 @@ struct Playback {
     facetrack: FaceTrack,
     sink: TrackJsonSink,
     part: Part,
+    warm_up: gst::ClockTime,
+    overlap: Option<Overlap>,
     missing: Option<String>,
     record: Option<Outcome>,
 }
@@ -81,11 +84,15 @@ impl Playback {
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
         expect_streams(&pipeline, &decoder, &facetrack, job.part);
+        let pad = facetrack.static_pad("src");
+        let overlap = pad.zip(job.part.start.map(clock_time));
         Ok(Self {
             pipeline,
             facetrack,
             sink,
             part: job.part,
+            warm_up: clock_time(job.warm_up),
+            overlap: overlap.map(|(pad, start)| Overlap::before(start, pad)),
             missing: None,
             record: None,
         })
@@ -96,6 +103,7 @@ impl Playback {
         let _ = self.pipeline.set_state(gst::State::Playing);
         let mut outcome = self.wait(requests);
         outcome.video_seconds = self.tracked_seconds();
+        outcome.before = self.overlap.iter().flat_map(Overlap::take).collect();
         if !outcome.status.has_record() {
             outcome.frames = self.frames();
         }
@@ -191,6 +199,7 @@ impl Playback {
 
     fn seek(&self) -> bool {
         let start = self.part.start.map_or(gst::ClockTime::ZERO, clock_time);
+        let start = start.saturating_sub(self.warm_up);
         let stop = self.part.stop.map(clock_time);
         let stop_type = stop.map_or(gst::SeekType::None, |_| gst::SeekType::Set);
         let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::segments::Grid;
 use super::shard::ShardOption;
 use super::units;
 
@@ -56,6 +57,12 @@ pub struct RunArguments {
     /// Maximum memory of a worker, such as 800M or 2G
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub max_memory: Option<u64>,
+    /// Track long videos in parts of this length at the same time; MP4, MOV, Matroska and WebM
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub segment: Option<Duration>,
+    /// Time to track before each part
+    #[arg(long, value_name = "TIME", default_value = "2s", requires = "segment", value_parser = units::duration)]
+    pub warm_up: Duration,
     /// Part of the videos to track: I/N, or N if a scheduler numbers its tasks (Slurm, Kubernetes,
     /// HyperQueue)
     #[arg(long, value_name = "I/N")]
@@ -72,6 +79,12 @@ pub struct RunArguments {
 }
 
 impl RunArguments {
+    /// How long videos are divided; `None` if they are not.
+    pub fn grid(&self) -> Option<Grid> {
+        let warm_up = self.warm_up;
+        self.segment.map(|segment| Grid { segment, warm_up })
+    }
+
     /// Videos to track in parallel.
     pub fn jobs(&self) -> usize {
         match self.jobs {

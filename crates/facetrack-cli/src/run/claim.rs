@@ -7,8 +7,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use facetrack::file::{is_at, remove_if_there, sync_folder, with_suffix};
+use facetrack_jobs::Status;
 
 use super::marker::{self, Marker};
+use super::segments;
 
 /// Suffix of the name of an unfinished marker.
 const PARTIAL: &str = ".partial";
@@ -81,12 +83,16 @@ impl Claim {
         writeln!(self.file, "{text}")?;
         self.file.sync_all()?;
         fs::rename(path(&self.record), marker::path(&self.record))?;
-        self.remove_leftovers()?;
+        self.remove_leftovers(marker.outcome.status)?;
         sync_folder(&self.record)
     }
 
-    /// An unfinished record of an earlier attempt is of no use if there is a later one.
-    fn remove_leftovers(&self) -> io::Result<()> {
+    /// An unfinished record or parts of an earlier attempt are of no use if there is a later one.
+    /// Parts stay with a failed video, for another attempt.
+    fn remove_leftovers(&self, status: Status) -> io::Result<()> {
+        if status != Status::Failed {
+            segments::remove(&self.record)?;
+        }
         remove_if_there(&with_suffix(&self.record, ".partial.old"))
     }
 }

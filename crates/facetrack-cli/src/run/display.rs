@@ -142,9 +142,14 @@ fn print_json(
 ) -> Result<(), StoreError> {
     let id = |index: usize| &videos[index].id;
     let event = match event {
-        Event::Started { lane, index } => {
+        Event::Started { lane, index, part } => {
             lanes.insert(*lane, *index);
-            json!({"event": "started", "id": id(*index)})
+            let mut event = json!({"event": "started", "id": id(*index)});
+            if let Some((number, count)) = part {
+                event["part"] = (number + 1).into();
+                event["parts"] = (*count).into();
+            }
+            event
         }
         Event::Progressed { lane, progress } => {
             let id = lanes.get(lane).map(|index| id(*index));
@@ -194,10 +199,12 @@ impl Bars {
 
     fn on_event(&mut self, event: &Event, videos: &[Video]) {
         match event {
-            Event::Started { lane, index } => {
+            Event::Started { lane, index, part } => {
                 let bar = self.all.insert_before(&self.run, ProgressBar::new(0));
                 bar.set_style(style("{bar:30} {msg} {prefix}"));
-                bar.set_prefix(videos[*index].id.clone());
+                let id = &videos[*index].id;
+                let part = part.map(|(number, count)| format!(" ({} of {count})", number + 1));
+                bar.set_prefix(format!("{id}{}", part.unwrap_or_default()));
                 let start = Instant::now();
                 self.lanes.insert(*lane, Lane { bar, start });
             }

@@ -8,8 +8,13 @@ use super::marker::Marker;
 /// Something that happened. Videos are named by their index.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A lane has begun a video.
-    Started { lane: usize, index: usize },
+    /// A lane has begun a video, or one of its parts: the number of the part, from 0, and their
+    /// count.
+    Started {
+        lane: usize,
+        index: usize,
+        part: Option<(usize, usize)>,
+    },
     /// A video is under way.
     Progressed { lane: usize, progress: Progress },
     /// A lane has ended a video, finished or not.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::inputs::Video;
+use super::segments::Grid;
 
 /// How the content of a file is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +26,13 @@ pub enum Identity {
 }
 
 /// The key of a video with a loaded engine. A file that cannot be read has a key, too.
-pub fn of(video: &Video, identity: Identity, ready: &Ready) -> String {
+pub fn of(video: &Video, identity: Identity, grid: Option<Grid>, ready: &Ready) -> String {
     let content = match identity {
         Identity::Stamp => stamp(&video.path),
         Identity::Content => hash_of_file(&video.path).map(Value::from),
     };
     let options: BTreeMap<_, _> = ready.options.iter().collect();
-    let parts = json!({
+    let mut parts = json!({
         "schema": SCHEMA,
         "id": video.id,
         "name": video.name,
@@ -41,6 +42,9 @@ pub fn of(video: &Video, identity: Identity, ready: &Ready) -> String {
         "models": ready.models,
         "options": options,
     });
+    if let Some(grid) = grid {
+        parts["grid"] = json!(grid);
+    }
     hex(&Sha256::digest(parts.to_string()))
 }
 
@@ -90,13 +94,13 @@ mod tests {
         let ready = Ready::default();
         let content = |video| of(video, Identity::Content, &ready);
         assert_eq!(content(&first), content(&moved));
-        assert_eq!(of(&first, Identity::Stamp, &ready).len(), 64);
+        assert_eq!(of(&first, Identity::Stamp, None, &ready).len(), 64);
         let before = content(&first);
         fs::write(&first.path, "two").unwrap();
         assert_ne!(content(&first), before);
         let mut other = Ready::default();
         other.options.insert("max-faces".to_owned(), 2.into());
-        assert_ne!(of(&first, Identity::Content, &other), content(&first));
+        assert_ne!(of(&first, Identity::Content, None, &other), content(&first));
     }
 
     #[test]
@@ -108,7 +112,7 @@ mod tests {
                 options: options.into_iter().collect(),
                 ..Ready::default()
             };
-            of(&video, Identity::Stamp, &ready)
+            of(&video, Identity::Stamp, None, &ready)
         };
         assert_eq!(key(["a", "b"]), key(["b", "a"]));
     }

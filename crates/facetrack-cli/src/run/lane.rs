@@ -2,10 +2,12 @@
 //! A lane tracks one video after another with a worker, and replaces a worker that dies, takes too
 //! long or needs too much memory.
 
+use std::fs;
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use facetrack::file::remove_if_there;
 use facetrack_jobs::{Answer, Cause, Job, Outcome, Request, Status};
 
 use super::arguments::RunArguments;
@@ -13,15 +15,19 @@ use super::child::{Crew, Worker};
 use super::claim::Claim;
 use super::events::{Event, Report};
 use super::inputs::Video;
-use super::marker::Marker;
+use super::marker::{self, Marker};
 use super::plan::{self, Task};
-use super::queue::{Claimed, Queue, Stop};
+use super::queue::{Next, Queue, Stop, Work};
+use super::segments::{self, Group, PartTask};
 
 /// How often limits and signals are checked.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Time for a worker to stop a video. Our choice: some frames of the slowest engine.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Time to find out how long a video is.
+const MEASURE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Attempts at a video whose worker dies.
 const ATTEMPTS: u32 = 2;
@@ -61,11 +67,17 @@ impl<'a> Lane<'a> {
     /// Tracks videos until none is left.
     pub fn run(&mut self, crew: &Crew, worker: Option<Worker>, events: &Sender<Event>) {
         self.worker = worker;
-        while let Some((task, claim)) = self.next(events) {
-            let index = task.index;
+        while let Some(work) = self.next(crew, events) {
+            let (index, part) = match &work {
+                Work::Video(task, _) => (task.index, None),
+                Work::Part(part) => (part.group.task.index, Some((part.number, part.count()))),
+            };
             let lane = self.number;
-            tell(events, Event::Started { lane, index });
-            let done = self.settle(crew, task, claim, events);
+            tell(events, Event::Started { lane, index, part });
+            let done = match work {
+                Work::Video(task, claim) => self.settle(crew, task, claim, events),
+                Work::Part(part) => self.settle_part(crew, part, events),
+            };
             tell(events, Event::Left { lane });
             if let Err(error) = done {
                 self.on_disk_error(index, &error, events);
@@ -73,12 +85,21 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The next video that no other run tracks.
-    fn next(&self, events: &Sender<Event>) -> Option<Claimed> {
-        while let Some(task) = self.queue.next() {
-            let video = &self.videos[task.index];
+    /// The next part, or the next video that no other run tracks.
+    fn next(&mut self, crew: &Crew, events: &Sender<Event>) -> Option<Work> {
+        let queue = self.queue;
+        while let Some(next) = queue.next() {
+            let (task, planning) = match next {
+                Next::Part(part) => return Some(Work::Part(part)),
+                Next::Video(task, planning) => (task, planning),
+            };
+            let (index, video) = (task.index, &self.videos[task.index]);
             match Claim::new(&video.record) {
-                Ok(Some(claim)) => return Some((task, claim)),
+                Ok(Some(claim)) => {
+                    if let Some(work) = self.divided(crew, task, claim, events) {
+                        return Some(work);
+                    }
+                }
                 Ok(None) => {
                     let path = video.path.display();
                     tell(
@@ -86,10 +107,63 @@ impl<'a> Lane<'a> {
                         Event::Noted(format!("{path}: another run is tracking it")),
                     );
                 }
-                Err(error) => self.on_disk_error(task.index, &error, events),
+                Err(error) => self.on_disk_error(index, &error, events),
             }
+            drop(planning);
         }
         self.queue.next_again()
+    }
+
+    /// Puts the parts of a long video into the queue. Returns any other video.
+    fn divided(
+        &mut self,
+        crew: &Crew,
+        task: Task,
+        claim: Claim,
+        events: &Sender<Event>,
+    ) -> Option<Work> {
+        let video = &self.videos[task.index];
+        let grid = self.arguments.grid().filter(|_| video.part.is_whole());
+        let Some((grid, seconds)) = grid.and_then(|grid| Some((grid, self.measure(crew, video)?)))
+        else {
+            return Some(Work::Video(task, claim));
+        };
+        let index = task.index;
+        match Group::new(task, claim, video, grid, seconds) {
+            Ok(parts) => {
+                if let Err(error) = self.begin(video) {
+                    self.on_disk_error(index, &error, events);
+                } else {
+                    self.queue.add(parts);
+                }
+                None
+            }
+            Err((task, claim)) => Some(Work::Video(task, claim)),
+        }
+    }
+
+    /// Begins a video in parts. The marker and, if everything is tracked again, the parts of an
+    /// earlier run are of no use any more.
+    fn begin(&self, video: &Video) -> io::Result<()> {
+        remove_if_there(&marker::path(&video.record))?;
+        if self.arguments.force {
+            segments::remove(&video.record)?;
+        }
+        fs::create_dir_all(segments::folder(&video.record))
+    }
+
+    /// Duration of a video that can be tracked in parts, s.
+    fn measure(&mut self, crew: &Crew, video: &Video) -> Option<f64> {
+        if plan::refuse(&video.path).is_some() {
+            return None;
+        }
+        let mut worker = self.worker(crew).ok()?;
+        worker.send(&Request::Measure(video.path.clone())).ok()?;
+        let Answer::Measured(seconds) = worker.answer(MEASURE_TIMEOUT).ok()? else {
+            return None;
+        };
+        self.worker = Some(worker);
+        seconds
     }
 
     /// Tracks a video, and writes its marker.
@@ -103,11 +177,12 @@ impl<'a> Lane<'a> {
         let start = Instant::now();
         claim.outdate()?;
         task.attempts += 1;
-        let outcome = match self.attempt(crew, &task, events) {
+        let video = &self.videos[task.index];
+        let outcome = match self.attempt(crew, video, task.replace, events) {
             Attempt::Ended(outcome) => outcome,
             Attempt::Lost(_) if task.attempts < ATTEMPTS => {
                 task.replace = true;
-                self.queue.try_again((task, claim));
+                self.queue.try_again(Work::Video(task, claim));
                 return Ok(());
             }
             Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
@@ -116,17 +191,68 @@ impl<'a> Lane<'a> {
             self.on_interruption(cause, outcome.message, events);
             return Ok(());
         }
-        let video = &self.videos[task.index];
         let marker = Marker {
             seconds: start.elapsed().as_secs_f64(),
             attempts: task.attempts,
             ..Marker::new(&task.key, video, &crew.ready, outcome)
         };
         claim.finish(&marker)?;
-        self.queue.settled(marker.outcome.status);
-        let report = Report::new(task.index, true, marker);
-        tell(events, Event::Finished(Box::new(report)));
+        self.settled(task.index, marker, events);
         Ok(())
+    }
+
+    /// Tracks a part of a video, and joins the parts after the last one.
+    fn settle_part(
+        &mut self,
+        crew: &Crew,
+        mut part: PartTask,
+        events: &Sender<Event>,
+    ) -> io::Result<()> {
+        let start = Instant::now();
+        part.attempts += 1;
+        let marker = match part.known() {
+            Some(marker) => marker,
+            None => match self.attempt(crew, part.video(), true, events) {
+                Attempt::Lost(_) if part.attempts < ATTEMPTS => {
+                    self.queue.try_again(Work::Part(part));
+                    return Ok(());
+                }
+                ended => {
+                    let outcome = match ended {
+                        Attempt::Ended(outcome) => outcome,
+                        Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
+                    };
+                    if let Some(cause) = outcome.cause {
+                        self.on_interruption(cause, outcome.message, events);
+                        return Ok(());
+                    }
+                    let marker = Marker {
+                        seconds: start.elapsed().as_secs_f64(),
+                        attempts: part.attempts,
+                        ..Marker::new(&part.key(), part.video(), &crew.ready, outcome)
+                    };
+                    part.keep(&marker)?;
+                    marker
+                }
+            },
+        };
+        let group = &part.group;
+        let Some(parts) = group.finish_part(part.number, marker) else {
+            return Ok(());
+        };
+        let (index, key) = (group.task.index, &group.task.key);
+        let outcome = segments::outcome(&parts);
+        let marker = Marker::new(key, &self.videos[index], &crew.ready, outcome);
+        if let Some(marker) = group.finish(marker, &parts)? {
+            self.settled(index, marker, events);
+        }
+        Ok(())
+    }
+
+    fn settled(&self, index: usize, marker: Marker, events: &Sender<Event>) {
+        self.queue.settled(marker.outcome.status);
+        let report = Report::new(index, true, marker);
+        tell(events, Event::Finished(Box::new(report)));
     }
 
     /// The run ends before the video does. The claim stays, for the next run.
@@ -137,9 +263,14 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Lets the worker track a video.
-    fn attempt(&mut self, crew: &Crew, task: &Task, events: &Sender<Event>) -> Attempt {
-        let video = &self.videos[task.index];
+    /// Lets the worker track a video or part.
+    fn attempt(
+        &mut self,
+        crew: &Crew,
+        video: &Video,
+        replace: bool,
+        events: &Sender<Event>,
+    ) -> Attempt {
         if let Some(outcome) = plan::refuse(&video.path) {
             return Attempt::Ended(outcome);
         }
@@ -147,7 +278,7 @@ impl<'a> Lane<'a> {
             Ok(worker) => worker,
             Err(reason) => return Attempt::Lost(reason),
         };
-        if worker.send(&job(video, task)).is_err() {
+        if worker.send(&self.job(video, replace)).is_err() {
             return Attempt::Lost(worker.end());
         }
         let attempt = self.follow(&mut worker, events);
@@ -216,6 +347,19 @@ impl<'a> Lane<'a> {
             .then(|| format!("it needed more memory than --max-memory: {memory} of {limit} bytes"))
     }
 
+    fn job(&self, video: &Video, replace: bool) -> Request {
+        let is_after_another = video.part.start.is_some();
+        let grid = self.arguments.grid().filter(|_| is_after_another);
+        Request::Job(Box::new(Job {
+            video: video.path.clone(),
+            name: video.name.clone(),
+            record: video.record.clone(),
+            replace,
+            part: video.part,
+            warm_up: grid.map_or(0.0, |grid| grid.warm_up.as_secs_f64()),
+        }))
+    }
+
     /// Nothing can be recorded for this video. A full disk ends the run.
     fn on_disk_error(&self, index: usize, error: &io::Error, events: &Sender<Event>) {
         let record = self.videos[index].record.display();
@@ -225,16 +369,6 @@ impl<'a> Lane<'a> {
         }
         tell(events, Event::Noted(note));
     }
-}
-
-fn job(video: &Video, task: &Task) -> Request {
-    Request::Job(Box::new(Job {
-        video: video.path.clone(),
-        name: video.name.clone(),
-        record: video.record.clone(),
-        replace: task.replace,
-        part: video.part,
-    }))
 }
 
 fn stopped() -> Outcome {

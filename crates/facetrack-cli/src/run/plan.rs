@@ -14,11 +14,13 @@ use super::events::Report;
 use super::inputs::Video;
 use super::key::{self, Identity};
 use super::marker::Marker;
+use super::segments::Grid;
 
 /// When a video is tracked again.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
     identity: Identity,
+    grid: Option<Grid>,
     force: bool,
     retry_failed: bool,
 }
@@ -31,6 +33,7 @@ impl Policy {
             } else {
                 Identity::Stamp
             },
+            grid: arguments.grid(),
             force: arguments.force,
             retry_failed: arguments.retry_failed,
         }
@@ -64,7 +67,7 @@ enum Decision {
 pub fn plan(videos: &[Video], ready: &Ready, policy: &Policy) -> (Vec<Task>, Vec<Report>) {
     let (mut tasks, mut settled) = (Vec::new(), Vec::new());
     for (index, video) in videos.iter().enumerate() {
-        let key = key::of(video, policy.identity, ready);
+        let key = key::of(video, policy.identity, policy.grid, ready);
         match decide(video, &key, ready, policy) {
             Decision::Track { replace } => tasks.push(Task {
                 index,
@@ -176,6 +179,7 @@ mod tests {
     fn policy(force: bool, retry_failed: bool) -> Policy {
         Policy {
             identity: Identity::Stamp,
+            grid: None,
             force,
             retry_failed,
         }

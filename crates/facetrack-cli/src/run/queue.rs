@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The videos that are left, shared by all lanes.
+//! The videos and parts that are left, shared by all lanes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use facetrack::lock::lock;
 use facetrack_jobs::Status;
 
 use super::claim::Claim;
 use super::plan::Task;
+use super::segments::PartTask;
+
+/// How often a lane that waits for parts looks whether the run ends.
+const POLL: Duration = Duration::from_millis(50);
 
 /// Why a run ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +27,30 @@ pub enum Stop {
     Failed,
 }
 
-/// A video that no other run tracks.
-pub type Claimed = (Task, Claim);
+/// Something to track.
+#[derive(Debug)]
+pub enum Work {
+    /// A video that no other run tracks.
+    Video(Task, Claim),
+    Part(PartTask),
+}
 
-/// The videos that are left.
+/// The next thing of the first attempts.
+pub enum Next<'a> {
+    Video(Task, Planning<'a>),
+    Part(PartTask),
+}
+
+/// A video that may yet be divided into parts. Other lanes wait until it is dropped.
+pub struct Planning<'a>(&'a Queue);
+
+/// The videos and parts that are left.
 pub struct Queue {
-    tasks: Mutex<VecDeque<Task>>,
-    /// Videos whose worker died. They are tried again when nothing else runs.
-    again: Mutex<VecDeque<Claimed>>,
+    first: Mutex<First>,
+    /// Wakes lanes that wait for parts.
+    planned: Condvar,
+    /// Work whose worker died. It is tried again when nothing else runs.
+    again: Mutex<VecDeque<Work>>,
     /// Whether a signal asks the run to end.
     terminated: Arc<AtomicBool>,
     stop: Mutex<Option<Stop>>,
@@ -38,10 +59,23 @@ pub struct Queue {
     fail_fast: bool,
 }
 
+/// What was not tried yet.
+struct First {
+    tasks: VecDeque<Task>,
+    parts: VecDeque<PartTask>,
+    /// Videos that may yet be divided.
+    planning: usize,
+}
+
 impl Queue {
     pub fn new(tasks: Vec<Task>, terminated: Arc<AtomicBool>, fail_fast: bool) -> Self {
         Self {
-            tasks: Mutex::new(tasks.into()),
+            first: Mutex::new(First {
+                tasks: tasks.into(),
+                parts: VecDeque::new(),
+                planning: 0,
+            }),
+            planned: Condvar::new(),
             again: Mutex::default(),
             terminated,
             stop: Mutex::default(),
@@ -50,22 +84,40 @@ impl Queue {
         }
     }
 
-    /// The next video of the first attempts.
-    pub fn next(&self) -> Option<Task> {
-        self.stopped()
-            .is_none()
-            .then(|| lock(&self.tasks).pop_front())?
+    /// The next video or part of the first attempts. Waits while another lane divides a video.
+    pub fn next(&self) -> Option<Next<'_>> {
+        let mut first = lock(&self.first);
+        while self.stopped().is_none() {
+            if let Some(part) = first.parts.pop_front() {
+                return Some(Next::Part(part));
+            }
+            if let Some(task) = first.tasks.pop_front() {
+                first.planning += 1;
+                return Some(Next::Video(task, Planning(self)));
+            }
+            if first.planning == 0 {
+                return None;
+            }
+            let waited = self.planned.wait_timeout(first, POLL);
+            (first, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        None
     }
 
-    /// The next video of the second attempts.
-    pub fn next_again(&self) -> Option<Claimed> {
+    /// Adds the parts of a video.
+    pub fn add(&self, parts: Vec<PartTask>) {
+        lock(&self.first).parts.extend(parts);
+    }
+
+    /// The next work of the second attempts.
+    pub fn next_again(&self) -> Option<Work> {
         let is_due = self.is_second.load(Ordering::SeqCst) && self.stopped().is_none();
         is_due.then(|| lock(&self.again).pop_front())?
     }
 
-    /// Tries a video again after all others.
-    pub fn try_again(&self, claimed: Claimed) {
-        lock(&self.again).push_back(claimed);
+    /// Tries work again after all other.
+    pub fn try_again(&self, work: Work) {
+        lock(&self.again).push_back(work);
     }
 
     pub fn begin_second_attempts(&self) {
@@ -89,5 +141,12 @@ impl Queue {
         if self.fail_fast && !status.has_record() {
             self.stop(Stop::Failed);
         }
+    }
+}
+
+impl Drop for Planning<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.first).planning -= 1;
+        self.0.planned.notify_all();
     }
 }

@@ -28,6 +28,9 @@ const INTERVALS: f64 = 1.5;
 /// still.
 const LONGEST_INTERVALS: f64 = 3.0;
 
+/// What separates the reasons of an incomplete record.
+pub(super) const REASONS: &str = "; ";
+
 /// Statements of the elements upstream about the video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Promise {
@@ -117,7 +120,7 @@ impl Completeness {
         });
         let computed = || Some((expected_duration? as f64 * 1e-9 * found.fps?).round() as u64);
         Self {
-            reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+            reason: (!reasons.is_empty()).then(|| reasons.join(REASONS)),
             expected_duration,
             expected_frames: stated.or_else(computed),
             decode_errors: found.decode_errors,

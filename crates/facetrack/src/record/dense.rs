@@ -7,6 +7,8 @@
 
 use std::io;
 
+use serde::Serialize;
+
 use super::array::{ArrayDocument, PAGE, Storage};
 use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
 use crate::wire::{Frame, Head};
@@ -15,9 +17,9 @@ use crate::wire::{Frame, Head};
 const MARGIN: usize = 64;
 
 /// Separator between the metadata and the first line.
-const FRAMES: &[u8] = b",\"frames\":[";
+pub(super) const FRAMES: &[u8] = b",\"frames\":[";
 
-const CLOSING: &[u8] = b"\n]}\n";
+pub(super) const CLOSING: &[u8] = b"\n]}\n";
 
 /// A dense record.
 pub(super) struct Dense<S> {
@@ -90,7 +92,19 @@ impl<S: Storage> Layout for Dense<S> {
 }
 
 fn head(metadata: &Metadata, totals: Totals) -> io::Result<Vec<u8>> {
+    object_with(&Head::new(metadata, Some(totals)))
+}
+
+/// Everything before the first frame of a file with these final metadata.
+pub(super) fn opening(metadata: &impl Serialize) -> io::Result<Vec<u8>> {
+    let head = object_with(metadata)?;
+    let room = room(&head);
+    Ok([&padded(head, room), FRAMES].concat())
+}
+
+/// An object that begins with the metadata.
+fn object_with(metadata: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = b"{\"metadata\":".to_vec();
-    serde_json::to_writer(&mut bytes, &Head::new(metadata, Some(totals)))?;
+    serde_json::to_writer(&mut bytes, metadata)?;
     Ok(bytes)
 }

@@ -12,6 +12,7 @@ use facetrack::blendshape::{BlendshapeSource, Blendshapes};
 use facetrack::geometry::Rect;
 use facetrack::model::ModelFile;
 use facetrack::observation::{FitFailure, Landmark, MorphableFit, Observation};
+use facetrack::record::joining::{Part, SeenFrame, join};
 use facetrack::record::{
     BlendshapeProfile, Completeness, End, Export, Fields, FrameRecord, Metadata, Record, Storage,
 };
@@ -879,4 +880,108 @@ fn a_disk_full_from_the_start_holds_nothing() {
     let error = record.err().expect("the disk is full");
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     assert_eq!(disk.text(), "");
+}
+
+/// Faces of a frame that moves on by a pixel: one that stays, and one from frame 6 on.
+fn walkers(frame: u64, ids: [u32; 2]) -> Vec<TrackedFace> {
+    let x = frame as f32;
+    let mut faces = vec![at(ids[0], Rect::new(10.0 + x, 20.0, 80.0, 90.0))];
+    if frame >= 6 {
+        faces.push(at(ids[1], Rect::new(300.0 - x, 40.0, 70.0, 80.0)));
+    }
+    faces
+}
+
+/// Records the frames of a video of 16 frames that begins 0.7 s after 0.
+fn walk(frames: std::ops::Range<u64>, ids: [u32; 2]) -> Disk {
+    let disk = Disk::new();
+    let metadata = Metadata {
+        start_time: 700_000_000,
+        ..metadata()
+    };
+    let mut record = dense(&disk, Export::default(), metadata);
+    for frame in frames {
+        let faces = walkers(frame, ids);
+        let status = FrameStatus::Tracked;
+        let frame = FrameRecord {
+            pts: Some(frame * 40_000_000),
+            status,
+            faces: &faces,
+            size: None,
+        };
+        record.frame(&frame).expect("room");
+    }
+    record.close(End::Complete).expect("room");
+    disk
+}
+
+/// A part whose two frames before it were tracked, too.
+fn part_of_walk(folder: &std::path::Path, frames: std::ops::Range<u64>, ids: [u32; 2]) -> Part {
+    let record = folder.join(format!("{}-{}.json", frames.start, frames.end));
+    let seen = |frame: u64| SeenFrame {
+        time: frame * 40_000_000 + 700_000_000,
+        faces: walkers(frame, ids)
+            .iter()
+            .map(|it| {
+                (it.id, {
+                    let b = it.face.bbox;
+                    [b.x, b.y, b.width, b.height]
+                })
+            })
+            .collect(),
+    };
+    let before = (frames.start.saturating_sub(2)..frames.start).map(seen);
+    let before = before.collect();
+    let text = walk(frames, ids).text();
+    std::fs::write(&record, text).expect("room");
+    Part { record, before }
+}
+
+#[test]
+fn parts_join_to_the_record_of_the_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parts = [
+        part_of_walk(folder.path(), 0..5, [1, 9]),
+        part_of_walk(folder.path(), 5..10, [2, 1]),
+        part_of_walk(folder.path(), 10..10, [1, 2]),
+        part_of_walk(folder.path(), 10..16, [4, 3]),
+    ];
+    let mut joined = Vec::new();
+    join(&parts[..2], &mut joined).expect("dense records");
+    assert_eq!(String::from_utf8(joined), Ok(walk(0..10, [1, 2]).text()));
+    let mut joined = Vec::new();
+    join(
+        &[parts[0].clone(), parts[1].clone(), parts[3].clone()],
+        &mut joined,
+    )
+    .expect("dense records");
+    assert_eq!(String::from_utf8(joined), Ok(walk(0..16, [1, 2]).text()));
+    let mut joined = Vec::new();
+    join(&parts, &mut joined).expect("dense records");
+    let joined: Json = serde_json::from_slice(&joined).expect("JSON");
+    assert_eq!(joined["metadata"], walk(0..16, [1, 2]).json()["metadata"]);
+    // Nobody is known across an empty part, so the faces count as new.
+    assert_eq!(joined["frames"][15]["tracked_objects"][0]["id"], "obj_4");
+}
+
+#[test]
+fn only_dense_records_are_joined() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("a.json");
+    let part = Part {
+        record: record.clone(),
+        before: Vec::new(),
+    };
+    let text = walk(0..2, [1, 2]).text();
+    for text in [
+        &text[..text.len() / 2],
+        "{}",
+        "",
+        &text.replace("obj_1", "obj_x"),
+    ] {
+        std::fs::write(&record, text).expect("room");
+        let error = join(std::slice::from_ref(&part), io::sink()).expect_err("no dense record");
+        let kinds = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
+        assert!(kinds.contains(&error.kind()), "{error:?}: {text}");
+    }
 }

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Long videos, which are tracked in parts at the same time.
+//!
+//! The parts are in the folder `<record>.parts`, each with a record and a marker of its own, until
+//! the record of the whole video is done. So a run that was interrupted continues with the parts
+//! that are left.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use facetrack::file::{remove_if_there, sync_folder, with_suffix};
+use facetrack::lock::lock;
+use facetrack::record::joining;
+use facetrack_jobs::{Outcome, Part, Status};
+use serde::Serialize;
+
+use super::claim::Claim;
+use super::inputs::Video;
+use super::marker::Marker;
+use super::plan::Task;
+
+/// Where long videos are cut. Records depend on it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Grid {
+    /// Length of a part.
+    pub segment: Duration,
+    /// Time that is tracked before each part.
+    pub warm_up: Duration,
+}
+
+impl Grid {
+    /// The parts of a video that takes this long, s. The last one may be up to half longer or
+    /// shorter than the others.
+    fn parts(&self, seconds: f64) -> Vec<Part> {
+        let segment = self.segment.as_secs_f64();
+        let count = (seconds / segment).round().max(1.0) as u32;
+        let start = |number: u32| f64::from(number) * segment;
+        let part = |number| Part {
+            start: (number > 0).then(|| start(number)),
+            stop: (number + 1 < count).then(|| start(number + 1)),
+        };
+        (0..count).map(part).collect()
+    }
+}
+
+/// A video in parts.
+#[derive(Debug)]
+pub struct Group {
+    pub task: Task,
+    /// Held until the record is done.
+    claim: Mutex<Option<Claim>>,
+    record: PathBuf,
+    start: Instant,
+    parts: Vec<Video>,
+    /// The accounts of the parts that are done.
+    done: Mutex<Vec<Option<Marker>>>,
+}
+
+/// A part of a video to track.
+#[derive(Debug)]
+pub struct PartTask {
+    pub group: Arc<Group>,
+    pub number: usize,
+    /// Attempts that ended with the worker.
+    pub attempts: u32,
+}
+
+impl PartTask {
+    /// The part as a video.
+    pub fn video(&self) -> &Video {
+        &self.group.parts[self.number]
+    }
+
+    /// What the record of the part depends on.
+    pub fn key(&self) -> String {
+        format!("{} {}", self.group.task.key, self.number)
+    }
+
+    /// Number of parts of the video.
+    pub fn count(&self) -> usize {
+        self.group.parts.len()
+    }
+
+    /// The account of an earlier run that has tracked the part.
+    pub fn known(&self) -> Option<Marker> {
+        let record = &self.video().record;
+        let marker = Marker::read(record)?;
+        let is_valid = marker.key == self.key() && marker.outcome.status.has_record();
+        (is_valid && record.exists()).then_some(marker)
+    }
+
+    /// Keeps the account of the part.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep(&self, marker: &Marker) -> io::Result<()> {
+        let claim = Claim::new(&self.video().record)?;
+        claim.map_or(Ok(()), |claim| claim.finish(marker))
+    }
+}
+
+/// The folder for the parts of a record.
+pub fn folder(record: &Path) -> PathBuf {
+    with_suffix(record, ".parts")
+}
+
+/// Removes the parts of a record.
+pub fn remove(record: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder(record)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Group {
+    /// Divides a video that takes this long, s. Gives `task` and `claim` back if it is too short.
+    pub fn new(
+        task: Task,
+        claim: Claim,
+        video: &Video,
+        grid: Grid,
+        seconds: f64,
+    ) -> Result<Vec<PartTask>, (Task, Claim)> {
+        let parts = grid.parts(seconds);
+        if parts.len() < 2 {
+            return Err((task, claim));
+        }
+        let folder = folder(&video.record);
+        let own = |(number, part): (usize, &Part)| Video {
+            part: *part,
+            record: folder.join(format!("{:05}.json", number + 1)),
+            ..video.clone()
+        };
+        let parts: Vec<_> = parts.iter().enumerate().map(own).collect();
+        let count = parts.len();
+        let group = Arc::new(Self {
+            task,
+            claim: Mutex::new(Some(claim)),
+            record: video.record.clone(),
+            start: Instant::now(),
+            done: Mutex::new(vec![None; count]),
+            parts,
+        });
+        let task = |number| PartTask {
+            group: group.clone(),
+            number,
+            attempts: 0,
+        };
+        Ok((0..count).map(task).collect())
+    }
+
+    /// Takes the account of a part. Returns those of all parts with the last one.
+    pub fn finish_part(&self, number: usize, marker: Marker) -> Option<Vec<Marker>> {
+        let mut done = lock(&self.done);
+        done[number] = Some(marker);
+        done.iter().cloned().collect()
+    }
+
+    /// Joins the records of the parts, and writes the marker of the whole video. Returns it.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn finish(&self, marker: Marker, parts: &[Marker]) -> io::Result<Option<Marker>> {
+        let Some(claim) = lock(&self.claim).take() else {
+            return Ok(None);
+        };
+        let marker = Marker {
+            seconds: self.start.elapsed().as_secs_f64(),
+            attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
+            ..marker
+        };
+        if marker.outcome.status.has_record() {
+            self.join(&self.record, parts)?;
+        }
+        claim.finish(&marker)?;
+        Ok(Some(marker))
+    }
+
+    fn join(&self, record: &Path, parts: &[Marker]) -> io::Result<()> {
+        let joined = folder(record).join("joined");
+        let mut file = BufWriter::new(File::create(&joined)?);
+        let part = |(video, marker): (&Video, &Marker)| joining::Part {
+            record: video.record.clone(),
+            before: marker.outcome.before.clone(),
+        };
+        let parts: Vec<_> = self.parts.iter().zip(parts).map(part).collect();
+        joining::join(&parts, &mut file)?;
+        file.flush()?;
+        file.get_ref().sync_all()?;
+        fs::rename(&joined, record)?;
+        remove_if_there(&with_suffix(record, ".partial"))?;
+        sync_folder(record)
+    }
+}
+
+/// The outcome of a video from those of its parts.
+pub fn outcome(parts: &[Marker]) -> Outcome {
+    let outcomes = || parts.iter().map(|part| &part.outcome);
+    let failed = parts
+        .iter()
+        .position(|part| !part.outcome.status.has_record());
+    let is_whole = outcomes().all(|outcome| outcome.status == Status::Complete);
+    let mut messages: Vec<_> = outcomes().filter_map(|it| it.message.clone()).collect();
+    messages.dedup();
+    let message = (!messages.is_empty()).then(|| messages.join("; "));
+    let count = |of: fn(&Outcome) -> u64| outcomes().map(of).sum();
+    Outcome {
+        status: match failed {
+            Some(_) => Status::Failed,
+            None if is_whole => Status::Complete,
+            None => Status::Truncated,
+        },
+        expected_frames: outcomes().last().and_then(|last| last.expected_frames),
+        frames: count(|it| it.frames),
+        gap_frames: count(|it| it.gap_frames),
+        error_frames: count(|it| it.error_frames),
+        decode_errors: count(|it| it.decode_errors),
+        faces: count(|it| it.faces),
+        video_seconds: outcomes().map(|it| it.video_seconds).sum(),
+        cpu_seconds: outcomes().map(|it| it.cpu_seconds).sum(),
+        message: match (failed, message) {
+            (Some(number), message) => {
+                let message = message.unwrap_or_default();
+                Some(format!("part {} of {}: {message}", number + 1, parts.len()))
+            }
+            (None, message) => message,
+        },
+        ..Outcome::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn starts(segment: u64, seconds: f64) -> Vec<(Option<f64>, Option<f64>)> {
+        let grid = Grid {
+            segment: Duration::from_secs(segment),
+            warm_up: Duration::from_secs(2),
+        };
+        let parts = grid.parts(seconds);
+        parts.iter().map(|part| (part.start, part.stop)).collect()
+    }
+
+    #[test]
+    fn parts_are_equally_long() {
+        assert_eq!(starts(60, 89.0), [(None, None)]);
+        let two = [(None, Some(60.0)), (Some(60.0), None)];
+        assert_eq!(starts(60, 91.0), two);
+        assert_eq!(starts(60, 149.0), two);
+        assert_eq!(starts(60, 600.04).len(), 10);
+    }
+
+    #[test]
+    fn a_part_decides_for_the_whole() {
+        let part = |status, frames, message: Option<&str>| Marker {
+            outcome: Outcome {
+                status,
+                frames,
+                message: message.map(str::to_owned),
+                ..Outcome::default()
+            },
+            ..Marker::default()
+        };
+        let good = part(Status::Complete, 10, None);
+        assert_eq!(
+            outcome(&[good.clone(), good.clone()]).status,
+            Status::Complete
+        );
+        let cut = part(Status::Truncated, 5, Some("the file is cut off"));
+        let both = outcome(&[good.clone(), cut.clone(), cut]);
+        assert_eq!((both.status, both.frames), (Status::Truncated, 20));
+        assert_eq!(both.message.as_deref(), Some("the file is cut off"));
+        let failed = part(Status::Failed, 0, Some("no luck"));
+        let both = outcome(&[good, failed]);
+        assert_eq!(both.status, Status::Failed);
+        assert_eq!(both.message.as_deref(), Some("part 2 of 2: no luck"));
+    }
+}

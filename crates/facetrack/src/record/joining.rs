@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Joins the dense records of the parts of a video to one of the whole video.
+//!
+//! Each part was tracked by itself, from some frames before its start on. The faces in these frames
+//! are also in the part before, which shows who is who. Everything else of a frame stays as it is,
+//! byte for byte.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::completeness::REASONS;
+use super::dense::{self, CLOSING, FRAMES};
+use super::timeline::{Continuity, Timeline};
+use crate::file;
+use crate::geometry::Rect;
+
+/// The IoU from which two boxes in the same frame may be of the same face. Our choice: both come
+/// from the same picture, so they hardly differ, and boxes of two people rarely overlap by half.
+const SAME_FACE: f32 = 0.5;
+
+/// What is before the number of a face's id. In JSON it cannot be part of a string.
+const ID: &[u8] = b"\"id\":\"obj_";
+
+/// What is before the number of a frame.
+const FRAME: &[u8] = b"{\"frame\":";
+
+/// The faces of a frame before the start of a part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeenFrame {
+    /// Stream time, ns.
+    pub time: u64,
+    /// Number of the id, and left edge, top edge, width and height of the box, px.
+    pub faces: Vec<(u32, [f32; 4])>,
+}
+
+/// A tracked part of a video.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Its dense record.
+    pub record: PathBuf,
+    /// The frames before it that were tracked, too.
+    pub before: Vec<SeenFrame>,
+}
+
+/// Writes the record of a video whose parts are given in order.
+///
+/// # Errors
+/// If a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is not a dense
+/// record.
+pub fn join(parts: &[Part], mut to: impl Write) -> io::Result<()> {
+    let readers: io::Result<Vec<_>> = parts.iter().map(PartReader::open).collect();
+    let mut readers = readers?;
+    to.write_all(&dense::opening(&metadata(&readers, parts)?)?)?;
+    let (mut identities, mut frames) = (Identities::default(), 0);
+    for (index, reader) in readers.iter_mut().enumerate() {
+        identities.begin(&parts[index].before);
+        let next = parts.get(index + 1).and_then(|next| next.before.first());
+        while let Some(line) = reader.next()? {
+            let faces = Line::parse(&line)?;
+            identities.take(&faces, reader.start_time(), next.map(|next| next.time));
+            to.write_all(if frames == 0 { b"\n" } else { b",\n" })?;
+            frames += 1;
+            let number = |id| identities.global.get(&id).copied();
+            to.write_all(&renumbered(&line, frames, number).ok_or_else(not_dense)?)?;
+        }
+    }
+    to.write_all(CLOSING)?;
+    to.flush()
+}
+
+fn not_dense() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a part is not a dense record")
+}
+
+/// Reads a part.
+struct PartReader {
+    file: BufReader<File>,
+    metadata: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Opening {
+    metadata: Map<String, Value>,
+}
+
+impl PartReader {
+    fn open(part: &Part) -> io::Result<Self> {
+        let mut file = BufReader::new(file::open(&part.record)?);
+        let mut line = Vec::new();
+        file.read_until(b'\n', &mut line)?;
+        let head = line.trim_ascii_end().strip_suffix(FRAMES);
+        let head = [head.ok_or_else(not_dense)?, b"}"].concat();
+        let Opening { metadata } = serde_json::from_slice(&head)?;
+        Ok(Self { file, metadata })
+    }
+
+    /// The next frame without a comma; `None` at the end.
+    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        self.file.read_until(b'\n', &mut line)?;
+        if line == CLOSING.trim_ascii_start() {
+            return Ok(None);
+        }
+        let line = line.strip_suffix(b"\n").ok_or_else(not_dense)?;
+        Ok(Some(line.strip_suffix(b",").unwrap_or(line).to_owned()))
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.metadata.get(name)?.as_u64()
+    }
+
+    /// Stream time of a frame whose pts is 0, ns.
+    fn start_time(&self) -> u64 {
+        self.number("start_time").unwrap_or(0)
+    }
+}
+
+/// What is needed of a frame.
+#[derive(Deserialize)]
+struct Line {
+    tracked_objects: Vec<Face>,
+    pts: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Face {
+    id: String,
+    bbox_xmin: f32,
+    bbox_ymin: f32,
+    bbox_width: f32,
+    bbox_height: f32,
+}
+
+impl Line {
+    fn parse(line: &[u8]) -> io::Result<Self> {
+        Ok(serde_json::from_slice(line)?)
+    }
+
+    fn faces(&self) -> impl Iterator<Item = (u32, Rect)> {
+        self.tracked_objects.iter().filter_map(|face| {
+            let number = face.id.strip_prefix("obj_")?.parse().ok()?;
+            let [x, y] = [face.bbox_xmin, face.bbox_ymin];
+            Some((number, Rect::new(x, y, face.bbox_width, face.bbox_height)))
+        })
+    }
+}
+
+/// A frame under another number, with other ids of faces.
+fn renumbered(line: &[u8], frame: u64, id: impl Fn(u32) -> Option<u32>) -> Option<Vec<u8>> {
+    let mut text = [FRAME, frame.to_string().as_bytes()].concat();
+    let (_, mut rest) = split_number(line.strip_prefix(FRAME)?)?;
+    while let Some(at) = rest.windows(ID.len()).position(|window| window == ID) {
+        let (before, after) = rest.split_at(at + ID.len());
+        let (number, after) = split_number(after)?;
+        text.extend_from_slice(before);
+        text.extend_from_slice(id(number)?.to_string().as_bytes());
+        rest = after;
+    }
+    text.extend_from_slice(rest);
+    Some(text)
+}
+
+fn split_number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = text.split_at(digits);
+    Some((str::from_utf8(number).ok()?.parse().ok()?, rest))
+}
+
+/// Who is who. Ids of the whole video count from 1, in the order in which faces appear.
+#[derive(Default)]
+struct Identities {
+    last: u32,
+    /// Ids of the whole video by ids of the current part.
+    global: HashMap<u32, u32>,
+    /// Latest frames by stream time, with ids of the whole video.
+    recent: VecDeque<(u64, Vec<(u32, Rect)>)>,
+}
+
+impl Identities {
+    /// Begins a part, which knows these frames of the one before.
+    fn begin(&mut self, before: &[SeenFrame]) {
+        let mut overlaps: HashMap<(u32, u32), f32> = HashMap::new();
+        for frame in before {
+            let at = self
+                .recent
+                .binary_search_by_key(&frame.time, |(time, _)| *time);
+            let known = at.ok().map_or(&[][..], |at| &self.recent[at].1);
+            for (own, [x, y, width, height]) in &frame.faces {
+                let bbox = Rect::new(*x, *y, *width, *height);
+                for (id, other) in known {
+                    let iou = bbox.iou(other);
+                    if iou >= SAME_FACE {
+                        *overlaps.entry((*own, *id)).or_default() += iou;
+                    }
+                }
+            }
+        }
+        let mut pairs: Vec<_> = overlaps.into_iter().collect();
+        // The longest overlap first; ids make the order definite.
+        pairs.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
+        self.global.clear();
+        let mut taken = BTreeSet::new();
+        for ((own, id), _) in pairs {
+            if !self.global.contains_key(&own) && taken.insert(id) {
+                self.global.insert(own, id);
+            }
+        }
+        self.recent.clear();
+    }
+
+    /// Takes a frame. It is kept if the next part begins with frames from `kept_from` on, ns.
+    fn take(&mut self, line: &Line, start_time: u64, kept_from: Option<u64>) {
+        let mut faces: Vec<_> = line.faces().collect();
+        faces.sort_by_key(|(own, _)| *own);
+        for (own, _) in &mut faces {
+            let last = &mut self.last;
+            *own = *self.global.entry(*own).or_insert_with(|| {
+                *last += 1;
+                *last
+            });
+        }
+        let time = line.pts.map(|pts| pts + start_time);
+        if let Some(time) = time.filter(|time| kept_from.is_some_and(|from| *time >= from)) {
+            self.recent.push_back((time, faces));
+        }
+    }
+}
+
+/// The metadata of the whole: the counts are sums, the end is that of the last part.
+fn metadata(readers: &[PartReader], parts: &[Part]) -> io::Result<Map<String, Value>> {
+    let has_frames = |reader: &&PartReader| reader.number("total_frames") > Some(0);
+    let with_frames: Vec<_> = readers.iter().filter(has_frames).collect();
+    let last = with_frames.last().copied().or(readers.last());
+    let mut metadata = last.ok_or_else(not_dense)?.metadata.clone();
+    let mut set = |name: &str, value: Value| metadata.insert(name.to_owned(), value);
+    for name in [
+        "total_frames",
+        "padded_frames",
+        "decode_errors",
+        "corrupted_frames",
+    ] {
+        let sum: u64 = readers
+            .iter()
+            .filter_map(|reader| reader.number(name))
+            .sum();
+        set(name, sum.into());
+    }
+    let first = with_frames.first().map(|reader| &reader.metadata);
+    for (name, value) in first.into_iter().flatten() {
+        if ["width", "height", "pixel_aspect_ratio"].contains(&name.as_str()) {
+            set(name, value.clone());
+        }
+    }
+    let reason = |reader: &PartReader| {
+        Some(
+            reader
+                .metadata
+                .get("incomplete_reason")?
+                .as_str()?
+                .to_owned(),
+        )
+    };
+    let mut reasons: Vec<_> = readers.iter().filter_map(reason).collect();
+    reasons.dedup();
+    set("complete", reasons.is_empty().into());
+    if !reasons.is_empty() {
+        set("incomplete_reason", reasons.join(REASONS).into());
+    }
+    let rates = with_frames
+        .iter()
+        .map(|reader| ["fps", "variable_rate"].map(|name| reader.metadata.get(name)));
+    let mut rates: Vec<_> = rates.collect();
+    rates.dedup();
+    if rates.len() > 1 {
+        let constant = rates.iter().find(|[_, variable]| variable.is_none());
+        let rate = rate(
+            parts,
+            constant.and_then(|[fps, _]| fps.and_then(Value::as_f64)),
+        )?;
+        set("fps", rate.fps.into());
+        if rate.is_variable {
+            set("variable_rate", true.into());
+        } else {
+            metadata.shift_remove("variable_rate");
+        }
+    }
+    Ok(metadata)
+}
+
+/// The rate of the whole video, from the times of all frames.
+fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<super::rhythm::Rate> {
+    let mut timeline = Timeline::default();
+    for part in parts {
+        let mut reader = PartReader::open(part)?;
+        while let Some(line) = reader.next()? {
+            timeline.frame(Line::parse(&line)?.pts, Continuity::Continuous);
+        }
+    }
+    Ok(timeline.rhythm().rate(nominal))
+}
