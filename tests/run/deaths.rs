@@ -12,12 +12,12 @@ use crate::clips;
 use crate::program::{Run, SCRIPTED, children, files, marker, record, run, signal, status};
 
 /// An engine that takes `ms` for a frame.
-fn slow(run: Run, ms: u32) -> Run {
+pub fn slow(run: Run, ms: u32) -> Run {
     run.arg("--set").arg(&format!("script=face; slow ms={ms}"))
 }
 
 /// Waits for an event with `word`, and returns whether it came.
-fn wait_for(child: &mut Child, word: &str) -> bool {
+pub fn wait_for(child: &mut Child, word: &str) -> bool {
     let output = child.stdout.take().expect("a pipe");
     let mut lines = BufReader::new(output).lines().map_while(Result::ok);
     let found = lines.any(|line| line.contains(word));

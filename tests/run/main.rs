@@ -9,4 +9,5 @@ mod kinds;
 mod outcomes;
 mod program;
 mod same_bytes;
+mod segments;
 mod settings;

@@ -51,8 +51,10 @@ pub struct Job {
     pub replace: bool,
     /// The part of the video to track.
     pub part: Part,
-    /// How long before the part tracking begins, s. These frames are not in the record.
-    pub warm_up: f64,
+    /// For a part of a video that is tracked in parts: how long before its start tracking begins,
+    /// s. These frames are not in the record. A part that has no frames is not a failure then,
+    /// unless it is the first one, and the record says whether the whole video ends too early.
+    pub warm_up: Option<f64>,
 }
 
 /// A part of a video in stream time, s.
@@ -211,6 +213,15 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A video in this state.
+    #[must_use]
+    pub fn of_status(status: Status) -> Self {
+        Self {
+            status,
+            ..Self::default()
+        }
+    }
+
     /// A video without a record.
     #[must_use]
     pub fn without_record(status: Status, message: impl Into<String>) -> Self {

@@ -125,6 +125,22 @@ pub fn restrict(decoder: &gst::Element, threads: u32) {
     });
 }
 
+/// Leaves the end of the part out of the segments behind `pad`: it says nothing about where the
+/// video should end.
+pub fn hide_stop(pad: &gst::Pad) {
+    pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, |_, info| {
+        if let Some(gst::EventView::Segment(event)) = info.event().map(|event| event.view()) {
+            let mut segment = event.segment().clone();
+            if let Some(segment) = segment.downcast_mut::<gst::ClockTime>() {
+                segment.set_stop(gst::ClockTime::NONE);
+            }
+            let event = gst::event::Segment::builder(&segment).seqnum(event.seqnum());
+            info.data = Some(gst::PadProbeData::Event(event.build()));
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
 /// Drops everything that the decoder yields before the seek to the part that is played. Calls
 /// `on_held` with the first frame: the events before it, which say when the video starts, have
 /// passed.

@@ -58,7 +58,7 @@ struct Playback {
     facetrack: FaceTrack,
     sink: TrackJsonSink,
     part: Part,
-    warm_up: gst::ClockTime,
+    warm_up: Option<gst::ClockTime>,
     overlap: Option<Overlap>,
     missing: Option<String>,
     record: Option<Outcome>,
@@ -83,15 +83,16 @@ impl Playback {
         // Each video starts as the first one did.
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
-        expect_streams(&pipeline, &decoder, &facetrack, job.part);
+        expect_streams(&pipeline, &decoder, &facetrack, job);
         let pad = facetrack.static_pad("src");
-        let overlap = pad.zip(job.part.start.map(clock_time));
+        let start = job.part.start.filter(|_| job.warm_up.is_some());
+        let overlap = pad.zip(start.map(clock_time));
         Ok(Self {
             pipeline,
             facetrack,
             sink,
             part: job.part,
-            warm_up: clock_time(job.warm_up),
+            warm_up: job.warm_up.map(clock_time),
             overlap: overlap.map(|(pad, start)| Overlap::before(start, pad)),
             missing: None,
             record: None,
@@ -146,6 +147,9 @@ impl Playback {
     fn on_message(&mut self, message: &gst::Message) -> Option<Outcome> {
         match message.view() {
             gst::MessageView::Eos(_) => self.record.take(),
+            gst::MessageView::Error(error) if self.is_after_the_end(error) => {
+                Some(Outcome::of_status(Status::Truncated))
+            }
             gst::MessageView::Error(error) => Some(ending::of_error(error, self.missing.take())),
             gst::MessageView::Element(element) => {
                 self.on_structure(element.structure()?);
@@ -160,6 +164,13 @@ impl Playback {
             }
             _ => None,
         }
+    }
+
+    /// Whether the part begins after the last frame of the video.
+    fn is_after_the_end(&self, error: &gst::message::Error) -> bool {
+        let is_of_record = error.src() == Some(self.sink.upcast_ref());
+        let is_empty = error.error().matches(gst::StreamError::Failed) && self.frames() == 0;
+        self.overlap.is_some() && is_of_record && is_empty
     }
 
     fn on_structure(&mut self, structure: &gst::StructureRef) {
@@ -199,7 +210,7 @@ impl Playback {
 
     fn seek(&self) -> bool {
         let start = self.part.start.map_or(gst::ClockTime::ZERO, clock_time);
-        let start = start.saturating_sub(self.warm_up);
+        let start = start.saturating_sub(self.warm_up.unwrap_or_default());
         let stop = self.part.stop.map(clock_time);
         let stop_type = stop.map_or(gst::SeekType::None, |_| gst::SeekType::Set);
         let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
@@ -271,8 +282,10 @@ fn expect_streams(
     pipeline: &gst::Pipeline,
     decoder: &gst::Element,
     facetrack: &FaceTrack,
-    part: Part,
+    job: &Job,
 ) {
+    let part = job.part;
+    let has_hidden_stop = part.stop.is_some() && job.warm_up.is_some();
     let has_video = Arc::new(AtomicBool::new(false));
     let is_first = has_video.clone();
     let (bin, facetrack) = (pipeline.downgrade(), facetrack.downgrade());
@@ -282,6 +295,9 @@ fn expect_streams(
         };
         if branch::has_video(pad) && !is_first.swap(true, Ordering::SeqCst) {
             on_video(&pipeline, decoder, pad, &facetrack, part);
+            if has_hidden_stop {
+                branch::hide_stop(pad);
+            }
         }
     });
     let bin = pipeline.downgrade();

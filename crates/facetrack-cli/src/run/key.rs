@@ -92,7 +92,7 @@ mod tests {
         fs::write(&first.path, "one").unwrap();
         fs::write(&moved.path, "one").unwrap();
         let ready = Ready::default();
-        let content = |video| of(video, Identity::Content, &ready);
+        let content = |video| of(video, Identity::Content, None, &ready);
         assert_eq!(content(&first), content(&moved));
         assert_eq!(of(&first, Identity::Stamp, None, &ready).len(), 64);
         let before = content(&first);

@@ -18,7 +18,7 @@ use super::inputs::Video;
 use super::marker::{self, Marker};
 use super::plan::{self, Task};
 use super::queue::{Next, Queue, Stop, Work};
-use super::segments::{self, Group, PartTask};
+use super::segments::{self, Grid, Group, PartTask};
 
 /// How often limits and signals are checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -178,7 +178,7 @@ impl<'a> Lane<'a> {
         claim.outdate()?;
         task.attempts += 1;
         let video = &self.videos[task.index];
-        let outcome = match self.attempt(crew, video, task.replace, events) {
+        let outcome = match self.attempt(crew, job(video, task.replace, None), events) {
             Attempt::Ended(outcome) => outcome,
             Attempt::Lost(_) if task.attempts < ATTEMPTS => {
                 task.replace = true;
@@ -212,37 +212,40 @@ impl<'a> Lane<'a> {
         part.attempts += 1;
         let marker = match part.known() {
             Some(marker) => marker,
-            None => match self.attempt(crew, part.video(), true, events) {
-                Attempt::Lost(_) if part.attempts < ATTEMPTS => {
-                    self.queue.try_again(Work::Part(part));
-                    return Ok(());
-                }
-                ended => {
-                    let outcome = match ended {
-                        Attempt::Ended(outcome) => outcome,
-                        Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
-                    };
-                    if let Some(cause) = outcome.cause {
-                        self.on_interruption(cause, outcome.message, events);
+            None => {
+                match self.attempt(crew, job(part.video(), true, self.arguments.grid()), events) {
+                    Attempt::Lost(_) if part.attempts < ATTEMPTS => {
+                        self.queue.try_again(Work::Part(part));
                         return Ok(());
                     }
-                    let marker = Marker {
-                        seconds: start.elapsed().as_secs_f64(),
-                        attempts: part.attempts,
-                        ..Marker::new(&part.key(), part.video(), &crew.ready, outcome)
-                    };
-                    part.keep(&marker)?;
-                    marker
+                    ended => {
+                        let outcome = match ended {
+                            Attempt::Ended(outcome) => outcome,
+                            Attempt::Lost(reason) => {
+                                Outcome::without_record(Status::Failed, reason)
+                            }
+                        };
+                        if let Some(cause) = outcome.cause {
+                            self.on_interruption(cause, outcome.message, events);
+                            return Ok(());
+                        }
+                        let marker = Marker {
+                            seconds: start.elapsed().as_secs_f64(),
+                            attempts: part.attempts,
+                            ..Marker::new(&part.key(), part.video(), &crew.ready, outcome)
+                        };
+                        part.keep(&marker)?;
+                        marker
+                    }
                 }
-            },
+            }
         };
         let group = &part.group;
         let Some(parts) = group.finish_part(part.number, marker) else {
             return Ok(());
         };
         let (index, key) = (group.task.index, &group.task.key);
-        let outcome = segments::outcome(&parts);
-        let marker = Marker::new(key, &self.videos[index], &crew.ready, outcome);
+        let marker = Marker::new(key, &self.videos[index], &crew.ready, Outcome::default());
         if let Some(marker) = group.finish(marker, &parts)? {
             self.settled(index, marker, events);
         }
@@ -264,21 +267,15 @@ impl<'a> Lane<'a> {
     }
 
     /// Lets the worker track a video or part.
-    fn attempt(
-        &mut self,
-        crew: &Crew,
-        video: &Video,
-        replace: bool,
-        events: &Sender<Event>,
-    ) -> Attempt {
-        if let Some(outcome) = plan::refuse(&video.path) {
+    fn attempt(&mut self, crew: &Crew, job: Job, events: &Sender<Event>) -> Attempt {
+        if let Some(outcome) = plan::refuse(&job.video) {
             return Attempt::Ended(outcome);
         }
         let mut worker = match self.worker(crew) {
             Ok(worker) => worker,
             Err(reason) => return Attempt::Lost(reason),
         };
-        if worker.send(&self.job(video, replace)).is_err() {
+        if worker.send(&Request::Job(Box::new(job))).is_err() {
             return Attempt::Lost(worker.end());
         }
         let attempt = self.follow(&mut worker, events);
@@ -347,19 +344,6 @@ impl<'a> Lane<'a> {
             .then(|| format!("it needed more memory than --max-memory: {memory} of {limit} bytes"))
     }
 
-    fn job(&self, video: &Video, replace: bool) -> Request {
-        let is_after_another = video.part.start.is_some();
-        let grid = self.arguments.grid().filter(|_| is_after_another);
-        Request::Job(Box::new(Job {
-            video: video.path.clone(),
-            name: video.name.clone(),
-            record: video.record.clone(),
-            replace,
-            part: video.part,
-            warm_up: grid.map_or(0.0, |grid| grid.warm_up.as_secs_f64()),
-        }))
-    }
-
     /// Nothing can be recorded for this video. A full disk ends the run.
     fn on_disk_error(&self, index: usize, error: &io::Error, events: &Sender<Event>) {
         let record = self.videos[index].record.display();
@@ -368,6 +352,17 @@ impl<'a> Lane<'a> {
             self.queue.stop(Stop::OutOfSpace);
         }
         tell(events, Event::Noted(note));
+    }
+}
+
+fn job(video: &Video, replace: bool, grid: Option<Grid>) -> Job {
+    Job {
+        video: video.path.clone(),
+        name: video.name.clone(),
+        record: video.record.clone(),
+        replace,
+        part: video.part,
+        warm_up: grid.map(|grid| grid.warm_up.as_secs_f64()),
     }
 }
 

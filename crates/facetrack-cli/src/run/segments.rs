@@ -6,7 +6,7 @@
 //! that are left.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -167,53 +167,55 @@ impl Group {
         let Some(claim) = lock(&self.claim).take() else {
             return Ok(None);
         };
+        let mut outcome = outcome(parts);
+        if outcome.status.has_record() {
+            outcome.message = self.join(parts)?;
+        }
+        if outcome.message.is_some() && outcome.status == Status::Complete {
+            outcome.status = Status::Truncated;
+        }
         let marker = Marker {
             seconds: self.start.elapsed().as_secs_f64(),
             attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
+            outcome,
             ..marker
         };
-        if marker.outcome.status.has_record() {
-            self.join(&self.record, parts)?;
-        }
         claim.finish(&marker)?;
         Ok(Some(marker))
     }
 
-    fn join(&self, record: &Path, parts: &[Marker]) -> io::Result<()> {
-        let joined = folder(record).join("joined");
+    /// Writes the record. Returns why it lacks a part of the video, if it does.
+    fn join(&self, parts: &[Marker]) -> io::Result<Option<String>> {
+        let joined = folder(&self.record).join("joined");
         let mut file = BufWriter::new(File::create(&joined)?);
+        let parts = self.parts.iter().zip(parts);
         let part = |(video, marker): (&Video, &Marker)| joining::Part {
             record: video.record.clone(),
             before: marker.outcome.before.clone(),
         };
-        let parts: Vec<_> = self.parts.iter().zip(parts).map(part).collect();
-        joining::join(&parts, &mut file)?;
-        file.flush()?;
+        let parts = parts
+            .filter(|(_, marker)| marker.outcome.frames > 0)
+            .map(part);
+        let reason = joining::join(&parts.collect::<Vec<_>>(), &mut file)?;
         file.get_ref().sync_all()?;
-        fs::rename(&joined, record)?;
-        remove_if_there(&with_suffix(record, ".partial"))?;
-        sync_folder(record)
+        fs::rename(&joined, &self.record)?;
+        remove_if_there(&with_suffix(&self.record, ".partial"))?;
+        sync_folder(&self.record)?;
+        Ok(reason)
     }
 }
 
-/// The outcome of a video from those of its parts.
-pub fn outcome(parts: &[Marker]) -> Outcome {
+/// The outcome of a video from those of its parts. Whether it is complete shows when they are
+/// joined.
+fn outcome(parts: &[Marker]) -> Outcome {
     let outcomes = || parts.iter().map(|part| &part.outcome);
-    let failed = parts
-        .iter()
-        .position(|part| !part.outcome.status.has_record());
-    let is_whole = outcomes().all(|outcome| outcome.status == Status::Complete);
-    let mut messages: Vec<_> = outcomes().filter_map(|it| it.message.clone()).collect();
-    messages.dedup();
-    let message = (!messages.is_empty()).then(|| messages.join("; "));
     let count = |of: fn(&Outcome) -> u64| outcomes().map(of).sum();
-    Outcome {
-        status: match failed {
-            Some(_) => Status::Failed,
-            None if is_whole => Status::Complete,
-            None => Status::Truncated,
-        },
-        expected_frames: outcomes().last().and_then(|last| last.expected_frames),
+    let whole = Outcome {
+        status: Status::Complete,
+        expected_frames: outcomes()
+            .filter(|it| it.frames > 0)
+            .last()
+            .and_then(|it| it.expected_frames),
         frames: count(|it| it.frames),
         gap_frames: count(|it| it.gap_frames),
         error_frames: count(|it| it.error_frames),
@@ -221,14 +223,16 @@ pub fn outcome(parts: &[Marker]) -> Outcome {
         faces: count(|it| it.faces),
         video_seconds: outcomes().map(|it| it.video_seconds).sum(),
         cpu_seconds: outcomes().map(|it| it.cpu_seconds).sum(),
-        message: match (failed, message) {
-            (Some(number), message) => {
-                let message = message.unwrap_or_default();
-                Some(format!("part {} of {}: {message}", number + 1, parts.len()))
-            }
-            (None, message) => message,
-        },
         ..Outcome::default()
+    };
+    let Some(failed) = outcomes().position(|it| !it.status.has_record()) else {
+        return whole;
+    };
+    let message = parts[failed].outcome.message.clone().unwrap_or_default();
+    Outcome {
+        status: parts[failed].outcome.status,
+        message: Some(format!("part {} of {}: {message}", failed + 1, parts.len())),
+        ..whole
     }
 }
 
@@ -266,14 +270,9 @@ mod tests {
             ..Marker::default()
         };
         let good = part(Status::Complete, 10, None);
-        assert_eq!(
-            outcome(&[good.clone(), good.clone()]).status,
-            Status::Complete
-        );
-        let cut = part(Status::Truncated, 5, Some("the file is cut off"));
-        let both = outcome(&[good.clone(), cut.clone(), cut]);
-        assert_eq!((both.status, both.frames), (Status::Truncated, 20));
-        assert_eq!(both.message.as_deref(), Some("the file is cut off"));
+        let empty = part(Status::Truncated, 0, None);
+        let whole = outcome(&[good.clone(), good.clone(), empty]);
+        assert_eq!((whole.status, whole.frames), (Status::Complete, 20));
         let failed = part(Status::Failed, 0, Some("no luck"));
         let both = outcome(&[good, failed]);
         assert_eq!(both.status, Status::Failed);

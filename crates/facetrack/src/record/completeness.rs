@@ -28,6 +28,12 @@ const INTERVALS: f64 = 1.5;
 /// still.
 const LONGEST_INTERVALS: f64 = 3.0;
 
+/// What [`Found::decode_errors`] counts.
+pub(super) const DECODING_ERROR: &str = "decoding error";
+
+/// What [`Found::corrupted`] counts.
+pub(super) const DAMAGED_FRAME: &str = "damaged frame";
+
 /// What separates the reasons of an incomplete record.
 pub(super) const REASONS: &str = "; ";
 
@@ -101,8 +107,8 @@ impl Completeness {
                 let [end, expected] = [end, expected].map(|time| time as f64 * 1e-9);
                 format!("the video ends at {end:.3} s of {expected:.3} s")
             }),
-            counted(found.decode_errors, "decoding error"),
-            counted(found.corrupted, "damaged frame"),
+            counted(found.decode_errors, DECODING_ERROR),
+            counted(found.corrupted, DAMAGED_FRAME),
         ]
         .into_iter()
         .flatten()
@@ -173,7 +179,8 @@ fn is_of_video(promise: &Promise, found: &Found) -> bool {
         && (time as f64 - end as f64).abs() <= CONTAINER_TOLERANCE
 }
 
-fn counted(count: u64, what: &str) -> Option<String> {
+/// A count in words; `None` for 0.
+pub(super) fn counted(count: u64, what: &str) -> Option<String> {
     match count {
         0 => None,
         1 => Some(format!("1 {what}")),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::completeness::REASONS;
+use super::completeness::{self, REASONS};
 use super::dense::{self, CLOSING, FRAMES};
 use super::timeline::{Continuity, Timeline};
 use crate::file;
@@ -29,6 +29,12 @@ const ID: &[u8] = b"\"id\":\"obj_";
 /// What is before the number of a frame.
 const FRAME: &[u8] = b"{\"frame\":";
 
+/// Counts of damage, and what they count.
+const DAMAGE: [(&str, &str); 2] = [
+    ("decode_errors", completeness::DECODING_ERROR),
+    ("corrupted_frames", completeness::DAMAGED_FRAME),
+];
+
 /// The faces of a frame before the start of a part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeenFrame {
@@ -38,7 +44,7 @@ pub struct SeenFrame {
     pub faces: Vec<(u32, [f32; 4])>,
 }
 
-/// A tracked part of a video.
+/// A tracked part of a video, with at least one frame.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Its dense record.
@@ -47,15 +53,17 @@ pub struct Part {
     pub before: Vec<SeenFrame>,
 }
 
-/// Writes the record of a video whose parts are given in order.
+/// Writes the record of a video whose parts are given in order. Returns why it lacks a part of the
+/// video; `None` if it is complete.
 ///
 /// # Errors
 /// If a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is not a dense
 /// record.
-pub fn join(parts: &[Part], mut to: impl Write) -> io::Result<()> {
+pub fn join(parts: &[Part], mut to: impl Write) -> io::Result<Option<String>> {
     let readers: io::Result<Vec<_>> = parts.iter().map(PartReader::open).collect();
     let mut readers = readers?;
-    to.write_all(&dense::opening(&metadata(&readers, parts)?)?)?;
+    let metadata = metadata(&readers, parts)?;
+    to.write_all(&dense::opening(&metadata)?)?;
     let (mut identities, mut frames) = (Identities::default(), 0);
     for (index, reader) in readers.iter_mut().enumerate() {
         identities.begin(&parts[index].before);
@@ -70,7 +78,9 @@ pub fn join(parts: &[Part], mut to: impl Write) -> io::Result<()> {
         }
     }
     to.write_all(CLOSING)?;
-    to.flush()
+    to.flush()?;
+    let reason = metadata.get("incomplete_reason").and_then(Value::as_str);
+    Ok(reason.map(str::to_owned))
 }
 
 fn not_dense() -> io::Error {
@@ -231,47 +241,54 @@ impl Identities {
     }
 }
 
-/// The metadata of the whole: the counts are sums, the end is that of the last part.
+/// The metadata of the whole: those of the last part, which knows how the video ends, and the counts
+/// of all.
 fn metadata(readers: &[PartReader], parts: &[Part]) -> io::Result<Map<String, Value>> {
-    let has_frames = |reader: &&PartReader| reader.number("total_frames") > Some(0);
-    let with_frames: Vec<_> = readers.iter().filter(has_frames).collect();
-    let last = with_frames.last().copied().or(readers.last());
-    let mut metadata = last.ok_or_else(not_dense)?.metadata.clone();
-    let mut set = |name: &str, value: Value| metadata.insert(name.to_owned(), value);
-    for name in [
-        "total_frames",
-        "padded_frames",
-        "decode_errors",
-        "corrupted_frames",
-    ] {
-        let sum: u64 = readers
-            .iter()
-            .filter_map(|reader| reader.number(name))
-            .sum();
-        set(name, sum.into());
-    }
-    let first = with_frames.first().map(|reader| &reader.metadata);
-    for (name, value) in first.into_iter().flatten() {
-        if ["width", "height", "pixel_aspect_ratio"].contains(&name.as_str()) {
-            set(name, value.clone());
+    let first = readers.first().ok_or_else(not_dense)?;
+    let last = readers.last().ok_or_else(not_dense)?;
+    let mut metadata = last.metadata.clone();
+    for name in ["width", "height", "pixel_aspect_ratio"] {
+        if let Some(value) = first.metadata.get(name) {
+            metadata.insert(name.to_owned(), value.clone());
         }
     }
-    let reason = |reader: &PartReader| {
-        Some(
-            reader
-                .metadata
-                .get("incomplete_reason")?
-                .as_str()?
-                .to_owned(),
-        )
+    let count = |name| {
+        readers
+            .iter()
+            .filter_map(|reader| reader.number(name))
+            .sum::<u64>()
     };
-    let mut reasons: Vec<_> = readers.iter().filter_map(reason).collect();
-    reasons.dedup();
-    set("complete", reasons.is_empty().into());
-    if !reasons.is_empty() {
-        set("incomplete_reason", reasons.join(REASONS).into());
+    for name in ["total_frames", "padded_frames"]
+        .into_iter()
+        .chain(DAMAGE.map(|(name, _)| name))
+    {
+        metadata.insert(name.to_owned(), count(name).into());
     }
-    let rates = with_frames
+    let damage = |count: &dyn Fn(&'static str) -> u64| {
+        DAMAGE
+            .map(|(name, what)| completeness::counted(count(name), what))
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+    };
+    let of_last = damage(&|name| last.number(name).unwrap_or(0));
+    let reason = last
+        .metadata
+        .get("incomplete_reason")
+        .and_then(Value::as_str);
+    let reasons = reason.into_iter().flat_map(|reason| reason.split(REASONS));
+    let mut reasons: Vec<_> = reasons
+        .map(str::to_owned)
+        .filter(|reason| !of_last.contains(reason))
+        .collect();
+    reasons.extend(damage(&count));
+    metadata.insert("complete".to_owned(), reasons.is_empty().into());
+    if reasons.is_empty() {
+        metadata.shift_remove("incomplete_reason");
+    } else {
+        metadata.insert("incomplete_reason".to_owned(), reasons.join(REASONS).into());
+    }
+    let rates = readers
         .iter()
         .map(|reader| ["fps", "variable_rate"].map(|name| reader.metadata.get(name)));
     let mut rates: Vec<_> = rates.collect();
@@ -282,9 +299,9 @@ fn metadata(readers: &[PartReader], parts: &[Part]) -> io::Result<Map<String, Va
             parts,
             constant.and_then(|[fps, _]| fps.and_then(Value::as_f64)),
         )?;
-        set("fps", rate.fps.into());
+        metadata.insert("fps".to_owned(), rate.fps.into());
         if rate.is_variable {
-            set("variable_rate", true.into());
+            metadata.insert("variable_rate".to_owned(), true.into());
         } else {
             metadata.shift_remove("variable_rate");
         }

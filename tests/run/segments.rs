@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Long videos that are tracked in parts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use crate::clips;
+use crate::common::engine::engine;
+use crate::deaths::{slow, wait_for};
+use crate::program::{SCRIPTED, children, files, marker, record, run, signal, status};
+use facetrack::engine::{EngineConfig, EngineKind};
+
+/// A face that the scripted engine finds in every frame.
+const FACE: &str = "--engine scripted --set script=face";
+
+/// The record of a video of the folder.
+fn bytes(folder: &Path, record: &str) -> Vec<u8> {
+    let path = folder.join(record);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A recorded video with two faces; says so if there is none.
+fn two_faces() -> Option<PathBuf> {
+    let video = clips::recorded()
+        .first()?
+        .with_file_name("synth_two_faces.mp4");
+    Some(video)
+}
+
+/// Tracks a video uncut, and in parts by one, two and five jobs, which makes no difference. Returns
+/// the folder with the records `uncut/a.json` and `1/a.json`.
+fn tracked(video: &Path, options: &str, grid: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let video = video.display();
+    run(folder.path(), &format!("{video} --out uncut {options}")).exits(0);
+    for jobs in [1, 2, 5] {
+        let line = format!("{video} --out {jobs} --jobs {jobs} {options} {grid}");
+        run(folder.path(), &line).exits(0);
+        let found = files(&folder.path().join(jobs.to_string()));
+        assert_eq!(found.len(), 2, "a record and its marker: {found:?}");
+    }
+    let name = Path::new(&video.to_string()).with_extension("json");
+    let name = name.file_name().expect("a name").to_owned();
+    for out in ["uncut", "1", "2", "5"] {
+        let out = folder.path().join(out);
+        fs::rename(out.join(&name), out.join("a.json")).expect("it is there");
+    }
+    let one = bytes(folder.path(), "1/a.json");
+    assert!(one == bytes(folder.path(), "2/a.json"), "two jobs");
+    assert!(one == bytes(folder.path(), "5/a.json"), "five jobs");
+    folder
+}
+
+#[test]
+fn frames_without_memory_are_the_same_in_parts() {
+    let clips = tempfile::tempdir().expect("a folder");
+    let video = clips.path().join("clip.mp4");
+    clips::video(&video, 83);
+    let matroska = clips.path().join("clip.mkv");
+    clips::play(&format!(
+        "filesrc location={} ! qtdemux ! h264parse ! matroskamux ! filesink location={}",
+        video.display(),
+        matroska.display()
+    ));
+    for video in [video, matroska] {
+        let folder = tracked(&video, FACE, "--segment 0.71s --warm-up 0.2s");
+        let [uncut, parts] =
+            ["uncut", "1"].map(|out| bytes(folder.path(), &format!("{out}/a.json")));
+        assert!(uncut == parts, "{}", video.display());
+    }
+    let Some(video) = two_faces() else { return };
+    let yunet = EngineKind::OpenCvYunet;
+    if engine(yunet, &EngineConfig::of(yunet)).is_some() {
+        let folder = tracked(&video, "--engine opencv-yunet", "--segment 3s");
+        assert!(bytes(folder.path(), "uncut/a.json") == bytes(folder.path(), "1/a.json"));
+    }
+}
+
+/// All landmarks of a record, as parts of the width of their face, with frame and id.
+fn landmarks(record: &Json) -> Vec<(String, Vec<f64>)> {
+    let mut all = Vec::new();
+    for frame in record["frames"].as_array().expect("frames") {
+        for face in frame["tracked_objects"].as_array().expect("faces") {
+            let width = face["bbox_width"].as_f64().expect("a width");
+            let points = face["landmarks"].as_array().expect("landmarks");
+            let values = points
+                .iter()
+                .flat_map(|point| point.as_array().expect("a point").iter().take(2));
+            let values = values.map(|value| value.as_f64().expect("a number") / width);
+            all.push((
+                format!("{} {}", frame["frame"], face["id"]),
+                values.collect(),
+            ));
+        }
+    }
+    all
+}
+
+/// A video mode starts anew in each part, and agrees with the whole after its warm-up.
+#[test]
+fn landmarks_and_ids_in_parts_are_those_of_the_whole() {
+    let Some(video) = clips::recorded().into_iter().next() else {
+        return;
+    };
+    if engine(
+        EngineKind::MediaPipe,
+        &EngineConfig::of(EngineKind::MediaPipe),
+    )
+    .is_none()
+    {
+        return;
+    }
+    let folder = tracked(
+        &video,
+        "--set verbose=true --set max-faces=1",
+        "--segment 1.2s --warm-up 1.1s",
+    );
+    let [uncut, parts] =
+        ["uncut", "1"].map(|out| landmarks(&record(&folder.path().join(out).join("a.json"))));
+    assert_eq!(uncut.len(), 72);
+    let mut most = 0.0_f64;
+    for ((frame, uncut), (other, parts)) in uncut.iter().zip(&parts) {
+        assert_eq!((frame, uncut.len()), (other, parts.len()));
+        let differences = uncut.iter().zip(parts).map(|(a, b)| (a - b).abs());
+        most = differences.fold(most, f64::max);
+    }
+    assert!(most > 0.0 && most <= 0.001, "{most} of the width of a face");
+}
+
+#[test]
+fn an_interrupted_video_continues_with_the_parts_that_are_left() {
+    let clips = clips::videos(&[80]);
+    let folder = clips.path();
+    let options = format!("in --json {FACE} --segment 0.5s --warm-up 0.2s");
+    run(folder, &format!("{options} --out whole --jobs 1")).exits(0);
+    let slowly = || {
+        run(
+            folder,
+            &format!("in --out out --json --jobs 1 {SCRIPTED} --segment 0.5s --warm-up 0.2s"),
+        )
+    };
+    let mut child = slow(slowly(), 30).start();
+    assert!(wait_for(&mut child, "\"part\":4"));
+    signal("TERM", child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(75));
+    let done = |name: &String| name.ends_with(".json.done");
+    let parts: Vec<_> = files(&folder.join("out"))
+        .into_iter()
+        .filter(done)
+        .collect();
+    assert!((3..6).contains(&parts.len()), "{parts:?}");
+    let first = folder.join("out/clip0.json.parts/00001.json");
+    let before = fs::metadata(&first)
+        .expect("a part")
+        .modified()
+        .expect("a time");
+
+    // The second run loses its worker, too.
+    let mut child = slow(slowly(), 30).start();
+    assert!(wait_for(&mut child, "\"progress\""));
+    assert_eq!(
+        fs::metadata(&first)
+            .expect("a part")
+            .modified()
+            .expect("a time"),
+        before
+    );
+    let workers = children(child.id());
+    signal("KILL", workers[0]);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(
+        files(&folder.join("out")),
+        ["clip0.json", "clip0.json.done"]
+    );
+    assert_eq!(marker(&folder.join("out/clip0.json"))["attempts"], 2);
+    let frames = |out: &str| record(&folder.join(out).join("clip0.json"))["frames"].clone();
+    let times = |frames: Json| {
+        frames
+            .as_array()
+            .expect("frames")
+            .iter()
+            .map(|frame| frame["pts"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(times(frames("out")), times(frames("whole")));
+    // Done.
+    thread::sleep(Duration::from_millis(10));
+    let text = slow(slowly(), 30).exits(0);
+    assert!(!text.contains("\"part\""), "{text}");
+}
+
+#[test]
+fn damaged_and_unusual_videos_in_parts() {
+    let clips = tempfile::tempdir().expect("a folder");
+    let folder = clips.path();
+    fs::create_dir(folder.join("in")).expect("a folder");
+    clips::video(&folder.join("in/whole.mp4"), 75);
+    clips::cut(
+        &folder.join("in/whole.mp4"),
+        0.6,
+        &folder.join("in/cut.mp4"),
+    );
+    clips::video(&folder.join("in/short.mp4"), 5);
+    clips::play(&format!(
+        "videotestsrc num-buffers=75 ! video/x-raw,width=160,height=120,framerate=25/1 ! x264enc key-int-max=10 ! mpegtsmux ! filesink location={}",
+        folder.join("in/stream.ts").display()
+    ));
+    clips::play(&format!(
+        "audiotestsrc num-buffers=50 ! wavenc ! filesink location={}",
+        folder.join("in/sound.mov").display()
+    ));
+    run(folder, &format!("in --out uncut {FACE}")).exits(1);
+    run(
+        folder,
+        &format!("in --out out {FACE} --segment 0.5s --warm-up 0.2s"),
+    )
+    .exits(1);
+    for name in ["whole", "cut", "short", "stream"] {
+        let [uncut, parts] =
+            ["uncut", "out"].map(|out| folder.join(out).join(format!("{name}.json")));
+        assert_eq!(status(&parts), status(&uncut), "{name}");
+        let frames = |path: &Path| record(path)["frames"].clone();
+        assert!(frames(&parts) == frames(&uncut), "{name}");
+    }
+    assert_eq!(status(&folder.join("out/sound.json")), "no-video");
+    let [uncut, parts] =
+        ["uncut", "out"].map(|out| record(&folder.join(out).join("cut.json"))["metadata"].clone());
+    assert_eq!(parts["complete"], false);
+    for key in [
+        "total_frames",
+        "incomplete_reason",
+        "expected_duration",
+        "fps",
+    ] {
+        assert_eq!(parts[key], uncut[key], "{key}");
+    }
+    let text = run(
+        folder,
+        &format!("in --out no {SCRIPTED} --segment 1s --set format=jsonl"),
+    )
+    .exits(2);
+    assert!(text.contains("leave out format=jsonl"), "{text}");
+    run(folder, &format!("in --out no {SCRIPTED} --warm-up 1s")).exits(2);
+}
