@@ -47,7 +47,7 @@ class Side:
 
     def seconds(self, clip: Clip, track: Path) -> float:
         pipeline = (
-            f"filesrc location={clip.path} ! qtdemux ! h264parse ! avdec_h264 max-threads=1 "
+            f"filesrc location={clip.path} ! qtdemux ! h264parse ! avdec_h264 max-threads=1 ! queue "
             f"! facetrack engine={self.options} ! trackjsonsink location={track} overwrite=true"
         )
         seconds, _, _ = run_once(["gst-launch-1.0", "-q", *pipeline.split()], self.cores)

@@ -231,11 +231,7 @@ impl Analyzer {
             .map(|(id, face)| TrackedFace { id, face })
             .collect();
         profile.time(Stage::Smooth, || self.smooth(&mut faces, frame.time));
-        profile.time(Stage::Complete, || {
-            faces.iter_mut().try_for_each(|TrackedFace { id, face }| {
-                self.complete_face(face, Context::of(&frame, *id))
-            })
-        })?;
+        profile.time(Stage::Complete, || self.complete_faces(&mut faces, &frame))?;
         self.update_motion(&faces, frame.time);
         self.last_faces = Some(faces.clone());
         profile.add(Stage::Total, cost + start.elapsed());
@@ -337,29 +333,34 @@ impl Analyzer {
         }
     }
 
-    fn complete_face(
+    /// Adds the measurements that derive from landmarks. Blendshapes may be those of a frame before.
+    fn complete_faces(
         &mut self,
-        face: &mut Observation,
-        mut context: Context,
+        faces: &mut [TrackedFace],
+        frame: &FrameOutline,
     ) -> Result<(), EngineError> {
-        if self.tuning.blendshape_interval == 0 {
-            context.wanted = Wanted::AllButBlendshapes;
-            self.engine.completer.complete(face, &context)?;
-            face.blendshapes = None;
-            return Ok(());
+        let interval = self.tuning.blendshape_interval;
+        let mut with_contexts = Vec::with_capacity(faces.len());
+        for TrackedFace { id, face } in faces.iter_mut() {
+            let memory = self.memories.entry(*id).or_default();
+            memory.since_blendshapes = memory.since_blendshapes.saturating_add(1);
+            let is_fresh = memory.blendshapes.is_some() && memory.since_blendshapes < interval;
+            let mut context = Context::of(frame, *id);
+            if interval == 0 || is_fresh {
+                context.wanted = Wanted::AllButBlendshapes;
+            }
+            with_contexts.push((face, context));
         }
-        let memory = self.memories.entry(context.id).or_default();
-        memory.since_blendshapes += 1;
-        let is_fresh = memory.since_blendshapes < self.tuning.blendshape_interval;
-        if let Some(blendshapes) = memory.blendshapes.as_ref().filter(|_| is_fresh) {
-            context.wanted = Wanted::AllButBlendshapes;
-            self.engine.completer.complete(face, &context)?;
-            face.blendshapes = Some(blendshapes.clone());
-            return Ok(());
+        self.engine.completer.complete_all(&mut with_contexts)?;
+        for (face, context) in with_contexts {
+            let memory = self.memories.entry(context.id).or_default();
+            if context.wanted == Wanted::Everything {
+                memory.blendshapes.clone_from(&face.blendshapes);
+                memory.since_blendshapes = 0;
+            } else {
+                face.blendshapes = memory.blendshapes.clone().filter(|_| interval > 0);
+            }
         }
-        self.engine.completer.complete(face, &context)?;
-        memory.blendshapes.clone_from(&face.blendshapes);
-        memory.since_blendshapes = 0;
         Ok(())
     }
 

@@ -142,6 +142,18 @@ pub trait Completer: Send {
         Ok(())
     }
 
+    /// Completes faces of the frame that was begun, as [`Completer::complete`] does one.
+    ///
+    /// # Errors
+    /// Those of [`Completer::complete`].
+    fn complete_all(
+        &mut self,
+        faces: &mut [(&mut Observation, Context)],
+    ) -> Result<(), EngineError> {
+        let mut faces = faces.iter_mut();
+        faces.try_for_each(|(face, context)| self.complete(face, context))
+    }
+
     /// Forgets the identity `id`, which has ended and is not assigned again.
     fn forget(&mut self, _id: u32) {}
 

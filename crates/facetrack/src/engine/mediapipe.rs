@@ -101,7 +101,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 /// [`EngineError::Model`] if a part is invalid or does not run.
 pub fn assemble(parts: Parts, config: &EngineConfig) -> Result<Engine, EngineError> {
     let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
-    let FaceMesh { landmarks, reader } = FaceMesh::new(parts.mesh)?;
+    let FaceMesh { landmarks, reader } = FaceMesh::new(parts.mesh, config.threads)?;
     let finder = MediaPipe {
         info: reader.described(EngineInfo {
             models: parts.files,
@@ -111,7 +111,7 @@ pub fn assemble(parts: Parts, config: &EngineConfig) -> Result<Engine, EngineErr
         max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
         thresholds: Thresholds::default(),
         detector,
-        landmarks: vec![landmarks; config.threads.max(1)],
+        landmarks,
         followed: Vec::new(),
     };
     Ok(Engine::new(finder, reader))

@@ -22,6 +22,7 @@ const SUBSET: [usize; 146] = [
 ];
 
 /// Measures expressions.
+#[derive(Clone)]
 pub struct BlendshapeNetwork {
     network: Network,
     names: Arc<[String]>,

@@ -101,13 +101,16 @@ impl Source {
     }
 
     fn landmarks(&self) -> Result<Box<dyn Model>, ModelError> {
-        // Each thread measures a face.
-        let options = SessionOptions {
+        let bytes = &self.bundle.face_landmarks_detector;
+        self.network("face_landmarks_detector.tflite", bytes, self.of_a_face())
+    }
+
+    /// Settings of a network that measures a face on each thread.
+    fn of_a_face(&self) -> SessionOptions {
+        SessionOptions {
             runs: self.threads,
             ..SessionOptions::default()
-        };
-        let bytes = &self.bundle.face_landmarks_detector;
-        self.network("face_landmarks_detector.tflite", bytes, options)
+        }
     }
 
     fn mesh(&self) -> Result<MeshParts, ModelError> {
@@ -117,7 +120,7 @@ impl Source {
             face_blendshapes: self.network(
                 "face_blendshapes.tflite",
                 &bundle.face_blendshapes,
-                SessionOptions::default(),
+                self.of_a_face(),
             )?,
             geometry_metadata: bundle.geometry_metadata.clone(),
             path: self.path.clone(),

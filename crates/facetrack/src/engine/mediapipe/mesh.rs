@@ -2,13 +2,16 @@
 //! Measures a face that any detector found: landmarks in its region, then blendshapes and pose.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
 use super::landmarks::LandmarkDetector;
+use crate::blendshape::Blendshapes;
+use crate::engine::parallel;
 use crate::engine::{Completer, Context, EngineError, EngineInfo, Wanted};
 use crate::model::{Model, ModelError};
-use crate::observation::Observation;
+use crate::observation::{HeadPose, Observation};
 
 /// Parts that measure faces. The networks come from `face_landmarker.task` and run in any runtime.
 pub struct MeshParts {
@@ -24,24 +27,26 @@ pub struct MeshParts {
 
 /// The networks that follow MediaPipe's detector, for any engine that finds faces.
 pub struct FaceMesh {
-    /// Finds landmarks in a region.
-    pub landmarks: LandmarkDetector,
+    /// Find landmarks in a region, one for each thread.
+    pub landmarks: Vec<LandmarkDetector>,
     /// Derives blendshapes and pose from the landmarks.
     pub reader: MeshReader,
 }
 
 /// Derives blendshapes and pose from landmarks.
 pub struct MeshReader {
-    blendshapes: BlendshapeNetwork,
+    /// One for each thread.
+    blendshapes: Vec<BlendshapeNetwork>,
+    names: Arc<[String]>,
     geometry: Option<FaceGeometry>,
 }
 
 impl FaceMesh {
-    /// Creates the mesh from `parts`. Each network is run once.
+    /// Creates the mesh from `parts`, for faces on `threads` threads. Each network is run once.
     ///
     /// # Errors
     /// If a part is invalid or does not run.
-    pub fn new(parts: MeshParts) -> Result<Self, ModelError> {
+    pub fn new(parts: MeshParts, threads: usize) -> Result<Self, ModelError> {
         let path = parts.path.as_path();
         let geometry = parts
             .geometry_metadata
@@ -52,12 +57,15 @@ impl FaceMesh {
                 format: "face geometry",
                 reason,
             })?;
+        let blendshapes = BlendshapeNetwork::new(parts.face_blendshapes, path)?;
+        let landmarks = LandmarkDetector::new(parts.face_landmarks_detector, path)?;
         Ok(Self {
             reader: MeshReader {
-                blendshapes: BlendshapeNetwork::new(parts.face_blendshapes, path)?,
+                names: blendshapes.names().clone(),
+                blendshapes: vec![blendshapes; threads.max(1)],
                 geometry,
             },
-            landmarks: LandmarkDetector::new(parts.face_landmarks_detector, path)?,
+            landmarks: vec![landmarks; threads.max(1)],
         })
     }
 }
@@ -66,29 +74,50 @@ impl MeshReader {
     /// `info` with what these parts measure.
     pub fn described(&self, info: EngineInfo) -> EngineInfo {
         EngineInfo {
-            blendshapes: self.blendshapes.names().clone(),
+            blendshapes: self.names.clone(),
             pose: self.geometry.is_some(),
             ..info
         }
     }
 }
 
+/// What derives from the landmarks of a face.
+struct Derived {
+    pose: Option<HeadPose>,
+    blendshapes: Option<Blendshapes>,
+}
+
 impl Completer for MeshReader {
     /// Also sets the bounding box to the extent of the landmarks, except for a face with key points,
     /// which has the box of its detector. A face without landmarks is not changed.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
-        let Some(landmarks) = &face.landmarks else {
-            return Ok(());
-        };
-        if face.key_points.is_empty() {
-            face.bbox = landmarks.extent();
-        }
-        face.pose = self
-            .geometry
-            .as_ref()
-            .and_then(|geometry| geometry.pose(landmarks, context.frame_size));
-        if context.wanted == Wanted::Everything {
-            face.blendshapes = self.blendshapes.measure(landmarks)?;
+        self.complete_all(&mut [(face, *context)])
+    }
+
+    fn complete_all(
+        &mut self,
+        faces: &mut [(&mut Observation, Context)],
+    ) -> Result<(), EngineError> {
+        let geometry = self.geometry.as_ref();
+        let derived = parallel::map(&mut self.blendshapes, faces, |network, (face, context)| {
+            let Some(landmarks) = &face.landmarks else {
+                return Ok(None);
+            };
+            let blendshapes = match context.wanted {
+                Wanted::Everything => network.measure(landmarks)?,
+                Wanted::AllButBlendshapes => face.blendshapes.clone(),
+            };
+            let pose = geometry.and_then(|it| it.pose(landmarks, context.frame_size));
+            Ok::<_, EngineError>(Some(Derived { pose, blendshapes }))
+        })?;
+        for ((face, _), derived) in faces.iter_mut().zip(derived) {
+            let (Some(landmarks), Some(derived)) = (&face.landmarks, derived) else {
+                continue;
+            };
+            if face.key_points.is_empty() {
+                face.bbox = landmarks.extent();
+            }
+            (face.pose, face.blendshapes) = (derived.pose, derived.blendshapes);
         }
         Ok(())
     }

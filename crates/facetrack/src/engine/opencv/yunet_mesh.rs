@@ -27,12 +27,12 @@ pub struct YunetMesh {
 }
 
 impl YunetMesh {
-    /// Finds faces with `detector`, and the landmarks of several faces at once, on `threads`
-    /// threads, with `landmarks`.
-    pub fn new(detector: Detector, landmarks: LandmarkDetector, threads: usize) -> Self {
+    /// Finds faces with `detector`, and the landmarks of several faces at once, with
+    /// `landmarks`, each on a thread of its own.
+    pub fn new(detector: Detector, landmarks: Vec<LandmarkDetector>) -> Self {
         Self {
             detector,
-            landmarks: vec![landmarks; threads.max(1)],
+            landmarks,
         }
     }
 

@@ -71,12 +71,12 @@ pub fn assemble(
     threads: usize,
 ) -> Result<Engine, EngineError> {
     let FaceMesh { landmarks, reader } =
-        FaceMesh::new(mesh).map_err(|error| error.of(ModelRole::Landmarks))?;
+        FaceMesh::new(mesh, threads).map_err(|error| error.of(ModelRole::Landmarks))?;
     let info = reader.described(EngineInfo {
         models: files,
         ..describe()
     });
-    let mut faces = YunetMesh::new(detector, landmarks, threads);
+    let mut faces = YunetMesh::new(detector, landmarks);
     let finder = Independent::new(info, yunet::THRESHOLDS, move |frame, thresholds| {
         Ok(faces.find(&frame.image, thresholds)?)
     });
