@@ -16,6 +16,9 @@ SCRIPTED = {"engine": "scripted"}
 # The same, slow enough to be interrupted.
 SLOW = {"engine": "scripted", "set": {"script": "face; slow ms=5"}}
 
+# The same on a command line.
+SLOW_OPTIONS = ["--engine", "scripted", "--set", "script=face; slow ms=5"]
+
 
 def clip(path: Path, frames: int) -> None:
     """Writes a video of 160x120 pixels."""
@@ -58,6 +61,18 @@ def forty(folder: Path, frames: int = 8) -> tuple[Path, set[str]]:
 def records(folder: Path) -> dict[str, bytes]:
     """The records below a folder, by their path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}
+
+
+def sequential(folder: Path, out: Path) -> dict[str, bytes]:
+    """The records of one `facetrack run` with one job and the settings of `SLOW`."""
+    with facetrack.run(folder, out=out, jobs=1, **SLOW) as run:
+        assert len(list(run)) > 0
+    return records(out)
+
+
+def stamps(folder: Path) -> dict[str, int]:
+    """When each marker below a folder was written, by its path."""
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.json.done")}
 
 
 def statuses(folder: Path) -> dict[str, str]:
