@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
 import ray
 import ray.data
 
@@ -123,10 +122,10 @@ class _Task:
         reason = "another run is tracking it. Call `track` again when that run has ended"
         try:
             for wait in WAITS:
-                time.sleep(wait)
-                rows.update(self._run([row for name, row in videos.items() if name not in rows]))
-                if len(rows) == len(videos):
-                    break
+                left = [row for name, row in videos.items() if name not in rows]
+                if left:
+                    time.sleep(wait)
+                    self._run(left, rows)
         except RunError as error:
             reason = str(error)
         except Exception as error:
@@ -137,12 +136,12 @@ class _Task:
             rows.setdefault(name, {**place, "status": OPEN, "host": node, "message": f"on {node}: {reason}"})
         return rows
 
-    def _run(self, videos: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        if not videos:
-            return {}
+    def _run(self, videos: list[dict[str, Any]], rows: dict[str, dict[str, Any]]) -> None:
+        """Adds the results of a run to `rows`, also if it raises."""
         with tempfile.TemporaryDirectory() as folder:
             # Blocks would replace each other's lists, and the results have all that is in them. The
             # variables of a scheduler that started Ray select no shard.
             own = {"failures": os.path.join(folder, "failed.jsonl"), "shard": "1/1"}
             with run(videos, out=self.out, **{**self.options, **own}) as statuses:
-                return {status.id: asdict(status) for status in statuses}
+                for status in statuses:
+                    rows[status.id] = asdict(status)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import facetrack
@@ -70,9 +72,30 @@ def sequential(folder: Path, out: Path) -> dict[str, bytes]:
     return records(out)
 
 
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.01)
+
+
 def stamps(folder: Path) -> dict[str, int]:
     """When each marker below a folder was written, by its path."""
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.json.done")}
+
+
+def processes(*words: str) -> list[int]:
+    """The processes that have these words on their command lines."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (process / "cmdline").read_bytes().decode()
+        except OSError:
+            # It has ended meanwhile.
+            continue
+        if all(word in line for word in words):
+            found.append(int(process.name))
+    return found
 
 
 def statuses(folder: Path) -> dict[str, str]:

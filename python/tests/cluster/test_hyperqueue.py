@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
-from videos import SLOW_OPTIONS, forty, records, sequential, statuses, stamps
+from videos import SLOW_OPTIONS, forty, processes, records, sequential, stamps, statuses, wait_until
 
 SCRIPT = Path(__file__).parents[3] / "examples/cluster/hyperqueue.sh"
 
@@ -45,27 +44,13 @@ def errors(client: Any, job: Any) -> dict[int, str]:
     return {task: failure.error for task, failure in client.get_failed_tasks(job).items()}
 
 
-def runs(out: Path) -> list[int]:
-    """The processes of `facetrack run` that write to a folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if line[0].endswith(b"facetrack") and str(out).encode() in line:
-            found.append(int(process.name))
-    return found
-
-
 def test_a_killed_task_is_made_up_for(tmp_path: Path, client: Any) -> None:
     folder, broken = forty(tmp_path / "in", frames=20)
     out = tmp_path / "out"
     out.mkdir()
     job = submit(client, folder, out)
-    while len(list(out.glob("*.done"))) < 8:
-        time.sleep(0.01)
-    os.kill(runs(out)[0], signal.SIGKILL)
+    wait_until(lambda: len(stamps(out)) >= 8)
+    os.kill(processes("facetrack\0run", str(out))[0], signal.SIGKILL)
     failed = errors(client, job)
     assert any("signal" in error for error in failed.values()), failed
     before = stamps(out)
