@@ -24,6 +24,8 @@ while kill -0 "$run" 2>/dev/null; do
     wait "$run"
     status=$?
 done
+# A requeued task gets the signal again.
+trap '' TERM
 
 if [ "$status" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$restarts" ]; then
     scontrol requeue "$SLURM_JOB_ID"

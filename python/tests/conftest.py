@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 # How variables of schedulers begin, which the command reads.
-SCHEDULERS = ("SLURM_", "JOB_", "HQ_")
+SCHEDULERS = ("SLURM_ARRAY_", "JOB_COMPLETION_", "HQ_")
 
 
 def pytest_configure() -> None:
