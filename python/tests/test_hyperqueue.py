@@ -17,7 +17,7 @@ from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
 from videos import SLOW_OPTIONS, forty, processes, records, sequential, stamps, statuses, wait_until
 
-SCRIPT = Path(__file__).parents[3] / "examples/cluster/hyperqueue.sh"
+SCRIPT = Path(__file__).parents[2] / "examples/cluster/hyperqueue.sh"
 
 SHARDS = 4
 

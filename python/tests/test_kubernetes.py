@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-MANIFEST = Path(__file__).parents[3] / "examples/cluster/kubernetes.yaml"
+MANIFEST = Path(__file__).parents[2] / "examples/cluster/kubernetes.yaml"
 
 
 @pytest.fixture
