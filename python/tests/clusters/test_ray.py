@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,3 +94,13 @@ def test_a_node_without_the_command_is_named(tmp_path: Path, cluster: Any) -> No
         for row in rows.values():
             assert row["host"] in row["message"] and remedy in row["message"]
     assert not (tmp_path / "out").exists()
+
+
+def test_the_snippet_of_the_documentation_runs(tmp_path: Path, cluster: Any) -> None:
+    page = Path(__file__).parents[3] / "docs/cluster.md"
+    (snippet,) = page.read_text().split("```python\n")[1:]
+    clips(tmp_path / "clips", 2)
+    snippet = snippet.partition("\n```")[0].replace('"tracks",', '"tracks", engine="scripted",')
+    environment = {**os.environ, "RAY_ADDRESS": cluster.address}
+    subprocess.run([sys.executable, "-c", snippet], check=True, env=environment)
+    assert len(list(Path("statuses").glob("*.parquet"))) > 0 and len(stamps(Path("tracks"))) == 2
