@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# A shard of `facetrack run` as a task of HyperQueue. The first argument is the number of tasks, the
-# others are those of `facetrack run`:
+# A shard of `facetrack run` as a task of HyperQueue. The first argument is the number of tasks, and
+# all others go to `facetrack run`:
 #   hq submit --array=0-63 hyperqueue.sh 64 /data/clips --out /data/tracks
 # To try failed tasks again:
 #   hq submit --array="$(hq job task-ids last --filter=failed)" hyperqueue.sh 64 /data/clips --out /data/tracks

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MPL-2.0
-# A shard of `facetrack run` as a task of a Slurm array. The arguments are those of `facetrack run`:
+# A shard of `facetrack run` as a task of a Slurm array. Its arguments go to `facetrack run`:
 #   sbatch --array=0-63%16 slurm.sh /data/clips --out /data/tracks
 #SBATCH --cpus-per-task=4
 #SBATCH --mem=4G

@@ -139,7 +139,11 @@ class Run(Iterator[Status]):
                 listed.write(json.dumps({**row, "uri": os.fspath(row["uri"])}).encode() + b"\n")
             listed.seek(0)
             try:
-                self._process = subprocess.Popen(command, stdin=listed, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                # In a session of its own, Ctrl-C reaches only this process. Together with the SIGTERM of `close`, it would
+                # end the run in the middle of a frame.
+                self._process = subprocess.Popen(
+                    command, stdin=listed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+                )
             except FileNotFoundError as error:
                 raise CommandNotFound(
                     f"there is no command {command[0]!r} on the PATH. Install it with `make install`, or enter a checkout "

@@ -134,7 +134,7 @@ def _detached(value: Any) -> Any:
 
 
 def _add_columns(columns: dict[str, pa.Array], name: str, values: list[Any], kind: pa.DataType | None = None) -> None:
-    """Adds a column, or those of the keys of objects."""
+    """Adds a column. Of objects, adds a column for each key."""
     kinds = set(map(type, values))
     if dict in kinds:
         objects = [value or {} for value in values]

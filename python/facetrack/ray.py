@@ -75,7 +75,8 @@ def track(
 
 
 def _row(video: Video, root: str | os.PathLike[str] | None) -> dict[str, Any]:
-    row = dict(video) if isinstance(video, Mapping) else {"uri": video}
+    given = video if isinstance(video, Mapping) else {"uri": video}
+    row = {name: given[name] for name in ROW.names if given.get(name) is not None}
     row["uri"] = os.fspath(row["uri"])
     if not row.get("id"):
         path = Path(row["uri"])
@@ -107,41 +108,40 @@ class _Task:
     options: dict[str, Any]
 
     def track(self, block: pa.Table) -> pa.Table:
-        videos = {}
-        for row in block.to_pylist():
-            row = _row(row, None)
-            if "://" not in row["uri"]:
-                row["uri"] = os.path.join(self.folder, row["uri"])
-            videos[row["id"]] = row
-        rows = self._results(videos)
-        return pa.Table.from_pylist(list(rows.values()), VIDEO_COLUMNS)
+        videos = [_row(row, None) for row in block.to_pylist()]
+        for video in videos:
+            if "://" not in video["uri"]:
+                video["uri"] = os.path.join(self.folder, video["uri"])
+        return pa.Table.from_pylist(self._results(videos), VIDEO_COLUMNS)
 
-    def _results(self, videos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """A row of the result for each video. Nothing is raised: Ray would drop the whole block."""
-        rows: dict[str, dict[str, Any]] = {}
+    def _results(self, videos: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """A row for each video. Nothing is raised: Ray would drop the whole block."""
+        found: dict[str, dict[str, Any]] = {}
         reason = "another run is tracking it. Call `track` again when that run has ended"
         try:
             for wait in WAITS:
-                left = [row for name, row in videos.items() if name not in rows]
+                left = [video for video in videos if video["id"] not in found]
                 if left:
                     time.sleep(wait)
-                    self._run(left, rows)
+                    self._run(left, found)
         except RunError as error:
             reason = str(error)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
         node = f"{socket.gethostname()} ({ray.util.get_node_ip_address()})"
-        for name, row in videos.items():
-            place = {"id": name, "video": row["uri"], "record": os.path.join(self.out, f"{name}.json")}
-            rows.setdefault(name, {**place, "status": OPEN, "host": node, "message": f"on {node}: {reason}"})
-        return rows
+        is_open = {"status": OPEN, "host": node, "message": f"on {node}: {reason}"}
+        return [
+            found.get(video["id"])
+            or {"id": video["id"], "video": video["uri"], "record": os.path.join(self.out, f"{video['id']}.json"), **is_open}
+            for video in videos
+        ]
 
-    def _run(self, videos: list[dict[str, Any]], rows: dict[str, dict[str, Any]]) -> None:
-        """Adds the results of a run to `rows`, also if it raises."""
+    def _run(self, videos: list[dict[str, Any]], found: dict[str, dict[str, Any]]) -> None:
+        """Adds the results of a run to `found`, also if it raises."""
         with tempfile.TemporaryDirectory() as folder:
             # Blocks would replace each other's lists, and the results have all that is in them. The
             # variables of a scheduler that started Ray select no shard.
             own = {"failures": os.path.join(folder, "failed.jsonl"), "shard": "1/1"}
             with run(videos, out=self.out, **{**self.options, **own}) as statuses:
                 for status in statuses:
-                    rows[status.id] = asdict(status)
+                    found[status.id] = asdict(status)

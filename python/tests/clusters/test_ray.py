@@ -55,6 +55,9 @@ def test_every_video_has_a_row(tmp_path: Path, cluster: Any) -> None:
 
     with pytest.raises(ValueError, match="several videos have the id 'a'"):
         track([tmp_path / "a.mp4", tmp_path / "x" / "a.mp4"], tmp_path)
+    twins = ray.data.from_items([{"uri": str(folder / "clip1.mp4"), "size": 3}] * 2, override_num_blocks=1)
+    rows = track(twins, tmp_path / "twins", **SLOW).take_all()
+    assert [row["status"] for row in rows] == ["open"] * 2 and "would both be recorded" in rows[0]["message"]
     named = results(track([folder / "clip1.mp4"], tmp_path / "named", root=tmp_path, **SCRIPTED))
     assert list(named) == ["in/clip1"] and (tmp_path / "named/in/clip1.json").exists()
 
@@ -75,7 +78,7 @@ def test_a_kill_is_made_up_for(tmp_path: Path, cluster: Any, killed: str) -> Non
     tracking.join()
     assert len(found) == 20 and {row["status"] for row in found.values()} == {"complete"}
     after = stamps(out)
-    # What was done was not tracked again, neither by Ray's own attempt nor by the next run.
+    # Neither Ray's own attempt nor the next run has tracked them again.
     assert {name: after[name] for name in before} == before and len(before) < 20
     assert len(results(track(sorted(folder.glob("*.mp4")), out, **SLOW))) == 20
     assert stamps(out) == after
