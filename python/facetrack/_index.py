@@ -8,6 +8,7 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any, Union
@@ -15,6 +16,7 @@ from typing import Any, Union
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ._run import Status
 from ._tables import FACE_COLUMNS, read
 
 Source = Union[str, "os.PathLike[str]"]
@@ -28,31 +30,16 @@ RECORDED = ("complete", "truncated")
 # Markers that are values of Python at one time. Our choice.
 BATCH = 10_000
 
+# Types of the columns of an index, by the annotations of `Status`.
+TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+
+
+def _type(annotation: str) -> pa.DataType:
+    return TYPES[annotation.removeprefix("Optional[").removesuffix("]")]
+
+
 # Columns of an index. Markers of later versions may have more keys.
-VIDEO_COLUMNS = pa.schema(
-    {
-        "id": pa.string(),
-        "record": pa.string(),
-        "status": pa.string(),
-        "message": pa.string(),
-        "video": pa.string(),
-        "key": pa.string(),
-        "frames": pa.int64(),
-        "expected_frames": pa.int64(),
-        "gap_frames": pa.int64(),
-        "error_frames": pa.int64(),
-        "decode_errors": pa.int64(),
-        "faces": pa.int64(),
-        "seconds": pa.float64(),
-        "cpu_seconds": pa.float64(),
-        "video_seconds": pa.float64(),
-        "attempts": pa.int64(),
-        "host": pa.string(),
-        "engine": pa.string(),
-        "device": pa.string(),
-        "device_reason": pa.string(),
-    }
-)
+VIDEO_COLUMNS = pa.schema([(it.name, _type(str(it.type))) for it in fields(Status) if it.name != "new"])
 
 
 def index(*sources: Source) -> pa.Table:
