@@ -23,7 +23,8 @@ FRAMES = 15_500
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
-def write_long_record(clip: str, path: Path) -> None:
+def write_long_record(clip: str, path: Path) -> Path:
+    """Writes the record, and returns the path of a short one."""
     import facetrack
 
     (status,) = facetrack.run(clip, out=path.parent, set={"verbose": True})
@@ -35,6 +36,7 @@ def write_long_record(clip: str, path: Path) -> None:
             frame = {**frames[number % len(frames)], "frame": number + 1}
             file.write((",\n" if number else "\n") + json.dumps(frame, separators=(",", ":")))
         file.write("\n]}\n")
+    return Path(status.record)
 
 
 def lines(path: str) -> Iterator[bytes]:
@@ -116,27 +118,30 @@ def by_polars(path: str) -> None:
 READERS = (by_facetrack, by_simdjson, by_typed_msgspec, by_msgspec, by_orjson, by_json, by_pyarrow, by_polars)
 
 
-def measure(name: str, path: str) -> None:
-    start = time.process_time()
+def measure(name: str, short: str, path: str) -> None:
+    reader = globals()[name]
     try:
-        globals()[name](path)
+        # Imports what it needs.
+        reader(short)
     except ImportError as error:
         print(f"{name}: {error}")
         return
+    start = time.process_time()
+    reader(path)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{name}: {time.process_time() - start:.2f} s, {memory} MB")
 
 
 def main() -> None:
-    if len(sys.argv) == 3:
+    if len(sys.argv) == 4:
         measure(*sys.argv[1:])
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "long.json")
-        write_long_record(sys.argv[1], path)
+        short = write_long_record(sys.argv[1], path)
         print(f"{path.stat().st_size / 1e6:.0f} MB, load of the machine {os.getloadavg()[0]:.1f}", flush=True)
         for reader in READERS:
-            line = ["taskset", "--cpu-list", "1", sys.executable, __file__, reader.__name__, str(path)]
+            line = ["taskset", "--cpu-list", "1", sys.executable, __file__, reader.__name__, str(short), str(path)]
             subprocess.run(line, check=True)
 
 
