@@ -22,6 +22,7 @@ from facetrack.ray import track
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # The head has no cores, as it cannot be lost.
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     for _ in range(2):
