@@ -19,7 +19,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: wire:: replay::
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -52,6 +52,12 @@ test: test-packages ## Run every test; sets up what is missing first
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch pictures
 	cargo test --locked --workspace
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters
+
+test-cluster: build ## Test on clusters of two nodes on this machine, by Ray and by Slurm (Debian, root, 1 GB)
+	scripts/system-packages.sh slurmctld slurmd slurm-client munge
+	$(FACETRACK) fetch
+	eval "$$($(FACETRACK) env)" && scripts/python.sh clusters pytest -q python/tests/clusters
 
 test-debian13: ## Run every test with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
 	scripts/test-debian13.sh
@@ -118,11 +124,12 @@ env: $(FACETRACK) ## Print the exports that let gst-launch-1.0 find the built pl
 $(FACETRACK):
 	cargo build --release --locked --package facetrack-cli
 
-lint: ## Check formatting, lints and documentation, and that library and command need no GStreamer
+lint: ## Check formatting, lints, types and documentation, and that library and command need no GStreamer
 	cargo fmt --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+	scripts/python.sh tests sh -c 'cd python && ruff check . && ruff format --check . && mypy'
 	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
 
 audit: ## Check licences, origin and known vulnerabilities of the dependencies

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
 try:
-    import facetrack
+    import facetrack.metadata
     import gi
 
     gi.require_version("GstApp", "1.0")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-import facetrack  # noqa: E402
+import facetrack.metadata  # noqa: E402
 import gi  # noqa: E402
 
 gi.require_version("GstApp", "1.0")

@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 10] = [
+const NOT_RUN: [(&str, &str); 13] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -49,6 +49,18 @@ const NOT_RUN: [(&str, &str); 10] = [
     (
         "facetrack run --videos_json_path videos.json --tracking_engine mediapipe --cpu_internal_workers 15",
         "needs a list of videos; `tests/run` has it",
+    ),
+    (
+        "hq submit --array=0-63 examples/cluster/hyperqueue.sh 64 /data/clips --out /data/tracks",
+        "needs a scheduler; `python/tests/test_hyperqueue.py` has the script",
+    ),
+    (
+        "sbatch --array=0-63%16 examples/cluster/slurm.sh /data/clips --out /data/tracks",
+        "needs a scheduler; `python/tests/clusters/test_slurm.py` has it",
+    ),
+    (
+        "kubectl apply --filename examples/cluster/kubernetes.yaml",
+        "needs a cluster; `python/tests/test_kubernetes.py` checks the file",
     ),
 ];
 

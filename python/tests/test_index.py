@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MPL-2.0
+"""`facetrack.index`, of real runs."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from videos import SCRIPTED, clips, forty
+
+import facetrack
+
+
+def test_an_index_has_the_statuses_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    forty(tmp_path / "in" / "deep")
+    statuses = sorted(facetrack.run(tmp_path / "in", out=tmp_path / "out", **SCRIPTED), key=lambda status: status.id)
+    table = facetrack.index(tmp_path / "out")
+    assert table["id"][0].as_py() == "deep/clip0" and len(table) == 40
+    for name in table.column_names:
+        assert table[name].to_pylist() == [getattr(status, name) for status in statuses], name
+
+
+def test_parts_are_merged(tmp_path: Path) -> None:
+    folder = clips(tmp_path / "in", 6)
+    parts = []
+    for shard in range(2):
+        list(facetrack.run(folder, out=tmp_path / f"out{shard}", shard=f"{shard}/2", **SCRIPTED))
+        parts.append(tmp_path / f"part{shard}.parquet")
+        facetrack.write_index(parts[shard], tmp_path / f"out{shard}")
+    merged = facetrack.index(*parts)
+    assert merged["id"].to_pylist() == [f"clip{number}" for number in range(6)]
+    assert facetrack.index(*parts, *parts).equals(merged)
+    # A folder after its part: its rows are newer.
+    list(facetrack.run(folder, out=tmp_path / "out0", shard="0/2", force=True, **SCRIPTED))
+    newer = facetrack.index(*parts, tmp_path / "out0")
+    own = facetrack.index(tmp_path / "out0")
+    assert newer["id"].equals(merged["id"]) and not newer.equals(merged)
+    assert newer.filter(pc.is_in(newer["id"], own["id"])).equals(own)
+
+
+def test_faces_of_all_videos(tmp_path: Path) -> None:
+    folder, _ = forty(tmp_path / "in")
+    out = tmp_path / "out"
+    list(facetrack.run(folder, out=out, set={"script": "face; landmarks", "verbose": True}, engine="scripted"))
+    columns = {"blendshapes.jawOpen": pa.float32(), "landmarks": pa.list_(pa.float32()), "age": pa.float64()}
+    facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "faces.parquet", columns=columns)
+    videos, faces = pq.read_table(tmp_path / "videos.parquet"), pq.read_table(tmp_path / "faces.parquet")
+    assert videos.equals(facetrack.index(out))
+    assert len(faces) == sum(videos["faces"].to_pylist()) > 34
+    assert faces["age"].null_count == len(faces) and faces["landmarks"].null_count == 0
+    one = faces.filter(pc.equal(faces["video"], "clip3"))
+    wanted = facetrack.read(out / "clip3.json").faces
+    assert one["landmarks"].to_pylist() == wanted["landmarks"].to_pylist()
+    # Written again from the same files, it is the same.
+    facetrack.write_index(tmp_path / "again.parquet", out)
+    assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "videos.parquet").read_bytes()
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    folder = clips(tmp_path / "in", 2)
+    out = tmp_path / "out"
+    list(facetrack.run(folder, out=out, **SCRIPTED))
+    (out / "clip0.json.done").write_text('{"key":')
+    table = facetrack.index(out)
+    assert table["status"].to_pylist() == [None, "complete"]
+    assert "cannot be read" in table["message"][0].as_py()
+    with pytest.raises(FileNotFoundError):
+        facetrack.index(tmp_path / "nowhere")
+    # An index that cannot be written leaves the older one.
+    facetrack.write_index(tmp_path / "faces.parquet", out)
+    before = (tmp_path / "faces.parquet").read_bytes()
+    (out / "clip1.json").unlink()
+    with pytest.raises(FileNotFoundError):
+        facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "faces.parquet")
+    assert (tmp_path / "faces.parquet").read_bytes() == before
+    assert not list(tmp_path.glob("*.partial"))

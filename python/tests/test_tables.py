@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MPL-2.0
+"""`facetrack.read`, compared with the JSON."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+import polars
+import pyarrow as pa
+import pytest
+from videos import SCRIPTED, SLOW, clip, sample
+
+import facetrack
+
+
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """The values of an object by the names of their columns."""
+    values: dict[str, Any] = {}
+    for key, it in value.items():
+        if isinstance(it, dict):
+            values |= flat(it, f"{prefix}{key}.")
+        elif it is not None:
+            values[prefix + key] = it
+    return values
+
+
+def same(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list) and not any(isinstance(it, str) for it in wanted):
+        rounded = np.array([number for row in wanted for number in (row if isinstance(row, list) else [row])], "f4")
+        return bool(np.array_equal(np.array(found, "f4"), rounded))
+    return bool(found == wanted and type(found) is type(wanted))
+
+
+def compare(tables: facetrack.Tables[pa.Table], frames: list[Any]) -> None:
+    rows = tables.frames.to_pylist()
+    assert len(rows) == len(frames)
+    for row, frame in zip(rows, frames):
+        faces = frame.pop("tracked_objects")
+        assert row.pop("faces") == len(faces)
+        assert flat(row) == flat(frame)
+        frame["tracked_objects"] = faces
+    faces = [(frame, face) for frame in frames for face in frame["tracked_objects"]]
+    rows = tables.faces.to_pylist()
+    assert len(rows) == len(faces)
+    for row, (frame, face) in zip(rows, faces):
+        wanted = flat({**face, "frame": frame["frame"], "pts": frame["pts"]})
+        found = {name: value for name, value in row.items() if value is not None}
+        assert set(found) == set(wanted)
+        for name, value in wanted.items():
+            assert same(found[name], value), (name, found[name], value)
+
+
+def record(out: Path, video: Optional[Path] = None, **options: Any) -> Path:
+    """Tracks a video. Skips if the models of the engine are missing."""
+    try:
+        (status,) = facetrack.run(video or sample(), out=out, **options)
+    except facetrack.RunError as error:
+        pytest.skip(str(error))
+    return Path(status.record)
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("engine", ["mediapipe", "opencv-yunet", "openseeface", "eos", "insightface"])
+def test_tables_have_every_value(tmp_path: Path, engine: str, verbose: bool) -> None:
+    path = record(tmp_path, engine=engine, set={"verbose": verbose})
+    tables = facetrack.read(path)
+    written = json.loads(path.read_text())
+    assert tables.finished and tables.metadata == written["metadata"]
+    compare(tables, written["frames"])
+    if verbose and engine == "mediapipe":
+        assert len(tables.faces["landmarks"][0]) == 3 * 478
+        assert tables.faces.schema.field("landmarks").type == pa.list_(pa.float32())
+
+
+def test_every_library_and_format(tmp_path: Path) -> None:
+    dense = facetrack.read(record(tmp_path / "dense", set={"verbose": True}))
+    path = record(tmp_path / "lines", set={"verbose": True, "format": "jsonl"})
+    lines = facetrack.read(path)
+    assert lines.finished and lines.faces.equals(dense.faces) and lines.frames.equals(dense.frames)
+    assert lines.metadata["total_frames"] == dense.metadata["total_frames"] == len(lines.frames)
+    frame = facetrack.read(path, to="pandas").faces
+    assert frame["landmarks"][0].reshape(-1, 3).shape == (478, 3)
+    assert polars.from_arrow(lines.faces).equals(facetrack.read(path, to="polars").faces)
+    with pytest.raises(ValueError, match="not 'excel'"):
+        facetrack.read(path, to="excel")  # type: ignore[call-overload]
+
+
+def test_no_faces_have_the_same_columns(tmp_path: Path) -> None:
+    clip(tmp_path / "clip.mp4", 5)
+    path = record(tmp_path, tmp_path / "clip.mp4", engine="scripted", set={"script": "face from=9"})
+    tables = facetrack.read(path)
+    faces = facetrack.read(record(tmp_path / "faces", tmp_path / "clip.mp4", **SCRIPTED)).faces
+    assert len(tables.faces) == 0 and len(tables.frames) == 5
+    assert faces.schema.names[: len(tables.faces.schema)] == tables.faces.schema.names
+    assert pa.concat_tables([tables.faces, faces], promote_options="default").num_rows == 5
+
+
+@pytest.mark.parametrize("form", ["dense", "jsonl"])
+def test_cut_records_are_read_as_far_as_they_go(tmp_path: Path, form: str) -> None:
+    clip(tmp_path / "clip.mp4", 30)
+    path = record(tmp_path, tmp_path / "clip.mp4", engine="scripted", set={"format": form, "script": "face; landmarks"})
+    whole = path.read_bytes()
+    start = whole.index(b"\n") + 1
+    for length in range(start, len(whole) - 1, len(whole) // 40):
+        path.write_bytes(whole[:length])
+        tables = facetrack.read(path)
+        complete = [json.loads(line.rstrip(b",")) for line in whole[start:length].split(b"\n")[:-1]]
+        assert not tables.finished
+        # A line without its end may be complete.
+        assert len(tables.frames) - len(complete) in (0, 1)
+        tables = facetrack.Tables(tables.metadata, tables.frames[: len(complete)], tables.faces[: len(complete)], False)
+        compare(tables, complete)
+
+
+def test_a_killed_record_is_read(tmp_path: Path) -> None:
+    clip(tmp_path / "clip.mp4", 500)
+    run = facetrack.run(tmp_path / "clip.mp4", out=tmp_path, **SLOW)
+    partial = tmp_path / "clip.json.partial"
+    # The line of a frame has about 500 bytes, and 64 kB are written at once.
+    while not partial.exists() or partial.stat().st_size < 80_000:
+        assert run._process is not None and run._process.poll() is None
+    run._process.send_signal(signal.SIGKILL)
+    with pytest.raises(facetrack.RunError):
+        next(run)
+    tables = facetrack.read(partial)
+    assert not tables.finished and 100 < len(tables.frames) < 500
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    for text in ("", "This is no record.\n", '{"frames_analysis":[\n]}', "[1]\n", '{"metadata":'):
+        (tmp_path / "file.json").write_text(text)
+        with pytest.raises(facetrack.UnreadableRecord, match="format=dense"):
+            facetrack.read(tmp_path / "file.json")
+    with pytest.raises(FileNotFoundError):
+        facetrack.read(tmp_path / "nowhere.json")
