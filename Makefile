@@ -45,7 +45,7 @@ packages: ## Install missing system packages
 	scripts/system-packages.sh
 
 test-packages: packages
-	scripts/system-packages.sh python3-matplotlib $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson strace
+	scripts/system-packages.sh python3-matplotlib python3-venv $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson strace
 
 test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace --no-run
