@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::clips;
+use crate::common::encoded;
 use crate::common::engine::engine;
 use crate::deaths::{slow, wait_for};
 use crate::program::{SCRIPTED, children, files, marker, record, run, signal, status};
@@ -245,4 +246,50 @@ fn damaged_and_unusual_videos_in_parts() {
     .exits(2);
     assert!(text.contains("leave out format=jsonl"), "{text}");
     run(folder, &format!("in --out no {SCRIPTED} --warm-up 1s")).exits(2);
+}
+
+/// Files whose frames have uneven times, start late, or have other times after a seek.
+#[test]
+fn odd_times_are_the_same_in_parts() {
+    if !encoded::has_ffmpeg() {
+        return;
+    }
+    let clips = tempfile::tempdir().expect("a folder");
+    let folder = clips.path();
+    fs::create_dir(folder.join("in")).expect("a folder");
+    let source = "-f lavfi -i testsrc=size=64x48:rate=25:duration=4";
+    let encoder = "-pix_fmt yuv420p -c:v libx264 -preset veryfast -g 12 -threads 1";
+    let sound = "-f lavfi -i sine=duration=4";
+    let uneven = "-vf select=not(mod(n\\,3))+lt(n\\,15) -vsync vfr";
+    for (name, line) in [
+        ("frames.mp4", format!("{source} {encoder} -bf 3")),
+        ("uneven.mp4", format!("{source} {uneven} {encoder}")),
+        ("uneven-too.mkv", format!("{source} {uneven} {encoder}")),
+        (
+            "late.mkv",
+            format!("{source} {sound} {encoder} -c:a aac -output_ts_offset 10"),
+        ),
+        (
+            "fragments.mp4",
+            format!("{source} {encoder} -movflags frag_keyframe+empty_moov"),
+        ),
+        (
+            "slower.mkv",
+            format!("{source} -vf setpts=4*PTS -vsync passthrough {encoder}"),
+        ),
+    ] {
+        encoded::ffmpeg(&line, &folder.join("in").join(name));
+    }
+    run(folder, &format!("in --out uncut {FACE}")).exits(0);
+    run(
+        folder,
+        &format!("in --out out {FACE} --segment 0.5s --warm-up 0.2s"),
+    )
+    .exits(0);
+    for name in files(&folder.join("uncut")) {
+        if name.ends_with(".json") {
+            let [uncut, parts] = ["uncut", "out"].map(|out| bytes(&folder.join(out), &name));
+            assert!(uncut == parts, "{name}");
+        }
+    }
 }

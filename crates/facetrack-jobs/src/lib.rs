@@ -207,6 +207,9 @@ pub struct Outcome {
     /// The cause of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
+    /// Frames per second that the stream states, for a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nominal_rate: Option<f64>,
     /// Tracked frames before the part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<SeenFrame>,

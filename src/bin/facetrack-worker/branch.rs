@@ -141,6 +141,31 @@ pub fn hide_stop(pad: &gst::Pad) {
     });
 }
 
+/// Ends the stream at `pad` with the first frame at `stop`, a stream time, or after it.
+pub fn end_at(pad: &gst::Pad, stop: gst::ClockTime) {
+    let has_ended = AtomicBool::new(false);
+    pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
+        let time = info.buffer().and_then(|buffer| stream_time(pad, buffer));
+        if time.is_none_or(|time| time < stop) {
+            return gst::PadProbeReturn::Ok;
+        }
+        if !has_ended.swap(true, Ordering::SeqCst)
+            && let Some(peer) = pad.peer()
+        {
+            peer.send_event(gst::event::Eos::new());
+        }
+        info.flow_res = Err(gst::FlowError::Eos);
+        gst::PadProbeReturn::Drop
+    });
+}
+
+/// Position of a frame in the video.
+pub fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<gst::ClockTime> {
+    let event = pad.sticky_event::<gst::event::Segment>(0)?;
+    let segment = event.segment().downcast_ref::<gst::ClockTime>()?;
+    segment.to_stream_time(buffer.pts())
+}
+
 /// Drops everything that the decoder yields before the seek to the part that is played. Calls
 /// `on_held` with the first frame: the events before it, which say when the video starts, have
 /// passed.

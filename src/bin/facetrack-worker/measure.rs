@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How long a video is, without playing it.
+//! How long a video is, and whether it can be played from any frame.
 
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use gst::prelude::*;
 
@@ -11,12 +13,18 @@ use crate::branch;
 /// time from where they start, or guess.
 const EXACT: [&str; 2] = ["qtdemux", "matroskademux"];
 
-/// Maximum time to open a file. decodebin may wait forever for a damaged one. Our choice: a slow
-/// network disk.
-const TIMEOUT: gst::ClockTime = gst::ClockTime::from_seconds(10);
+/// Maximum time until a frame comes. decodebin may wait forever for a damaged file. Our choice: a
+/// slow network disk.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Message of the pipeline: all streams are known.
-const STREAMS_KNOWN: &str = "facetrack-worker-measured";
+/// What passes the decoder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Passed {
+    /// A frame with its stream time.
+    Frame(Option<gst::ClockTime>),
+    /// The end of a flush.
+    Flush,
+}
 
 /// Duration of the video in a file that can be played from any frame, s.
 pub fn seconds(video: &Path) -> Option<f64> {
@@ -27,35 +35,78 @@ pub fn seconds(video: &Path) -> Option<f64> {
     branch::restrict(&decoder, 1);
     pipeline.add_many([&file, &decoder]).ok()?;
     file.link(&decoder).ok()?;
-    let bin = pipeline.downgrade();
-    decoder.connect_no_more_pads(move |_| {
-        if let Some(pipeline) = bin.upgrade() {
-            let known = gst::Structure::new_empty(STREAMS_KNOWN);
-            let message = gst::message::Application::builder(known).src(&pipeline);
-            // The bus is flushed when the pipeline stops.
-            let _ = pipeline.post_message(message.build());
+    let (sender, receiver) = channel();
+    decoder.connect_pad_added(move |_, pad| {
+        if branch::has_video(pad) {
+            report(pad, sender.clone());
         }
     });
-    let measured = open(&pipeline).and_then(|()| measured(&pipeline, &decoder));
+    let _ = pipeline.set_state(gst::State::Paused);
+    let measured = measured(&pipeline, &decoder, &receiver);
     let _ = pipeline.set_state(gst::State::Null);
     measured
 }
 
-/// Waits until all streams are known. They are not linked, so nothing is played.
-fn open(pipeline: &gst::Pipeline) -> Option<()> {
-    let _ = pipeline.set_state(gst::State::Paused);
-    let kinds = [gst::MessageType::Application, gst::MessageType::Error];
-    let message = pipeline.bus()?.timed_pop_filtered(TIMEOUT, &kinds)?;
-    (message.type_() == gst::MessageType::Application).then_some(())
+/// Reports and drops what passes `pad`.
+fn report(pad: &gst::Pad, passed: Sender<Passed>) {
+    let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
+    pad.add_probe(kinds, move |pad, info| {
+        let is_flushed = info.event().map(|event| event.type_()) == Some(gst::EventType::FlushStop);
+        let what = match info.buffer() {
+            Some(buffer) => Passed::Frame(branch::stream_time(pad, buffer)),
+            None if is_flushed => Passed::Flush,
+            None => return gst::PadProbeReturn::Ok,
+        };
+        // The receiver may know enough.
+        let _ = passed.send(what);
+        gst::PadProbeReturn::Drop
+    });
 }
 
-fn measured(pipeline: &gst::Pipeline, decoder: &gst::Element) -> Option<f64> {
+fn measured(
+    pipeline: &gst::Pipeline,
+    decoder: &gst::Element,
+    passed: &Receiver<Passed>,
+) -> Option<f64> {
+    let (first, second) = (next_time(passed)?, next_time(passed)?);
     let elements = pipeline.iterate_recurse().into_iter().flatten();
     let mut factories = elements.filter_map(|element| element.factory());
     let is_exact = factories.any(|factory| EXACT.contains(&factory.name().as_str()));
     let pad = decoder.src_pads().into_iter().find(branch::has_video)?;
-    let mut seeking = gst::query::Seeking::new(gst::Format::Time);
-    let is_seekable = pad.query(&mut seeking) && seeking.result().0;
     let duration = pad.query_duration::<gst::ClockTime>()?;
-    (is_exact && is_seekable).then(|| duration.seconds_f64())
+    (is_exact && comes_back(&pad, first, second, passed)).then(|| duration.seconds_f64())
+}
+
+/// Whether the first frame comes again, with its time, after a seek to it. Times of fragmented MP4
+/// files are others after a seek. The beginning of the frame may be cut off.
+fn comes_back(
+    pad: &gst::Pad,
+    first: gst::ClockTime,
+    second: gst::ClockTime,
+    passed: &Receiver<Passed>,
+) -> bool {
+    let seek = gst::event::Seek::new(
+        1.0,
+        gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE,
+        gst::SeekType::Set,
+        first,
+        gst::SeekType::None,
+        gst::ClockTime::NONE,
+    );
+    if !pad.send_event(seek) {
+        return false;
+    }
+    while passed
+        .recv_timeout(TIMEOUT)
+        .is_ok_and(|what| what != Passed::Flush)
+    {}
+    next_time(passed).is_some_and(|time| (first..second).contains(&time))
+}
+
+/// Stream time of the next frame; `None` without one.
+fn next_time(passed: &Receiver<Passed>) -> Option<gst::ClockTime> {
+    match passed.recv_timeout(TIMEOUT).ok()? {
+        Passed::Frame(time) => time,
+        Passed::Flush => None,
+    }
 }

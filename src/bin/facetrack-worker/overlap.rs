@@ -10,6 +10,8 @@ use facetrack::report::TrackedFace;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
+use crate::branch;
+
 /// Keeps the frames before a part out of its record, until it is dropped.
 pub struct Overlap {
     pad: gst::Pad,
@@ -50,7 +52,7 @@ impl Drop for Overlap {
 
 /// The faces in a frame, if it is before `start`.
 fn seen_before(start: gst::ClockTime, pad: &gst::Pad, buffer: &gst::Buffer) -> Option<SeenFrame> {
-    let time = stream_time(pad, buffer).filter(|time| *time < start)?;
+    let time = branch::stream_time(pad, buffer).filter(|time| *time < start)?;
     let report = FaceTrackMeta::read(buffer);
     let faces = report.map(|report| report.faces).unwrap_or_default();
     let face = |face: &TrackedFace| {
@@ -61,11 +63,4 @@ fn seen_before(start: gst::ClockTime, pad: &gst::Pad, buffer: &gst::Buffer) -> O
         time: time.nseconds(),
         faces: faces.iter().map(face).collect(),
     })
-}
-
-/// Position of a frame in the video.
-fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<gst::ClockTime> {
-    let event = pad.sticky_event::<gst::event::Segment>(0)?;
-    let segment = event.segment().downcast_ref::<gst::ClockTime>()?;
-    segment.to_stream_time(buffer.pts())
 }

@@ -105,10 +105,18 @@ impl Playback {
         let mut outcome = self.wait(requests);
         outcome.video_seconds = self.tracked_seconds();
         outcome.before = self.overlap.iter().flat_map(Overlap::take).collect();
+        outcome.nominal_rate = self.warm_up.and_then(|_| self.nominal_rate());
         if !outcome.status.has_record() {
             outcome.frames = self.frames();
         }
         outcome
+    }
+
+    /// Frames per second that the stream states.
+    fn nominal_rate(&self) -> Option<f64> {
+        let caps = self.sink.static_pad("sink")?.current_caps()?;
+        let rate = caps.structure(0)?.get::<gst::Fraction>("framerate").ok()?;
+        (rate.numer() > 0).then(|| f64::from(rate.numer()) / f64::from(rate.denom()))
     }
 
     /// Waits until the video ends.
@@ -284,8 +292,7 @@ fn expect_streams(
     facetrack: &FaceTrack,
     job: &Job,
 ) {
-    let part = job.part;
-    let has_hidden_stop = part.stop.is_some() && job.warm_up.is_some();
+    let (part, is_divided) = (job.part, job.warm_up.is_some());
     let has_video = Arc::new(AtomicBool::new(false));
     let is_first = has_video.clone();
     let (bin, facetrack) = (pipeline.downgrade(), facetrack.downgrade());
@@ -294,10 +301,8 @@ fn expect_streams(
             return;
         };
         if branch::has_video(pad) && !is_first.swap(true, Ordering::SeqCst) {
-            on_video(&pipeline, decoder, pad, &facetrack, part);
-            if has_hidden_stop {
-                branch::hide_stop(pad);
-            }
+            on_video(&pipeline, decoder, pad, &facetrack);
+            select(&pipeline, pad, part, is_divided);
         }
     });
     let bin = pipeline.downgrade();
@@ -314,7 +319,6 @@ fn on_video(
     decoder: &gst::Element,
     pad: &gst::Pad,
     facetrack: &FaceTrack,
-    part: Part,
 ) {
     let Some(sink) = facetrack.static_pad("sink") else {
         return;
@@ -329,12 +333,21 @@ fn on_video(
             .iter()
             .for_each(|it| post(it, "failed", reason.clone()));
     });
-    if !part.is_whole() {
-        let bin = pipeline.downgrade();
-        branch::hold_until_sought(pad, move || {
-            bin.upgrade().iter().for_each(|it| post(it, "held", true));
-        });
+}
+
+/// Plays only a part of the stream at `pad`. The first part of a video that is tracked in parts
+/// plays without a seek, since a seek may cut off the beginning of the first frame.
+fn select(pipeline: &gst::Pipeline, pad: &gst::Pad, part: Part, is_divided: bool) {
+    match part.stop.map(clock_time) {
+        Some(stop) if is_divided && part.start.is_none() => return branch::end_at(pad, stop),
+        Some(_) if is_divided => branch::hide_stop(pad),
+        None if part.is_whole() => return,
+        _ => (),
     }
+    let bin = pipeline.downgrade();
+    branch::hold_until_sought(pad, move || {
+        bin.upgrade().iter().for_each(|it| post(it, "held", true));
+    });
 }
 
 fn post(pipeline: &gst::Pipeline, name: &str, value: impl ToSendValue + Sync) {

@@ -193,10 +193,13 @@ impl Group {
             record: video.record.clone(),
             before: marker.outcome.before.clone(),
         };
+        let nominal = parts
+            .clone()
+            .find_map(|(_, marker)| marker.outcome.nominal_rate);
         let parts = parts
             .filter(|(_, marker)| marker.outcome.frames > 0)
             .map(part);
-        let reason = joining::join(&parts.collect::<Vec<_>>(), &mut file)?;
+        let reason = joining::join(&parts.collect::<Vec<_>>(), nominal, &mut file)?;
         file.get_ref().sync_all()?;
         fs::rename(&joined, &self.record)?;
         remove_if_there(&with_suffix(&self.record, ".partial"))?;

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::completeness::{self, REASONS};
 use super::dense::{self, CLOSING, FRAMES};
+use super::rhythm::Rate;
 use super::timeline::{Continuity, Timeline};
 use crate::file;
 use crate::geometry::Rect;
@@ -53,16 +54,21 @@ pub struct Part {
     pub before: Vec<SeenFrame>,
 }
 
-/// Writes the record of a video whose parts are given in order. Returns why it lacks a part of the
-/// video; `None` if it is complete.
+/// Writes the record of a video whose parts are given in order. `nominal` is the rate that the
+/// stream states, frames per second. Returns why the record lacks a part of the video; `None` if it
+/// is complete.
 ///
 /// # Errors
 /// If a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is not a dense
 /// record.
-pub fn join(parts: &[Part], mut to: impl Write) -> io::Result<Option<String>> {
+pub fn join(
+    parts: &[Part],
+    nominal: Option<f64>,
+    mut to: impl Write,
+) -> io::Result<Option<String>> {
     let readers: io::Result<Vec<_>> = parts.iter().map(PartReader::open).collect();
     let mut readers = readers?;
-    let metadata = metadata(&readers, parts)?;
+    let metadata = metadata(&readers, parts, nominal)?;
     to.write_all(&dense::opening(&metadata)?)?;
     let (mut identities, mut frames) = (Identities::default(), 0);
     for (index, reader) in readers.iter_mut().enumerate() {
@@ -243,7 +249,11 @@ impl Identities {
 
 /// The metadata of the whole: those of the last part, which knows how the video ends, and the counts
 /// of all.
-fn metadata(readers: &[PartReader], parts: &[Part]) -> io::Result<Map<String, Value>> {
+fn metadata(
+    readers: &[PartReader],
+    parts: &[Part],
+    nominal: Option<f64>,
+) -> io::Result<Map<String, Value>> {
     let first = readers.first().ok_or_else(not_dense)?;
     let last = readers.last().ok_or_else(not_dense)?;
     let mut metadata = last.metadata.clone();
@@ -286,31 +296,47 @@ fn metadata(readers: &[PartReader], parts: &[Part]) -> io::Result<Map<String, Va
     if reasons.is_empty() {
         metadata.shift_remove("incomplete_reason");
     } else {
-        metadata.insert("incomplete_reason".to_owned(), reasons.join(REASONS).into());
+        let reason = reasons.join(REASONS).into();
+        insert_after(&mut metadata, "complete", "incomplete_reason", reason);
     }
-    let rates = readers
-        .iter()
-        .map(|reader| ["fps", "variable_rate"].map(|name| reader.metadata.get(name)));
-    let mut rates: Vec<_> = rates.collect();
-    rates.dedup();
-    if rates.len() > 1 {
-        let constant = rates.iter().find(|[_, variable]| variable.is_none());
-        let rate = rate(
-            parts,
-            constant.and_then(|[fps, _]| fps.and_then(Value::as_f64)),
-        )?;
-        metadata.insert("fps".to_owned(), rate.fps.into());
-        if rate.is_variable {
-            metadata.insert("variable_rate".to_owned(), true.into());
-        } else {
-            metadata.shift_remove("variable_rate");
-        }
-    }
+    set_rate(&mut metadata, rate(parts, nominal)?);
     Ok(metadata)
 }
 
-/// The rate of the whole video, from the times of all frames.
-fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<super::rhythm::Rate> {
+/// Sets the rate, and the number of frames that was computed from it.
+fn set_rate(metadata: &mut Map<String, Value>, rate: Rate) {
+    let number = |name: &str| metadata.get(name).and_then(Value::as_f64);
+    let frames = |fps: f64| Some((number("expected_duration")? * 1e-9 * fps).round());
+    let of_last = number("fps").and_then(frames);
+    let is_computed = of_last.is_some() && of_last == number("expected_frames");
+    let computed = frames(rate.fps).filter(|_| !rate.is_variable);
+    metadata.insert("fps".to_owned(), rate.fps.into());
+    if rate.is_variable {
+        insert_after(metadata, "corrupted_frames", "variable_rate", true.into());
+    } else {
+        metadata.shift_remove("variable_rate");
+    }
+    match computed {
+        _ if !is_computed => (),
+        Some(frames) => {
+            metadata.insert("expected_frames".to_owned(), (frames as u64).into());
+        }
+        None => {
+            metadata.shift_remove("expected_frames");
+        }
+    }
+}
+
+/// Sets `name`, which has its place after `before`.
+fn insert_after(metadata: &mut Map<String, Value>, before: &str, name: &str, value: Value) {
+    metadata.shift_remove(name);
+    let place = metadata.keys().position(|key| key == before);
+    let place = place.map_or(metadata.len(), |place| place + 1);
+    metadata.shift_insert(place, name.to_owned(), value);
+}
+
+/// The rate of the whole video, from the times of all frames: a part may be too short to tell.
+fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<Rate> {
     let mut timeline = Timeline::default();
     for part in parts {
         let mut reader = PartReader::open(part)?;

@@ -947,17 +947,18 @@ fn parts_join_to_the_record_of_the_whole() {
         part_of_walk(folder.path(), 10..16, [4, 3]),
     ];
     let mut joined = Vec::new();
-    join(&parts[..2], &mut joined).expect("dense records");
+    join(&parts[..2], Some(25.0), &mut joined).expect("dense records");
     assert_eq!(String::from_utf8(joined), Ok(walk(0..10, [1, 2]).text()));
     let mut joined = Vec::new();
     join(
         &[parts[0].clone(), parts[1].clone(), parts[3].clone()],
+        Some(25.0),
         &mut joined,
     )
     .expect("dense records");
     assert_eq!(String::from_utf8(joined), Ok(walk(0..16, [1, 2]).text()));
     let mut joined = Vec::new();
-    join(&parts, &mut joined).expect("dense records");
+    join(&parts, Some(25.0), &mut joined).expect("dense records");
     let joined: Json = serde_json::from_slice(&joined).expect("JSON");
     assert_eq!(joined["metadata"], walk(0..16, [1, 2]).json()["metadata"]);
     // Nobody is known across an empty part, so the faces count as new.
@@ -980,7 +981,8 @@ fn only_dense_records_are_joined() {
         &text.replace("obj_1", "obj_x"),
     ] {
         std::fs::write(&record, text).expect("room");
-        let error = join(std::slice::from_ref(&part), io::sink()).expect_err("no dense record");
+        let error =
+            join(std::slice::from_ref(&part), None, io::sink()).expect_err("no dense record");
         let kinds = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
         assert!(kinds.contains(&error.kind()), "{error:?}: {text}");
     }

@@ -191,3 +191,42 @@ fn what_is_allowed_is_measured() {
         assert_eq!(face.pose, None, "there are no landmarks in space");
     }
 }
+
+/// The detector does not see all of the black below a wide frame. A frame that is black there and
+/// fills the square gives the same faces, also where a face touches the lower edge.
+#[test]
+fn faces_at_the_lower_edge_are_those_in_the_whole_square() {
+    let Some(published) = published() else {
+        return;
+    };
+    let Some(mut engine) = engine(KIND, &config(&published, Settings::default())) else {
+        return;
+    };
+    let mut faces = 0;
+    for y in [240.0, 280.0, 300.0, 320.0, 340.0] {
+        for size in [30.0, 60.0, 100.0] {
+            let face = |x| Face {
+                x,
+                y,
+                size,
+                half_roll: 0.05,
+                jaw: 0.3,
+                blink: 0.0,
+            };
+            let mut pixels = draw(640, 360, &[face(150.0), face(450.0)]);
+            let wide = look_at_rgb(&mut engine, (640, 360), &pixels, 0);
+            pixels.resize(640 * 640 * 3, 0);
+            let square = look_at_rgb(&mut engine, (640, 640), &pixels, 40);
+            assert_eq!(wide.len(), square.len(), "y={y} size={size}");
+            faces += wide.len();
+            for (wide, square) in wide.iter().zip(&square) {
+                let points = wide.key_points.iter().zip(&square.key_points);
+                for (a, b) in points {
+                    let distance = a.distance(*b);
+                    assert!(distance <= 0.01, "y={y} size={size}: {distance} px");
+                }
+            }
+        }
+    }
+    assert!(faces >= 10, "{faces}");
+}
