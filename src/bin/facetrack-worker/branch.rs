@@ -155,7 +155,7 @@ pub fn end_at(pad: &gst::Pad, stop: gst::ClockTime) {
             peer.send_event(gst::event::Eos::new());
         }
         info.flow_res = Err(gst::FlowError::Eos);
-        gst::PadProbeReturn::Drop
+        gst::PadProbeReturn::Handled
     });
 }
 
@@ -187,6 +187,6 @@ pub fn hold_until_sought(pad: &gst::Pad, on_held: impl Fn() + Send + Sync + 'sta
         if !is_held.swap(true, Ordering::SeqCst) {
             on_held();
         }
-        gst::PadProbeReturn::Drop
+        gst::PadProbeReturn::Handled
     });
 }

@@ -59,7 +59,7 @@ fn report(pad: &gst::Pad, passed: Sender<Passed>) {
         };
         // The receiver may know enough.
         let _ = passed.send(what);
-        gst::PadProbeReturn::Drop
+        gst::PadProbeReturn::Handled
     });
 }
 

@@ -31,7 +31,7 @@ impl Overlap {
                 return gst::PadProbeReturn::Ok;
             };
             lock(&frames).push(frame);
-            gst::PadProbeReturn::Drop
+            gst::PadProbeReturn::Handled
         });
         Self { pad, probe, seen }
     }
