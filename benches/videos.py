@@ -54,8 +54,8 @@ def many(args, folder: Path) -> str:
     lengths = [SHORTEST * (LONGEST / SHORTEST) ** (step / (LENGTHS - 1)) for step in range(LENGTHS)]
     clips = [prepare(args.clip, *SIZE, round(FPS * length / args.shorten)) for length in lengths]
     videos = []
-    for copy, clip in itertools.product(range(COPIES), clips):
-        videos.append(folder / f"{clip.frames}-{copy}.mp4")
+    for number, clip in enumerate(COPIES * clips):
+        videos.append(folder / f"{number}.mp4")
         videos[-1].symlink_to(clip.path)
     video_seconds = COPIES * sum(clip.frames for clip in clips) / FPS
     # One job has one core, as each of several has.
