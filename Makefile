@@ -84,23 +84,11 @@ sanitize: test-packages ## Run tests with AddressSanitizer, ThreadSanitizer and 
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-many-seeds=0..32' cargo +nightly miri test --locked \
 		--target-dir $(TARGET)/miri -p facetrack --lib -- device::permit
 
-bench: setup ## Compare speed and memory with the originals; OPENSEEFACE=<checkout> adds OpenSeeFace
+bench: setup ## Write BENCHMARKS.md, or renew its SECTIONS; REPEATS=<rounds>; OPENSEEFACE=<checkout> adds OpenSeeFace
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
-	eval "$$($(FACETRACK) env)" && benches/against_mediapipe.py \
-		--clip "$$($(FACETRACK) path single_face.mp4)" --model "$$($(FACETRACK) path face_landmarker.task)"
-	eval "$$($(FACETRACK) env)" && benches/against_opencv.py \
-		--clip "$$($(FACETRACK) path single_face.mp4)" --bundle "$$($(FACETRACK) path face_landmarker.task)" \
-		--yunet "$$($(FACETRACK) path face_detection_yunet_2023mar.onnx)" \
-		--cascade "$$($(FACETRACK) path haarcascade_frontalface_default.xml)"
-	[ -z "$(OPENSEEFACE)" ] || { eval "$$($(FACETRACK) env)" && benches/against_openseeface.py \
-		--clip "$$($(FACETRACK) path single_face.mp4)" --openseeface "$(OPENSEEFACE)"; }
-	[ ! -e "$$($(FACETRACK) path sfm_shape_3448.bin)" ] || { scripts/system-packages.sh g++ cmake python3-dev && \
-		eval "$$($(FACETRACK) env)" && benches/against_eos.py --clip "$$($(FACETRACK) path single_face.mp4)" \
-		--models "$$(dirname "$$($(FACETRACK) path sfm_shape_3448.bin)")"; }
-	[ ! -e "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)" ] || { eval "$$($(FACETRACK) env)" && benches/against_insightface.py \
-		--clip "$$($(FACETRACK) path single_face.mp4)" --pack "$$(dirname "$$($(FACETRACK) path scrfd_500m_bnkps.onnx)")"; }
-	eval "$$($(FACETRACK) env)" && benches/scaling.py --clip "$$($(FACETRACK) path single_face.mp4)"
-	cargo bench --locked --bench overhead
+	[ ! -e "$$($(FACETRACK) path sfm_shape_3448.bin)" ] || scripts/system-packages.sh g++ cmake python3-dev
+	eval "$$($(FACETRACK) env)" && benches/report.py $(if $(REPEATS),--repeats $(REPEATS)) \
+		$(if $(OPENSEEFACE),--openseeface '$(OPENSEEFACE)') $(SECTIONS)
 
 # Seconds for each target.
 SECONDS = 60

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MPL-2.0
 """Decodes a video with OpenCV and runs InsightFace's model classes on it as its FaceAnalysis does, and nothing else.
 
-Usage: insightface_reference.py <folder with a model pack> <modules, separated by commas> <video>
-
-Prints the number of frames, of frames with a face, and the mean time of a frame without decoding, ms.
+Usage: insightface_reference.py <threads> <folder with a model pack> <modules, separated by commas> <video>
 """
 
 import contextlib
 import sys
-import time
 from pathlib import Path
 
 import cv2
@@ -16,14 +13,16 @@ import onnxruntime
 from insightface.app.common import Face
 from insightface.model_zoo import get_model
 
+from reference import track
+
 # Defaults of the engine and of FaceAnalysis.prepare.
 DET_SIZE, DET_THRESH = (640, 640), 0.5
 
 
-def models(pack: str, modules: str) -> dict:
-    """The first network of each module by file name, each run only by the calling thread."""
+def models(threads: int, pack: str, modules: str) -> dict:
+    """The first network of each module by file name."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     found = {}
     with contextlib.redirect_stdout(sys.stderr):
         for file in sorted(Path(pack).glob("*.onnx")):
@@ -44,23 +43,12 @@ def look(detector, others: list, bgr) -> int:
     return len(boxes)
 
 
-def main(pack: str, modules: str, video: str) -> None:
-    cv2.setNumThreads(1)
-    found = models(pack, modules)
+def main(threads: str, pack: str, modules: str, video: str) -> None:
+    cv2.setNumThreads(int(threads))
+    found = models(int(threads), pack, modules)
     detector = found.pop("detection")
     others = list(found.values())
-    capture = cv2.VideoCapture(video)
-    frames = with_face = seconds = 0
-    while True:
-        more, bgr = capture.read()
-        if not more:
-            break
-        start = time.perf_counter()
-        faces = look(detector, others, bgr)
-        seconds += time.perf_counter() - start
-        frames += 1
-        with_face += faces > 0
-    print(frames, with_face, 1000 * seconds / frames)
+    track(video, lambda bgr: look(detector, others, bgr))
 
 
 main(*sys.argv[1:])

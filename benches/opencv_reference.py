@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: MPL-2.0
 """Decodes a video with OpenCV and runs an original of the OpenCV engines on it, and nothing else.
 
-Usage: opencv_reference.py <original> <video> <model>…, where the original is one of
+Usage: opencv_reference.py <threads> <original> <video> <model>…, where the original is one of
 
   opencv-haar         cv2.CascadeClassifier; <haarcascade_frontalface_default.xml>
   opencv-yunet        cv2.FaceDetectorYN at the video's own size; <face_detection_yunet_2023mar.onnx>
   opencv-yunet-pyfeat the same, then MediaPipe's landmark and blendshape networks on each face, run by LiteRT;
                       <face_detection_yunet_2023mar.onnx> <face_landmarker.task>
-
-Prints the number of frames, of frames with a face, and the mean time of a frame without decoding, ms.
 """
 
 import sys
-import time
 import zipfile
 
 import cv2
 import numpy as np
+
+from reference import track
 
 # Defaults of the engines.
 SCORE, NMS, TOP_K = 0.7, 0.3, 5000
@@ -51,11 +50,11 @@ class Yunet:
 
 
 class YunetPyfeat:
-    def __init__(self, model: str, bundle: str):
+    def __init__(self, model: str, bundle: str, threads: int):
         self.yunet = Yunet(model)
         with zipfile.ZipFile(bundle) as parts:
-            self.landmarks = network(parts.read("face_landmarks_detector.tflite"))
-            self.blendshapes = network(parts.read("face_blendshapes.tflite"))
+            self.landmarks = network(parts.read("face_landmarks_detector.tflite"), threads)
+            self.blendshapes = network(parts.read("face_blendshapes.tflite"), threads)
 
     def detect(self, bgr: np.ndarray):
         return [self.measure(bgr, face[4:8].reshape(2, 2)) for face in self.yunet.detect(bgr)]
@@ -73,10 +72,10 @@ class YunetPyfeat:
         return run(self.blendshapes, points[None, :SUBSET, :2])
 
 
-def network(model: bytes):
+def network(model: bytes, threads: int):
     from ai_edge_litert.interpreter import Interpreter
 
-    interpreter = Interpreter(model_content=model, num_threads=1)
+    interpreter = Interpreter(model_content=model, num_threads=threads)
     interpreter.allocate_tensors()
     return interpreter
 
@@ -87,21 +86,15 @@ def run(interpreter, tensor: np.ndarray) -> np.ndarray:
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
-def main(original: str, video: str, *models: str) -> None:
-    cv2.setNumThreads(1)
-    engine = {"opencv-haar": Haar, "opencv-yunet": Yunet, "opencv-yunet-pyfeat": YunetPyfeat}[original](*models)
-    capture = cv2.VideoCapture(video)
-    frames = with_face = seconds = 0
-    while True:
-        more, bgr = capture.read()
-        if not more:
-            break
-        start = time.perf_counter()
-        faces = engine.detect(bgr)
-        seconds += time.perf_counter() - start
-        frames += 1
-        with_face += len(faces) > 0
-    print(frames, with_face, 1000 * seconds / frames)
+def main(threads: str, original: str, video: str, *models: str) -> None:
+    cv2.setNumThreads(int(threads))
+    engines = {
+        "opencv-haar": Haar,
+        "opencv-yunet": Yunet,
+        "opencv-yunet-pyfeat": lambda *paths: YunetPyfeat(*paths, int(threads)),
+    }
+    engine = engines[original](*models)
+    track(video, lambda bgr: len(engine.detect(bgr)))
 
 
 main(*sys.argv[1:])

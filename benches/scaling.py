@@ -1,24 +1,39 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""What further workers, threads and elements bring and cost.
+"""Cost and benefit of faces, workers, threads, streams and elements.
 
 The decoder has one thread, and whatever has one worker or thread is pinned to one core: otherwise the decoder's own
-threads would count. Each figure is the median of alternating runs, and each run is a process of its own. Its start-up is
-cancelled out by a short clip, as in `race.py`.
-
-Run it through `make bench`, which sets the environment that GStreamer needs.
+threads would count.
 """
 
-import os
-import statistics
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
-from race import CACHE, Clip, launch, parser, prepare, run_once
+from race import (
+    ALL_CORES,
+    CORES,
+    ONE_CORE,
+    PROFILE,
+    Clip,
+    Program,
+    crowd,
+    facetrack,
+    ms,
+    prepare,
+    run_once,
+    table,
+    take_turns,
+)
 
-# Frames of the two clips.
-SHORT, LONG = 30, 330
+# Frames of a clip whose records are compared, and of the clip of memory.
+FRAMES, SHORT = 200, 30
+
+DECODER = "qtdemux ! h264parse ! avdec_h264 max-threads=1 ! queue"
+
+# Files without which an engine is left out; the others come with `facetrack fetch`.
+FILES = {"mediapipe": "face_landmarker.task", "insightface": "2d106det.onnx", "eos": "sfm_shape_3448.bin"}
+
+ENGINES = ("mediapipe", "opencv-yunet", "opencv-yunet-pyfeat", "opencv-haar", "openseeface", "insightface", "eos")
 
 # Engines whose frames are independent.
 INDEPENDENT = (
@@ -32,131 +47,135 @@ INDEPENDENT = (
 )
 
 # Engines for several faces of a frame.
-OF_FACES = ("mediapipe max-faces=4", "mediapipe", "openseeface max-faces=4", "opencv-yunet-pyfeat", "eos")
+OF_FACES = ("mediapipe max-faces=4", "openseeface max-faces=4", "opencv-yunet-pyfeat", "insightface", "eos")
+NUMBERS_OF_FACES = (1, 2, 4)
 
 # Engines, and the memory that a further element may take, MB.
 SHARING = {"mediapipe": 12, "openseeface": 12, "opencv-yunet": 12, "eos": 20, "insightface": 20}
+ELEMENTS = 11
+
+STREAMS = (1, 4, 16)
 
 
-@dataclass(frozen=True)
-class Side:
-    """One side of a comparison."""
-
-    options: str
-    cores: str
-
-    def seconds(self, clip: Clip, track: Path) -> float:
-        pipeline = (
-            f"filesrc location={clip.path} ! qtdemux ! h264parse ! avdec_h264 max-threads=1 ! queue "
-            f"! facetrack engine={self.options} ! trackjsonsink location={track} overwrite=true"
-        )
-        seconds, _, _ = run_once(["gst-launch-1.0", "-q", *pipeline.split()], self.cores)
-        return seconds
+def present(engines: Iterable[str], args) -> list[str]:
+    """Those of the engines whose files are there."""
+    return [engine for engine in engines if FILES.get(engine.split()[0], FILES["mediapipe"]) in args.models]
 
 
-def speed_up(one: Side, several: Side, clips: list[Clip], repeats: int) -> tuple[float, float, bool]:
-    """Ms a frame of both sides, and whether their records are the same but for the options in the first line."""
-    taken: dict[tuple[Side, Clip], list[float]] = {}
-    frames = {}
-    with tempfile.TemporaryDirectory() as folder:
-        track = Path(folder) / "track.json"
-        for _ in range(repeats):
-            for clip in clips:
-                for side in (one, several):
-                    taken.setdefault((side, clip), []).append(side.seconds(clip, track))
-                    frames[side] = track.read_bytes().split(b"\n", 1)[1]
-    short, long = clips
-
-    def ms(side: Side) -> float:
-        in_short, in_long = (statistics.median(taken[side, clip]) for clip in clips)
-        return 1000 * (in_long - in_short) / (long.frames - short.frames)
-
-    return ms(one), ms(several), frames[one] == frames[several]
+def faces(args, track: Path) -> str:
+    lines = []
+    clips = [crowd(args.clip, number, FRAMES) for number in NUMBERS_OF_FACES]
+    for engine in present(OF_FACES, args):
+        programs = [facetrack(clip.path.stem, clip, f"engine={engine}", track, ONE_CORE, DECODER) for clip in clips]
+        results = take_turns(programs, args.repeats, LIMIT)
+        lines.append([f"`{engine}`", *(ms(it.mean) for it in results), *(f"{it.faces:.1f}" for it in results)])
+        print(f"  {lines[-1]}", flush=True)
+    columns = ["", *(f"faces: {number}, ms" for number in NUMBERS_OF_FACES), *(f"found of {number}" for number in NUMBERS_OF_FACES)]
+    return "### Faces in a frame of 1280×720, one core\n\n" + table(columns, lines)
 
 
-def compare(title: str, sides: list[tuple[str, Side, Side]], clips: list[Clip], args) -> str:
-    lines = [f"### {title}", "| | one, ms a frame | several, ms a frame | speed-up | same record |", "|---|--:|--:|--:|---|"]
-    for name, one, several in sides:
-        before, after, same = speed_up(one, several, clips, args.repeats)
+def compare(title: str, engines: tuple[str, ...], option: str, clip: Clip, args, folder: Path) -> str:
+    """One worker or thread on one core against as many as there are cores, on all of them."""
+    numbers = {1: ONE_CORE, len(CORES): ALL_CORES}
+    lines = []
+    for engine in present(engines, args):
+        tracks = [folder / f"{number}.json" for number in numbers]
+        programs = [
+            facetrack(f"{engine} {option}={number}", clip, f"engine={engine} {option}={number}", track, cores, DECODER)
+            for (number, cores), track in zip(numbers.items(), tracks)
+        ]
+        results = take_turns(programs, args.repeats)
+        # The options in the first line differ.
+        records = {track.read_bytes().split(b"\n", 1)[1] for track in tracks}
         lines.append(
-            f"| `{name}` | {before:.2f} | {after:.2f} | {before / after:.2f}× | {'yes' if same else '**no**'} |"
+            [
+                f"`{engine}`",
+                *(ms(it.mean) for it in results),
+                f"{results[0].mean / results[-1].mean:.2f}×",
+                *(ms(it.engine) for it in results),
+                f"{results[0].engine / results[-1].engine:.2f}×",
+                "yes" if len(records) == 1 else "**no**",
+            ]
         )
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+        print(f"  {lines[-1]}", flush=True)
+    columns = [
+        "",
+        *(f"{option}={number}, ms" for number in numbers),
+        "ratio",
+        *(f"{option}={number}, analysis, ms" for number in numbers),
+        "ratio",
+        "same record",
+    ]
+    return f"### {title}\n\n" + table(columns, lines)
 
 
-def four_faces(source: Path, frames: int) -> Clip:
-    """Four small copies of `source` in a frame of 1280×720."""
-    path = CACHE / f"{source.stem}-four-{frames}.mp4"
-    quarter = prepare(source, 640, 360, frames)
-    if not path.exists():
-        unfinished = path.with_suffix(".part")
-        places = " ".join(f"sink_{i}::xpos={640 * (i % 2)} sink_{i}::ypos={360 * (i // 2)}" for i in range(4))
-        decoders = " ".join(f"filesrc location={quarter.path} ! decodebin ! queue ! c.sink_{i}" for i in range(4))
-        launch(
-            f"compositor name=c {places} ! video/x-raw,width=1280,height=720 ! videoconvert ! video/x-raw,format=I420 "
-            f"! x264enc ! h264parse ! mp4mux ! filesink location={unfinished} {decoders}"
-        )
-        unfinished.rename(path)
-    return Clip(path, frames)
-
-
-def peak_kibibytes(clip: Clip, engine: str, elements: int) -> int:
-    chain = f"! facetrack engine={engine} " * elements
-    pipeline = f"filesrc location={clip.path} ! qtdemux ! h264parse ! avdec_h264 max-threads=1 {chain}! fakesink"
-    return run_once(["gst-launch-1.0", "-q", *pipeline.split()], "0")[1]
-
-
-def memory(clip: Clip) -> str:
-    lines = ["### Memory of a further element", "| | MB | at most |", "|---|--:|--:|"]
-    for engine, bar in SHARING.items():
-        one, eleven = (peak_kibibytes(clip, engine, elements) for elements in (1, 11))
-        lines.append(f"| `{engine}` | {(eleven - one) / 10 / 1024:.1f} | {bar} |")
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
-
-
-def streams(clip: Clip, count: int) -> str:
+def streams(clip: Clip, args) -> str:
     """Streams of one pipeline, each with its own decoder and element."""
-    stream = (
-        f"filesrc location={clip.path} ! qtdemux ! h264parse ! avdec_h264 max-threads=1 ! queue ! facetrack ! fakesink sync=false"
-    )
-    cores = f"0-{os.cpu_count() - 1}"
-    seconds, kibibytes, _ = run_once(["gst-launch-1.0", "-q", *" ".join([stream] * count).split()], cores)
-    return (
-        f"{count} streams with `mediapipe` in one pipeline: {count * clip.frames / seconds:.0f} frames per second, "
-        f"{kibibytes / 1024:.0f} MB"
-    )
-
-
-def start_up(clip: Clip, repeats: int) -> str:
-    pipeline = (
-        f"filesrc location={clip.path} ! qtdemux ! h264parse ! avdec_h264 max-threads=1 ! facetrack "
-        f"! identity eos-after=2 ! fakesink"
-    )
-    runs = [run_once(["gst-launch-1.0", "-q", *pipeline.split()], "0")[0] for _ in range(repeats)]
-    return f"Process start to the end of the first frame, `mediapipe`: {statistics.median(runs):.2f} s"
-
-
-def main() -> None:
-    args = parser(__doc__).parse_args()
-    CACHE.mkdir(parents=True, exist_ok=True)
-    clips = [prepare(args.clip, 1280, 720, frames) for frames in (SHORT, LONG)]
-    crowd = [four_faces(args.clip, frames) for frames in (SHORT, LONG)]
-    all_cores = f"0-{os.cpu_count() - 1}"
-    workers = [
-        (engine, Side(f"{engine} workers=1", "0"), Side(f"{engine} workers=2", all_cores)) for engine in INDEPENDENT
+    stream = f"filesrc location={clip.path} ! {DECODER} ! facetrack profile-interval=1 ! fakesink sync=false"
+    programs = [
+        Program(f"{count}, {on}", ["gst-launch-1.0", "-q", *" ".join([stream] * count).split()], cores, PROFILE)
+        for cores, on in ((ONE_CORE, "one core"), (ALL_CORES, f"{len(CORES)} cores"))
+        for count in STREAMS
     ]
-    threads = [(engine, Side(f"{engine} threads=1", "0"), Side(f"{engine} threads=2", all_cores)) for engine in OF_FACES]
-    parts = [
-        compare("Two workers, one face, 1280×720", workers, clips, args),
-        compare("Two threads, four faces, 1280×720", threads, crowd, args),
-        memory(clips[0]),
-        streams(clips[0], 20),
-        start_up(clips[0], args.repeats),
+    lines = [
+        [it.name, f"{1000 / it.mean:.0f}", f"{1000 / it.mean / int(it.name.split(',')[0]):.1f}", f"{it.megabytes:.0f}"]
+        for it in take_turns(programs, args.repeats, LIMIT)
     ]
-    print("\n" + "\n\n".join(parts))
+    return "### Streams in one pipeline, `mediapipe`, one face, 1280×720\n\n" + table(
+        ["streams", "frames per second, all", "of each stream", "peak MB"], lines
+    )
 
 
-if __name__ == "__main__":
-    main()
+def memory(clip: Clip, args) -> str:
+    def peak(engine: str, elements: int) -> float:
+        chain = f"! facetrack engine={engine} " * elements
+        return run_once(["gst-launch-1.0", "-q", *f"filesrc location={clip.path} ! {DECODER} {chain}! fakesink".split()], ONE_CORE)[
+            1
+        ]
+
+    lines = []
+    for engine in present(SHARING, args):
+        one, several = (peak(engine, elements) for elements in (1, ELEMENTS))
+        lines.append([f"`{engine}`", f"{one:.0f}", f"{(several - one) / (ELEMENTS - 1):.1f}", SHARING[engine]])
+        print(f"  {lines[-1]}", flush=True)
+    return "### Memory of a further element, 1280×720\n\n" + table(
+        ["", "one element, peak MB of the process", "a further one, MB", "at most"], lines
+    )
+
+
+def start_up(clip: Clip, args, track: Path) -> str:
+    programs = [facetrack(engine, clip, f"engine={engine}", track, ONE_CORE, DECODER) for engine in present(ENGINES, args)]
+    results = take_turns(programs, args.repeats)
+    return "### Start of a process to the end of the first frame, 1280×720, one core\n\n" + table(
+        ["", "s"], ([f"`{it.name}`", f"{it.start_up:.2f}"] for it in results)
+    )
+
+
+# Time that the frames of a program take in a run, s, where no record is compared.
+LIMIT = 2.0
+
+
+def section(args) -> str:
+    short, clip = (prepare(args.clip, 1280, 720, frames) for frames in (SHORT, FRAMES))
+    group = crowd(args.clip, 4, FRAMES)
+    count = len(CORES)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        track = folder / "track.json"
+        parts = [
+            INTRODUCTION,
+            faces(args, track),
+            compare(f"{count} workers on {count} cores, one face, 1280×720", INDEPENDENT, "workers", clip, args, folder),
+            compare(f"{count} threads on {count} cores, four faces, 1280×720", OF_FACES, "threads", group, args, folder),
+            streams(clip, args),
+            memory(short, args),
+            start_up(short, args, track),
+        ]
+    return "\n\n".join(parts)
+
+
+INTRODUCTION = """\
+Our pipelines, from file to JSON. The decoder has one thread. One worker or thread runs on one core,
+several on all cores. "Analysis" is the element's own time per frame (`total` of `profile-interval`).
+With several workers, it is the time of a frame in its worker, so it does not become shorter. "Same
+record" compares the JSON, except its first line. Engines whose files are missing are left out."""
