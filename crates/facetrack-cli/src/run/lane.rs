@@ -129,7 +129,7 @@ impl<'a> Lane<'a> {
             return Some(Work::Video(task, claim));
         };
         let index = task.index;
-        match Group::new(task, claim, video, grid, seconds) {
+        match Group::divide(task, claim, video, grid, seconds) {
             Ok(parts) => {
                 if let Err(error) = self.begin(video) {
                     self.on_disk_error(index, &error, events);

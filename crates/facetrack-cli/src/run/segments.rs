@@ -117,7 +117,7 @@ pub fn remove(record: &Path) -> io::Result<()> {
 
 impl Group {
     /// Divides a video that takes this long, s. Gives `task` and `claim` back if it is too short.
-    pub fn new(
+    pub fn divide(
         task: Task,
         claim: Claim,
         video: &Video,
@@ -216,8 +216,7 @@ fn outcome(parts: &[Marker]) -> Outcome {
     let whole = Outcome {
         status: Status::Complete,
         expected_frames: outcomes()
-            .filter(|it| it.frames > 0)
-            .last()
+            .rfind(|it| it.frames > 0)
             .and_then(|it| it.expected_frames),
         frames: count(|it| it.frames),
         gap_frames: count(|it| it.gap_frames),
