@@ -64,7 +64,7 @@ FRAMES = {360: 600, 720: 600, 1080: 300, 2160: 120}
 
 @dataclass(frozen=True)
 class Case:
-    """What the programs of a table have in common."""
+    """Settings that the programs of a table share."""
 
     height: int
     faces: int

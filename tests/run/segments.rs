@@ -101,7 +101,7 @@ fn landmarks(record: &Json) -> Vec<(String, Vec<f64>)> {
     all
 }
 
-/// A video mode starts anew in each part, and agrees with the whole after its warm-up.
+/// A video mode restarts in each part, and agrees with the whole after its warm-up.
 #[test]
 fn landmarks_and_ids_in_parts_are_those_of_the_whole() {
     let Some(video) = clips::recorded().into_iter().next() else {

@@ -333,7 +333,8 @@ impl Analyzer {
         }
     }
 
-    /// Adds the measurements that derive from landmarks. Blendshapes may be those of a frame before.
+    /// Adds the measurements that derive from landmarks. Blendshapes may come from an
+    /// earlier frame.
     fn complete_faces(
         &mut self,
         faces: &mut [TrackedFace],

@@ -17,7 +17,7 @@ const EXACT: [&str; 2] = ["qtdemux", "matroskademux"];
 /// slow network disk.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What passes the decoder.
+/// A frame or event behind the decoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Passed {
     /// A frame with its stream time.

@@ -59,7 +59,7 @@ pub struct Queue {
     fail_fast: bool,
 }
 
-/// What was not tried yet.
+/// Work without an attempt.
 struct First {
     tasks: VecDeque<Task>,
     parts: VecDeque<PartTask>,

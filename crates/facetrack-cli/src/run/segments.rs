@@ -74,7 +74,7 @@ impl PartTask {
         &self.group.parts[self.number]
     }
 
-    /// What the record of the part depends on.
+    /// Key of the record of the part.
     pub fn key(&self) -> String {
         format!("{} {}", self.group.task.key, self.number)
     }
@@ -152,7 +152,7 @@ impl Group {
         Ok((0..count).map(task).collect())
     }
 
-    /// Takes the account of a part. Returns those of all parts with the last one.
+    /// Takes the account of a part. After the last part, returns the accounts of all parts.
     pub fn finish_part(&self, number: usize, marker: Marker) -> Option<Vec<Marker>> {
         let mut done = lock(&self.done);
         done[number] = Some(marker);
@@ -208,8 +208,7 @@ impl Group {
     }
 }
 
-/// The outcome of a video from those of its parts. Whether it is complete shows when they are
-/// joined.
+/// Adds up the outcomes of the parts. Joining the records shows whether the video is complete.
 fn outcome(parts: &[Marker]) -> Outcome {
     let outcomes = || parts.iter().map(|part| &part.outcome);
     let count = |of: fn(&Outcome) -> u64| outcomes().map(of).sum();

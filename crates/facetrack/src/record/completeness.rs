@@ -28,13 +28,13 @@ const INTERVALS: f64 = 1.5;
 /// still.
 const LONGEST_INTERVALS: f64 = 3.0;
 
-/// What [`Found::decode_errors`] counts.
+/// Name of one of [`Found::decode_errors`].
 pub(super) const DECODING_ERROR: &str = "decoding error";
 
-/// What [`Found::corrupted`] counts.
+/// Name of one of [`Found::corrupted`].
 pub(super) const DAMAGED_FRAME: &str = "damaged frame";
 
-/// What separates the reasons of an incomplete record.
+/// Separator of the reasons of an incomplete record.
 pub(super) const REASONS: &str = "; ";
 
 /// Statements of the elements upstream about the video.

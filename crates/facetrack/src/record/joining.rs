@@ -187,7 +187,7 @@ fn split_number(text: &[u8]) -> Option<(u32, &[u8])> {
     Some((str::from_utf8(number).ok()?.parse().ok()?, rest))
 }
 
-/// Who is who. Ids of the whole video count from 1, in the order in which faces appear.
+/// Identities of the whole video. They count from 1, in the order of appearance.
 #[derive(Default)]
 struct Identities {
     last: u32,
@@ -247,8 +247,8 @@ impl Identities {
     }
 }
 
-/// The metadata of the whole: those of the last part, which knows how the video ends, and the counts
-/// of all.
+/// The metadata of the whole: the metadata of the last part, which knows how the video ends, with the
+/// counts of all parts.
 fn metadata(
     readers: &[PartReader],
     parts: &[Part],
@@ -335,7 +335,7 @@ fn insert_after(metadata: &mut Map<String, Value>, before: &str, name: &str, val
     metadata.shift_insert(place, name.to_owned(), value);
 }
 
-/// The rate of the whole video, from the times of all frames: a part may be too short to tell.
+/// The rate of the whole video, from the times of all frames. A part may be too short to measure it.
 fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<Rate> {
     let mut timeline = Timeline::default();
     for part in parts {

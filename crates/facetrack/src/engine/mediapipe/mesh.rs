@@ -81,7 +81,7 @@ impl MeshReader {
     }
 }
 
-/// What derives from the landmarks of a face.
+/// Measurements that derive from the landmarks of a face.
 struct Derived {
     pose: Option<HeadPose>,
     blendshapes: Option<Blendshapes>,
