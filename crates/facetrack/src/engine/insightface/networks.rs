@@ -59,10 +59,9 @@ impl Networks {
                 Ready::OfFaces(module, network) => measures.add(module, *network),
             }
         }
-        let Some(mut detector) = detector else {
+        let Some(detector) = detector else {
             return Err(pack.unusable("it has no detector").into());
         };
-        detector.margin = placed::margin(placement);
         if config.pack.embedding && measures.values(Module::Recognition).is_none() {
             let error = pack.unusable("it has no recognition network");
             return Err(EngineError::config("embedding", error.to_string()));

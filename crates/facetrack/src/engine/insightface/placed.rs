@@ -51,20 +51,6 @@ pub fn most_faces(placement: &Placement) -> usize {
     }
 }
 
-/// Black, in px, that the detector sees beyond a frame: the next multiple of the detector's stride.
-/// On one frame with faces, 120 px gave the same outputs as the whole square, and 88 px a difference
-/// of 0.0003 px. Without any, boxes move by half a pixel, which changes the age by years.
-const MARGIN_ON_CPU: usize = 96;
-
-/// Black, in px, that the detector sees beyond a frame at `placement`; `None` for the rest of the
-/// square, on a GPU, which would prepare the convolutions for each shape of video.
-pub fn margin(placement: &Placement) -> Option<usize> {
-    match placement {
-        Placement::Cpu => Some(MARGIN_ON_CPU),
-        Placement::Cuda(_) => None,
-    }
-}
-
 /// Whether the networks make their first runs at the same time. These runs prepare a GPU's
 /// convolutions. If that measures their speed, no other network may run.
 pub fn are_tried_at_once(placement: &Placement) -> bool {

@@ -33,8 +33,6 @@ pub struct Detector {
     /// Side of the square that frames are fitted into from the next frame on, px. A network with an
     /// input of a fixed size keeps that size.
     pub side: usize,
-    /// Black, in px, that the network sees beyond the frame; `None` for the rest of the square.
-    pub margin: Option<usize>,
     /// Maximum side, px.
     limit: usize,
     max_iou: f32,
@@ -62,7 +60,6 @@ impl Detector {
             heads,
             fixed,
             side,
-            margin: None,
             limit: limit(config),
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
@@ -116,11 +113,7 @@ impl Detector {
     }
 
     fn letterbox(&self, size: [usize; 2]) -> Letterbox {
-        let mut letterbox = Letterbox::new(size, self.input_size());
-        if let (Some(margin), None) = (self.margin, self.fixed) {
-            letterbox.cut(margin, self.heads.multiple());
-        }
-        letterbox
+        Letterbox::new(size, self.input_size())
     }
 
     /// Width and height of the square that frames are fitted into.

@@ -36,14 +36,6 @@ impl Letterbox {
         }
     }
 
-    /// Cuts the input down to the frame and at least `margin` px of black, for a network whose sides
-    /// are multiples of `multiple`.
-    pub fn cut(&mut self, margin: usize, multiple: usize) {
-        for (side, frame) in self.input.iter_mut().zip(self.frame) {
-            *side = (*side).min((frame + margin).next_multiple_of(multiple));
-        }
-    }
-
     /// Region of the frame's plane that the input shows. It reaches beyond the frame.
     pub fn region(&self) -> RotatedRect {
         RotatedRect::of_resized(self.input, self.frame_per_input)
@@ -87,22 +79,6 @@ mod tests {
             let letterbox = Letterbox::new(size, input);
             assert_eq!(letterbox.frame, frame, "{size:?}");
             assert_eq!(letterbox.scale, scale, "{size:?}");
-        }
-    }
-
-    #[test]
-    fn an_input_is_cut_behind_the_margin() {
-        for (size, input) in [
-            ([1280, 720], [640, 480]),
-            ([720, 1280], [480, 640]),
-            ([640, 480], [640, 576]),
-            ([640, 640], [640, 640]),
-            ([16384, 2], [640, 128]),
-        ] {
-            let mut letterbox = Letterbox::new(size, [640; 2]);
-            let whole = letterbox;
-            letterbox.cut(96, 32);
-            assert_eq!(letterbox, Letterbox { input, ..whole }, "{size:?}");
         }
     }
 
