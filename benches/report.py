@@ -51,7 +51,7 @@ SECTIONS: dict[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
 HEAD = """\
 # Benchmarks
 
-Written by `make bench` on an idle machine. `make bench SECTIONS="scaling run"` measures only these
+Written by `make bench`. Each section states the load of the machine before it. `make bench SECTIONS="scaling run"` measures only these
 sections and keeps the others; `REPEATS=5` sets the number of rounds; `OPENSEEFACE=<checkout>` adds
 OpenSeeFace. Sections: {sections}.
 

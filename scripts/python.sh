@@ -8,7 +8,7 @@ here=$(dirname "$0")
 name=$1
 shift
 environment=$(cd "$here/.." && pwd)/.cache/python-$name
-wanted=$(cat "$here"/python-*.txt)
+wanted=$(cat "$here/python-$name.txt")
 
 if [ "$(cat "$environment/installed" 2>/dev/null)" != "$wanted" ]; then
     echo "Installing Python packages into $environment"

@@ -15,7 +15,7 @@ pub mod fuzzing;
 pub mod meta;
 pub mod options;
 mod orientation;
-mod stream;
+pub mod stream;
 pub mod trackjsonload;
 pub mod trackjsonsink;
 pub mod trackudpsink;

@@ -5,7 +5,7 @@ use facetrack::record::timeline::Continuity;
 
 /// Stream time of a timestamp in `segment`, ns: its position in the video. The timestamp may be
 /// before the start of the segment.
-pub(crate) fn time(segment: &gst::Segment, timestamp: Option<gst::ClockTime>) -> Option<u64> {
+pub fn time(segment: &gst::Segment, timestamp: Option<gst::ClockTime>) -> Option<u64> {
     let segment = segment.downcast_ref::<gst::ClockTime>()?;
     match segment.to_stream_time_full(timestamp?)? {
         gst::Signed::Positive(time) => Some(time.nseconds()),

@@ -172,7 +172,7 @@ pub fn caps() -> gst::Caps {
 }
 
 /// Frame rate of caps of video in any memory, as a fraction; 0 for a variable rate.
-pub(crate) fn rate(caps: &gst::CapsRef) -> Option<(i32, i32)> {
+pub fn rate(caps: &gst::CapsRef) -> Option<(i32, i32)> {
     let rate: gst::Fraction = caps.structure(0)?.get("framerate").ok()?;
     Some((rate.numer(), rate.denom()))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frames whose analysis has begun. They leave in the order in which they came.
+//! Frames whose analysis has begun. They leave in the order of their arrival.
 
 use std::time::Instant;
 

@@ -3,8 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -188,8 +186,6 @@ fn an_interrupted_video_continues_with_the_parts_that_are_left() {
             .collect::<Vec<_>>()
     };
     assert_eq!(times(frames("out")), times(frames("whole")));
-    // Done.
-    thread::sleep(Duration::from_millis(10));
     let text = slow(slowly(), 30).exits(0);
     assert!(!text.contains("\"part\""), "{text}");
 }

@@ -51,9 +51,9 @@ pub struct Job {
     pub replace: bool,
     /// The part of the video to track.
     pub part: Part,
-    /// For a part of a video that is tracked in parts: how long before its start tracking begins,
-    /// s. These frames are not in the record. A part that has no frames is not a failure then,
-    /// unless it is the first one, and the record says whether the whole video ends too early.
+    /// Time to track before the part, s, which is not in the record. Set only for parts whose
+    /// records are joined. Then a part after the end of the video is no failure, and `complete` in
+    /// the record is about the end of the video, not of the part.
     pub warm_up: Option<f64>,
 }
 
@@ -216,15 +216,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A video in this state.
-    #[must_use]
-    pub fn of_status(status: Status) -> Self {
-        Self {
-            status,
-            ..Self::default()
-        }
-    }
-
     /// A video without a record.
     #[must_use]
     pub fn without_record(status: Status, message: impl Into<String>) -> Self {

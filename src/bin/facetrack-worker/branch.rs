@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gst::glib;
 use gst::prelude::*;
 use gst_video::VideoOrientationMethod;
+use gstfacetrack::stream;
 
 /// Links the first decoded stream of video to `sink`, the pad of `facetrack`, when its first frame
 /// comes: the tags are known then. `report` gets the reason if that fails.
@@ -141,8 +142,8 @@ pub fn hide_stop(pad: &gst::Pad) {
     });
 }
 
-/// Ends the stream at `pad` with the first frame at `stop`, a stream time, or after it.
-pub fn end_at(pad: &gst::Pad, stop: gst::ClockTime) {
+/// Ends the stream at `pad` with the first frame at `stop`, a stream time in ns, or after it.
+pub fn end_at(pad: &gst::Pad, stop: u64) {
     let has_ended = AtomicBool::new(false);
     pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
         let time = info.buffer().and_then(|buffer| stream_time(pad, buffer));
@@ -159,11 +160,10 @@ pub fn end_at(pad: &gst::Pad, stop: gst::ClockTime) {
     });
 }
 
-/// Position of a frame in the video.
-pub fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<gst::ClockTime> {
+/// Position of a frame in the video, ns.
+pub fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
     let event = pad.sticky_event::<gst::event::Segment>(0)?;
-    let segment = event.segment().downcast_ref::<gst::ClockTime>()?;
-    segment.to_stream_time(buffer.pts())
+    stream::time(event.segment(), buffer.pts())
 }
 
 /// Drops everything that the decoder yields before the seek to the part that is played. Calls

@@ -20,8 +20,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A frame or event behind the decoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Passed {
-    /// A frame with its stream time.
-    Frame(Option<gst::ClockTime>),
+    /// A frame with its stream time, ns.
+    Frame(Option<u64>),
     /// The end of a flush.
     Flush,
 }
@@ -79,17 +79,12 @@ fn measured(
 
 /// Whether the first frame comes again, with its time, after a seek to it. Times of fragmented MP4
 /// files are others after a seek. The beginning of the frame may be cut off.
-fn comes_back(
-    pad: &gst::Pad,
-    first: gst::ClockTime,
-    second: gst::ClockTime,
-    passed: &Receiver<Passed>,
-) -> bool {
+fn comes_back(pad: &gst::Pad, first: u64, second: u64, passed: &Receiver<Passed>) -> bool {
     let seek = gst::event::Seek::new(
         1.0,
         gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE,
         gst::SeekType::Set,
-        first,
+        gst::ClockTime::from_nseconds(first),
         gst::SeekType::None,
         gst::ClockTime::NONE,
     );
@@ -103,8 +98,8 @@ fn comes_back(
     next_time(passed).is_some_and(|time| (first..second).contains(&time))
 }
 
-/// Stream time of the next frame; `None` without one.
-fn next_time(passed: &Receiver<Passed>) -> Option<gst::ClockTime> {
+/// Stream time of the next frame, ns; `None` without one.
+fn next_time(passed: &Receiver<Passed>) -> Option<u64> {
     match passed.recv_timeout(TIMEOUT).ok()? {
         Passed::Frame(time) => time,
         Passed::Flush => None,

@@ -20,8 +20,8 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Drops the frames before `start`, which is a stream time, at the source pad `pad`.
-    pub fn before(start: gst::ClockTime, pad: gst::Pad) -> Self {
+    /// Drops the frames before `start`, a stream time in ns, at the source pad `pad`.
+    pub fn before(start: u64, pad: gst::Pad) -> Self {
         let seen: Arc<Mutex<Vec<_>>> = Arc::default();
         let frames = seen.clone();
         let probe = pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
@@ -51,7 +51,7 @@ impl Drop for Overlap {
 }
 
 /// The faces in a frame, if it is before `start`.
-fn seen_before(start: gst::ClockTime, pad: &gst::Pad, buffer: &gst::Buffer) -> Option<SeenFrame> {
+fn seen_before(start: u64, pad: &gst::Pad, buffer: &gst::Buffer) -> Option<SeenFrame> {
     let time = branch::stream_time(pad, buffer).filter(|time| *time < start)?;
     let report = FaceTrackMeta::read(buffer);
     let faces = report.map(|report| report.faces).unwrap_or_default();
@@ -60,7 +60,7 @@ fn seen_before(start: gst::ClockTime, pad: &gst::Pad, buffer: &gst::Buffer) -> O
         (face.id, [bbox.x, bbox.y, bbox.width, bbox.height])
     };
     Some(SeenFrame {
-        time: time.nseconds(),
+        time,
         faces: faces.iter().map(face).collect(),
     })
 }

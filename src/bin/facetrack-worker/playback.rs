@@ -10,6 +10,7 @@ use facetrack_jobs::{Answer, Cause, Job, Outcome, Part, Progress, Status, send};
 use gst::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;
 use gstfacetrack::trackjsonsink::TrackJsonSink;
+use gstfacetrack::video;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::branch;
@@ -93,7 +94,7 @@ impl Playback {
             sink,
             part: job.part,
             warm_up: job.warm_up.map(clock_time),
-            overlap: overlap.map(|(pad, start)| Overlap::before(start, pad)),
+            overlap: overlap.map(|(pad, start)| Overlap::before(start.nseconds(), pad)),
             missing: None,
             record: None,
         })
@@ -115,8 +116,8 @@ impl Playback {
     /// Frames per second that the stream states.
     fn nominal_rate(&self) -> Option<f64> {
         let caps = self.sink.static_pad("sink")?.current_caps()?;
-        let rate = caps.structure(0)?.get::<gst::Fraction>("framerate").ok()?;
-        (rate.numer() > 0).then(|| f64::from(rate.numer()) / f64::from(rate.denom()))
+        let (frames, seconds) = video::rate(&caps).filter(|(frames, _)| *frames > 0)?;
+        Some(f64::from(frames) / f64::from(seconds))
     }
 
     /// Waits until the video ends.
@@ -155,9 +156,10 @@ impl Playback {
     fn on_message(&mut self, message: &gst::Message) -> Option<Outcome> {
         match message.view() {
             gst::MessageView::Eos(_) => self.record.take(),
-            gst::MessageView::Error(error) if self.is_after_the_end(error) => {
-                Some(Outcome::of_status(Status::Truncated))
-            }
+            gst::MessageView::Error(error) if self.is_after_the_end(error) => Some(Outcome {
+                status: Status::Truncated,
+                ..Outcome::default()
+            }),
             gst::MessageView::Error(error) => Some(ending::of_error(error, self.missing.take())),
             gst::MessageView::Element(element) => {
                 self.on_structure(element.structure()?);
@@ -339,7 +341,9 @@ fn on_video(
 /// plays without a seek, since a seek may cut off the beginning of the first frame.
 fn select(pipeline: &gst::Pipeline, pad: &gst::Pad, part: Part, is_divided: bool) {
     match part.stop.map(clock_time) {
-        Some(stop) if is_divided && part.start.is_none() => return branch::end_at(pad, stop),
+        Some(stop) if is_divided && part.start.is_none() => {
+            return branch::end_at(pad, stop.nseconds());
+        }
         Some(_) if is_divided => branch::hide_stop(pad),
         None if part.is_whole() => return,
         _ => (),

@@ -2,12 +2,10 @@
 //! A lane tracks one video after another with a worker, and replaces a worker that dies, takes too
 //! long or needs too much memory.
 
-use std::fs;
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use facetrack::file::remove_if_there;
 use facetrack_jobs::{Answer, Cause, Job, Outcome, Request, Status};
 
 use super::arguments::RunArguments;
@@ -15,7 +13,7 @@ use super::child::{Crew, Worker};
 use super::claim::Claim;
 use super::events::{Event, Report};
 use super::inputs::Video;
-use super::marker::{self, Marker};
+use super::marker::Marker;
 use super::plan::{self, Task};
 use super::queue::{Next, Queue, Stop, Work};
 use super::segments::{self, Grid, Group, PartTask};
@@ -46,6 +44,15 @@ enum Attempt {
     Ended(Outcome),
     /// The worker is gone, or another process writes the record. Another attempt may succeed.
     Lost(String),
+}
+
+/// What follows from an attempt.
+enum Tried {
+    Ended(Outcome),
+    /// The run ends first.
+    Interrupted,
+    /// Another attempt, after all other work.
+    Again,
 }
 
 impl<'a> Lane<'a> {
@@ -129,27 +136,26 @@ impl<'a> Lane<'a> {
             return Some(Work::Video(task, claim));
         };
         let index = task.index;
+        if let Err(error) = self.begin_parts(&claim, video) {
+            self.on_disk_error(index, &error, events);
+            return None;
+        }
         match Group::divide(task, claim, video, grid, seconds) {
             Ok(parts) => {
-                if let Err(error) = self.begin(video) {
-                    self.on_disk_error(index, &error, events);
-                } else {
-                    self.queue.add(parts);
-                }
+                self.queue.add(parts);
                 None
             }
             Err((task, claim)) => Some(Work::Video(task, claim)),
         }
     }
 
-    /// Begins a video in parts. The marker and, if everything is tracked again, the parts of an
-    /// earlier run are of no use any more.
-    fn begin(&self, video: &Video) -> io::Result<()> {
-        remove_if_there(&marker::path(&video.record))?;
+    /// Removes the marker of an earlier run and, if everything is tracked again, its parts.
+    fn begin_parts(&self, claim: &Claim, video: &Video) -> io::Result<()> {
+        claim.outdate()?;
         if self.arguments.force {
             segments::remove(&video.record)?;
         }
-        fs::create_dir_all(segments::folder(&video.record))
+        Ok(())
     }
 
     /// Duration of a video that can be tracked in parts, s.
@@ -178,19 +184,16 @@ impl<'a> Lane<'a> {
         claim.outdate()?;
         task.attempts += 1;
         let video = &self.videos[task.index];
-        let outcome = match self.attempt(crew, job(video, task.replace, None), events) {
-            Attempt::Ended(outcome) => outcome,
-            Attempt::Lost(_) if task.attempts < ATTEMPTS => {
+        let job = job(video, task.replace, None);
+        let outcome = match self.outcome(crew, job, task.attempts, events) {
+            Tried::Ended(outcome) => outcome,
+            Tried::Interrupted => return Ok(()),
+            Tried::Again => {
                 task.replace = true;
                 self.queue.try_again(Work::Video(task, claim));
                 return Ok(());
             }
-            Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
         };
-        if let Some(cause) = outcome.cause {
-            self.on_interruption(cause, outcome.message, events);
-            return Ok(());
-        }
         let marker = Marker {
             seconds: start.elapsed().as_secs_f64(),
             attempts: task.attempts,
@@ -210,35 +213,26 @@ impl<'a> Lane<'a> {
     ) -> io::Result<()> {
         let start = Instant::now();
         part.attempts += 1;
-        let marker = match part.known() {
-            Some(marker) => marker,
-            None => {
-                match self.attempt(crew, job(part.video(), true, self.arguments.grid()), events) {
-                    Attempt::Lost(_) if part.attempts < ATTEMPTS => {
-                        self.queue.try_again(Work::Part(part));
-                        return Ok(());
-                    }
-                    ended => {
-                        let outcome = match ended {
-                            Attempt::Ended(outcome) => outcome,
-                            Attempt::Lost(reason) => {
-                                Outcome::without_record(Status::Failed, reason)
-                            }
-                        };
-                        if let Some(cause) = outcome.cause {
-                            self.on_interruption(cause, outcome.message, events);
-                            return Ok(());
-                        }
-                        let marker = Marker {
-                            seconds: start.elapsed().as_secs_f64(),
-                            attempts: part.attempts,
-                            ..Marker::new(&part.key(), part.video(), &crew.ready, outcome)
-                        };
-                        part.keep(&marker)?;
-                        marker
-                    }
+        let marker = if let Some(known) = part.known() {
+            known
+        } else {
+            part.create_folder()?;
+            let job = job(part.video(), true, self.arguments.grid());
+            let outcome = match self.outcome(crew, job, part.attempts, events) {
+                Tried::Ended(outcome) => outcome,
+                Tried::Interrupted => return Ok(()),
+                Tried::Again => {
+                    self.queue.try_again(Work::Part(part));
+                    return Ok(());
                 }
-            }
+            };
+            let marker = Marker {
+                seconds: start.elapsed().as_secs_f64(),
+                attempts: part.attempts,
+                ..Marker::new(&part.key(), part.video(), &crew.ready, outcome)
+            };
+            part.keep(&marker)?;
+            marker
         };
         let group = &part.group;
         let Some(parts) = group.finish_part(part.number, marker) else {
@@ -252,18 +246,27 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
+    /// Tries a job. A run that ends before the video does keeps the claim, for the next run.
+    fn outcome(&mut self, crew: &Crew, job: Job, attempts: u32, events: &Sender<Event>) -> Tried {
+        let outcome = match self.attempt(crew, job, events) {
+            Attempt::Ended(outcome) => outcome,
+            Attempt::Lost(_) if attempts < ATTEMPTS => return Tried::Again,
+            Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
+        };
+        let Some(cause) = outcome.cause else {
+            return Tried::Ended(outcome);
+        };
+        if cause == Cause::OutOfSpace {
+            self.queue.stop(Stop::OutOfSpace);
+            tell(events, Event::Noted(outcome.message.unwrap_or_default()));
+        }
+        Tried::Interrupted
+    }
+
     fn settled(&self, index: usize, marker: Marker, events: &Sender<Event>) {
         self.queue.settled(marker.outcome.status);
         let report = Report::new(index, true, marker);
         tell(events, Event::Finished(Box::new(report)));
-    }
-
-    /// The run ends before the video does. The claim stays, for the next run.
-    fn on_interruption(&self, cause: Cause, message: Option<String>, events: &Sender<Event>) {
-        if cause == Cause::OutOfSpace {
-            self.queue.stop(Stop::OutOfSpace);
-            tell(events, Event::Noted(message.unwrap_or_default()));
-        }
     }
 
     /// Lets the worker track a video or part.

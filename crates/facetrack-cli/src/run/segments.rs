@@ -92,6 +92,14 @@ impl PartTask {
         (is_valid && record.exists()).then_some(marker)
     }
 
+    /// Creates the folder of the part.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create_folder(&self) -> io::Result<()> {
+        fs::create_dir_all(folder(&self.group.record))
+    }
+
     /// Keeps the account of the part.
     ///
     /// # Errors

@@ -20,14 +20,14 @@ use super::timeline::{Continuity, Timeline};
 use crate::file;
 use crate::geometry::Rect;
 
-/// The IoU from which two boxes in the same frame may be of the same face. Our choice: both come
-/// from the same picture, so they hardly differ, and boxes of two people rarely overlap by half.
+/// Minimum IoU of two boxes of the same face in the same frame. Our choice: both boxes are measured
+/// in the same picture, so they hardly differ. Boxes of two people rarely overlap by half.
 const SAME_FACE: f32 = 0.5;
 
-/// What is before the number of a face's id. In JSON it cannot be part of a string.
+/// Text before the number of a face's id. In JSON it cannot be part of a string.
 const ID: &[u8] = b"\"id\":\"obj_";
 
-/// What is before the number of a frame.
+/// Text before the number of a frame.
 const FRAME: &[u8] = b"{\"frame\":";
 
 /// Counts of damage, and what they count.
@@ -70,6 +70,7 @@ pub fn join(
     let mut readers = readers?;
     let metadata = metadata(&readers, parts, nominal)?;
     to.write_all(&dense::opening(&metadata)?)?;
+    let size = readers.first().ok_or_else(not_dense)?.size();
     let (mut identities, mut frames) = (Identities::default(), 0);
     for (index, reader) in readers.iter_mut().enumerate() {
         identities.begin(&parts[index].before);
@@ -80,7 +81,11 @@ pub fn join(
             to.write_all(if frames == 0 { b"\n" } else { b",\n" })?;
             frames += 1;
             let number = |id| identities.global.get(&id).copied();
-            to.write_all(&renumbered(&line, frames, number).ok_or_else(not_dense)?)?;
+            let mut line = renumbered(&line, frames, number).ok_or_else(not_dense)?;
+            if reader.size() != size && faces.width.is_none() {
+                set_size(&mut line, reader.size());
+            }
+            to.write_all(&line)?;
         }
     }
     to.write_all(CLOSING)?;
@@ -130,17 +135,23 @@ impl PartReader {
         self.metadata.get(name)?.as_u64()
     }
 
+    /// Width and height of frames that do not state their own, px.
+    fn size(&self) -> [u64; 2] {
+        ["width", "height"].map(|name| self.number(name).unwrap_or(0))
+    }
+
     /// Stream time of a frame whose pts is 0, ns.
     fn start_time(&self) -> u64 {
         self.number("start_time").unwrap_or(0)
     }
 }
 
-/// What is needed of a frame.
+/// The parts of a frame that decide about identities and times.
 #[derive(Deserialize)]
 struct Line {
     tracked_objects: Vec<Face>,
     pts: Option<u64>,
+    width: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -179,6 +190,13 @@ fn renumbered(line: &[u8], frame: u64, id: impl Fn(u32) -> Option<u32>) -> Optio
     }
     text.extend_from_slice(rest);
     Some(text)
+}
+
+/// States the size of a frame, at the end of its line.
+fn set_size(line: &mut Vec<u8>, [width, height]: [u64; 2]) {
+    let closing = line.pop();
+    line.extend_from_slice(format!(",\"width\":{width},\"height\":{height}").as_bytes());
+    line.extend(closing);
 }
 
 fn split_number(text: &[u8]) -> Option<(u32, &[u8])> {

@@ -987,3 +987,42 @@ fn only_dense_records_are_joined() {
         assert!(kinds.contains(&error.kind()), "{error:?}: {text}");
     }
 }
+
+#[test]
+fn frames_of_another_size_keep_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = |name: &str, width| {
+        let disk = Disk::new();
+        let mut record = dense(
+            &disk,
+            Export::default(),
+            Metadata {
+                width,
+                ..metadata()
+            },
+        );
+        let own = FrameRecord {
+            size: Some((320, 180)),
+            ..FrameRecord::empty(FrameStatus::NoFace, Some(0))
+        };
+        record.frame(&own).expect("room");
+        let next = FrameRecord::empty(FrameStatus::NoFace, Some(40_000_000));
+        record.frame(&next).expect("room");
+        record.close(End::Complete).expect("room");
+        let record = folder.path().join(name);
+        std::fs::write(&record, disk.text()).expect("room");
+        Part {
+            record,
+            before: Vec::new(),
+        }
+    };
+    let parts = [record("a.json", 640), record("b.json", 800)];
+    let mut joined = Vec::new();
+    join(&parts, Some(25.0), &mut joined).expect("dense records");
+    let joined: Json = serde_json::from_slice(&joined).expect("JSON");
+    assert_eq!(joined["metadata"]["width"], 640);
+    let width = |frame: usize| joined["frames"][frame]["width"].clone();
+    let expected = [320.into(), Json::Null, 320.into(), 800.into()];
+    assert_eq!([0, 1, 2, 3].map(width), expected);
+    assert_eq!(joined["frames"][3]["height"], 360);
+}
