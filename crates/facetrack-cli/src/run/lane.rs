@@ -46,7 +46,7 @@ enum Attempt {
     Lost(String),
 }
 
-/// What follows from an attempt.
+/// Consequence of an attempt.
 enum Tried {
     Ended(Outcome),
     /// The run ends first.
