@@ -19,7 +19,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: wire:: replay::
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -52,12 +52,19 @@ test: test-packages ## Run every test; sets up what is missing first
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch pictures
 	cargo test --locked --workspace
-	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters --ignore python/tests/blender
 
-test-cluster: build ## Test on clusters of two nodes on this machine, by Ray and by Slurm (Debian, root, 1 GB)
+test-cluster: test-packages ## Test on clusters of two nodes on this machine, by Ray and by Slurm (Debian, root, 1 GB)
 	scripts/system-packages.sh slurmctld slurmd slurm-client munge
-	$(FACETRACK) fetch
-	eval "$$($(FACETRACK) env)" && scripts/python.sh clusters pytest -q python/tests/clusters
+	cargo build --locked --features test-faults
+	$(TARGET)/debug/facetrack fetch
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh clusters pytest -q python/tests/clusters
+
+test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (Debian, 1 GB)
+	scripts/system-packages.sh blender
+	cargo build --locked
+	$(TARGET)/debug/facetrack fetch
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/blender
 
 test-debian13: ## Run every test with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
 	scripts/test-debian13.sh

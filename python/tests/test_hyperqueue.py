@@ -15,7 +15,19 @@ from typing import Any
 import pytest
 from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
-from videos import SLOW_OPTIONS, forty, processes, records, sequential, stamps, statuses, wait_until
+from videos import (
+    KILLER_OPTIONS,
+    SLOW_OPTIONS,
+    assert_only_killer_failed,
+    forty,
+    processes,
+    records,
+    sequential,
+    stamps,
+    statuses,
+    wait_until,
+    with_killer,
+)
 
 SCRIPT = Path(__file__).parents[2] / "examples/cluster/hyperqueue.sh"
 
@@ -30,9 +42,9 @@ def client() -> Iterator[Any]:
         yield cluster.client()
 
 
-def submit(client: Any, folder: Path, out: Path) -> Any:
+def submit(client: Any, folder: Path, out: Path, options: list[str] = SLOW_OPTIONS) -> Any:
     job = Job(max_fails=None)
-    line = ["sh", str(SCRIPT), str(SHARDS), str(folder), "--out", str(out), "--jobs", "1", *SLOW_OPTIONS]
+    line = ["sh", str(SCRIPT), str(SHARDS), str(folder), "--out", str(out), "--jobs", "1", *options]
     for _ in range(SHARDS):
         job.program(line, env=dict(os.environ), cwd=out, stdout="%{TASK_ID}.out", stderr="%{TASK_ID}.err")
     return client.submit(job)
@@ -62,3 +74,12 @@ def test_a_killed_task_is_made_up_for(tmp_path: Path, client: Any) -> None:
     assert len(after) == 40 and {name: after[name] for name in before} == before
     assert {name for name, status in statuses(out).items() if status != "complete"} == broken
     assert records(out) == sequential(folder, tmp_path / "sequential")
+
+
+def test_a_video_that_kills_its_worker_is_named(tmp_path: Path, client: Any) -> None:
+    folder = with_killer(tmp_path / "in")
+    out = tmp_path / "out"
+    out.mkdir()
+    failed = errors(client, submit(client, folder, out, KILLER_OPTIONS))
+    assert len(failed) == 1 and all(error.endswith("code 1.") for error in failed.values()), failed
+    assert_only_killer_failed(out)

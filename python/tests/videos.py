@@ -60,6 +60,27 @@ def forty(folder: Path, frames: int = 8) -> tuple[Path, set[str]]:
     return folder, set(broken)
 
 
+# An engine that ends its process in a frame that only the video of `with_killer` has.
+KILLER_SCRIPT = "face; die at=30"
+KILLER = {"engine": "scripted", "set": {"script": KILLER_SCRIPT}}
+KILLER_OPTIONS = ["--engine", "scripted", "--set", f"script={KILLER_SCRIPT}"]
+
+
+def with_killer(folder: Path) -> Path:
+    """40 videos, of which `killer` kills each process that tracks it."""
+    clips(folder, 39)
+    clip(folder / "killer.mp4", 40)
+    return folder
+
+
+def assert_only_killer_failed(out: Path) -> None:
+    found = statuses(out)
+    assert len(found) == 40 and {name for name, status in found.items() if status != "complete"} == {"killer"}
+    table = facetrack.index(out).to_pylist()
+    (killer,) = [row for row in table if row["id"] == "killer"]
+    assert (killer["status"], killer["attempts"]) == ("failed", 2) and "SIGABRT" in killer["message"]
+
+
 def records(folder: Path) -> dict[str, bytes]:
     """The records below a folder, by their path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}

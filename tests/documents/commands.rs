@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 13] = [
+const NOT_RUN: [(&str, &str); 15] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -49,6 +49,14 @@ const NOT_RUN: [(&str, &str); 13] = [
     (
         "facetrack run --videos_json_path videos.json --tracking_engine mediapipe --cpu_internal_workers 15",
         "needs a list of videos; `tests/run` has it",
+    ),
+    (
+        "facetrack run videos.txt --out tracks --fetch 'rclone copyto {} {local}'",
+        "needs a store; `tests/run` has it",
+    ),
+    (
+        "facetrack run videos.csv --shard 64 --out /data/tracks --fetch 'rclone copyto {} {local}'",
+        "needs a store; `tests/run` has it",
     ),
     (
         "hq submit --array=0-63 examples/cluster/hyperqueue.sh 64 /data/clips --out /data/tracks",

@@ -5,6 +5,7 @@ mod clips;
 #[path = "../common/mod.rs"]
 mod common;
 mod deaths;
+mod fetched;
 mod kinds;
 mod outcomes;
 mod program;

@@ -15,8 +15,10 @@ mod lists;
 mod marker;
 mod plan;
 mod queue;
+mod seats;
 mod segments;
 mod shard;
+mod staging;
 mod summary;
 mod units;
 
@@ -40,7 +42,9 @@ use inputs::Video;
 use lane::Lane;
 use plan::{Policy, Task};
 use queue::{Queue, Stop};
+use seats::Seats;
 use shard::Shard;
+use staging::Staging;
 use summary::Summary;
 
 use crate::output;
@@ -90,6 +94,7 @@ struct Run<'a> {
     videos: Vec<Video>,
     crew: Crew,
     first: Option<Worker>,
+    staging: Option<Staging>,
     stop: Arc<AtomicBool>,
 }
 
@@ -101,6 +106,7 @@ impl<'a> Run<'a> {
         let videos = shard::select(videos, shard);
         let stop = Arc::new(AtomicBool::new(false));
         watch_signals(&stop).map_err(|error| Refusal::Setup(error.to_string()))?;
+        let staging = staging(arguments).map_err(|error| Refusal::Setup(error.to_string()))?;
         let start = Start::new(arguments);
         let (first, ready) = start.worker().map_err(|refused| {
             if refused.is_usage {
@@ -122,6 +128,7 @@ impl<'a> Run<'a> {
             videos,
             crew: Crew { start, ready },
             first: Some(first),
+            staging,
             stop,
         })
     }
@@ -160,26 +167,39 @@ impl<'a> Run<'a> {
             None => jobs.min(tasks.len()),
         };
         let queue = Queue::new(tasks, self.stop.clone(), self.arguments.fail_fast);
-        let lane = |number| Lane::new(number, self.arguments, &queue, &self.videos);
+        let seats = Seats::new(jobs, self.first.take());
+        let staging = self.staging.as_ref();
+        let lane = |number| {
+            let (arguments, videos) = (self.arguments, &self.videos);
+            Lane::new(number, arguments, &queue, videos, &seats, staging)
+        };
+        let lanes = jobs + staging.map_or(0, |_| self.arguments.fetch_ahead);
         let (sender, receiver) = channel();
-        let (crew, mut first) = (&self.crew, self.first.take());
+        let crew = &self.crew;
         thread::scope(|scope| {
             let start = |number| {
-                let (sender, worker, mut lane) = (sender.clone(), first.take(), lane(number));
-                scope.spawn(move || lane.run(crew, worker, &sender))
+                let (sender, lane) = (sender.clone(), lane(number));
+                scope.spawn(move || lane.run(crew, &sender))
             };
-            let lanes: Vec<_> = (0..jobs).map(start).collect();
-            let (queue, mut alone) = (&queue, lane(0));
+            let lanes: Vec<_> = (0..lanes).map(start).collect();
+            let (queue, seats, alone) = (&queue, &seats, lane(0));
             scope.spawn(move || {
                 // A panic was printed when it happened.
                 lanes.into_iter().for_each(|lane| drop(lane.join()));
+                seats.dismiss();
                 queue.begin_second_attempts();
-                alone.run(crew, None, &sender);
+                alone.run(crew, &sender);
             });
             follow(&receiver, &self.videos, display, summary)
         })?;
         Ok(queue.stopped())
     }
+}
+
+fn staging(arguments: &RunArguments) -> io::Result<Option<Staging>> {
+    let command = arguments.fetch.clone();
+    let staging = command.map(|command| Staging::new(command, arguments.timeout));
+    staging.transpose()
 }
 
 /// Shows events until all lanes have ended.

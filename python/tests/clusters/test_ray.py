@@ -15,7 +15,20 @@ from typing import Any
 import pytest
 import ray
 from ray.cluster_utils import Cluster
-from videos import SCRIPTED, SLOW, clips, forty, processes, records, sequential, stamps, wait_until
+from videos import (
+    KILLER,
+    SCRIPTED,
+    SLOW,
+    assert_only_killer_failed,
+    clips,
+    forty,
+    processes,
+    records,
+    sequential,
+    stamps,
+    wait_until,
+    with_killer,
+)
 
 from facetrack.ray import track
 
@@ -84,6 +97,14 @@ def test_a_kill_is_made_up_for(tmp_path: Path, cluster: Any, killed: str) -> Non
     assert len(results(track(sorted(folder.glob("*.mp4")), out, **SLOW))) == 20
     assert stamps(out) == after
     assert records(out) == sequential(folder, tmp_path / "sequential")
+
+
+def test_a_video_that_kills_its_worker_is_named(tmp_path: Path, cluster: Any) -> None:
+    folder = with_killer(tmp_path / "in")
+    rows = results(track(sorted(folder.glob("*.mp4")), tmp_path / "out", **KILLER))
+    assert len(rows) == 40
+    assert {name for name, row in rows.items() if row["status"] != "complete"} == {"killer"}
+    assert_only_killer_failed(tmp_path / "out")
 
 
 def test_a_node_without_the_command_is_named(tmp_path: Path, cluster: Any) -> None:

@@ -13,7 +13,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from videos import SLOW_OPTIONS, clips, forty, processes, records, sequential, stamps, statuses, wait_until
+from videos import (
+    KILLER_OPTIONS,
+    SLOW_OPTIONS,
+    assert_only_killer_failed,
+    clips,
+    forty,
+    processes,
+    records,
+    sequential,
+    stamps,
+    statuses,
+    wait_until,
+    with_killer,
+)
 
 SCRIPT = Path(__file__).parents[3] / "examples/cluster/slurm.sh"
 
@@ -75,11 +88,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         del os.environ["SLURM_CONF"]
 
 
-def submit(folder: Path, out: Path, tasks: int) -> subprocess.Popen[bytes]:
+def submit(folder: Path, out: Path, tasks: int, options: list[str] = SLOW_OPTIONS) -> subprocess.Popen[bytes]:
     """Submits the array, and waits for it. Ends with the highest exit status of the tasks."""
     out.mkdir(exist_ok=True)
     given = ["--cpus-per-task=1", "--mem=400M", f"--array=0-{tasks - 1}", f"--output={out}/%a.log"]
-    line = [*given, str(SCRIPT), str(folder), "--out", str(out), *SLOW_OPTIONS]
+    line = [*given, str(SCRIPT), str(folder), "--out", str(out), *options]
     return subprocess.Popen(["sbatch", "--wait", "--quiet", *line])
 
 
@@ -118,3 +131,10 @@ def test_a_terminated_task_is_requeued(tmp_path: Path) -> None:
     after = stamps(out)
     assert {name: after[name] for name in before} == before and len(after) == 8
     assert records(out) == sequential(folder, tmp_path / "sequential")
+
+
+def test_a_video_that_kills_its_worker_is_named(tmp_path: Path) -> None:
+    folder = with_killer(tmp_path / "in")
+    out = tmp_path / "out"
+    assert submit(folder, out, 4, KILLER_OPTIONS).wait(timeout=120) == 1
+    assert_only_killer_failed(out)

@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::segments::Grid;
 use super::shard::ShardOption;
+use super::staging::FetchCommand;
 use super::units;
 
 /// Options of `facetrack run`.
@@ -63,6 +64,13 @@ pub struct RunArguments {
     /// Time to track before each part
     #[arg(long, value_name = "TIME", default_value = "2s", requires = "segment", value_parser = units::duration)]
     pub warm_up: Duration,
+    /// Command that copies a video to a local file, such as 'rclone copyto {} {local}'; videos need
+    /// not be local then
+    #[arg(long, value_name = "COMMAND", requires = "out", conflicts_with_all = ["segment", "checksum"])]
+    pub fetch: Option<FetchCommand>,
+    /// Videos to fetch in advance
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "fetch")]
+    pub fetch_ahead: usize,
     /// Part of the videos to track: I/N, or N if a scheduler numbers its tasks (Slurm, Kubernetes,
     /// HyperQueue)
     #[arg(long, value_name = "I/N")]

@@ -43,17 +43,16 @@ pub struct Video {
 /// # Errors
 /// An input is not there or cannot be read, or two videos have the same record.
 pub fn collect(arguments: &RunArguments) -> Result<Vec<Video>, String> {
-    let out = arguments.out.as_deref();
     let mut videos = Vec::new();
     for input in arguments.input.iter().chain(&arguments.videos_json_path) {
         let is_list = arguments.videos_json_path.as_ref() == Some(input);
         let found = if is_list {
             lists::read(input)?.into_iter().map(Ok).collect()
         } else {
-            entries(input)
+            entries(input, arguments.fetch.is_some())
         };
         for entry in found {
-            videos.push(Video::new(entry?, out)?);
+            videos.push(Video::new(entry?, arguments)?);
         }
     }
     refuse_collisions(&videos)?;
@@ -61,7 +60,7 @@ pub fn collect(arguments: &RunArguments) -> Result<Vec<Video>, String> {
 }
 
 impl Video {
-    fn new(entry: Entry, out: Option<&Path>) -> Result<Self, String> {
+    fn new(entry: Entry, arguments: &RunArguments) -> Result<Self, String> {
         let Entry {
             id,
             name,
@@ -76,14 +75,19 @@ impl Video {
                 path.display()
             ));
         }
-        let folder = match out {
+        let folder = match &arguments.out {
             Some(out) => out.join(id_path.parent().unwrap_or(Path::new(""))),
             None => path.parent().unwrap_or(Path::new("")).to_owned(),
         };
         let mut file = id_path.file_name().unwrap_or_default().to_owned();
         file.push(".json");
         let record = std::path::absolute(folder.join(file));
-        let path = std::path::absolute(&path).unwrap_or(path);
+        let path = if arguments.fetch.is_some() {
+            refuse_option(&path)?;
+            path
+        } else {
+            std::path::absolute(&path).unwrap_or(path)
+        };
         Ok(Self {
             record: record.map_err(|error| format!("{}: {error}", path.display()))?,
             id,
@@ -94,8 +98,17 @@ impl Video {
     }
 }
 
-/// The videos that one argument names.
-fn entries(input: &Path) -> Vec<Result<Entry, String>> {
+/// A command that fetches videos would take such a name for an option.
+fn refuse_option(path: &Path) -> Result<(), String> {
+    let path = path.to_string_lossy();
+    if path.starts_with('-') {
+        return Err(format!("{path} begins with `-`. Write it as ./{path}"));
+    }
+    Ok(())
+}
+
+/// The videos that one argument names. Names of remote videos have no patterns.
+fn entries(input: &Path, are_remote: bool) -> Vec<Result<Entry, String>> {
     let text = input.to_string_lossy();
     if text == "-" || input.is_file() && has_suffix(input, &LISTS) {
         return match lists::read(input) {
@@ -106,7 +119,7 @@ fn entries(input: &Path) -> Vec<Result<Entry, String>> {
     if input.is_dir() {
         return or_none(in_folder(input), input);
     }
-    if input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
+    if !are_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
         return or_none(matching(&text), input);
     }
     vec![Entry::of_file(input)]

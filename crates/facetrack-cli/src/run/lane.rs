@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A lane tracks one video after another with a worker, and replaces a worker that dies, takes too
-//! long or needs too much memory.
+//! A lane takes one video after another, fetches it if it has to, and lets a worker track it. It
+//! replaces a worker that dies, takes too long or needs too much memory.
 
 use std::io;
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,9 @@ use super::inputs::Video;
 use super::marker::Marker;
 use super::plan::{self, Task};
 use super::queue::{Next, Queue, Stop, Work};
+use super::seats::{Seat, Seats};
 use super::segments::{self, Grid, Group, PartTask};
+use super::staging::{Staged, Staging, Unfetched};
 
 /// How often limits and signals are checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -36,19 +39,32 @@ pub struct Lane<'a> {
     arguments: &'a RunArguments,
     queue: &'a Queue,
     videos: &'a [Video],
-    worker: Option<Worker>,
+    seats: &'a Seats,
+    staging: Option<&'a Staging>,
+}
+
+/// What a lane has to do in an attempt.
+struct Order {
+    index: usize,
+    /// The number of a part, from 0, and their count.
+    part: Option<(usize, usize)>,
+    job: Job,
+    /// Attempts, with this one.
+    attempts: u32,
 }
 
 /// How an attempt ended.
 enum Attempt {
-    Ended(Outcome),
+    /// After these seconds.
+    Ended(Outcome, f64),
     /// The worker is gone, or another process writes the record. Another attempt may succeed.
     Lost(String),
 }
 
 /// Consequence of an attempt.
 enum Tried {
-    Ended(Outcome),
+    /// After these seconds.
+    Ended(Outcome, f64),
     /// The run ends first.
     Interrupted,
     /// Another attempt, after all other work.
@@ -61,31 +77,31 @@ impl<'a> Lane<'a> {
         arguments: &'a RunArguments,
         queue: &'a Queue,
         videos: &'a [Video],
+        seats: &'a Seats,
+        staging: Option<&'a Staging>,
     ) -> Self {
         Self {
             number,
             arguments,
             queue,
             videos,
-            worker: None,
+            seats,
+            staging,
         }
     }
 
     /// Tracks videos until none is left.
-    pub fn run(&mut self, crew: &Crew, worker: Option<Worker>, events: &Sender<Event>) {
-        self.worker = worker;
+    pub fn run(&self, crew: &Crew, events: &Sender<Event>) {
         while let Some(work) = self.next(crew, events) {
-            let (index, part) = match &work {
-                Work::Video(task, _) => (task.index, None),
-                Work::Part(part) => (part.group.task.index, Some((part.number, part.count()))),
+            let index = match &work {
+                Work::Video(task, _) => task.index,
+                Work::Part(part) => part.group.task.index,
             };
-            let lane = self.number;
-            tell(events, Event::Started { lane, index, part });
             let done = match work {
                 Work::Video(task, claim) => self.settle(crew, task, claim, events),
                 Work::Part(part) => self.settle_part(crew, part, events),
             };
-            tell(events, Event::Left { lane });
+            tell(events, Event::Left { lane: self.number });
             if let Err(error) = done {
                 self.on_disk_error(index, &error, events);
             }
@@ -93,7 +109,7 @@ impl<'a> Lane<'a> {
     }
 
     /// The next part, or the next video that no other run tracks.
-    fn next(&mut self, crew: &Crew, events: &Sender<Event>) -> Option<Work> {
+    fn next(&self, crew: &Crew, events: &Sender<Event>) -> Option<Work> {
         let queue = self.queue;
         while let Some(next) = queue.next() {
             let (task, planning) = match next {
@@ -123,7 +139,7 @@ impl<'a> Lane<'a> {
 
     /// Puts the parts of a long video into the queue. Returns any other video.
     fn divided(
-        &mut self,
+        &self,
         crew: &Crew,
         task: Task,
         claim: Claim,
@@ -159,34 +175,39 @@ impl<'a> Lane<'a> {
     }
 
     /// Duration of a video that can be tracked in parts, s.
-    fn measure(&mut self, crew: &Crew, video: &Video) -> Option<f64> {
+    fn measure(&self, crew: &Crew, video: &Video) -> Option<f64> {
         if plan::refuse(&video.path).is_some() {
             return None;
         }
-        let mut worker = self.worker(crew).ok()?;
+        let mut seat = self.seats.take();
+        let mut worker = worker(&mut seat, crew).ok()?;
         worker.send(&Request::Measure(video.path.clone())).ok()?;
         let Answer::Measured(seconds) = worker.answer(MEASURE_TIMEOUT).ok()? else {
             return None;
         };
-        self.worker = Some(worker);
+        seat.worker = Some(worker);
         seconds
     }
 
     /// Tracks a video, and writes its marker.
     fn settle(
-        &mut self,
+        &self,
         crew: &Crew,
         mut task: Task,
         claim: Claim,
         events: &Sender<Event>,
     ) -> io::Result<()> {
-        let start = Instant::now();
         claim.outdate()?;
         task.attempts += 1;
         let video = &self.videos[task.index];
-        let job = job(video, task.replace, None);
-        let outcome = match self.outcome(crew, job, task.attempts, events) {
-            Tried::Ended(outcome) => outcome,
+        let order = Order {
+            index: task.index,
+            part: None,
+            job: job(video, task.replace, None),
+            attempts: task.attempts,
+        };
+        let (outcome, seconds) = match self.attempt(crew, order, events) {
+            Tried::Ended(outcome, seconds) => (outcome, seconds),
             Tried::Interrupted => return Ok(()),
             Tried::Again => {
                 task.replace = true;
@@ -195,7 +216,7 @@ impl<'a> Lane<'a> {
             }
         };
         let marker = Marker {
-            seconds: start.elapsed().as_secs_f64(),
+            seconds,
             attempts: task.attempts,
             ..Marker::new(&task.key, video, &crew.ready, outcome)
         };
@@ -206,20 +227,24 @@ impl<'a> Lane<'a> {
 
     /// Tracks a part of a video, and joins the parts after the last one.
     fn settle_part(
-        &mut self,
+        &self,
         crew: &Crew,
         mut part: PartTask,
         events: &Sender<Event>,
     ) -> io::Result<()> {
-        let start = Instant::now();
         part.attempts += 1;
         let marker = if let Some(known) = part.known() {
             known
         } else {
             part.create_folder()?;
-            let job = job(part.video(), true, self.arguments.grid());
-            let outcome = match self.outcome(crew, job, part.attempts, events) {
-                Tried::Ended(outcome) => outcome,
+            let order = Order {
+                index: part.group.task.index,
+                part: Some((part.number, part.count())),
+                job: job(part.video(), true, self.arguments.grid()),
+                attempts: part.attempts,
+            };
+            let (outcome, seconds) = match self.attempt(crew, order, events) {
+                Tried::Ended(outcome, seconds) => (outcome, seconds),
                 Tried::Interrupted => return Ok(()),
                 Tried::Again => {
                     self.queue.try_again(Work::Part(part));
@@ -227,7 +252,7 @@ impl<'a> Lane<'a> {
                 }
             };
             let marker = Marker {
-                seconds: start.elapsed().as_secs_f64(),
+                seconds,
                 attempts: part.attempts,
                 ..Marker::new(&part.key(), part.video(), &crew.ready, outcome)
             };
@@ -247,14 +272,15 @@ impl<'a> Lane<'a> {
     }
 
     /// Tries a job. A run that ends before the video does keeps the claim, for the next run.
-    fn outcome(&mut self, crew: &Crew, job: Job, attempts: u32, events: &Sender<Event>) -> Tried {
-        let outcome = match self.attempt(crew, job, events) {
-            Attempt::Ended(outcome) => outcome,
-            Attempt::Lost(_) if attempts < ATTEMPTS => return Tried::Again,
-            Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
+    fn attempt(&self, crew: &Crew, order: Order, events: &Sender<Event>) -> Tried {
+        let is_last = order.attempts >= ATTEMPTS;
+        let (outcome, seconds) = match self.fetch_and_track(crew, order, events) {
+            Attempt::Ended(outcome, seconds) => (outcome, seconds),
+            Attempt::Lost(_) if !is_last => return Tried::Again,
+            Attempt::Lost(reason) => (Outcome::without_record(Status::Failed, reason), 0.0),
         };
         let Some(cause) = outcome.cause else {
-            return Tried::Ended(outcome);
+            return Tried::Ended(outcome, seconds);
         };
         if cause == Cause::OutOfSpace {
             self.queue.stop(Stop::OutOfSpace);
@@ -269,47 +295,71 @@ impl<'a> Lane<'a> {
         tell(events, Event::Finished(Box::new(report)));
     }
 
-    /// Lets the worker track a video or part.
-    fn attempt(&mut self, crew: &Crew, job: Job, events: &Sender<Event>) -> Attempt {
-        if let Some(outcome) = plan::refuse(&job.video) {
-            return Attempt::Ended(outcome);
+    /// Fetches the video, waits for a seat, and tracks the video or part.
+    fn fetch_and_track(&self, crew: &Crew, mut order: Order, events: &Sender<Event>) -> Attempt {
+        let staged = match self.fetch(order.index) {
+            Ok(staged) => staged,
+            Err(Unfetched::Stopped) => return stopped(),
+            Err(Unfetched::Failed(reason)) => return Attempt::Lost(reason),
+        };
+        if let Some(staged) = &staged {
+            order.job.video = staged.path().to_owned();
         }
-        let mut worker = match self.worker(crew) {
+        let mut seat = self.seats.take();
+        if self.queue.stopped().is_some() {
+            return stopped();
+        }
+        let (lane, index, part) = (self.number, order.index, order.part);
+        tell(events, Event::Started { lane, index, part });
+        let attempt = self.track(crew, &mut seat, order.job, events);
+        match staged {
+            Some(staged) => attempt.renamed(staged.path(), &self.videos[index].path),
+            None => attempt,
+        }
+    }
+
+    /// The local file of a video that has to be fetched.
+    fn fetch(&self, index: usize) -> Result<Option<Staged>, Unfetched> {
+        let Some(staging) = self.staging else {
+            return Ok(None);
+        };
+        let is_stopped = || self.queue.stopped().is_some();
+        let staged = staging.fetch(index, &self.videos[index].path, is_stopped);
+        staged.map(Some)
+    }
+
+    /// Lets the worker of a seat track a video or part.
+    fn track(&self, crew: &Crew, seat: &mut Seat, job: Job, events: &Sender<Event>) -> Attempt {
+        let start = Instant::now();
+        if let Some(outcome) = plan::refuse(&job.video) {
+            return Attempt::Ended(outcome, 0.0);
+        }
+        let mut worker = match worker(seat, crew) {
             Ok(worker) => worker,
             Err(reason) => return Attempt::Lost(reason),
         };
         if worker.send(&Request::Job(Box::new(job))).is_err() {
             return Attempt::Lost(worker.end());
         }
-        let attempt = self.follow(&mut worker, events);
-        let Attempt::Ended(outcome) = attempt else {
+        let attempt = self.follow(&mut worker, start, events);
+        let Attempt::Ended(outcome, seconds) = attempt else {
             return attempt;
         };
-        self.worker = Some(worker);
+        seat.worker = Some(worker);
         if outcome.cause == Some(Cause::Busy) {
             return Attempt::Lost(outcome.message.unwrap_or_default());
         }
-        Attempt::Ended(outcome)
-    }
-
-    /// The worker of this lane, or a new one.
-    fn worker(&mut self, crew: &Crew) -> Result<Worker, String> {
-        if let Some(worker) = self.worker.take() {
-            return Ok(worker);
-        }
-        let started = crew.start.worker();
-        started
-            .map(|(worker, _)| worker)
-            .map_err(|refused| refused.message)
+        Attempt::Ended(outcome, seconds)
     }
 
     /// Waits until the video ends, or the worker has to.
-    fn follow(&self, worker: &mut Worker, events: &Sender<Event>) -> Attempt {
-        let start = Instant::now();
+    fn follow(&self, worker: &mut Worker, start: Instant, events: &Sender<Event>) -> Attempt {
         let mut stopping: Option<Instant> = None;
         loop {
             match worker.answer(POLL) {
-                Ok(Answer::Done(outcome)) => return Attempt::Ended(*outcome),
+                Ok(Answer::Done(outcome)) => {
+                    return Attempt::Ended(*outcome, start.elapsed().as_secs_f64());
+                }
                 Ok(Answer::Progress(progress)) => {
                     let lane = self.number;
                     tell(events, Event::Progressed { lane, progress });
@@ -326,7 +376,7 @@ impl<'a> Lane<'a> {
                 let _ = worker.send(&Request::Stop);
             }
             if stopping.is_some_and(|since| since.elapsed() > GRACE) {
-                return Attempt::Ended(stopped());
+                return stopped();
             }
         }
     }
@@ -369,10 +419,37 @@ fn job(video: &Video, replace: bool, grid: Option<Grid>) -> Job {
     }
 }
 
-fn stopped() -> Outcome {
-    Outcome {
+/// The worker of a seat, or a new one.
+fn worker(seat: &mut Seat, crew: &Crew) -> Result<Worker, String> {
+    if let Some(worker) = seat.worker.take() {
+        return Ok(worker);
+    }
+    let started = crew.start.worker();
+    started
+        .map(|(worker, _)| worker)
+        .map_err(|refused| refused.message)
+}
+
+/// An attempt that ends with the run.
+fn stopped() -> Attempt {
+    let outcome = Outcome {
         cause: Some(Cause::Stopped),
         ..Outcome::default()
+    };
+    Attempt::Ended(outcome, 0.0)
+}
+
+impl Attempt {
+    /// The same, with the name of the video in place of its local file.
+    fn renamed(self, local: &Path, video: &Path) -> Self {
+        let (local, video) = (local.to_string_lossy(), video.to_string_lossy());
+        match self {
+            Self::Ended(mut outcome, seconds) => {
+                outcome.message = outcome.message.map(|it| it.replace(&*local, &video));
+                Self::Ended(outcome, seconds)
+            }
+            Self::Lost(reason) => Self::Lost(reason.replace(&*local, &video)),
+        }
     }
 }
 

@@ -126,7 +126,7 @@ pub fn refuse(path: &Path) -> Option<Outcome> {
         Err(_) if path.to_string_lossy().contains(":/") => {
             return refused(
                 Status::Unsupported,
-                "only local files can be tracked. Copy or mount it",
+                "only local files can be tracked. Copy or mount it, or add --fetch",
             );
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {

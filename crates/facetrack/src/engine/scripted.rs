@@ -56,7 +56,7 @@ const DEFAULT_SCRIPT: &str = "face x=0.3 dx=0.005";
 const CONFIDENCE: f32 = 0.9;
 
 /// Clauses of builds with the feature `test-faults`.
-const FAULTS: [&str; 4] = ["fail", "panic", "reduce", "fall-back"];
+const FAULTS: [&str; 5] = ["fail", "panic", "die", "reduce", "fall-back"];
 
 /// Number of frames for `jawOpen` to go from 0 to 1 and back.
 const JAW_PERIOD: u64 = 50;

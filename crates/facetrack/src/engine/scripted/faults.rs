@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Clauses that make the engine fail, for tests:
 //!
-//! - `fail at=N`, `panic at=N`: analysing frame N fails, or panics;
+//! - `fail at=N`, `panic at=N`, `die at=N`: analysing frame N fails, panics, or ends the process;
 //! - `reduce at=N`, `fall-back at=N`: in frame N, or at the load with N=0, the engine reports that
 //!   the GPU has too little memory, or that it can't be used any more.
 
 use std::collections::HashMap;
+use std::process;
 
 use super::read_only;
 use crate::engine::{EngineError, Notice};
@@ -46,9 +47,12 @@ impl Faults {
         reduced.into_iter().chain(fell_back)
     }
 
-    /// Fails in the frames of `fail` and `panic`.
+    /// Fails in the frames of `fail`, `panic` and `die`.
     pub fn check(&self, number: u64) -> Result<(), EngineError> {
         assert!(!self.is_at("panic", number), "the script says panic");
+        if self.is_at("die", number) {
+            process::abort();
+        }
         if self.is_at("fail", number) {
             return Err(EngineError::Model(ModelError::Run {
                 model: "scripted".to_owned(),

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Seats: the videos that are tracked at once, each by a worker. Lanes without a seat fetch videos.
+
+use std::mem;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use facetrack::lock::lock;
+
+use super::child::Worker;
+
+/// All seats.
+pub struct Seats {
+    /// The workers of the free seats; `None` where one has to be started.
+    free: Mutex<Vec<Option<Worker>>>,
+    freed: Condvar,
+}
+
+/// The right to track a video. It is given back when it is dropped.
+pub struct Seat<'a> {
+    seats: &'a Seats,
+    pub worker: Option<Worker>,
+}
+
+impl Seats {
+    /// `count` seats, the first with a worker.
+    pub fn new(count: usize, worker: Option<Worker>) -> Self {
+        let mut free: Vec<_> = (1..count).map(|_| None).collect();
+        free.push(worker);
+        Self {
+            free: Mutex::new(free),
+            freed: Condvar::new(),
+        }
+    }
+
+    /// Waits for a free seat. The seat that was given back last is taken first: it has a worker.
+    pub fn take(&self) -> Seat<'_> {
+        let mut free = lock(&self.free);
+        loop {
+            if let Some(worker) = free.pop() {
+                let seats = self;
+                return Seat { seats, worker };
+            }
+            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Ends the workers of all free seats.
+    pub fn dismiss(&self) {
+        lock(&self.free).fill_with(|| None);
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        lock(&self.seats.free).push(mem::take(&mut self.worker));
+        self.seats.freed.notify_one();
+    }
+}

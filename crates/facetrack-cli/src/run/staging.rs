@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Videos that are fetched to a local file before they are tracked: `--fetch`.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::str::FromStr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// What stands for the video in the command.
+const REMOTE: &str = "{}";
+
+/// What stands for the local file in the command.
+const LOCAL: &str = "{local}";
+
+/// How often a running command is checked.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Longest suffix of a video that its local file keeps. Our choice.
+const SUFFIX: usize = 8;
+
+/// The command of `--fetch`, as words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FetchCommand(Vec<String>);
+
+impl FromStr for FetchCommand {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = shlex::split(text).ok_or("a quotation mark is not closed")?;
+        for placeholder in [REMOTE, LOCAL] {
+            let mut arguments = words.iter().skip(1);
+            if !arguments.any(|word| word.contains(placeholder)) {
+                return Err(format!(
+                    "{placeholder} is missing. Write the command as in 'rclone copyto {REMOTE} {LOCAL}'"
+                ));
+            }
+        }
+        Ok(Self(words))
+    }
+}
+
+impl FetchCommand {
+    fn command(&self, video: &Path, local: &Path) -> Command {
+        let (video, local) = (video.to_string_lossy(), local.to_string_lossy());
+        let filled = |word: &String| word.replace(LOCAL, &local).replace(REMOTE, &video);
+        let mut words = self.0.iter().map(filled);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        command
+    }
+
+    fn program(&self) -> &str {
+        self.0.first().map_or("", String::as_str)
+    }
+}
+
+/// Where videos are fetched to.
+pub struct Staging {
+    command: FetchCommand,
+    /// Time limit for a video.
+    timeout: Option<Duration>,
+    folder: TempDir,
+}
+
+/// The local file of a video. It is removed when this is dropped.
+#[derive(Debug)]
+pub struct Staged(PathBuf);
+
+/// Why a video was not fetched.
+#[derive(Debug, PartialEq)]
+pub enum Unfetched {
+    /// The run ends.
+    Stopped,
+    Failed(String),
+}
+
+impl Staging {
+    /// A staging folder in the system's folder for temporary files (`TMPDIR`).
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn new(command: FetchCommand, timeout: Option<Duration>) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("facetrack-").tempdir()?;
+        Ok(Self {
+            command,
+            timeout,
+            folder,
+        })
+    }
+
+    /// Fetches the video `number`, until `is_stopped`.
+    ///
+    /// # Errors
+    /// The command failed, took too long, or the run ends.
+    pub fn fetch(
+        &self,
+        number: usize,
+        video: &Path,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Staged, Unfetched> {
+        let staged = Staged(self.folder.path().join(local_name(number, video)));
+        let ended = self.run(video, &staged.0, is_stopped);
+        let (status, last_words) = ended
+            .map_err(|error| self.failed(video, &error.to_string()))?
+            .ok_or(Unfetched::Stopped)?;
+        let Some(status) = status else {
+            return Err(self.failed(video, "took longer than --timeout"));
+        };
+        if !status.success() {
+            return Err(self.failed(video, &format!("ended ({status}): {last_words}")));
+        }
+        if !staged.0.exists() {
+            return Err(self.failed(video, &format!("has not created the file {LOCAL}")));
+        }
+        Ok(staged)
+    }
+
+    /// Runs the command. Returns its status, or `None` if it took too long, and its last words;
+    /// nothing if the run ends first.
+    fn run(
+        &self,
+        video: &Path,
+        local: &Path,
+        is_stopped: impl Fn() -> bool,
+    ) -> io::Result<Option<(Option<ExitStatus>, String)>> {
+        let errors = tempfile::tempfile()?;
+        let mut command = self.command.command(video, local);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.stderr(errors.try_clone()?).spawn()?;
+        let mut child = Running(child);
+        let start = Instant::now();
+        loop {
+            if let Some(status) = child.0.try_wait()? {
+                return Ok(Some((Some(status), last_line(errors)?)));
+            }
+            if is_stopped() {
+                return Ok(None);
+            }
+            if self.timeout.is_some_and(|limit| start.elapsed() > limit) {
+                return Ok(Some((None, String::new())));
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn failed(&self, video: &Path, reason: &str) -> Unfetched {
+        let program = self.command.program();
+        let video = video.display();
+        Unfetched::Failed(format!("{video} was not fetched: `{program}` {reason}"))
+    }
+}
+
+impl Staged {
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // The whole folder is removed in the end.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A command that is ended when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A command that has ended cannot be killed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A short name, with the suffix of the video if that is an ordinary one.
+fn local_name(number: usize, video: &Path) -> String {
+    let suffix = video.extension().map(|suffix| suffix.to_string_lossy());
+    let is_ordinary =
+        |it: &str| it.len() <= SUFFIX && it.chars().all(|c| c.is_ascii_alphanumeric());
+    match suffix.filter(|suffix| is_ordinary(suffix)) {
+        Some(suffix) => format!("{number}.{suffix}"),
+        None => number.to_string(),
+    }
+}
+
+fn last_line(mut file: File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    Ok(last.unwrap_or("it printed no reason").trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fetch(command: &str, video: &Path) -> Result<Vec<u8>, Unfetched> {
+        let staging = Staging::new(command.parse().unwrap(), Some(Duration::from_millis(300)));
+        let staged = staging.unwrap().fetch(7, video, || false)?;
+        assert_eq!(staged.path().file_name(), Some("7.mp4".as_ref()));
+        let bytes = fs::read(staged.path()).unwrap();
+        let path = staged.path().to_owned();
+        drop(staged);
+        assert!(!path.exists());
+        Ok(bytes)
+    }
+
+    #[test]
+    fn a_video_is_copied_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let video = folder.path().join("a 'b' $c.mp4");
+        fs::write(&video, "video").unwrap();
+        assert_eq!(fetch("cp {} {local}", &video), Ok(b"video".to_vec()));
+    }
+
+    #[test]
+    fn failures_name_the_video_and_the_reason() {
+        for (command, part) in [
+            ("cp {} {local}", "No such file"),
+            ("test {} != {local}", "has not created"),
+            ("no-such-program {} {local}", "No such file or directory"),
+            ("sh -c 'exec sleep 60' {} {local}", "--timeout"),
+        ] {
+            let Err(Unfetched::Failed(reason)) = fetch(command, Path::new("s3://b/a.mp4")) else {
+                panic!("{command}");
+            };
+            let is_named = reason.starts_with("s3://b/a.mp4 was not fetched");
+            assert!(is_named && reason.contains(part), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_ends_does_not_wait() {
+        let staging = Staging::new("sleep 60 {} {local}".parse().unwrap(), None).unwrap();
+        let unfetched = staging.fetch(0, Path::new("a"), || true).unwrap_err();
+        assert_eq!(unfetched, Unfetched::Stopped);
+    }
+
+    #[test]
+    fn commands_need_both_names() {
+        for (text, part) in [
+            ("rclone copyto {} /tmp/x", "{local} is missing"),
+            ("{} {local}", "{} is missing"),
+            ("cp '{} {local}", "quotation mark"),
+        ] {
+            let error = text.parse::<FetchCommand>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn long_suffixes_are_left_out() {
+        let name = |video: &str| local_name(3, Path::new(video));
+        assert_eq!(name("https://host/a.mov"), "3.mov");
+        assert_eq!(name("https://host/a.mp4?signature=1"), "3");
+        assert_eq!(name("a"), "3");
+    }
+}
