@@ -96,7 +96,7 @@ impl Display {
                 json!({"event": "summary", "figures": summary.figures(), "failures": failures});
             return output::print_line(event);
         }
-        output::print(summary.table())?;
+        output::print(summary.figures().table())?;
         if summary.open() > 0 {
             let open = summary.open();
             output::print_line(format_args!(

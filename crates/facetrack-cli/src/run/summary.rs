@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use facetrack_jobs::Status;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::events::Report;
 
@@ -17,6 +17,21 @@ pub struct Summary {
     start: Instant,
     /// All settled videos.
     reports: Vec<Report>,
+}
+
+/// The figures of a run.
+#[derive(Debug, Serialize)]
+pub struct Figures {
+    videos: usize,
+    done: usize,
+    skipped: usize,
+    no_face: usize,
+    truncated: usize,
+    failed: usize,
+    open: usize,
+    frames: u64,
+    video_hours: f64,
+    seconds: f64,
 }
 
 /// Whether a video will never have a record.
@@ -77,49 +92,49 @@ impl Summary {
         self.tracked().map(figure).fold(0.0, |sum, it| sum + it)
     }
 
-    /// The figures, by name.
-    pub fn figures(&self) -> Value {
+    pub fn figures(&self) -> Figures {
         let status = |status| move |report: &Report| report.marker.outcome.status == status;
         let has_no_face = |report: &Report| {
             report.marker.outcome.status.has_record() && report.marker.outcome.faces == 0
         };
         let failed = |report: &Report| !report.marker.outcome.status.has_record();
-        let tracked = self.tracked().count();
-        json!({
-            "videos": self.total,
-            "done": self.count(status(Status::Complete)),
-            "skipped": self.reports.len() - tracked,
-            "no_face": self.count(has_no_face),
-            "truncated": self.count(status(Status::Truncated)),
-            "failed": self.count(failed),
-            "open": self.open(),
-            "frames": self.sum(|report| report.marker.outcome.frames as f64) as u64,
-            "video_hours": self.video_seconds() / HOUR,
-            "seconds": self.start.elapsed().as_secs_f64(),
-        })
+        Figures {
+            videos: self.total,
+            done: self.count(status(Status::Complete)),
+            skipped: self.reports.len() - self.tracked().count(),
+            no_face: self.count(has_no_face),
+            truncated: self.count(status(Status::Truncated)),
+            failed: self.count(failed),
+            open: self.open(),
+            frames: self.sum(|report| report.marker.outcome.frames as f64) as u64,
+            video_hours: self.video_seconds() / HOUR,
+            seconds: self.start.elapsed().as_secs_f64(),
+        }
     }
 
     fn video_seconds(&self) -> f64 {
         self.sum(|report| report.marker.outcome.video_seconds.unwrap_or(0.0))
     }
+}
 
+impl Figures {
     /// The figures as a table.
     pub fn table(&self) -> String {
-        let figures = self.figures();
-        let seconds = self.start.elapsed().as_secs_f64().max(f64::EPSILON);
-        let frames = figures["frames"].as_u64().unwrap_or(0);
         let line = |name: &str, value: String| format!("  {name:<12}{value:>10}\n");
-        let counts = ["done", "skipped", "no face", "truncated", "failed"].map(|name| {
-            let count = &figures[name.replace(' ', "_")];
-            line(name, count.to_string())
-        });
-        let hours = line("video", format!("{:.2} h", self.video_seconds() / HOUR));
-        let speed = format!(
-            "{:.1} fps, {:.1} x real time",
-            frames as f64 / seconds,
-            self.video_seconds() / seconds
-        );
-        let frames = line("frames", frames.to_string());
+        let counts = [
+            ("done", self.done),
+            ("skipped", self.skipped),
+            ("no face", self.no_face),
+            ("truncated", self.truncated),
+            ("failed", self.failed),
+        ];
+        let counts = counts.map(|(name, count)| line(name, count.to_string()));
+        let frames = line("frames", self.frames.to_string());
+        let hours = line("video", format!("{:.2} h", self.video_hours));
+        let seconds = self.seconds.max(f64::EPSILON);
+        let fps = self.frames as f64 / seconds;
+        let speed = self.video_hours * HOUR / seconds;
+        let speed = format!("{fps:.1} fps, {speed:.1} x real time");
         format!("{}{frames}{hours}  speed       {speed}\n", counts.concat())
     }
 }
@@ -162,7 +177,8 @@ mod tests {
         ] {
             summary.add(report);
         }
-        let figures = summary.figures();
+        let table = summary.figures().table();
+        let figures = serde_json::to_value(summary.figures()).unwrap();
         for (name, count) in [
             ("done", 1),
             ("skipped", 2),
@@ -179,11 +195,7 @@ mod tests {
         assert_eq!(incomplete, [2, 3, 4]);
         assert!(!summary.is_complete());
         assert_eq!(summary.only_status(), None);
-        assert!(
-            summary.table().contains("  truncated            1\n"),
-            "{}",
-            summary.table()
-        );
+        assert!(table.contains("  truncated            1\n"), "{table}");
     }
 
     #[test]
