@@ -247,7 +247,9 @@ def recorded_faces(track: Path) -> float:
     """Mean number of faces in a frame of a record, which is partial if the program was stopped."""
     partial = track.with_name(f"{track.name}.partial")
     record = partial if partial.exists() else track
-    frames = [json.loads(line.rstrip(",\n")) for line in record.read_text().splitlines()[1:] if line.startswith("{")]
+    # A program that was stopped may leave half a line.
+    lines = [line for line in record.read_text().splitlines(keepends=True)[1:] if line.startswith("{") and line.endswith("\n")]
+    frames = [json.loads(line.rstrip(",\n")) for line in lines]
     partial.unlink(missing_ok=True)
     return statistics.fmean(len(frame["tracked_objects"]) for frame in frames)
 
