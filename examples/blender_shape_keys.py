@@ -3,7 +3,7 @@
 
     facetrack export --format livelink-csv clip.json --out clip.csv
     blender --background face.blend --python examples/blender_shape_keys.py -- \
-        clip.csv --object Face --fps 30 --save animated.blend
+        clip.csv --object Face --save animated.blend
 
 Shape keys have the names of ARKit's channels, such as jawOpen. Case does not matter. Each row of the file becomes a
 keyframe, at its timecode relative to the first row. Rows without a face have no keyframes.
@@ -21,7 +21,7 @@ def parse():
     parser = argparse.ArgumentParser(prog="blender_shape_keys.py", description=__doc__.splitlines()[0])
     parser.add_argument("csv", help="Live Link Face CSV file")
     parser.add_argument("--object", help="name of the mesh (the active object)")
-    parser.add_argument("--fps", type=float, help="frame rate of the file (that of the scene)")
+    parser.add_argument("--fps", type=float, default=60, help="frames per second of the timecodes (60, as the app writes)")
     parser.add_argument("--start", type=float, default=1, help="frame of the first row (1)")
     parser.add_argument("--save", help="file to save to; without it, nothing is saved")
     return parser.parse_args(sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else [])
@@ -70,7 +70,7 @@ def main():
     scene = bpy.context.scene
     scene_fps = scene.render.fps / scene.render.fps_base
     key_blocks = mesh(arguments.object).data.shape_keys.key_blocks
-    last = animate(arguments.csv, key_blocks, scene_fps, arguments.fps or scene_fps, arguments.start)
+    last = animate(arguments.csv, key_blocks, scene_fps, arguments.fps, arguments.start)
     if last is None:
         sys.exit(f"{arguments.csv} has no face, or no shape key has the name of one of its channels, such as jawOpen")
     scene.frame_end = max(scene.frame_end, round(last))

@@ -16,6 +16,9 @@ pub enum Wish {
     PreviousEngine,
     Engine(&'static str),
     Layer(&'static str),
+    Send,
+    Neutral,
+    Record,
 }
 
 /// Letters of the layers of `facetrackoverlay`.
@@ -66,6 +69,9 @@ fn of_letter(letter: char) -> Option<Wish> {
         '.' => Some(Wish::Step),
         'f' => Some(Wish::Mirror),
         'h' => Some(Wish::Help),
+        'u' => Some(Wish::Send),
+        'n' => Some(Wish::Neutral),
+        'r' => Some(Wish::Record),
         '1'..='9' => engines()
             .nth(letter as usize - '1' as usize)
             .map(Wish::Engine),
@@ -88,6 +94,9 @@ pub fn help() -> String {
         "f mirror",
         "space pause",
         ". one frame on",
+        "u send to an avatar",
+        "n set the neutral face",
+        "r record",
         "h keys",
         "q, Esc quit",
     ];

@@ -15,6 +15,7 @@ mod controls;
 mod drawing;
 mod gauge;
 mod notice;
+mod outputs;
 mod pipelines;
 mod screen;
 mod source;
@@ -23,12 +24,14 @@ mod tracking;
 mod window;
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Command};
 use winit::event_loop::EventLoop;
 
 use drawing::Drawing;
+use outputs::Outputs;
 use source::Source;
 use tracking::{Options, Tracking};
 use window::Preview;
@@ -60,6 +63,21 @@ fn command() -> Command {
             Arg::new("layers")
                 .long("layers")
                 .help("Layers to begin with, such as boxes+mesh: facetrackoverlay's property of that name"),
+        )
+        .arg(
+            Arg::new("send")
+                .long("send")
+                .value_name("PROPERTIES")
+                .default_value("protocol=vmc")
+                .help("Receiver of the key u: properties of trackudpsink, such as \"protocol=livelink host=192.168.1.5\""),
+        )
+        .arg(
+            Arg::new("record")
+                .long("record")
+                .value_name("FILE")
+                .default_value("preview.json")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("First record of the key r; others get a number"),
         )
         .arg(
             Arg::new("freeze-at")
@@ -94,9 +112,16 @@ fn run(arguments: &ArgMatches) -> Result<(), Box<dyn Error>> {
         .build()
         .map_err(|error| format!("no window can be opened: {error}"))?;
     let drawing = Drawing::new(text("layers"), events.create_proxy())?;
-    let tracking = Tracking::new(&source, &options, drawing.clone(), events.create_proxy())?;
+    let record: Option<&PathBuf> = arguments.get_one("record");
+    let outputs = Outputs::new(
+        text("send").unwrap_or_default(),
+        record.ok_or("--record has a default")?,
+        events.create_proxy(),
+    );
+    let shown = (drawing.clone(), outputs.clone());
+    let tracking = Tracking::new(&source, &options, shown, events.create_proxy())?;
     println!("{source}\n\n{}\n", controls::help());
-    let mut preview = Preview::new(tracking, drawing);
+    let mut preview = Preview::new(tracking, drawing, outputs);
     events.run_app(&mut preview)?;
     preview.outcome()
 }

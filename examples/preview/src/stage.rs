@@ -10,6 +10,7 @@ use gst::prelude::*;
 use winit::event_loop::EventLoopProxy;
 
 use crate::drawing::{Drawing, Frame};
+use crate::outputs::Outputs;
 use crate::pipelines::{Event, element, lock};
 use crate::source::Source;
 use crate::tracking::NEWEST;
@@ -49,7 +50,7 @@ impl Stage {
         pipeline: gst::Pipeline,
         source: &Source,
         until: Until,
-        drawing: Drawing,
+        shown: (Drawing, Outputs),
         events: EventLoopProxy<Event>,
     ) -> Arc<Self> {
         let stage = Arc::new(Self {
@@ -61,7 +62,7 @@ impl Stage {
             events,
             pipeline,
         });
-        stage.listen(drawing);
+        stage.listen(shown);
         stage
     }
 
@@ -94,7 +95,7 @@ impl Stage {
         *lock(&self.until)
     }
 
-    fn listen(self: &Arc<Self>, drawing: Drawing) {
+    fn listen(self: &Arc<Self>, (drawing, outputs): (Drawing, Outputs)) {
         let stage = Arc::downgrade(self);
         let bus = self.pipeline.bus().expect("a pipeline has a bus");
         bus.set_sync_handler(move |_, message| {
@@ -111,6 +112,7 @@ impl Stage {
         let take = move |sink: &gst_app::AppSink| {
             let sample = sink.pull_sample().map_err(|_| gst::FlowError::Eos)?;
             if let Some(stage) = stage.upgrade() {
+                outputs.push(&sample);
                 stage.hand_on(sample, &mut number, &drawing);
             }
             Ok(gst::FlowSuccess::Ok)

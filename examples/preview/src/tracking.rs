@@ -9,6 +9,7 @@ use gst::prelude::*;
 use winit::event_loop::EventLoopProxy;
 
 use crate::drawing::Drawing;
+use crate::outputs::Outputs;
 use crate::pipelines::{Event, element};
 use crate::source::Source;
 use crate::stage::{Stage, Until};
@@ -45,7 +46,7 @@ impl Tracking {
     pub fn new(
         source: &Source,
         options: &Options<'_>,
-        drawing: Drawing,
+        shown: (Drawing, Outputs),
         events: EventLoopProxy<Event>,
     ) -> Result<Self, Box<dyn Error>> {
         let pipeline = source.pipeline(TRACKING)?;
@@ -59,7 +60,7 @@ impl Tracking {
         }
         let mirror = element(&pipeline, "mirror");
         let until = options.freeze_at.map_or(Until::Forever, Until::Time);
-        let stage = Stage::new(pipeline, source, until, drawing, events);
+        let stage = Stage::new(pipeline, source, until, shown, events);
         let tracking = Self {
             stage,
             track,
@@ -121,6 +122,11 @@ impl Tracking {
     /// Requests another engine, which is loaded while the present one keeps running.
     pub fn set_engine(&self, engine: &str) {
         self.track.set_property("engine", engine);
+    }
+
+    /// Takes the faces of the next frame as neutral.
+    pub fn set_neutral(&self) {
+        self.track.emit_by_name::<()>("set-neutral", &[]);
     }
 
     /// The device of the engine.

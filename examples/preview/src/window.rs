@@ -16,6 +16,7 @@ use crate::controls::{Wish, engine_after, help, wish};
 use crate::drawing::{Drawing, fit};
 use crate::gauge::{Figures, Gauge};
 use crate::notice::Notice;
+use crate::outputs::Outputs;
 use crate::pipelines::Event;
 use crate::screen::Screen;
 use crate::tracking::Tracking;
@@ -27,6 +28,7 @@ const FIRST_SIZE: [u32; 2] = [1280, 720];
 pub struct Preview {
     tracking: Tracking,
     drawing: Drawing,
+    outputs: Outputs,
     /// `None` before the first frame.
     view: Option<View>,
     gauge: Gauge,
@@ -48,11 +50,12 @@ struct View {
 }
 
 impl Preview {
-    pub fn new(tracking: Tracking, drawing: Drawing) -> Self {
+    pub fn new(tracking: Tracking, drawing: Drawing, outputs: Outputs) -> Self {
         Self {
             notice: Notice::new(drawing.clone()),
             tracking,
             drawing,
+            outputs,
             view: None,
             gauge: Gauge::default(),
             figures: None,
@@ -128,7 +131,21 @@ impl Preview {
             Wish::PreviousEngine => self.change_engine(engine_after(&self.wanted, -1)),
             Wish::Engine(name) => self.change_engine(name),
             Wish::Layer(name) => self.drawing.toggle(name),
+            Wish::Send => self.output(Outputs::toggle_sending),
+            Wish::Record => self.output(Outputs::toggle_recording),
+            Wish::Neutral => {
+                self.tracking.set_neutral();
+                self.notice.show("the next face is the neutral one");
+            }
         }
+    }
+
+    /// Starts or stops an output, and says so.
+    fn output(&mut self, toggle: fn(&Outputs) -> Result<String, Box<dyn Error>>) {
+        let text = toggle(&self.outputs).unwrap_or_else(|error| error.to_string());
+        println!("{text}");
+        self.notice.show(&text);
+        self.entitle();
     }
 
     fn pause(&mut self, change: fn(&Tracking)) {
@@ -220,6 +237,7 @@ impl Preview {
         if let Some(cost) = self.tracking.cost() {
             title += &format!(", {:.1} ms tracking", cost.as_secs_f64() * 1e3);
         }
+        title += &self.outputs.title();
         if self.tracking.is_paused() {
             title += ", paused";
         }
@@ -274,6 +292,9 @@ impl ApplicationHandler<Event> for Preview {
 
     fn exiting(&mut self, _: &ActiveEventLoop) {
         self.tracking.stop();
+        if let Err(error) = self.outputs.stop() {
+            eprintln!("{error}");
+        }
         self.drawing.stop();
     }
 }

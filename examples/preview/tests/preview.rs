@@ -583,3 +583,48 @@ fn without_a_desktop_there_is_no_window() {
         finished.text
     );
 }
+
+#[test]
+fn keys_start_and_stop_the_outputs() {
+    let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
+        return;
+    };
+    let receiver = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    receiver.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let port = receiver.local_addr().expect("bound").port();
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("face.json");
+    let arguments = [
+        "--send",
+        &format!("protocol=ifacialmocap port={port}"),
+        "--record",
+        &record.to_string_lossy(),
+        &files.clip.to_string_lossy(),
+    ];
+    let mut preview = Preview::start(files.given_to(Tool::new(PREVIEW)), &desktop, &arguments);
+    preview.wait_for_title(&["mediapipe", "fps"]);
+
+    preview.press("u");
+    preview.wait_for(&format!("sending to ifacialmocap at 127.0.0.1:{port}"));
+    let mut packet = [0; 4096];
+    let length = receiver.recv(&mut packet).expect("a packet");
+    let text = String::from_utf8_lossy(&packet[..length]).into_owned();
+    assert!(text.contains("jawOpen-") && text.contains("=head#"), "{text}");
+    preview.wait_for_title(&["packets/s"]);
+    preview.press("n");
+    preview.press("u");
+    preview.wait_for("no longer sending");
+
+    for name in ["face.json", "face-2.json"] {
+        preview.press("r");
+        preview.wait_for("recording ");
+        preview.wait_for_title(&["recording "]);
+        // Another half second of frames.
+        preview.wait_for_title(&["fps"]);
+        preview.press("r");
+        preview.wait_for("recorded ");
+        let text = std::fs::read(folder.path().join(name)).expect("a record");
+        let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        assert!(json["frames"].as_array().is_some_and(|frames| !frames.is_empty()), "{name}");
+    }
+}

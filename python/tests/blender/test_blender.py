@@ -14,8 +14,8 @@ import facetrack
 
 SCRIPT = Path(__file__).parents[3] / "examples/blender_shape_keys.py"
 
-# Frame rates of the sample clip and of a scene.
-FPS, SCENE_FPS = 24000 / 1001, 60
+# Frame rate of the scene.
+FPS = 60
 
 MAKE = f"""
 import bpy, json
@@ -25,7 +25,7 @@ face.name = "Face"
 face.shape_key_add(name="Basis")
 for name in json.load(open("names.json")):
     face.shape_key_add(name=name)
-bpy.context.scene.render.fps = {SCENE_FPS}
+bpy.context.scene.render.fps = {FPS}
 bpy.ops.wm.save_as_mainfile(filepath="face.blend")
 """
 
@@ -52,7 +52,7 @@ def test_every_channel_of_every_frame_is_a_keyframe(tmp_path: Path) -> None:
         (status,) = run
     line = ["facetrack", "export", "--format", "livelink-csv", status.record, "--out", "clip.csv"]
     # One keyframe for each frame of the scene, so that no value is interpolated.
-    subprocess.run([*line, "--fps", str(SCENE_FPS)], check=True)
+    subprocess.run([*line, "--fps", str(FPS)], check=True)
     with open("clip.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     names = list(rows[0])[2:54]

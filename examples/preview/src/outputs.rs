@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MPL-2.0
+//! What tracked frames are given to besides the window: a receiver that moves an avatar, and a
+//! record. Each has a pipeline of its own.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use gst::MessageView;
+use gst::prelude::*;
+use gst_app::AppSrc;
+use winit::event_loop::EventLoopProxy;
+
+use crate::pipelines::{Event, element, launch, lock};
+
+/// The source of each output.
+const FRAMES: &str = "appsrc name=frames format=time is-live=true handle-segment-change=true";
+
+/// Maximum time to finish a record.
+const FINISH: gst::ClockTime = gst::ClockTime::from_seconds(10);
+
+/// Period between changes of the displayed rate.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// All outputs. Clones share them.
+#[derive(Clone)]
+pub struct Outputs(Arc<Inner>);
+
+struct Inner {
+    /// Properties of trackudpsink.
+    receiver: String,
+    /// The first record.
+    record: PathBuf,
+    events: EventLoopProxy<Event>,
+    sending: Mutex<Option<Sending>>,
+    recording: Mutex<Option<Recording>>,
+}
+
+struct Sending {
+    output: Output,
+    target: String,
+    /// When packets were counted, and their number and rate.
+    counted: Instant,
+    packets: u64,
+    rate: f64,
+}
+
+struct Recording {
+    output: Output,
+    path: PathBuf,
+}
+
+impl Outputs {
+    /// Outputs to a receiver with these properties of trackudpsink, and to records that are named
+    /// after `record`. None is running.
+    pub fn new(receiver: &str, record: &Path, events: EventLoopProxy<Event>) -> Self {
+        Self(Arc::new(Inner {
+            receiver: receiver.to_owned(),
+            record: record.to_owned(),
+            events,
+            sending: Mutex::default(),
+            recording: Mutex::default(),
+        }))
+    }
+
+    /// Gives a tracked frame to the running outputs.
+    pub fn push(&self, frame: &gst::Sample) {
+        if let Some(sending) = &*lock(&self.0.sending) {
+            sending.output.push(frame);
+        }
+        if let Some(recording) = &*lock(&self.0.recording) {
+            recording.output.push(frame);
+        }
+    }
+
+    /// Starts or stops sending. Returns a text for the user.
+    ///
+    /// # Errors
+    /// If the properties are wrong, or the receiver has no address.
+    pub fn toggle_sending(&self) -> Result<String, Box<dyn Error>> {
+        let mut sending = lock(&self.0.sending);
+        if let Some(sending) = sending.take() {
+            return Ok(format!("no longer sending to {}", sending.target));
+        }
+        // A frame that is not sent in time is replaced by the next one.
+        let output = Output::new(&format!(
+            "{FRAMES} max-buffers=1 leaky-type=downstream ! \
+             trackudpsink name=sink sync=false async=false {}",
+            self.0.receiver
+        ))?;
+        output.start(&self.0.events)?;
+        let target = output.target();
+        let text = format!("sending to {target}");
+        *sending = Some(Sending {
+            output,
+            target,
+            counted: Instant::now(),
+            packets: 0,
+            rate: 0.0,
+        });
+        Ok(text)
+    }
+
+    /// Starts a record, or finishes it. Returns a text for the user.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn toggle_recording(&self) -> Result<String, Box<dyn Error>> {
+        let mut recording = lock(&self.0.recording);
+        if let Some(recording) = recording.take() {
+            recording.output.finish()?;
+            return Ok(format!("recorded {}", recording.path.display()));
+        }
+        let path = unused(&self.0.record);
+        let output = Output::new(&format!(
+            "{FRAMES} max-buffers=100 block=true ! trackjsonsink name=sink async=false verbose=true"
+        ))?;
+        output.sink.set_property("location", path.to_string_lossy().as_ref());
+        output.start(&self.0.events)?;
+        let text = format!("recording {}", path.display());
+        *recording = Some(Recording { output, path });
+        Ok(text)
+    }
+
+    /// The running outputs, for the title.
+    pub fn title(&self) -> String {
+        let mut title = String::new();
+        if let Some(sending) = &mut *lock(&self.0.sending) {
+            sending.count(Instant::now());
+            title += &format!(", {:.0} packets/s to {}", sending.rate, sending.target);
+        }
+        if let Some(recording) = &*lock(&self.0.recording) {
+            title += &format!(", recording {}", recording.path.display());
+        }
+        title
+    }
+
+    /// Finishes all outputs.
+    ///
+    /// # Errors
+    /// If a record cannot be finished.
+    pub fn stop(&self) -> Result<(), Box<dyn Error>> {
+        lock(&self.0.sending).take();
+        let recording = lock(&self.0.recording).take();
+        recording.map_or(Ok(()), |recording| recording.output.finish())
+    }
+}
+
+impl Sending {
+    fn count(&mut self, now: Instant) {
+        let time = now - self.counted;
+        if time < INTERVAL {
+            return;
+        }
+        let packets = self.output.sink.property::<u64>("packets-sent");
+        self.rate = (packets - self.packets) as f64 / time.as_secs_f64();
+        (self.counted, self.packets) = (now, packets);
+    }
+}
+
+/// The first of `face.json`, `face-2.json`, … that does not exist.
+fn unused(first: &Path) -> PathBuf {
+    let stem = first.file_stem().unwrap_or_default().to_string_lossy();
+    let numbered = (2..).map(|number| first.with_file_name(format!("{stem}-{number}.json")));
+    let mut paths = std::iter::once(first.to_owned()).chain(numbered);
+    paths
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| first.to_owned())
+}
+
+/// A pipeline that frames are pushed to. It stops when it is dropped.
+struct Output {
+    pipeline: gst::Pipeline,
+    frames: AppSrc,
+    sink: gst::Element,
+}
+
+impl Output {
+    /// An output that does not run yet.
+    ///
+    /// # Errors
+    /// If the description is wrong.
+    fn new(description: &str) -> Result<Self, Box<dyn Error>> {
+        let pipeline = launch(description)?;
+        let frames = element(&pipeline, "frames");
+        Ok(Self {
+            frames: frames.downcast().map_err(|_| "the source is no appsrc")?,
+            sink: element(&pipeline, "sink"),
+            pipeline,
+        })
+    }
+
+    /// Starts the pipeline. Later problems are events.
+    ///
+    /// # Errors
+    /// If the sink cannot start.
+    fn start(&self, events: &EventLoopProxy<Event>) -> Result<(), Box<dyn Error>> {
+        if self.pipeline.set_state(gst::State::Playing).is_err() {
+            return Err(self.wait_for_end(gst::ClockTime::ZERO).unwrap_err());
+        }
+        let events = events.clone();
+        let bus = self.pipeline.bus().expect("a pipeline has a bus");
+        bus.set_sync_handler(move |_, message| {
+            if let Some(text) = complaint(message) {
+                // Without an event loop the program is ending.
+                let _ = events.send_event(Event::Warned(text));
+            }
+            match message.view() {
+                MessageView::Eos(_) | MessageView::Error(_) => gst::BusSyncReply::Pass,
+                _ => gst::BusSyncReply::Drop,
+            }
+        });
+        Ok(())
+    }
+
+    fn push(&self, frame: &gst::Sample) {
+        // It fails after an error, which is on the bus.
+        let _ = self.frames.push_sample(frame);
+    }
+
+    /// Ends the stream, and waits until the sink has finished.
+    fn finish(&self) -> Result<(), Box<dyn Error>> {
+        // It fails after an error, which is on the bus.
+        let _ = self.frames.end_of_stream();
+        self.wait_for_end(FINISH)
+    }
+
+    fn wait_for_end(&self, timeout: gst::ClockTime) -> Result<(), Box<dyn Error>> {
+        let bus = self.pipeline.bus().expect("a pipeline has a bus");
+        let ends = [gst::MessageType::Eos, gst::MessageType::Error];
+        let end = bus.timed_pop_filtered(timeout, &ends);
+        match end.as_ref().map(gst::Message::view) {
+            Some(MessageView::Eos(_)) => Ok(()),
+            Some(MessageView::Error(error)) => Err(error.error().message().into()),
+            _ => Err("the output does not end".into()),
+        }
+    }
+
+    /// Protocol, host and port of a sink for avatars.
+    fn target(&self) -> String {
+        let [protocol, host, port] =
+            ["protocol", "host", "port"].map(|name| gstfacetrack::options::display(&self.sink.property_value(name)));
+        format!("{protocol} at {host}:{port}")
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let _ = self.pipeline.set_state(gst::State::Null);
+    }
+}
+
+fn complaint(message: &gst::Message) -> Option<String> {
+    match message.view() {
+        MessageView::Warning(warning) => Some(warning.error().message().to_owned()),
+        MessageView::Error(error) => Some(error.error().message().to_owned()),
+        _ => None,
+    }
+}
