@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Measures the faces of a frame in parallel.
 
-use std::panic::resume_unwind;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+
+use once_cell::sync::Lazy;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::lock::lock;
+
+/// Threads that all engines share, one per core. A thread that is started for each frame costs more
+/// than a small network, because it has no memory yet. `None` if the system has no threads left.
+static POOL: Lazy<Option<ThreadPool>> = Lazy::new(|| {
+    let named = ThreadPoolBuilder::new().thread_name(|_| "facetrack-face".to_owned());
+    named.build().ok()
+});
 
 /// Applies `measure` to each of `items`, on as many threads as there are `tools`, each with a tool of
 /// its own. The results are in the order of the items.
@@ -25,30 +36,27 @@ where
     let Some((own, others)) = tools[..used].split_first_mut() else {
         return Ok(Vec::new());
     };
-    let next = AtomicUsize::new(0);
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = |tool: &mut T| {
-        let mut results = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else {
-                return results;
+                return;
             };
-            results.push((index, measure(tool, item)));
+            let result = measure(tool, item);
+            lock(&results).push((index, result));
         }
     };
-    let mut results = thread::scope(|scope| {
-        let start = |tool| {
-            let thread = thread::Builder::new().name("facetrack-face".to_owned());
-            // Without it the other threads do its work.
-            thread.spawn_scoped(scope, || work(tool)).ok()
-        };
-        let threads: Vec<_> = others.iter_mut().filter_map(start).collect();
-        let mut results = work(own);
-        for thread in threads {
-            results.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        results
-    });
+    match POOL.as_ref().filter(|_| !others.is_empty()) {
+        Some(pool) => pool.in_place_scope(|scope| {
+            for tool in others {
+                scope.spawn(|_| work(tool));
+            }
+            work(own);
+        }),
+        None => work(own),
+    }
+    let mut results = lock(&results).split_off(0);
     results.sort_unstable_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
 }
