@@ -87,6 +87,7 @@ pages_with_commands! {
     of_installing: "docs/installing.md",
     of_the_cookbook: "docs/cookbook.md",
     of_many_videos: "docs/run.md",
+    of_exports: "docs/export.md",
     of_live_pipelines: "docs/live.md",
     of_applications: "docs/applications.md",
     of_gpu: "docs/gpu.md",
