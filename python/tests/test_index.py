@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MPL-2.0
 """`facetrack.index`, of real runs."""
 
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +12,12 @@ import pytest
 from videos import SCRIPTED, clips, forty
 
 import facetrack
+
+
+def command(*words: Any) -> str:
+    """Runs `facetrack index`, and returns its output or its error."""
+    done = subprocess.run(["facetrack", "index", *map(str, words)], capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else done.stderr
 
 
 def test_an_index_has_the_statuses_of_the_run(tmp_path: Path) -> None:
@@ -76,3 +84,73 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "faces.parquet")
     assert (tmp_path / "faces.parquet").read_bytes() == before
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_the_command_writes_the_same_index(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    forty(tmp_path / "in" / "deep")
+    out = tmp_path / "out"
+    list(facetrack.run(tmp_path / "in", out=out, **SCRIPTED))
+    path = tmp_path / "videos.parquet"
+    assert command(out, "--to", path) == f"40 videos in {path}\n"
+    ours = facetrack.index(out)
+    assert pq.read_table(path).equals(ours)
+    # Each reads the files of the other.
+    assert facetrack.index(path).equals(ours)
+    facetrack.write_index(tmp_path / "python.parquet", out)
+    command(tmp_path / "python.parquet", "--to", tmp_path / "again.parquet")
+    assert (tmp_path / "again.parquet").read_bytes() == path.read_bytes()
+    # A damaged marker has only a place and a message.
+    (out / "deep/clip0.json.done").write_text('{"key":')
+    command(out, "--to", path)
+    rows, wanted = (table.drop_columns("message").to_pylist() for table in (pq.read_table(path), facetrack.index(out)))
+    assert rows == wanted and rows[0]["status"] is None
+    assert "cannot be read" in pq.read_table(path)["message"][0].as_py()
+
+
+def test_the_command_merges_parts(tmp_path: Path) -> None:
+    folder = clips(tmp_path / "in", 4)
+    parts = []
+    for shard in range(2):
+        list(facetrack.run(folder, out=tmp_path / f"out{shard}", shard=f"{shard}/2", **SCRIPTED))
+        parts.append(tmp_path / f"part{shard}.parquet")
+        command(tmp_path / f"out{shard}", "--to", parts[shard])
+    list(facetrack.run(folder, out=tmp_path / "out0", shard="0/2", force=True, **SCRIPTED))
+    sources = [*parts, tmp_path / "out0"]
+    command(*sources, "--to", tmp_path / "merged.parquet")
+    assert pq.read_table(tmp_path / "merged.parquet").equals(facetrack.index(*sources))
+
+
+def test_the_command_writes_the_same_faces(tmp_path: Path) -> None:
+    folder, _ = forty(tmp_path / "in")
+    out = tmp_path / "out"
+    list(facetrack.run(folder, out=out, set={"script": "face; landmarks", "verbose": True}, engine="scripted"))
+    columns = {
+        "blendshapes.jawOpen": pa.float64(),
+        "landmarks": pa.list_(pa.float32()),
+        "pose.matrix": pa.list_(pa.float32()),
+        "origin": pa.string(),
+        "age": pa.float64(),
+    }
+    facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "wanted.parquet", columns=columns)
+    path = tmp_path / "faces.parquet"
+    said = command(out, "--to", tmp_path / "videos.parquet", "--faces", path, "--columns", ",".join(columns))
+    faces, wanted = pq.read_table(path), pq.read_table(tmp_path / "wanted.parquet")
+    assert f"{len(wanted)} faces in {path}" in said and len(faces) > 34
+    assert faces.equals(wanted)
+    # Without further columns.
+    command(out, "--faces", path)
+    assert pq.read_table(path).equals(wanted.drop_columns(list(columns)))
+    assert facetrack.index(tmp_path / "videos.parquet").equals(pq.read_table("videos.parquet"))
+
+
+def test_the_command_names_what_cannot_be_read(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    list(facetrack.run(clips(tmp_path / "in", 2), out=out, **SCRIPTED))
+    path = tmp_path / "faces.parquet"
+    path.write_text("older")
+    (out / "clip1.json").unlink()
+    assert f"{out / 'clip1.json'}: No such file" in command(out, "--faces", path)
+    assert path.read_text() == "older" and not list(tmp_path.glob("*.partial"))
+    assert "nowhere: " in command(tmp_path / "nowhere")
+    assert "no face has this key" in command(out, "--faces", path, "--columns", "jawOpen")

@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 15] = [
+const NOT_RUN: [(&str, &str); 16] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -59,6 +59,10 @@ const NOT_RUN: [(&str, &str); 15] = [
         "needs a store; `tests/run` has it",
     ),
     (
+        "blender --background face.blend --python examples/blender_shape_keys.py -- clip-livelink.csv --object Face --save animated.blend",
+        "needs Blender; `make test-blender` runs the script",
+    ),
+    (
         "hq submit --array=0-63 examples/cluster/hyperqueue.sh 64 /data/clips --out /data/tracks",
         "needs a scheduler; `python/tests/test_hyperqueue.py` has the script",
     ),
@@ -95,6 +99,7 @@ pages_with_commands! {
     of_installing: "docs/installing.md",
     of_the_cookbook: "docs/cookbook.md",
     of_many_videos: "docs/run.md",
+    of_exports: "docs/export.md",
     of_live_pipelines: "docs/live.md",
     of_applications: "docs/applications.md",
     of_gpu: "docs/gpu.md",

@@ -34,6 +34,15 @@ const STAND_INS: [(&str, &str); 4] = [
 /// The address of an RTSP camera in commands.
 const RTSP_CAMERA: &str = "rtsp://camera.local/live";
 
+/// How commands begin that read records, and the command that writes these.
+const READERS: [(&str, &str); 2] = [
+    ("index tracks", "run clips --out tracks"),
+    (
+        "export clip.json",
+        "run clip.mp4 --out . --set verbose=true",
+    ),
+];
+
 /// Seconds after which a command counts as hanging.
 const TIMEOUT: usize = 120;
 
@@ -162,6 +171,16 @@ pub fn rtsp_camera(clip: &Path) -> Option<(Running, String)> {
     }
 }
 
+/// A command of ours, after the command that writes the records that it reads.
+fn with_records(arguments: &str) -> String {
+    let tool = tool::built("facetrack");
+    let tool = tool.display();
+    let mut readers = READERS.iter();
+    let reader = readers.find(|(reader, _)| arguments.starts_with(reader));
+    let before = reader.map(|(_, writer)| format!("'{tool}' {writer} && "));
+    format!("{}'{tool}' {arguments}", before.unwrap_or_default())
+}
+
 /// Runs shell commands in a folder of their own, where the clip has the names that the
 /// documentation uses, next to the examples; test pictures stand in for camera and screen, the clip
 /// for what comes over a network. `None` when files that they need are missing.
@@ -174,7 +193,7 @@ pub fn run(command: &str) -> Option<Finished> {
         })
         .replace("python3 ", &format!("{PYTHON} "));
     let command = match command.strip_prefix("facetrack ") {
-        Some(arguments) => format!("'{}' {arguments}", tool::built("facetrack").display()),
+        Some(arguments) => with_records(arguments),
         None => command,
     };
     let mut script = format!("set -e; cd '{}'; {command}", folder.path().display());

@@ -6,18 +6,22 @@ mod apt;
 mod doctor;
 mod env;
 mod error;
+mod export;
 mod fetch;
+mod index;
 mod output;
 mod packs;
 mod pip;
 mod places;
 mod plot;
 mod program;
+mod replacement;
 mod report;
 mod run;
 mod size;
 mod source;
 mod store;
+mod table;
 mod terms;
 
 use std::error::Error;
@@ -53,6 +57,10 @@ enum Command {
     },
     /// Track faces in videos, folders or lists of videos; a run that was interrupted continues
     Run(Box<run::RunArguments>),
+    /// Export a record as a table for other programs
+    Export(export::ExportArguments),
+    /// Write the results of many videos, and their faces, to Parquet files
+    Index(index::IndexArguments),
     /// Say what is installed and what is missing; status 0 if the engine mediapipe can run
     Doctor,
     /// Print the exports with which gst-launch-1.0 finds plugin, models and runtime, and a shell
@@ -93,6 +101,8 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             fetch::run(&manifest, &file, to.as_deref())?;
         }
         Command::Run(arguments) => return run::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments)?,
+        Command::Index(arguments) => index::run(arguments)?,
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print(env::exports())?,
         Command::Path { file } => {

@@ -183,6 +183,18 @@ impl<S: Read + Seek> Replay<S> {
         report.map(Some).map_err(damaged)
     }
 
+    /// The text of a frame: a JSON object. `place` is its index in [`Replay::frames`].
+    ///
+    /// # Errors
+    /// [`ReplayError::Read`].
+    ///
+    /// # Panics
+    /// When there is no such frame.
+    pub fn text(&mut self, place: usize) -> Result<&[u8], ReplayError> {
+        self.read(self.index.entries[place])?;
+        Ok(&self.text)
+    }
+
     fn read(&mut self, entry: Entry) -> io::Result<()> {
         self.storage.seek(SeekFrom::Start(entry.offset))?;
         self.text.resize(entry.length, 0);

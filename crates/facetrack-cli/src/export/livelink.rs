@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The CSV file that Epic's app Live Link Face records: a row per frame with a timecode, the number
+//! of values, 52 blendshapes and 9 angles.
+//!
+//! Columns, units and signs follow recordings of the app, such as `anim/alex_rom_4.csv` of
+//! alexdjulin/LiveLinkFace-CSV-Retarget-For-Motionbuilder, `MySlate_1_iPhone.csv` of
+//! dwskillman/BlendFiles and `recording/recording.csv` of sentien-io/SentienLiveLinkFace:
+//!
+//! - The timecode is `hh:mm:ss:ff.sss` with 60 frames per second, whatever the rate of the camera.
+//! - A row without a face ends after the number of values, which is 0.
+//! - Angles are in radians. Positive angles of an eye turn it to the right of the person and down,
+//!   and follow from the channels: in these recordings `LeftEyeYaw` is 0.59 to 0.62 times
+//!   `EyeLookInLeft` − `EyeLookOutLeft`, with a correlation of 0.999.
+//! - Positive angles of the head turn it to the left of the person, lift the chin, and tilt the head
+//!   counter-clockwise in the image. In the third recording, where the eyes keep their aim while the
+//!   head moves, yaw and pitch have the opposite sign of the eyes' movement. The same signs are in
+//!   Unreal's `AppleARKitFaceSupport` (yaw, roll) and in Qaanaaq/Face_Landmark_Link (all three).
+
+use std::io::{self, Write};
+
+use csv::{Writer, WriterBuilder};
+
+use super::Sink;
+use super::contents::Contents;
+use super::frame::{ANGLES, CHANNELS, Face, Frame};
+
+/// The blendshapes in the order of the file. Their names in ARKit begin with a small letter.
+#[rustfmt::skip]
+const BLENDSHAPES: [&str; 52] = [
+    "EyeBlinkLeft", "EyeLookDownLeft", "EyeLookInLeft", "EyeLookOutLeft", "EyeLookUpLeft", "EyeSquintLeft",
+    "EyeWideLeft", "EyeBlinkRight", "EyeLookDownRight", "EyeLookInRight", "EyeLookOutRight", "EyeLookUpRight",
+    "EyeSquintRight", "EyeWideRight",
+    "JawForward", "JawRight", "JawLeft", "JawOpen",
+    "MouthClose", "MouthFunnel", "MouthPucker", "MouthRight", "MouthLeft", "MouthSmileLeft", "MouthSmileRight",
+    "MouthFrownLeft", "MouthFrownRight", "MouthDimpleLeft", "MouthDimpleRight", "MouthStretchLeft",
+    "MouthStretchRight", "MouthRollLower", "MouthRollUpper", "MouthShrugLower", "MouthShrugUpper", "MouthPressLeft",
+    "MouthPressRight", "MouthLowerDownLeft", "MouthLowerDownRight", "MouthUpperUpLeft", "MouthUpperUpRight",
+    "BrowDownLeft", "BrowDownRight", "BrowInnerUp", "BrowOuterUpLeft", "BrowOuterUpRight",
+    "CheekPuff", "CheekSquintLeft", "CheekSquintRight", "NoseSneerLeft", "NoseSneerRight", "TongueOut",
+];
+
+/// The angles, which follow.
+#[rustfmt::skip]
+const ROTATIONS: [&str; 9] = [
+    "HeadYaw", "HeadPitch", "HeadRoll",
+    "LeftEyeYaw", "LeftEyePitch", "LeftEyeRoll", "RightEyeYaw", "RightEyePitch", "RightEyeRoll",
+];
+
+/// Rotation of an eye whose channel is 1, in radians.
+const EYE: f32 = 0.6;
+
+/// Frames per second of the timecode.
+const TIMECODE_RATE: u64 = 60;
+
+/// A file that is being written.
+struct LiveLink<W: Write> {
+    writer: Writer<W>,
+    /// Place of each of [`BLENDSHAPES`] in the values of a face, if it was measured.
+    places: [Option<usize>; 52],
+    rows: u64,
+}
+
+/// Begins a file.
+///
+/// # Errors
+/// No face of the record has blendshapes, or the file cannot be written.
+pub fn sink(output: impl Write + 'static, contents: &Contents) -> Result<Box<dyn Sink>, String> {
+    if contents.channels.is_empty() {
+        return Err("it has no blendshapes, which livelink-csv needs. Track with an engine that measures them, such as mediapipe".to_owned());
+    }
+    let mut writer = WriterBuilder::new().flexible(true).from_writer(output);
+    let header = ["Timecode", "BlendShapeCount"].into_iter();
+    let header = header.chain(BLENDSHAPES).chain(ROTATIONS);
+    let written = writer.write_record(header);
+    written.map_err(|error| error.to_string())?;
+    Ok(Box::new(LiveLink {
+        writer,
+        places: BLENDSHAPES.map(|name| place(name, contents)),
+        rows: 0,
+    }))
+}
+
+/// The place of a blendshape in the values of a face.
+fn place(name: &str, contents: &Contents) -> Option<usize> {
+    let mut channels = contents.channels.iter();
+    let index = channels.position(|channel| channel.eq_ignore_ascii_case(name))?;
+    Some(CHANNELS + index)
+}
+
+impl<W: Write> LiveLink<W> {
+    /// The 61 values of a face. Those that were not measured are 0, as the format has no way to
+    /// leave them out.
+    fn values(&self, face: &Face) -> impl Iterator<Item = f32> {
+        let measured = |place: Option<usize>| {
+            let value = place.map(|place| face.values[place]);
+            value.filter(|value| !value.is_nan()).unwrap_or(0.0)
+        };
+        let blendshapes = self.places.map(measured);
+        let [yaw, pitch, roll] = [0, 1, 2].map(|axis| measured(Some(ANGLES + axis)).to_radians());
+        blendshapes
+            .into_iter()
+            .chain([yaw, -pitch, roll])
+            .chain(eyes(&blendshapes))
+    }
+}
+
+/// Yaw, pitch and roll of the left eye and of the right eye.
+fn eyes(blendshapes: &[f32; 52]) -> [f32; 6] {
+    let channel = |name| BLENDSHAPES.iter().position(|known| *known == name);
+    let value = |name| channel(name).map_or(0.0, |place| blendshapes[place]);
+    let angle = |positive, negative| EYE * (value(positive) - value(negative));
+    [
+        angle("EyeLookInLeft", "EyeLookOutLeft"),
+        angle("EyeLookDownLeft", "EyeLookUpLeft"),
+        0.0,
+        angle("EyeLookOutRight", "EyeLookInRight"),
+        angle("EyeLookDownRight", "EyeLookUpRight"),
+        0.0,
+    ]
+}
+
+impl<W: Write> Sink for LiveLink<W> {
+    fn add(&mut self, frame: &Frame) -> Result<(), String> {
+        let mut row = vec![timecode(frame.time()?)];
+        let values = frame.faces.first().map(|face| self.values(face));
+        let values = values.into_iter().flatten();
+        // Adding 0 turns −0 into 0.
+        let values: Vec<String> = values.map(|value| format!("{:.10}", value + 0.0)).collect();
+        row.push(values.len().to_string());
+        row.extend(values);
+        self.rows += 1;
+        let written = self.writer.write_record(row);
+        written.map_err(|error| error.to_string())
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<u64> {
+        self.writer.flush()?;
+        Ok(self.rows)
+    }
+}
+
+/// `hh:mm:ss:ff.sss` of a time in ns. Hours begin again after a day.
+fn timecode(time: u64) -> String {
+    let frames = u128::from(time) * u128::from(TIMECODE_RATE * 1000);
+    let thousandths = (frames + 500_000_000) / 1_000_000_000;
+    let (seconds, rest) = (
+        thousandths / u128::from(TIMECODE_RATE * 1000),
+        thousandths % u128::from(TIMECODE_RATE * 1000),
+    );
+    format!(
+        "{:02}:{:02}:{:02}:{:02}.{:03}",
+        seconds / 3600 % 24,
+        seconds / 60 % 60,
+        seconds % 60,
+        rest / 1000,
+        rest % 1000
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use facetrack::blendshape::MEDIAPIPE_CHANNELS;
+
+    use super::*;
+
+    #[test]
+    fn the_blendshapes_are_those_of_arkit() {
+        let small = |name: &str| name[..1].to_lowercase() + &name[1..];
+        let ours: BTreeSet<_> = BLENDSHAPES.iter().map(|name| small(name)).collect();
+        let known = MEDIAPIPE_CHANNELS.iter().skip(1).chain(&["tongueOut"]);
+        assert_eq!(ours, known.map(|name| name.to_string()).collect());
+    }
+
+    #[test]
+    fn timecodes_count_sixty_frames_per_second() {
+        for (time, want) in [
+            (0, "00:00:00:00.000"),
+            (40_000_000, "00:00:00:02.400"),
+            (33_366_667, "00:00:00:02.002"),
+            (999_999_999, "00:00:01:00.000"),
+            (3_661_500_000_000, "01:01:01:30.000"),
+            (90_000_000_000_000, "01:00:00:00.000"),
+        ] {
+            assert_eq!(timecode(time), want);
+        }
+    }
+
+    #[test]
+    fn eyes_turn_as_their_channels_say() {
+        let mut blendshapes = [0.0; 52];
+        // Both eyes to the left of the person, and down.
+        for name in [
+            "EyeLookOutLeft",
+            "EyeLookInRight",
+            "EyeLookDownLeft",
+            "EyeLookDownRight",
+        ] {
+            let place = BLENDSHAPES.iter().position(|known| *known == name);
+            blendshapes[place.unwrap()] = 0.5;
+        }
+        assert_eq!(eyes(&blendshapes), [-0.3, 0.3, 0.0, -0.3, 0.3, 0.0]);
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack index`: the markers of many videos as a table, and the faces of their records.
+//! `facetrack.index` and `facetrack.write_index` in Python have the same columns.
+
+mod faces;
+mod videos;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::output;
+use crate::replacement::Replacement;
+use crate::table::{Column, ParquetTable, Table};
+
+/// Arguments of `facetrack index`.
+#[derive(Debug, Args)]
+pub struct IndexArguments {
+    /// Folders of records, and index files; of videos with the same id, the last one is kept
+    #[arg(required = true, value_name = "SOURCE")]
+    sources: Vec<PathBuf>,
+    /// Parquet file to write, with a row per video
+    #[arg(long, value_name = "FILE", default_value = "videos.parquet")]
+    to: PathBuf,
+    /// Second Parquet file to write, with a row per face and frame of all records
+    #[arg(long, value_name = "FILE")]
+    faces: Option<PathBuf>,
+    /// Further columns of the second file, such as blendshapes.jawOpen,pose.yaw
+    #[arg(
+        long,
+        value_name = "NAMES",
+        requires = "faces",
+        value_delimiter = ',',
+        value_parser = faces::column
+    )]
+    columns: Vec<Column>,
+}
+
+/// Writes the index.
+///
+/// # Errors
+/// A source or record cannot be read, or a file cannot be written.
+pub fn run(arguments: IndexArguments) -> Result<(), Box<dyn Error>> {
+    let videos = videos::index(&arguments.sources)?;
+    write(&arguments.to, videos::columns(), |table| {
+        let mut rows = videos.values().cloned();
+        rows.try_for_each(|row| Ok(table.add(row)?))
+    })?;
+    say(videos.len(), "videos", &arguments.to)?;
+    if let Some(path) = arguments.faces {
+        let columns = faces::columns(arguments.columns);
+        let mut count = 0;
+        write(&path, columns.clone(), |table| {
+            let mut add = |row| {
+                count += 1;
+                table.add(row)
+            };
+            let mut recorded = videos.values().filter_map(|row| videos::recorded(row));
+            recorded.try_for_each(|video| faces::read(&video, &columns, &mut add))
+        })?;
+        say(count, "faces", &path)?;
+    }
+    Ok(())
+}
+
+/// Writes a Parquet file with the rows that `fill` adds.
+fn write(
+    path: &Path,
+    columns: Vec<Column>,
+    fill: impl FnOnce(&mut dyn Table) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let replacement = Replacement::begin(path)?;
+    let mut table = Box::new(ParquetTable::new(replacement.file()?, columns)?);
+    fill(&mut *table)?;
+    table.finish()?;
+    Ok(replacement.finish()?)
+}
+
+fn say(count: usize, things: &str, path: &Path) -> Result<(), Box<dyn Error>> {
+    output::print_line(format_args!("{count} {things} in {}", path.display()))?;
+    Ok(())
+}

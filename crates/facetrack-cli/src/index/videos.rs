@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The rows of videos: one for each marker.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json};
+use walkdir::{DirEntry, WalkDir};
+
+use crate::error::StoreError;
+use crate::table::{Cell, Column, Kind, read_rows};
+
+/// Suffix of a marker. The rest of its path below the folder is the id of the video.
+const MARKER: &str = ".json.done";
+
+/// Columns of an index: the place of the video, then the keys of its marker. Markers of later
+/// versions may have more keys.
+const COLUMNS: [(&str, Kind); 20] = [
+    ("id", Kind::Text),
+    ("record", Kind::Text),
+    ("status", Kind::Text),
+    ("message", Kind::Text),
+    ("video", Kind::Text),
+    ("key", Kind::Text),
+    ("frames", Kind::Integer),
+    ("expected_frames", Kind::Integer),
+    ("gap_frames", Kind::Integer),
+    ("error_frames", Kind::Integer),
+    ("decode_errors", Kind::Integer),
+    ("faces", Kind::Integer),
+    ("seconds", Kind::Double),
+    ("cpu_seconds", Kind::Double),
+    ("video_seconds", Kind::Double),
+    ("attempts", Kind::Integer),
+    ("host", Kind::Text),
+    ("engine", Kind::Text),
+    ("device", Kind::Text),
+    ("device_reason", Kind::Text),
+];
+
+/// Places in a row.
+const ID: usize = 0;
+const RECORD: usize = 1;
+const STATUS: usize = 2;
+const MESSAGE: usize = 3;
+
+/// Statuses of videos with a record.
+const RECORDED: [&str; 2] = ["complete", "truncated"];
+
+/// Rows by the ids of their videos.
+pub type Index = BTreeMap<String, Vec<Cell>>;
+
+/// A video with a record.
+#[derive(Debug)]
+pub struct Recorded<'a> {
+    pub id: &'a str,
+    pub record: &'a Path,
+}
+
+/// The columns of an index.
+pub fn columns() -> Vec<Column> {
+    let columns = COLUMNS.iter();
+    columns
+        .map(|(name, kind)| Column::new(*name, *kind))
+        .collect()
+}
+
+/// The index of all sources. Of rows with the same id, the one of the last source is kept.
+///
+/// # Errors
+/// A source cannot be read.
+pub fn index(sources: &[PathBuf]) -> Result<Index, Box<dyn Error>> {
+    let mut index = Index::new();
+    for source in sources {
+        if source.is_dir() {
+            add_folder(source, &mut index)?;
+        } else {
+            add_file(source, &mut index).map_err(StoreError::at(source))?;
+        }
+    }
+    Ok(index)
+}
+
+/// The record of the video of this row, if there is one.
+pub fn recorded(row: &[Cell]) -> Option<Recorded<'_>> {
+    let text = |place: usize| match &row[place] {
+        Cell::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let is_recorded = RECORDED.contains(&text(STATUS)?);
+    is_recorded.then_some(Recorded {
+        id: text(ID)?,
+        record: Path::new(text(RECORD)?),
+    })
+}
+
+fn add_file(path: &Path, index: &mut Index) -> io::Result<()> {
+    read_rows(File::open(path)?, &COLUMNS, |row| {
+        let Cell::Text(id) = &row[ID] else {
+            let reason = "it is not an index: there is a row without an id";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        };
+        index.insert(id.clone(), row);
+        Ok(())
+    })
+}
+
+fn add_folder(folder: &Path, index: &mut Index) -> Result<(), Box<dyn Error>> {
+    for entry in WalkDir::new(folder).follow_links(true) {
+        let entry = entry?;
+        if is_marker(&entry) {
+            let (id, row) = of_marker(folder, entry.path())?;
+            index.insert(id, row);
+        }
+    }
+    Ok(())
+}
+
+fn is_marker(entry: &DirEntry) -> bool {
+    let name = entry.file_name().as_encoded_bytes();
+    name.ends_with(MARKER.as_bytes()) && !entry.file_type().is_dir()
+}
+
+fn of_marker(folder: &Path, path: &Path) -> Result<(String, Vec<Cell>), Box<dyn Error>> {
+    let text = |path: &Path| {
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
+    };
+    let record = text(&path.with_extension(""))?;
+    let id = text(
+        &path
+            .strip_prefix(folder)?
+            .with_extension("")
+            .with_extension(""),
+    )?;
+    let marker = fs::read(path).map_err(StoreError::at(path))?;
+    let mut row = cells(&marker).unwrap_or_else(|reason| damaged(&reason));
+    row[ID] = Cell::Text(id.clone());
+    row[RECORD] = Cell::Text(record);
+    Ok((id, row))
+}
+
+fn damaged(reason: &str) -> Vec<Cell> {
+    let mut row = vec![Cell::Missing; COLUMNS.len()];
+    row[MESSAGE] = Cell::Text(format!(
+        "the marker cannot be read ({reason}). Run `facetrack run` again"
+    ));
+    row
+}
+
+/// The row of a marker, without the place of the video.
+///
+/// # Errors
+/// The reason why it is damaged.
+fn cells(marker: &[u8]) -> Result<Vec<Cell>, String> {
+    let marker: Map<String, Json> =
+        serde_json::from_slice(marker).map_err(|error| error.to_string())?;
+    let cell = |(name, kind): &(&str, Kind)| {
+        let Some(value) = marker.get(*name).filter(|value| !value.is_null()) else {
+            return Ok(Cell::Missing);
+        };
+        cell(value, *kind).ok_or_else(|| format!("`{name}` is {value}"))
+    };
+    COLUMNS.iter().map(cell).collect()
+}
+
+/// The value; `None` for one of another type.
+fn cell(value: &Json, kind: Kind) -> Option<Cell> {
+    match kind {
+        Kind::Integer => value.as_i64().map(Cell::Integer),
+        Kind::Double => value.as_f64().map(Cell::Double),
+        _ => value.as_str().map(|text| Cell::Text(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARKER: &str = r#"{"key":"k","status":"complete","frames":3,"faces":2,"seconds":1.5,"attempts":1,"later":[]}"#;
+
+    fn text(cell: &Cell) -> &str {
+        match cell {
+            Cell::Text(text) => text,
+            other => panic!("{other:?} is no text"),
+        }
+    }
+
+    #[test]
+    fn markers_below_a_folder_are_found_and_the_last_source_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for (name, content) in [
+            ("a/deep/x.y.json.done", MARKER),
+            ("a/z.json.done", r#"{"key":"#),
+            ("a/z.json", ""),
+            ("a/n.json.done", r#"{"frames":"many"}"#),
+            ("b/z.json.done", MARKER),
+        ] {
+            fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+            fs::write(path(name), content).unwrap();
+        }
+        let only_a = index(&[path("a")]).unwrap();
+        assert_eq!(only_a.keys().collect::<Vec<_>>(), ["deep/x.y", "n", "z"]);
+        let row = &only_a["deep/x.y"];
+        assert_eq!(
+            text(&row[RECORD]),
+            path("a/deep/x.y.json").to_str().unwrap()
+        );
+        assert_eq!((&row[6], &row[7]), (&Cell::Integer(3), &Cell::Missing));
+        assert_eq!(row[12], Cell::Double(1.5));
+        assert_eq!(recorded(row).unwrap().id, "deep/x.y");
+        for (id, reason) in [("z", "EOF"), ("n", "`frames` is \"many\"")] {
+            let message = text(&only_a[id][MESSAGE]);
+            assert!(message.contains(reason), "{message}");
+            assert_eq!(only_a[id][STATUS], Cell::Missing);
+            assert!(recorded(&only_a[id]).is_none());
+        }
+        let both = index(&[path("a"), path("b")]).unwrap();
+        assert_eq!(text(&both["z"][STATUS]), "complete");
+        assert_eq!(both.len(), 3);
+    }
+
+    #[test]
+    fn sources_that_cannot_be_read_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("text");
+        fs::write(&text, "no table").unwrap();
+        for source in [folder.path().join("nowhere"), text] {
+            let error = index(std::slice::from_ref(&source))
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with(source.to_str().unwrap()), "{error}");
+        }
+    }
+}

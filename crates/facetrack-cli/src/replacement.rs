@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Files that are replaced only when the new ones are complete.
+
+use std::ffi::OsStr;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use facetrack::file::sync_folder;
+use tempfile::NamedTempFile;
+
+use crate::error::StoreError;
+
+/// Permissions of a new file, before the umask.
+const MODE: u32 = 0o666;
+
+/// A file that is being written, in the folder of the file that it will replace. It is removed when
+/// it is dropped.
+#[derive(Debug)]
+pub struct Replacement {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Replacement {
+    /// Begins a file that will be at `path`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn begin(path: &Path) -> Result<Self, StoreError> {
+        let mut prefix = path.file_name().unwrap_or_default().to_owned();
+        prefix.push(".");
+        let folder = path.parent().filter(|it| *it != OsStr::new(""));
+        let file = tempfile::Builder::new()
+            .prefix(&prefix)
+            .suffix(".partial")
+            .permissions(Permissions::from_mode(MODE))
+            .tempfile_in(folder.unwrap_or(Path::new(".")));
+        Ok(Self {
+            file: file.map_err(StoreError::at(path))?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The file, for writing.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn file(&self) -> Result<File, StoreError> {
+        let file = self.file.as_file().try_clone();
+        file.map_err(StoreError::at(&self.path))
+    }
+
+    /// Gives the file its name. It is on disk then.
+    ///
+    /// # Errors
+    /// Those of the system. An older file at the path is kept then.
+    pub fn finish(self) -> Result<(), StoreError> {
+        let Self { file, path } = self;
+        let synced = file.as_file().sync_all();
+        synced.map_err(StoreError::at(&path))?;
+        let renamed = file.persist(&path).map_err(|error| error.error);
+        renamed.map_err(StoreError::at(&path))?;
+        sync_folder(&path).map_err(StoreError::at(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_changes_only_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table");
+        fs::write(&path, "old").unwrap();
+        for is_finished in [false, true] {
+            let replacement = Replacement::begin(&path).unwrap();
+            replacement.file().unwrap().write_all(b"new").unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+            if is_finished {
+                replacement.finish().unwrap();
+            }
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let other = folder.path().join("other");
+        fs::write(&other, "").unwrap();
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&other));
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_named() {
+        let error = Replacement::begin(Path::new("/no/such/table")).unwrap_err();
+        assert!(error.to_string().starts_with("/no/such/table: "), "{error}");
+    }
+}

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: MPL-2.0
+"""`facetrack export`, read back with pandas and pyarrow, and compared with the record."""
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from videos import clip, sample
+
+import facetrack
+
+# As in recordings of the app.
+LIVE_LINK = [
+    "Timecode",
+    "BlendShapeCount",
+    "EyeBlinkLeft",
+    "EyeLookDownLeft",
+    "EyeLookInLeft",
+    "EyeLookOutLeft",
+    "EyeLookUpLeft",
+    "EyeSquintLeft",
+    "EyeWideLeft",
+    "EyeBlinkRight",
+    "EyeLookDownRight",
+    "EyeLookInRight",
+    "EyeLookOutRight",
+    "EyeLookUpRight",
+    "EyeSquintRight",
+    "EyeWideRight",
+    "JawForward",
+    "JawRight",
+    "JawLeft",
+    "JawOpen",
+    "MouthClose",
+    "MouthFunnel",
+    "MouthPucker",
+    "MouthRight",
+    "MouthLeft",
+    "MouthSmileLeft",
+    "MouthSmileRight",
+    "MouthFrownLeft",
+    "MouthFrownRight",
+    "MouthDimpleLeft",
+    "MouthDimpleRight",
+    "MouthStretchLeft",
+    "MouthStretchRight",
+    "MouthRollLower",
+    "MouthRollUpper",
+    "MouthShrugLower",
+    "MouthShrugUpper",
+    "MouthPressLeft",
+    "MouthPressRight",
+    "MouthLowerDownLeft",
+    "MouthLowerDownRight",
+    "MouthUpperUpLeft",
+    "MouthUpperUpRight",
+    "BrowDownLeft",
+    "BrowDownRight",
+    "BrowInnerUp",
+    "BrowOuterUpLeft",
+    "BrowOuterUpRight",
+    "CheekPuff",
+    "CheekSquintLeft",
+    "CheekSquintRight",
+    "NoseSneerLeft",
+    "NoseSneerRight",
+    "TongueOut",
+    "HeadYaw",
+    "HeadPitch",
+    "HeadRoll",
+    "LeftEyeYaw",
+    "LeftEyePitch",
+    "LeftEyeRoll",
+    "RightEyeYaw",
+    "RightEyePitch",
+    "RightEyeRoll",
+]
+
+
+def export(record: Path, form: str, *options: Any) -> Path:
+    """Exports a record next to it."""
+    out = record.with_name(f"out.{form}")
+    subprocess.run(["facetrack", "export", record, "--format", form, "--out", out, *map(str, options)], check=True)
+    return out
+
+
+def refusal(record: Path, form: str, *options: Any) -> str:
+    """The error of an export, which leaves no file."""
+    out = record.with_name("refused")
+    line = ["facetrack", "export", record, "--format", form, "--out", out, *map(str, options)]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode != 0 and not list(record.parent.glob("refused*"))
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Verbose records of a real video, by engine. Engines whose models are missing are left out."""
+    found = {}
+    for engine in ("mediapipe", "eos", "openseeface", "opencv-yunet"):
+        try:
+            out = tmp_path_factory.mktemp(engine)
+            (status,) = facetrack.run(sample(), out=out, engine=engine, set={"verbose": True})
+            found[engine] = Path(status.record)
+        except facetrack.RunError as error:
+            print(f"SKIPPED: {error}")
+    return found
+
+
+def of(records: dict[str, Path], engine: str) -> Path:
+    if engine not in records:
+        pytest.skip(f"the models of {engine} are missing")
+    return records[engine]
+
+
+def scripted(folder: Path, script: str, frames: int = 20, **settings: Any) -> Path:
+    """The record of a script."""
+    folder.mkdir(exist_ok=True)
+    clip(folder / "clip.mp4", frames)
+    options = {"script": script, "verbose": True, **settings}
+    (status,) = facetrack.run(folder / "clip.mp4", out=folder, engine="scripted", set=options)
+    return Path(status.record)
+
+
+def faces_of(record: Path) -> list[tuple[Any, Any]]:
+    """Each frame of a record with each of its faces."""
+    frames = json.loads(record.read_text())["frames"]
+    return [(frame, face) for frame in frames for face in frame["tracked_objects"]]
+
+
+@pytest.mark.parametrize("engine", ["mediapipe", "eos", "openseeface", "opencv-yunet"])
+def test_tidy_tables_have_what_was_measured(records: dict[str, Path], engine: str) -> None:
+    record = of(records, engine)
+    faces = faces_of(record)
+    first = faces[0][1]
+    wanted = ["frame", "pts", "id", "origin"]
+    wanted += ["confidence"] * (first["confidence"] != 0) + ["box.x", "box.y", "box.width", "box.height"]
+    if "pose" in first:
+        wanted += ["pose.yaw", "pose.pitch", "pose.roll", "pose.x", "pose.y", "pose.z"]
+    wanted += [f"blendshapes.{name}" for name in first["blendshapes"] or ()]
+    table = pd.read_csv(export(record, "csv"))
+    assert list(table.columns) == wanted and len(table) == len(faces)
+    for row, (frame, face) in zip(table.to_dict("records"), faces):
+        assert (row["frame"], row["pts"], row["id"], row["origin"]) == (frame["frame"], frame["pts"], face["id"], face["origin"])
+        assert np.allclose([row[f"box.{side}"] for side in ("x", "y", "width", "height")], face["box"], atol=1e-3)
+        for name, value in (face["blendshapes"] or {}).items():
+            assert row[f"blendshapes.{name}"] == pytest.approx(value, rel=1e-6)
+        if "pose" in face:
+            assert row["pose.yaw"] == pytest.approx(face["pose"]["yaw"], abs=1e-3)
+            assert row["pose.z"] == pytest.approx(face["pose"]["matrix"][2][3], rel=1e-6)
+    same = pq.read_table(export(record, "parquet")).to_pandas()
+    pd.testing.assert_frame_equal(same, table, check_dtype=False, check_exact=False, rtol=1e-6)
+
+
+def test_landmarks_are_a_list_or_columns(records: dict[str, Path]) -> None:
+    record = of(records, "mediapipe")
+    table = pq.read_table(export(record, "parquet", "--landmarks"))
+    wanted = facetrack.read(record).faces["landmarks"].to_pylist()
+    assert np.allclose(table["landmarks"].to_pylist(), wanted, atol=1e-3)
+    columns = pd.read_csv(export(record, "csv", "--landmarks")).filter(like="landmarks.")
+    assert list(columns.columns[-3:]) == ["landmarks.477.x", "landmarks.477.y", "landmarks.477.z"]
+    assert np.allclose(columns.to_numpy(), wanted, atol=1e-3)
+    assert "only for csv and parquet" in refusal(record, "openface-csv", "--landmarks")
+
+
+def test_live_link_has_the_columns_of_the_app(records: dict[str, Path]) -> None:
+    record = of(records, "mediapipe")
+    table = pd.read_csv(export(record, "livelink-csv"))
+    assert list(table.columns) == LIVE_LINK
+    faces = faces_of(record)
+    assert len(table) == len(faces) and set(table["BlendShapeCount"]) == {61}
+    for row, (frame, face) in zip(table.to_dict("records"), faces):
+        hours, minutes, seconds, frames = map(float, row["Timecode"].split(":"))
+        time = hours * 3600 + minutes * 60 + seconds + frames / 60
+        assert time == pytest.approx(frame["pts"] / 1e9, abs=1e-5)
+        shapes = face["blendshapes"]
+        for name in LIVE_LINK[2:53]:
+            assert row[name] == pytest.approx(shapes[name[0].lower() + name[1:]], abs=1e-7), name
+        assert row["TongueOut"] == 0
+        pose = face["pose"]
+        head = [row["HeadYaw"], row["HeadPitch"], row["HeadRoll"]]
+        assert np.allclose(head, np.radians([pose["yaw"], -pose["pitch"], pose["roll"]]), atol=1e-4)
+        yaw = 0.6 * (shapes["eyeLookInLeft"] - shapes["eyeLookOutLeft"])
+        pitch = 0.6 * (shapes["eyeLookDownRight"] - shapes["eyeLookUpRight"])
+        assert np.allclose([row["LeftEyeYaw"], row["RightEyePitch"]], [yaw, pitch], atol=1e-6)
+
+
+def test_live_link_rows_without_a_face_are_those_of_the_app(tmp_path: Path) -> None:
+    path = export(scripted(tmp_path, "face from=3 to=5; landmarks", 8), "livelink-csv")
+    with path.open(newline="") as file:
+        _, *rows = csv.reader(file)
+    assert [row[1] for row in rows] == ["0", "0", "61", "61", "61", "0", "0", "0"]
+    assert [len(row) for row in rows] == [2, 2, 63, 63, 63, 2, 2, 2]
+    assert rows[7][0] == "00:00:00:16.800"
+    assert len(pd.read_csv(path)) == 8
+
+
+def test_live_link_needs_one_face_and_blendshapes(tmp_path: Path, records: dict[str, Path]) -> None:
+    record = scripted(tmp_path, "face x=0.2 size=0.2; face x=0.7; landmarks")
+    said = refusal(record, "livelink-csv", "--faces", "all")
+    assert "2 are selected: obj_1, obj_2" in said
+    boxes = {face["id"]: face["bbox_width"] for _, face in faces_of(record)}
+    largest = max(boxes, key=lambda id: boxes[id])
+    wanted = export(record, "livelink-csv", "--faces", largest).read_bytes()
+    assert export(record, "livelink-csv").read_bytes() == wanted
+    assert "there is no obj_7, but obj_1, obj_2" in refusal(record, "csv", "--faces", "obj_7")
+    assert "has no blendshapes" in refusal(of(records, "opencv-yunet"), "livelink-csv")
+
+
+def openface_rotation(matrix: Any) -> list[float]:
+    """Rx, Ry, Rz of a rotation in OpenFace's axes, as its RotationMatrix2Euler computes them."""
+    flip = np.diag([1, -1, -1])
+    turned = flip @ np.array(matrix)[:3, :3] @ flip
+    turned /= np.linalg.norm(turned[:, 0])
+    q0 = np.sqrt(1 + turned.trace()) / 2
+    q1, q2, q3 = ((turned[i, j] - turned[j, i]) / (4 * q0) for i, j in ((2, 1), (0, 2), (1, 0)))
+    pitch = np.arctan2(2 * (q0 * q1 - q2 * q3), q0**2 - q1**2 - q2**2 + q3**2)
+    roll = np.arctan2(2 * (q0 * q3 - q1 * q2), q0**2 + q1**2 - q2**2 - q3**2)
+    return [pitch, np.arcsin(2 * (q0 * q2 + q1 * q3)), roll]
+
+
+def test_openface_has_its_columns(records: dict[str, Path]) -> None:
+    record = of(records, "mediapipe")
+    table = pd.read_csv(export(record, "openface-csv"))
+    position, rotation = (["pose_Tx", "pose_Ty", "pose_Tz"], ["pose_Rx", "pose_Ry", "pose_Rz"])
+    assert list(table.columns) == ["frame", "face_id", "timestamp", "confidence", "success", *position, *rotation]
+    faces = faces_of(record)
+    assert len(table) == len(faces) and set(table["face_id"]) == {0} and set(table["success"]) == {1}
+    for row, (frame, face) in zip(table.to_dict("records"), faces):
+        matrix = face["pose"]["matrix"]
+        x, y, z = (matrix[axis][3] * 10 for axis in range(3))
+        assert np.allclose([row[name] for name in position], [x, -y, -z], rtol=1e-5)
+        assert np.allclose([row[name] for name in rotation], openface_rotation(matrix), atol=1e-3)
+        assert row["confidence"] == pytest.approx(face["confidence"], abs=1e-3)
+        assert row["timestamp"] == pytest.approx(frame["pts"] / 1e9)
+    # A face in front of the camera.
+    assert (table["pose_Tz"] > 0).all()
+
+
+def test_openface_landmarks_are_those_of_ibug(records: dict[str, Path]) -> None:
+    record = of(records, "eos")
+    table = pd.read_csv(export(record, "openface-csv"))
+    points = [f"{axis}_{point}" for axis in "xy" for point in range(68)]
+    assert list(table.columns)[-136:] == points and "pose_Tx" not in table
+    face = faces_of(record)[0][1]
+    assert np.allclose(table.loc[0, points].to_numpy(float).reshape(2, 68).T, np.array(face["landmarks"])[:, :2], atol=1e-3)
+
+
+def test_openface_frames_without_a_face_have_no_success(tmp_path: Path) -> None:
+    table = pd.read_csv(export(scripted(tmp_path, "face from=3; landmarks", 5), "openface-csv"))
+    assert table["success"].tolist() == [0, 0, 1, 1, 1]
+    assert table["pose_Rx"].isna().tolist() == [True, True, False, False, False]
+
+
+def columns_of(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path).select_dtypes("number").drop(columns=["frame", "pts"])
+
+
+def test_values_are_interpolated(records: dict[str, Path]) -> None:
+    record = of(records, "mediapipe")
+    before = pd.read_csv(export(record, "csv"))
+    for rate in (60, 24, 10):
+        after = pd.read_csv(export(record, "csv", "--fps", rate))
+        times = before["pts"][0] + np.arange(len(after)) / rate * 1e9
+        assert np.allclose(after["pts"], times, atol=1) and after["frame"].tolist() == list(range(1, len(after) + 1))
+        assert before["pts"].iloc[-1] - times[-1] < 1e9 / rate
+        # Times within a millisecond are the same.
+        for name in ("blendshapes.jawOpen", "box.x", "pose.yaw"):
+            wanted = np.interp(times, before["pts"], before[name])
+            step = before[name].diff().abs().max()
+            assert np.allclose(after[name], wanted, atol=0.05 * step + 1e-5), name
+
+
+def test_smoothing_is_a_gaussian(records: dict[str, Path]) -> None:
+    record = of(records, "mediapipe")
+    before, after = (columns_of(export(record, "csv", *options)) for options in ((), ("--smooth", 0.05)))
+    times = pd.read_csv(export(record, "csv"))["pts"].to_numpy() / 1e9
+    distance = np.abs(times[:, None] - times)
+    weights = np.where(distance <= 0.15, np.exp(-0.5 * (distance / 0.05) ** 2), 0)
+    wanted = (weights / weights.sum(axis=1, keepdims=True)) @ before.to_numpy()
+    assert np.allclose(after.to_numpy(), wanted, atol=1e-3)
+    assert after["box.x"].diff().abs().sum() < before["box.x"].diff().abs().sum()
+
+
+def test_unfinished_and_other_records(tmp_path: Path) -> None:
+    record = scripted(tmp_path, "face; landmarks")
+    whole = export(record, "csv").read_text()
+    partial = tmp_path / "cut.json.partial"
+    partial.write_bytes(record.read_bytes()[:-400])
+    cut = export(partial, "csv").read_text()
+    assert whole.startswith(cut) and len(cut.splitlines()) == 20
+    lines = scripted(tmp_path / "lines", "face; landmarks", format="jsonl")
+    assert export(lines, "csv").read_text() == whole
+    reduced = scripted(tmp_path / "reduced", "face; landmarks", format="reduced")
+    assert "it is a reduced record" in refusal(reduced, "csv")
+    assert "No such file" in refusal(tmp_path / "nowhere.json", "csv")
+    bare = pd.read_csv(export(scripted(tmp_path / "bare", "face", verbose=False), "csv"))
+    assert "origin" not in bare and "pose.yaw" not in bare and len(bare) == 20
+
+
+@pytest.mark.parametrize("option", ["--fps", "--smooth"])
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "fast"])
+def test_numbers_are_checked(tmp_path: Path, option: str, value: str) -> None:
+    assert "it is not a number above 0" in refusal(tmp_path / "any.json", "csv", f"{option}={value}")
