@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 16] = [
+const NOT_RUN: [(&str, &str); 18] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -57,6 +57,14 @@ const NOT_RUN: [(&str, &str); 16] = [
     (
         "facetrack run videos.csv --shard 64 --out /data/tracks --fetch 'rclone copyto {} {local}'",
         "needs a store; `tests/run` has it",
+    ),
+    (
+        "cargo run --profile preview --package facetrack-preview -- --send \"protocol=livelink host=192.168.1.5\" --record face.json",
+        "opens a window; `examples/preview/tests` presses the keys",
+    ),
+    (
+        "python3 -c 'import pandas; print(pandas.read_csv(\"clip-tidy.csv\").groupby(\"id\")[\"blendshapes.jawOpen\"].describe())'",
+        "needs pandas and R; `python/tests/test_export.py` reads the tables with pandas",
     ),
     (
         "blender --background face.blend --python examples/blender_shape_keys.py -- clip-livelink.csv --object Face --save animated.blend",
