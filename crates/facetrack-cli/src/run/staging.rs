@@ -204,8 +204,9 @@ mod tests {
     use super::*;
 
     fn fetch(command: &str, video: &Path) -> Result<Vec<u8>, Unfetched> {
-        let staging = Staging::new(command.parse().unwrap(), Some(Duration::from_millis(300)));
-        let staged = staging.unwrap().fetch(7, video, || false)?;
+        let limit = Duration::from_millis(300);
+        let staging = Staging::new(command.parse().unwrap(), Some(limit)).unwrap();
+        let staged = staging.fetch(7, video, || false)?;
         assert_eq!(staged.path().file_name(), Some("7.mp4".as_ref()));
         let bytes = fs::read(staged.path()).unwrap();
         let path = staged.path().to_owned();
