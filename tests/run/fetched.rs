@@ -8,7 +8,8 @@ use crate::clips;
 use crate::program::{SCRIPTED, files, marker, run, status};
 
 /// Copies from the folder `in`, and notes how many videos were there already.
-const COPY: &str = r#"sh -c 'ls "${2%/*}" | wc -l >>fetched; cp "in/${1#store://}" "$2"' sh {} {local}"#;
+const COPY: &str =
+    r#"sh -c 'ls "${2%/*}" | wc -l >>fetched; cp "in/${1#store://}" "$2"' sh {} {local}"#;
 
 /// Writes a list of videos of a store, of which the folder `in` has all but the last.
 fn write_list(folder: &Path, count: usize) {
@@ -35,22 +36,34 @@ fn fetched_videos_have_the_same_records() {
     let text = fetch(1);
     for number in 0..lengths.len() {
         let record = |out: &str| fs::read(folder.join(out).join(format!("clip{number}.json")));
-        assert_eq!(record("out").expect("a record"), record("local").expect("a record"));
+        assert_eq!(
+            record("out").expect("a record"),
+            record("local").expect("a record")
+        );
     }
     let missing = marker(&folder.join("out/clip6.json"));
-    assert_eq!((&missing["status"], &missing["attempts"]), (&"failed".into(), &2.into()));
+    assert_eq!(
+        (&missing["status"], &missing["attempts"]),
+        (&"failed".into(), &2.into())
+    );
     assert_eq!(missing["video"], "store://clip6.mp4");
     assert!(text.contains("store://clip6.mp4 was not fetched"), "{text}");
 
     let already = fs::read_to_string(folder.join("fetched")).expect("notes");
-    let already: Vec<usize> = already.lines().map(|it| it.trim().parse().expect("a number")).collect();
+    let already: Vec<usize> = already
+        .lines()
+        .map(|it| it.trim().parse().expect("a number"))
+        .collect();
     assert_eq!(already.len(), lengths.len() + 2, "{already:?}");
     assert!(already.iter().all(|count| *count <= 2), "{already:?}");
     assert_eq!(files(&folder.join("scratch")), Vec::<String>::new());
 
     fs::remove_file(folder.join("fetched")).expect("ours");
     fetch(1);
-    assert!(!folder.join("fetched").exists(), "done videos are not fetched again");
+    assert!(
+        !folder.join("fetched").exists(),
+        "done videos are not fetched again"
+    );
 }
 
 #[test]
@@ -59,7 +72,10 @@ fn a_damaged_video_is_named_as_in_the_list() {
     let folder = folder.path();
     let video = folder.join("in/clip0.mp4");
     clips::cut(&video, 0.02, &video);
-    let command = run(folder, &format!("in/clip0.mp4 --out out {SCRIPTED} --fetch"));
+    let command = run(
+        folder,
+        &format!("in/clip0.mp4 --out out {SCRIPTED} --fetch"),
+    );
     command.arg("cp {} {local}").exits(1);
     let record = folder.join("out/clip0.json");
     assert_eq!(status(&record), "failed");
@@ -76,9 +92,15 @@ fn refused_ways_to_fetch() {
         ("in", "cp {} {local}", "--out"),
         ("in --out out --segment 60s", "cp {} {local}", "--segment"),
         ("in --out out", "cp {} here", "{local} is missing"),
-        ("list.txt --out out", "curl --output {local} {}", "begins with `-`"),
+        (
+            "list.txt --out out",
+            "curl --output {local} {}",
+            "begins with `-`",
+        ),
     ] {
-        let text = run(folder, &format!("{line} {SCRIPTED} --fetch")).arg(command).exits(2);
+        let text = run(folder, &format!("{line} {SCRIPTED} --fetch"))
+            .arg(command)
+            .exits(2);
         assert!(text.contains(part), "{line}: {text}");
     }
 }

@@ -116,7 +116,9 @@ impl Outputs {
         let output = Output::new(&format!(
             "{FRAMES} max-buffers=100 block=true ! trackjsonsink name=sink async=false verbose=true"
         ))?;
-        output.sink.set_property("location", path.to_string_lossy().as_ref());
+        output
+            .sink
+            .set_property("location", path.to_string_lossy().as_ref());
         output.start(&self.0.events)?;
         let text = format!("recording {}", path.display());
         *recording = Some(Recording { output, path });
@@ -239,8 +241,8 @@ impl Output {
 
     /// Protocol, host and port of a sink for avatars.
     fn target(&self) -> String {
-        let [protocol, host, port] =
-            ["protocol", "host", "port"].map(|name| gstfacetrack::options::display(&self.sink.property_value(name)));
+        let [protocol, host, port] = ["protocol", "host", "port"]
+            .map(|name| gstfacetrack::options::display(&self.sink.property_value(name)));
         format!("{protocol} at {host}:{port}")
     }
 }

@@ -590,7 +590,9 @@ fn keys_start_and_stop_the_outputs() {
         return;
     };
     let receiver = UdpSocket::bind("127.0.0.1:0").expect("a free port");
-    receiver.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    receiver
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a timeout");
     let port = receiver.local_addr().expect("bound").port();
     let folder = tempfile::tempdir().expect("a folder");
     let record = folder.path().join("face.json");
@@ -609,7 +611,10 @@ fn keys_start_and_stop_the_outputs() {
     let mut packet = [0; 4096];
     let length = receiver.recv(&mut packet).expect("a packet");
     let text = String::from_utf8_lossy(&packet[..length]).into_owned();
-    assert!(text.contains("jawOpen-") && text.contains("=head#"), "{text}");
+    assert!(
+        text.contains("jawOpen-") && text.contains("=head#"),
+        "{text}"
+    );
     preview.wait_for_title(&["packets/s"]);
     preview.press("n");
     preview.press("u");
@@ -625,6 +630,11 @@ fn keys_start_and_stop_the_outputs() {
         preview.wait_for("recorded ");
         let text = std::fs::read(folder.path().join(name)).expect("a record");
         let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
-        assert!(json["frames"].as_array().is_some_and(|frames| !frames.is_empty()), "{name}");
+        assert!(
+            json["frames"]
+                .as_array()
+                .is_some_and(|frames| !frames.is_empty()),
+            "{name}"
+        );
     }
 }

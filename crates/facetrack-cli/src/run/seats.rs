@@ -40,7 +40,10 @@ impl Seats {
                 let seats = self;
                 return Seat { seats, worker };
             }
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+            free = self
+                .freed
+                .wait(free)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -203,6 +203,9 @@ fn last_line(mut file: File) -> io::Result<String> {
 mod tests {
     use super::*;
 
+    /// A command that takes longer than a test.
+    const WAIT: &str = "sh -c 'exec sleep 60' {} {local}";
+
     fn fetch(command: &str, video: &Path) -> Result<Vec<u8>, Unfetched> {
         let limit = Duration::from_millis(300);
         let staging = Staging::new(command.parse().unwrap(), Some(limit)).unwrap();
@@ -229,7 +232,7 @@ mod tests {
             ("cp {} {local}", "No such file"),
             ("test {} != {local}", "has not created"),
             ("no-such-program {} {local}", "No such file or directory"),
-            ("sh -c 'exec sleep 60' {} {local}", "--timeout"),
+            (WAIT, "--timeout"),
         ] {
             let Err(Unfetched::Failed(reason)) = fetch(command, Path::new("s3://b/a.mp4")) else {
                 panic!("{command}");
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_run_that_ends_does_not_wait() {
-        let staging = Staging::new("sleep 60 {} {local}".parse().unwrap(), None).unwrap();
+        let staging = Staging::new(WAIT.parse().unwrap(), None).unwrap();
         let unfetched = staging.fetch(0, Path::new("a"), || true).unwrap_err();
         assert_eq!(unfetched, Unfetched::Stopped);
     }
