@@ -232,7 +232,7 @@ impl Output {
         let bus = self.pipeline.bus().expect("a pipeline has a bus");
         let ends = [gst::MessageType::Eos, gst::MessageType::Error];
         let end = bus.timed_pop_filtered(timeout, &ends);
-        match end.as_ref().map(gst::Message::view) {
+        match end.as_deref().map(gst::MessageRef::view) {
             Some(MessageView::Eos(_)) => Ok(()),
             Some(MessageView::Error(error)) => Err(error.error().message().into()),
             _ => Err("the output does not end".into()),
