@@ -23,7 +23,7 @@ pub struct Coverage {
     is_settled: bool,
 }
 
-/// What the faces of a stream lack.
+/// The measurements of a stream that lacks some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lack {
     /// Measured channels.

@@ -11,7 +11,7 @@
 //! | `/VMC/Ext/Blend/Apply` | | end of the values |
 //!
 //! - Rotations are quaternions x, y, z, w in Unity's space: left-handed, y up, z out of the face, x
-//!   to its right side. Names of bones are those of Unity's `HumanBodyBones`.
+//!   to its right side. Bones have the names of Unity's `HumanBodyBones`.
 //! - Positions of bones are 0: the distance of two bones is part of the model, which is not known
 //!   here. Receivers use the rotations; in EVMC4U, "Bone Position Synchronize" has to be off, as
 //!   for the desktop program of iFacialMocap.
