@@ -88,6 +88,7 @@ pages_with_commands! {
     of_the_cookbook: "docs/cookbook.md",
     of_many_videos: "docs/run.md",
     of_live_pipelines: "docs/live.md",
+    of_avatars: "docs/avatars.md",
     of_applications: "docs/applications.md",
     of_gpu: "docs/gpu.md",
     of_troubleshooting: "docs/troubleshooting.md",
