@@ -116,7 +116,7 @@ def faces(record: Path) -> Iterator[tuple[int, Face]]:
     """Number and values of each face, in the order of the packets. Ids of these clips never end."""
     ids: list[str] = []
     for frame in json.loads(record.read_text())["frames"]:
-        for face in frame["faces"]:
+        for face in frame["tracked_objects"]:
             if face["id"] not in ids:
                 ids.append(face["id"])
             yield ids.index(face["id"]), {**face, "pts": frame["pts"]}

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::time::{Duration, Instant};
 
 use gst::prelude::*;
 
@@ -111,7 +112,7 @@ fn subjects_of_live_link_are_faces() {
 fn frames_of_live_link_are_numbered() {
     let receiver = Receiver::new();
     let mut sink = sink("livelink", Ipv4Addr::LOCALHOST.into(), receiver.port());
-    let mut push = |sink: &mut Sink, pts: Option<u64>| {
+    let push = |sink: &mut Sink, pts: Option<u64>| {
         let mut buffer = gst::Buffer::new();
         let pts = pts.map(gst::ClockTime::from_mseconds);
         buffer.make_mut().set_pts(pts);
@@ -300,5 +301,27 @@ fn a_face_with_all_channels_is_no_reason_to_warn() {
         }
         sink.push_event(gst::event::Eos::new());
         sink.assert_silent();
+    }
+}
+
+/// From the buffer to the packets; the median, because other programs run meanwhile.
+#[test]
+fn packets_leave_within_a_millisecond() {
+    for protocol in ["vmc", "ifacialmocap", "livelink"] {
+        let mut sink = sink(protocol, local(90), 0);
+        let mut times: Vec<_> = (0..201)
+            .map(|_| {
+                let buffer = with_report(gst::Buffer::new(), &report(faces(1)));
+                let start = Instant::now();
+                sink.push(buffer);
+                start.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        eprintln!("{protocol}: {:?}, at most {:?}", times[100], times[200]);
+        assert!(
+            times[100] <= Duration::from_millis(1),
+            "{protocol}: {times:?}"
+        );
     }
 }
