@@ -36,10 +36,8 @@ fn faces(count: u32) -> Vec<TrackedFace> {
 
 /// Two receivers at consecutive ports.
 fn neighbours(host: IpAddr) -> [Receiver; 2] {
-    let pairs = (20_000..60_000).map(|port| {
-        let pair = [port, port + 1].map(|port| Receiver::at(host, port).ok());
-        pair
-    });
+    let pairs =
+        (20_000..60_000).map(|port| [port, port + 1].map(|port| Receiver::at(host, port).ok()));
     let mut pairs = pairs.filter_map(|[first, second]| Some([first?, second?]));
     pairs.next().expect("two free ports")
 }
