@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Receivers that ask for packets, as those of iFacialMocap do.
+//! Receivers of iFacialMocap, which ask for packets.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ use super::CAT;
 /// Receivers that are answered at once. Another one takes the place of the first.
 const MAX_ASKERS: usize = 8;
 
-/// Messages read for each frame, so that nobody can hold up the stream with many of them.
+/// Messages read for each frame, so that a flood of them does not hold up the stream.
 const MAX_MESSAGES: usize = 16;
 
 /// Bytes read of a message; a longer one is cut and not understood.
