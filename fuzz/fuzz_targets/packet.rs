@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace's packets.
+//! Packets for avatars.
+
+use std::time::Duration;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
+use facetrack::blendshape::Blendshapes;
 use facetrack::geometry::Point;
 use facetrack::observation::{
-    Features, Gaze, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil,
+    Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil,
 };
-use facetrack::packet::{Header, SIZE, Slots, encode};
+use facetrack::packet::ifacialmocap::Version;
+use facetrack::packet::openseeface::{Header, SIZE, encode};
+use facetrack::packet::{Avatar, CHANNELS, Encoder, Frame, Protocol, Slots, View, vmc};
 
 use crate::shared::pick;
 
@@ -69,8 +74,71 @@ pub fn packet(data: &[u8]) {
     if let Some(packet) = encode(&face, &header) {
         assert_read_back(&packet, &face, &header);
     }
+    if let Ok(avatar) = avatar(&mut input) {
+        assert_sent(&face, &avatar, &mut input);
+    }
     let frames = Vec::<Vec<u32>>::arbitrary(&mut input);
     assert_numbers_differ(frames.unwrap_or_default());
+}
+
+/// The avatar of a face with any channels and any pose.
+fn avatar(input: &mut Unstructured) -> Result<Avatar> {
+    let count = pick(input, 0..=60);
+    let names: Result<Vec<_>> = (0..count)
+        .map(|_| input.choose(&CHANNELS).map(|name| (*name).to_owned()))
+        .collect();
+    let values: Result<Vec<f32>> = (0..count).map(|_| input.arbitrary()).collect();
+    let face = Observation {
+        blendshapes: Some(Blendshapes::new(names?.into(), values?)),
+        pose: input
+            .arbitrary::<Option<[[f32; 4]; 4]>>()?
+            .map(|matrix| HeadPose { matrix }),
+        ..Observation::default()
+    };
+    let view = View {
+        mirror: input.arbitrary()?,
+        metres: input.arbitrary()?,
+    };
+    Ok(Avatar::new(&face, &view))
+}
+
+/// Asserts that packets of every protocol have the form that receivers expect.
+fn assert_sent(face: &Observation, avatar: &Avatar, input: &mut Unstructured) {
+    let rate = input.arbitrary().unwrap_or((25, 1));
+    let frame = Frame {
+        time_of_day: 0.0,
+        running_time: Duration::from_nanos(input.arbitrary().unwrap_or_default()),
+        rate,
+        width: 1,
+        height: 1,
+    };
+    let slot = pick(input, 0..=100);
+    for protocol in [Protocol::Vmc, Protocol::IFacialMocap, Protocol::LiveLink] {
+        let encoder = Encoder {
+            protocol,
+            ..Encoder::default()
+        };
+        let packets = encoder.encode(face, avatar, slot, &frame, Version::One);
+        for packet in packets.expect("every avatar has packets") {
+            assert_form(protocol, &packet);
+        }
+    }
+}
+
+fn assert_form(protocol: Protocol, packet: &[u8]) {
+    match protocol {
+        Protocol::Vmc => assert!(packet.len() <= vmc::MAX_DATAGRAM),
+        Protocol::IFacialMocap => {
+            let text = std::str::from_utf8(packet).expect("text");
+            assert_eq!(text.matches('=').count(), 1);
+            assert!(text.ends_with('|') && !text.contains("NaN") && !text.contains("inf"));
+        }
+        _ => {
+            let values = packet[packet.len() - 61 * 4..].chunks_exact(4);
+            let floats = values.map(|bytes| f32::from_be_bytes(bytes.try_into().expect("four")));
+            assert!(floats.into_iter().all(f32::is_finite));
+        }
+    }
 }
 
 /// Asserts that receivers read the numbers of the face where they expect them.

@@ -3,20 +3,29 @@ use std::sync::Mutex;
 /**
  * SECTION:element-trackudpsink
  *
- * trackudpsink sends the faces found by `facetrack engine=openseeface` to programs that read the
- * UDP packets of OpenSeeFace's `facetracker.py`, such as VSeeFace, VTube Studio and vpuppr. Each
- * face of each frame is one packet of 1785 bytes, for any number of faces. A frame without a face
- * sends nothing. If a stream begins with 60 frames without metadata of facetrack, or ends before
- * that, a warning is posted.
+ * trackudpsink sends the faces found by `facetrack` to programs that move an avatar. `protocol`
+ * selects what they read:
+ *
+ * - `openseeface`, the default: the UDP packets of OpenSeeFace's `facetracker.py`, for VSeeFace,
+ *   VTube Studio and vpuppr. They need `facetrack engine=openseeface`.
+ * - `vmc`: the Virtual Motion Capture protocol, for VSeeFace, EVMC4U, VMC4UE and Warudo.
+ * - `ifacialmocap`: the text of the app iFacialMocap, for VMagicMirror and VRCFaceTracking.
+ * - `livelink`: the packets of the app Live Link Face, for Unreal Engine and Blender.
+ *
+ * The last three send blendshapes, the rotation of the head and of the eyes. `engine=mediapipe` and
+ * `engine=opencv-yunet-pyfeat` measure all of them. What an engine does not measure is not sent, or
+ * 0 in the fixed layout of `livelink`, and one warning says so. A frame without a face sends
+ * nothing. If a stream begins with 60 frames without metadata of facetrack, or ends before that, a
+ * warning is posted.
  *
  * The stream never waits for the network, and does not need a receiver: packets that the system
- * does not accept are counted in `packets-dropped`. A packet is larger than an Ethernet frame and
- * travels in two fragments, as with the original.
+ * does not accept are counted in `packets-dropped`. No port of this machine is opened for others
+ * unless `listen` is set.
  *
- * Faces are numbered from `face-id-offset`. A face gets the lowest free number when it enters, and
- * keeps it while it is seen, so a single face is always face 0, where receivers look for it. The
- * time in a packet is the time of day at which its frame was sent. It increases from frame to
- * frame, because receivers ignore a packet that is not later than the previous one.
+ * A face gets the lowest free number when it enters, and keeps it while it is seen, so a single
+ * face is always the first, where receivers look for it. OpenSeeFace's packets contain this number
+ * plus `face-id-offset`. With `livelink` each face is a subject, and with `vmc` and `ifacialmocap`
+ * each face has a port.
  *
  * `sync` is true, as in other GStreamer sinks, so a file moves an avatar at the speed of the video.
  * With `sync=false`, each frame is sent as soon as it arrives, which gives the least delay with a
@@ -33,27 +42,40 @@ use std::sync::Mutex;
  * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack engine=openseeface ! trackudpsink host=localhost port=11573 sync=false
  * ]|
  * Moves the avatar like the face in front of a camera, with the least delay.
+ *
+ * |[
+ * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack ! trackudpsink protocol=livelink subject=actor sync=false
+ * ]|
+ * Shows the face in front of a camera as the subject `actor` in Unreal Engine.
  */
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gst::glib;
 use gst::subclass::prelude::*;
+use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
+use smart_default::SmartDefault;
 
 use super::CAT;
+use super::listener::{self, Listener};
+use super::network::Network;
 use super::receiver::{Receiver, ReceiverError};
-use super::sending::{Sending, Sent};
+use super::sending::{Moment, Problem, Sending, Sent};
 use crate::element;
 use crate::meta::{self, FaceTrackMeta, MetaError};
 use crate::options::{self, Options, UdpSettings};
 use facetrack::lock::lock;
-use facetrack::report::FrameReport;
+use facetrack::packet::livelink::MAX_SUBJECT;
+use facetrack::packet::{Encoder, Lack, Protocol, complete_engines};
 
 /// No two of these locks are held at once.
-#[derive(Default)]
+#[derive(SmartDefault)]
 pub struct TrackUdpSink {
     options: Mutex<Options<UdpSettings>>,
+    /// The element in packets that name their sender, a UUID.
+    #[default(glib::uuid_string_random().to_string())]
+    device: String,
     /// In PAUSED and PLAYING.
     state: Mutex<Option<Sending>>,
     packets_sent: AtomicU64,
@@ -71,18 +93,51 @@ const READINGS: &[Reading] = &[
 ];
 
 impl TrackUdpSink {
-    /// Finds the receiver.
+    /// Finds the receiver, and opens the port where receivers may ask.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
         let settings = lock(&self.options).settings.clone();
-        let port = u16::try_from(settings.port).unwrap_or(u16::MAX);
-        let receiver =
-            Receiver::find(&settings.host, port).map_err(|error| receiver_error(&error))?;
+        check_subject(&settings.subject)?;
+        let protocol = settings.protocol;
+        let port = u16::try_from(settings.port).ok().filter(|port| *port > 0);
+        let receiver = Receiver::find(&settings.host, port.unwrap_or(protocol.port()))
+            .map_err(|error| receiver_error(&error))?;
+        let listener = self.listen(&settings)?;
         gst::info!(CAT, imp = self, "sending to {}", receiver.address);
         self.packets_sent.store(0, Ordering::Relaxed);
         self.packets_dropped.store(0, Ordering::Relaxed);
-        let offset = settings.face_id_offset as i32;
-        *lock(&self.state) = Some(Sending::new(receiver, offset));
+        let network = Network::new(protocol, receiver, listener);
+        let encoder = Encoder {
+            protocol,
+            face_id_offset: settings.face_id_offset as i32,
+            subject: settings.subject,
+            device: self.device.clone(),
+        };
+        *lock(&self.state) = Some(Sending::new(network, encoder, settings.mirror));
         Ok(())
+    }
+
+    /// Opens the port if it is wanted. A receiver on this machine may have it already, which only
+    /// has to be said.
+    fn listen(&self, settings: &UdpSettings) -> Result<Option<Listener>, gst::ErrorMessage> {
+        let wanted = settings.listen.as_deref();
+        let wanted = wanted.filter(|_| settings.protocol == Protocol::IFacialMocap);
+        let Some(wanted) = wanted else {
+            return Ok(None);
+        };
+        let address = listener::address(wanted)
+            .map_err(|error| gst::error_msg!(gst::ResourceError::Settings, ("{error}")))?;
+        let listener = Listener::bind(address);
+        if let Err(error) = &listener {
+            gst::element_imp_info!(
+                self,
+                gst::ResourceError::Busy,
+                (
+                    "no receiver can ask for packets at {address}: {error}. Packets are sent to host={} without being asked for",
+                    settings.host
+                )
+            );
+        }
+        Ok(listener.ok())
     }
 
     fn warn_of_absence(&self) {
@@ -94,21 +149,64 @@ impl TrackUdpSink {
         );
     }
 
-    /// Counts packets, and warns that faces cannot be sent.
-    fn on_sent(&self, report: &FrameReport, sent: Sent) {
+    /// Counts packets, and warns of faces that are not sent as a whole.
+    fn on_sent(&self, engine: &str, sent: Sent) {
         self.packets_sent.fetch_add(sent.packets, Ordering::Relaxed);
         self.packets_dropped
             .fetch_add(sent.dropped, Ordering::Relaxed);
-        if !sent.is_first_unfit {
-            return;
+        if let Some(problem) = sent.problem {
+            self.warn_of(problem, &format!("faces of engine={engine}"));
         }
-        let engine = &report.source.engine;
-        gst::element_imp_warning!(
-            self,
-            gst::StreamError::Format,
-            ("faces of engine={engine} cannot be sent, because packets need OpenSeeFace's landmarks. Set engine=openseeface on facetrack")
-        );
     }
+
+    fn warn_of(&self, problem: Problem, faces: &str) {
+        let text = match problem {
+            Problem::Unfit => format!(
+                "{faces} cannot be sent, because packets need OpenSeeFace's landmarks. Set engine=openseeface on facetrack"
+            ),
+            Problem::TooMany => format!(
+                "only {} faces are sent, because each has a port. Set max-faces on facetrack, or protocol=livelink",
+                Protocol::MAX_PORTS
+            ),
+            Problem::Lack(lack) => lack_text(faces, lack),
+        };
+        gst::element_imp_warning!(self, gst::StreamError::Format, ("{text}"));
+    }
+
+    /// When a frame is sent, and its time in the stream.
+    fn moment(&self, buffer: &gst::BufferRef) -> Moment {
+        let segment = self.obj().segment();
+        let segment = segment.downcast_ref::<gst::ClockTime>();
+        let running_time = segment.and_then(|segment| segment.to_running_time(buffer.pts()?));
+        Moment {
+            time_of_day: time_of_day(),
+            running_time: running_time.map(Duration::from),
+        }
+    }
+}
+
+/// The warning about missing measurements, and the engines that measure everything.
+fn lack_text(faces: &str, lack: Lack) -> String {
+    let pose = if lack.has_pose { "a" } else { "no" };
+    format!(
+        "the avatar moves only in part: {faces} have {} of 52 channels and {pose} head pose. Set engine on facetrack to one that measures them: {}",
+        lack.channels,
+        complete_engines().join(", ")
+    )
+}
+
+/// The error about a subject that receivers cannot read.
+fn check_subject(subject: &str) -> Result<(), gst::ErrorMessage> {
+    if subject.len() <= MAX_SUBJECT {
+        return Ok(());
+    }
+    Err(gst::error_msg!(
+        gst::ResourceError::Settings,
+        (
+            "`subject` has {} bytes. Set it to a name of at most {MAX_SUBJECT}",
+            subject.len()
+        )
+    ))
 }
 
 /// Seconds since 1970; 0 before.
@@ -153,7 +251,7 @@ impl ElementImpl for TrackUdpSink {
         element::metadata(
             "Tracking UDP sink",
             "Sink/Network/Metadata",
-            "Sends the faces found by facetrack as OpenSeeFace UDP packets",
+            "Sends the faces found by facetrack to programs that move an avatar",
         )
     }
 
@@ -191,21 +289,30 @@ impl BaseSinkImpl for TrackUdpSink {
         Ok(())
     }
 
+    fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let rate = caps.structure(0).and_then(|it| it.get("framerate").ok());
+        if let Some(sending) = lock(&self.state).as_mut() {
+            sending.set_rate(rate);
+        }
+        self.parent_set_caps(caps)
+    }
+
     fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let report = FaceTrackMeta::read(buffer);
         let is_absent = matches!(report, Err(MetaError::Absent));
+        let moment = self.moment(buffer);
         let mut state = lock(&self.state);
         let sending = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let is_remarkable = sending.absence.count(!is_absent);
         let sent = report
             .as_ref()
-            .map(|it| (it, sending.send(it, time_of_day())));
+            .map(|report| (report, sending.send(report, &moment)));
         drop(state);
         if is_remarkable {
             self.warn_of_absence();
         }
         match sent {
-            Ok((report, sent)) => self.on_sent(report, sent),
+            Ok((report, sent)) => self.on_sent(&report.source.engine, sent),
             Err(error) if !is_absent => {
                 gst::warning!(CAT, imp = self, "frame without packets: {error}");
             }
@@ -215,16 +322,22 @@ impl BaseSinkImpl for TrackUdpSink {
     }
 
     fn event(&self, event: gst::Event) -> bool {
-        let mut is_remarkable = false;
+        let (mut is_remarkable, mut problem) = (false, None);
         if let Some(sending) = lock(&self.state).as_mut() {
             match event.view() {
                 gst::EventView::StreamStart(_) => sending.restart(),
-                gst::EventView::Eos(_) => is_remarkable = sending.absence.end(),
+                gst::EventView::Eos(_) => {
+                    is_remarkable = sending.absence.end();
+                    problem = sending.end();
+                }
                 _ => (),
             }
         }
         if is_remarkable {
             self.warn_of_absence();
+        }
+        if let Some(problem) = problem {
+            self.warn_of(problem, "the faces of this stream");
         }
         self.parent_event(event)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The way to a receiver.
+//! The way to receivers.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -37,15 +37,16 @@ impl Receiver {
         Ok(Self { socket, address })
     }
 
-    /// Hands a packet to the system without waiting for a receiver.
+    /// Hands a packet for `port` of the receiver to the system, without waiting for it.
     ///
     /// # Errors
     /// If the system does not accept it.
-    pub(super) fn send(&self, packet: &[u8]) -> io::Result<()> {
-        self.socket.send_to(packet, self.address).map(|_| ())
+    pub(super) fn send(&self, packet: &[u8], port: u16) -> io::Result<()> {
+        let mut address = self.address;
+        address.set_port(port);
+        self.socket.send_to(packet, address).map(|_| ())
     }
 }
-
 /// The first IPv4 address of `host`, else its first one: OpenSeeFace's receivers listen on IPv4,
 /// and `localhost` is often both.
 fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {

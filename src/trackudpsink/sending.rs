@@ -1,48 +1,77 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A stream of faces on its way to a receiver.
+//! A stream of faces on its way to receivers.
 
-use std::io;
+use std::time::Duration;
 
-use super::CAT;
-use super::receiver::Receiver;
+use super::network::{Destination, Network};
 use crate::meta::Absence;
-use facetrack::packet::{Header, Slots, encode};
+use facetrack::engine::EngineKind;
+use facetrack::packet::{Avatar, Coverage, Encoder, Frame, Lack, Protocol, Slots, View};
 use facetrack::report::FrameReport;
+
+/// The frame rate if caps have none, which is the rate of Live Link Face.
+const DEFAULT_RATE: (i32, i32) = (60, 1);
 
 /// State of a stream.
 pub(super) struct Sending {
-    receiver: Receiver,
-    face_id_offset: i32,
+    network: Network,
+    encoder: Encoder,
+    mirror: bool,
     slots: Slots,
     /// Time in the last packets, s.
     time: f64,
-    /// Whether the system did not accept the last packet.
-    failing: bool,
+    /// Running time of the last frame.
+    running_time: Duration,
+    rate: (i32, i32),
+    coverage: Coverage,
     /// Whether faces of this stream that cannot be sent were already reported.
     told: bool,
     pub(super) absence: Absence,
 }
 
-/// Numbers of sent and unsent faces of a frame.
+/// When a frame is sent, and when it was due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Moment {
+    /// Seconds since 1970.
+    pub(super) time_of_day: f64,
+    /// Time in the stream; `None` if the frame has no timestamp.
+    pub(super) running_time: Option<Duration>,
+}
+
+/// Numbers of sent and unsent packets of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sent {
-    /// Faces whose packet was sent.
+    /// Packets that the system accepted.
     pub(super) packets: u64,
-    /// Faces whose packet the system did not accept.
+    /// Packets that the system did not accept.
     pub(super) dropped: u64,
-    /// Whether the frame has the stream's first face without the measurements that a packet needs.
-    pub(super) is_first_unfit: bool,
+    /// The stream's first reason to warn of faces.
+    pub(super) problem: Option<Problem>,
+}
+
+/// Why faces are not sent, or only in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// They lack the measurements that a packet needs.
+    Unfit,
+    /// An engine does not measure everything that moves an avatar.
+    Lack(Lack),
+    /// There are more of them than ports.
+    TooMany,
 }
 
 impl Sending {
-    /// A stream whose faces are numbered from `face_id_offset`.
-    pub(super) fn new(receiver: Receiver, face_id_offset: i32) -> Self {
+    /// A stream to `network`.
+    pub(super) fn new(network: Network, encoder: Encoder, mirror: bool) -> Self {
         Self {
-            receiver,
-            face_id_offset,
+            network,
+            encoder,
+            mirror,
             slots: Slots::default(),
             time: 0.0,
-            failing: false,
+            running_time: Duration::ZERO,
+            rate: DEFAULT_RATE,
+            coverage: Coverage::default(),
             told: false,
             absence: Absence::default(),
         }
@@ -51,54 +80,105 @@ impl Sending {
     /// Another stream begins, whose identities have nothing to do with those before.
     pub(super) fn restart(&mut self) {
         self.slots = Slots::default();
+        self.coverage = Coverage::default();
         self.told = false;
         self.absence = Absence::default();
     }
 
-    /// Sends the faces of a frame, each in a packet of its own; `now` is the time of day in
-    /// seconds.
-    pub(super) fn send(&mut self, report: &FrameReport, now: f64) -> Sent {
-        self.time = later(now, self.time);
+    /// The stream ends. Returns a problem that was not reported yet.
+    pub(super) fn end(&mut self) -> Option<Problem> {
+        self.coverage.end().map(Problem::Lack)
+    }
+
+    /// Takes the frame rate of the stream; `None` or 0 if it has none.
+    pub(super) fn set_rate(&mut self, rate: Option<gst::Fraction>) {
+        let rate = rate.filter(|rate| rate.numer() > 0);
+        self.rate = rate.map_or(DEFAULT_RATE, |rate| (rate.numer(), rate.denom()));
+    }
+
+    /// Sends the faces of a frame, each in packets of its own.
+    pub(super) fn send(&mut self, report: &FrameReport, moment: &Moment) -> Sent {
+        self.advance(moment);
+        let frame = self.frame(report);
+        let view = self.view(report);
+        let destinations = self.network.destinations();
         let ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
         let slots = self.slots.assign(&ids);
         let mut sent = Sent::default();
         for (face, slot) in std::iter::zip(&report.faces, slots) {
-            let header = self.header(report, slot);
-            match encode(&face.face, &header) {
-                None => sent.is_first_unfit |= !std::mem::replace(&mut self.told, true),
-                Some(packet) if self.send_packet(&packet) => sent.packets += 1,
-                Some(_) => sent.dropped += 1,
+            let avatar = Avatar::new(&face.face, &view);
+            sent.problem = sent.problem.or(self.cover(&avatar));
+            for to in &destinations {
+                let version = to.version();
+                let packets = self
+                    .encoder
+                    .encode(&face.face, &avatar, slot, &frame, version);
+                self.send_packets(to, slot, packets, &mut sent);
             }
         }
         sent
     }
 
-    fn header(&self, report: &FrameReport, slot: usize) -> Header {
-        let slot = i32::try_from(slot).unwrap_or(i32::MAX);
-        Header {
-            time: self.time,
-            id: self.face_id_offset.saturating_add(slot),
+    /// Sends the packets of a face with number `slot`; `None` for a face that has none.
+    fn send_packets(
+        &mut self,
+        to: &Destination,
+        slot: usize,
+        packets: Option<Vec<Vec<u8>>>,
+        sent: &mut Sent,
+    ) {
+        let Some(packets) = packets else {
+            return self.tell(Problem::Unfit, sent);
+        };
+        let Some(port) = self.network.port(to, slot) else {
+            return self.tell(Problem::TooMany, sent);
+        };
+        for packet in packets {
+            let is_sent = self.network.send(to, port, &packet);
+            sent.packets += u64::from(is_sent);
+            sent.dropped += u64::from(!is_sent);
+        }
+    }
+
+    /// A lack of measurements that is found with this face.
+    fn cover(&mut self, avatar: &Avatar) -> Option<Problem> {
+        // Its packets need other measurements.
+        if self.encoder.protocol == Protocol::OpenSeeFace {
+            return None;
+        }
+        self.coverage.add(avatar).map(Problem::Lack)
+    }
+
+    fn tell(&mut self, problem: Problem, sent: &mut Sent) {
+        if !std::mem::replace(&mut self.told, true) {
+            sent.problem = Some(problem);
+        }
+    }
+
+    /// Frames without a timestamp follow one another at the frame rate.
+    fn advance(&mut self, moment: &Moment) {
+        self.time = later(moment.time_of_day, self.time);
+        let (frames, seconds) = self.rate;
+        let period = Duration::from_secs_f64(f64::from(seconds) / f64::from(frames));
+        let next = || self.running_time.saturating_add(period);
+        self.running_time = moment.running_time.unwrap_or_else(next);
+    }
+
+    fn frame(&self, report: &FrameReport) -> Frame {
+        Frame {
+            time_of_day: self.time,
+            running_time: self.running_time,
+            rate: self.rate,
             width: report.width,
             height: report.height,
         }
     }
 
-    /// Whether the system took it.
-    fn send_packet(&mut self, packet: &[u8]) -> bool {
-        let result = self.receiver.send(packet);
-        self.log(&result);
-        self.failing = result.is_err();
-        result.is_ok()
-    }
-
-    /// The first of several failures is a warning; a network that is away is away for many frames.
-    fn log(&self, result: &io::Result<()>) {
-        let address = self.receiver.address;
-        match result {
-            Ok(()) if self.failing => gst::info!(CAT, "packets are sent to {address} again"),
-            Ok(()) => (),
-            Err(error) if self.failing => gst::debug!(CAT, "packet to {address} dropped: {error}"),
-            Err(error) => gst::warning!(CAT, "packets to {address} are dropped: {error}"),
+    fn view(&self, report: &FrameReport) -> View {
+        let engine = report.source.engine.parse::<EngineKind>();
+        View {
+            mirror: self.mirror,
+            metres: engine.ok().and_then(|kind| kind.entry().metres),
         }
     }
 }

@@ -36,13 +36,14 @@ impl Drop for Flushed {
     }
 }
 
-/// The next error or warning on a bus, if there is one.
+/// The next error, warning or info on a bus, if there is one.
 pub fn next(bus: &gst::Bus, kind: gst::MessageType) -> Option<glib::Error> {
     let message = bus.pop_filtered(&[kind])?;
     match message.view() {
         gst::MessageView::Error(error) => Some(error.error()),
         gst::MessageView::Warning(warning) => Some(warning.error()),
-        other => panic!("{other:?} is neither"),
+        gst::MessageView::Info(info) => Some(info.error()),
+        other => panic!("{other:?} is none of them"),
     }
 }
 

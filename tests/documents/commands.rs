@@ -109,6 +109,7 @@ pages_with_commands! {
     of_many_videos: "docs/run.md",
     of_exports: "docs/export.md",
     of_live_pipelines: "docs/live.md",
+    of_avatars: "docs/avatars.md",
     of_applications: "docs/applications.md",
     of_gpu: "docs/gpu.md",
     of_troubleshooting: "docs/troubleshooting.md",

@@ -27,6 +27,7 @@ mod sockets;
 mod trackjsonload;
 mod trackjsonsink;
 mod trackudpsink;
+mod trackudpsink_protocols;
 mod trackudpsink_receiver;
 mod video;
 mod workers;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::common::bus::{self, Watch};
 use crate::common::faces::{fitted_face, full_face, morphable_face};
 use crate::common::reports::{report, with_malformed_meta, with_report};
-use facetrack::packet::SIZE;
+use facetrack::packet::openseeface::SIZE;
 use facetrack::report::{FrameStatus, TrackedFace};
 use gst::prelude::*;
 use gst_check::Harness;
@@ -19,10 +19,10 @@ use gst_check::Harness;
 const SILENT_HOST: &str = "127.0.0.2";
 
 /// A receiver of packets.
-struct Receiver(UdpSocket);
+pub struct Receiver(UdpSocket);
 
 impl Receiver {
-    fn at(address: impl Into<IpAddr>, port: u16) -> std::io::Result<Self> {
+    pub fn at(address: impl Into<IpAddr>, port: u16) -> std::io::Result<Self> {
         let socket = UdpSocket::bind((address.into(), port))?;
         // Loopback delivers at once; this is for a test that fails.
         socket.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -30,20 +30,31 @@ impl Receiver {
     }
 
     /// On a free port.
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self::at(Ipv4Addr::LOCALHOST, 0).expect("a free port")
     }
 
-    fn port(&self) -> u32 {
+    pub fn port(&self) -> u32 {
         self.0.local_addr().expect("it is bound").port().into()
     }
 
-    fn packet(&self) -> Vec<u8> {
+    pub fn datagram(&self) -> Vec<u8> {
         let mut datagram = vec![0; 65535];
         let length = self.0.recv(&mut datagram).expect("a packet");
-        assert_eq!(length, SIZE);
         datagram.truncate(length);
         datagram
+    }
+
+    /// Sends a message from the receiver's port.
+    pub fn ask(&self, address: (IpAddr, u16), message: &str) {
+        let sent = self.0.send_to(message.as_bytes(), address);
+        assert_eq!(sent.expect("it is sent"), message.len());
+    }
+
+    fn packet(&self) -> Vec<u8> {
+        let packet = self.datagram();
+        assert_eq!(packet.len(), SIZE);
+        packet
     }
 
     /// Number of the next packet's face.
@@ -59,7 +70,7 @@ impl Receiver {
     }
 
     #[track_caller]
-    fn assert_nothing_came(&self) {
+    pub fn assert_nothing_came(&self) {
         self.0.set_nonblocking(true).expect("a socket");
         let error = self.0.recv(&mut [0; 65535]).expect_err("no packet");
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
@@ -68,10 +79,10 @@ impl Receiver {
 }
 
 /// A sink under test.
-struct Sink {
+pub struct Sink {
     harness: Harness,
-    element: gst::Element,
-    bus: Watch,
+    pub element: gst::Element,
+    pub bus: Watch,
 }
 
 impl Sink {
@@ -80,7 +91,7 @@ impl Sink {
         Self::with(|element| element.set_property("port", port))
     }
 
-    fn with(set: impl FnOnce(&gst::Element)) -> Self {
+    pub fn with(set: impl FnOnce(&gst::Element)) -> Self {
         let (element, bus) = element();
         set(&element);
         // Which sets the sink's `sync` to false.
@@ -95,11 +106,11 @@ impl Sink {
         }
     }
 
-    fn push(&mut self, buffer: gst::Buffer) {
+    pub fn push(&mut self, buffer: gst::Buffer) {
         assert_eq!(self.harness.push(buffer), Ok(gst::FlowSuccess::Ok));
     }
 
-    fn push_faces(&mut self, faces: Vec<TrackedFace>) {
+    pub fn push_faces(&mut self, faces: Vec<TrackedFace>) {
         self.push(with_report(gst::Buffer::new(), &report(faces)));
     }
 
@@ -108,18 +119,22 @@ impl Sink {
         self.push_faces(ids.iter().map(|id| fitted_face(*id, 100.0)).collect());
     }
 
-    fn push_event(&mut self, event: gst::Event) {
+    pub fn push_event(&mut self, event: gst::Event) {
         assert!(self.harness.push_event(event));
     }
 
+    pub fn set_caps(&mut self, caps: &str) {
+        self.harness.set_src_caps_str(caps);
+    }
+
     /// Sent, dropped.
-    fn counts(&self) -> (u32, u32) {
+    pub fn counts(&self) -> (u32, u32) {
         let count = |name| self.element.property(name);
         (count("packets-sent"), count("packets-dropped"))
     }
 
     #[track_caller]
-    fn assert_silent(&self) {
+    pub fn assert_silent(&self) {
         let kinds = [gst::MessageType::Error, gst::MessageType::Warning];
         assert_eq!(
             self.bus.pop_filtered(&kinds).map(|m| format!("{m:?}")),
@@ -128,7 +143,7 @@ impl Sink {
     }
 }
 
-fn element() -> (gst::Element, Watch) {
+pub fn element() -> (gst::Element, Watch) {
     common::init();
     let element = gst::ElementFactory::make("trackudpsink")
         .build()
@@ -137,8 +152,13 @@ fn element() -> (gst::Element, Watch) {
     (element, bus)
 }
 
+/// The word of an enum property.
+fn options_word(element: &gst::Element, name: &str) -> String {
+    gstfacetrack::options::display(&element.property_value(name))
+}
+
 /// The message that users see, whether they show details or not.
-fn text(bus: &gst::Bus, kind: gst::MessageType) -> String {
+pub fn text(bus: &gst::Bus, kind: gst::MessageType) -> String {
     bus::next(bus, kind).expect("a message").to_string()
 }
 
@@ -146,7 +166,9 @@ fn text(bus: &gst::Bus, kind: gst::MessageType) -> String {
 fn defaults_are_those_of_facetracker_and_of_sinks() {
     let (element, _bus) = element();
     assert_eq!(element.property::<String>("host"), "127.0.0.1");
-    assert_eq!(element.property::<u32>("port"), 11573);
+    assert_eq!(element.property::<u32>("port"), 0, "the protocol's");
+    assert_eq!(element.property::<Option<String>>("listen"), None);
+    assert_eq!(options_word(&element, "protocol"), "openseeface");
     assert_eq!(element.property::<u32>("face-id-offset"), 0);
     assert!(element.property::<bool>("sync"));
 }

@@ -1,125 +1,60 @@
 // SPDX-License-Identifier: MPL-2.0
-//! OpenSeeFace's packet: a face as its receivers read it, in the layout of `facetracker.py` (its
-//! calls of `struct.pack`) and `Unity/OpenSee.cs` of emilianavt/OpenSeeFace at commit dee5bb76.
+//! Packets that move avatars: faces in the protocols of their receivers.
 //!
-//! | byte | | |
-//! |--:|---|---|
-//! | 0 | 1 × f64 | time, s |
-//! | 8 | 1 × i32 | number of the face |
-//! | 12 | 2 × f32 | width and height of the frame, px |
-//! | 20 | 2 × f32 | how far the right eye and the left eye are open, 0…1 |
-//! | 28 | 1 × u8 | 1 where the pose was solved, else 0 |
-//! | 29 | 1 × f32 | error of the fit, px |
-//! | 33 | 4 × f32 | inverse rotation as a quaternion: x, y, z, w |
-//! | 49 | 3 × f32 | rotation as angles, degrees |
-//! | 61 | 3 × f32 | translation |
-//! | 73 | 68 × f32 | score of each point |
-//! | 345 | 68 × 2 × f32 | x, y of each point, px: the 66 landmarks, the pupils of the right eye and the left eye |
-//! | 889 | 70 × 3 × f32 | x, −y, −z of each point in the model's space, then of the eyeballs' centres, right and left |
-//! | 1729 | 14 × f32 | features, in the order of [`Features::NAMES`] |
-//!
-//! Everything is little-endian and nothing is padded. Right and left are the face's own.
+//! [`openseeface`] sends landmarks and a fitted model. The other protocols send an [`Avatar`]:
+//! channels, the rotation of the head and of the eyes. Each of them converts the coordinates in one
+//! function, and documents names, units and signs.
 
+mod avatar;
+mod coverage;
+mod encoder;
+pub mod ifacialmocap;
+pub mod livelink;
+pub mod openseeface;
 mod slots;
+pub mod vmc;
 
-use std::iter;
-
-use super::observation::{Features, Gaze, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil};
-
+pub use avatar::{Avatar, CHANNELS, EyeAngles, Head, MAX_EYE_ANGLE, View};
+pub use coverage::{Coverage, Lack, complete_engines};
+pub use encoder::{Encoder, Frame};
 pub use slots::Slots;
 
-/// Bytes of a packet: `packetFrameSize` of `OpenSee.cs`.
-pub const SIZE: usize = 1785;
+use crate::words::choices;
 
-/// Points of the 3-D model: the landmarks, the pupils, the centres of the eyeballs.
-const MODEL_POINTS: usize = 70;
-
-/// The error of a fit that has failed (`estimate_depth` of `tracker.py`): receivers pass over faces
-/// with a large one.
-const FAILED_FIT: f32 = 99999.0;
-
-/// The fields of a packet other than the measurements of the face.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Header {
-    /// Time of the frame, s. Receivers ignore a packet unless its time is later than the time of
-    /// the previous packet.
-    pub time: f64,
-    /// Number of the face. Receivers use number 0 by default.
-    pub id: i32,
-    /// Pixels a row of the frame that the coordinates belong to.
-    pub width: u32,
-    /// Rows of that frame.
-    pub height: u32,
+choices! {
+    /// Protocol of packets.
+    pub enum Protocol, words protocol_words {
+        OpenSeeFace = "openseeface": "landmarks and the fitted model of engine=openseeface, for VSeeFace, VTube Studio and vpuppr",
+        Vmc = "vmc": "the Virtual Motion Capture protocol (OSC), for VSeeFace, EVMC4U, VMC4UE, Warudo and VNyan",
+        IFacialMocap = "ifacialmocap": "the text of the app iFacialMocap, for VMagicMirror, VTube Studio, VBridger and VRCFaceTracking",
+        LiveLink = "livelink": "the packets of the app Live Link Face, for Unreal Engine and Blender",
+    }
 }
 
-/// The packet of a face; `None` for one without OpenSeeFace's landmarks and its fitted model.
-///
-/// Pupils that were not looked for are 0 with a score of 0, eyes without features are open,
-/// features that were not measured are 0: receivers know no other way.
-pub fn encode(face: &Observation, header: &Header) -> Option<Vec<u8>> {
-    let landmarks = face
-        .landmarks
-        .as_ref()
-        .filter(|landmarks| is_complete(landmarks))?;
-    let fit = face.fit.as_ref()?;
-    let openness = face
-        .features
-        .map_or([1.0; 2], |features| features.eye_openness());
-    let pupils = pupils(face.gaze);
-    let Features(features) = face.features.unwrap_or(Features([0.0; 14]));
+impl Protocol {
+    /// Faces of a frame that are sent if each has a port of its own. Our choice: more people do not
+    /// fit in front of a camera that sees their expressions.
+    pub const MAX_PORTS: usize = 16;
 
-    let mut packet = Vec::with_capacity(SIZE);
-    packet.extend(header.time.to_le_bytes());
-    packet.extend(header.id.to_le_bytes());
-    push(&mut packet, [header.width as f32, header.height as f32]);
-    push(&mut packet, openness);
-    packet.push(u8::from(fit.success));
-    push(&mut packet, [error(fit)]);
-    push(&mut packet, fit.quaternion);
-    push(&mut packet, fit.euler);
-    push(&mut packet, fit.translation);
-    push(&mut packet, scores(landmarks));
-    push(&mut packet, pupils.map(|pupil| pupil.confidence));
-    push(
-        &mut packet,
-        landmarks.points.iter().flat_map(|p| [p.x, p.y]),
-    );
-    let positions = pupils.map(|pupil| pupil.position);
-    push(&mut packet, positions.into_iter().flat_map(|p| [p.x, p.y]));
-    push(&mut packet, model_points(fit));
-    push(&mut packet, features);
-    Some(packet)
-}
+    /// The port where receivers listen by default.
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::OpenSeeFace => openseeface::PORT,
+            Self::Vmc => vmc::PORT,
+            Self::IFacialMocap => ifacialmocap::PORT,
+            Self::LiveLink => livelink::PORT,
+        }
+    }
 
-fn is_complete(landmarks: &Landmarks) -> bool {
-    let scheme = LandmarkScheme::OpenSeeFace66;
-    landmarks.scheme == scheme && landmarks.points.len() == scheme.count()
-}
-
-fn error(fit: &ModelFit) -> f32 {
-    if fit.success { fit.error } else { FAILED_FIT }
-}
-
-/// The score of each landmark; 0 where there is none.
-fn scores(landmarks: &Landmarks) -> impl Iterator<Item = f32> {
-    let scores = landmarks.confidences.iter().copied();
-    scores.chain(iter::repeat(0.0)).take(landmarks.points.len())
-}
-
-/// Right, left.
-fn pupils(gaze: Option<Gaze>) -> [Pupil; 2] {
-    gaze.map_or([Pupil::default(); 2], |gaze| [gaze.right, gaze.left])
-}
-
-/// The model's points with y and z turned round, as they are sent; 0 where there is none.
-fn model_points(fit: &ModelFit) -> impl Iterator<Item = f32> {
-    let points = fit.points.iter().map(|[x, y, z]| [*x, -y, -z]);
-    let points = points.chain(iter::repeat([0.0; 3]));
-    points.take(MODEL_POINTS).flatten()
-}
-
-fn push(packet: &mut Vec<u8>, floats: impl IntoIterator<Item = f32>) {
-    packet.extend(floats.into_iter().flat_map(f32::to_le_bytes));
+    /// The port for the face with number `slot` if the first face is sent to `port`; `None` if the
+    /// face has none. Where packets do not say which face they are of, each face has its own port.
+    pub fn port_of(self, port: u16, slot: usize) -> Option<u16> {
+        match self {
+            Self::OpenSeeFace | Self::LiveLink => Some(port),
+            Self::Vmc | Self::IFacialMocap if slot >= Self::MAX_PORTS => None,
+            Self::Vmc | Self::IFacialMocap => port.checked_add(slot as u16),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -68,6 +68,9 @@ pub struct EngineEntry {
     pub detect_max_width: usize,
     /// Whether the engine invents faces instead of looking at pixels.
     pub is_synthetic: bool,
+    /// Metres for each unit of the translation of a pose; `None` if the engine does not measure the
+    /// distance of a head from the camera.
+    pub metres: Option<f32>,
     /// Whether the engine's original smooths landmarks with these settings.
     pub smooths_natively: fn(&EngineConfig) -> bool,
     /// Describes what the engine measures, without loading it and without a list of models.
@@ -91,6 +94,7 @@ impl EngineEntry {
             nms_threshold: opencv::yunet::NMS_THRESHOLD,
             detect_max_width: 0,
             is_synthetic: false,
+            metres: None,
             smooths_natively: |_| false,
             describe,
             load,

@@ -30,6 +30,7 @@ use detector::Detector;
 use landmarks::Face;
 use roi::associate;
 
+pub(super) use geometry::METRES;
 pub use landmarks::LandmarkDetector;
 pub use load::load;
 pub(super) use load::{load_landmarks, load_mesh};
@@ -54,6 +55,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
         Setting::Models,
         Setting::Model,
     ],
+    metres: Some(METRES),
     // `num_faces` of 1 with a stream in `face_landmarker_graph.cc`.
     smooths_natively: |config| {
         config.running_mode == RunningMode::Video && config.max_faces == Some(1)

@@ -18,6 +18,9 @@ const VERTICAL_FOV_DEGREES: f64 = 63.0;
 /// Distance of the plane that landmarks are projected on, cm: ibidem.
 const NEAR: f64 = 1.0;
 
+/// Metres for each unit of the translation of a pose: the canonical face is in centimetres.
+pub const METRES: f32 = 0.01;
+
 /// Number of mesh landmarks. The iris landmarks follow them and are not used.
 const MESH_COUNT: usize = 468;
 

@@ -7,7 +7,7 @@
 
 use crate::blendshape::MEDIAPIPE_CHANNELS;
 use crate::engine::independent::Independent;
-use crate::engine::mediapipe::{FaceMesh, MeshParts};
+use crate::engine::mediapipe::{FaceMesh, METRES, MeshParts};
 use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, ModelRole, Setting,
     mediapipe,
@@ -31,6 +31,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     thresholds: yunet::THRESHOLDS,
     detect_max_width: yunet::MAX_WIDTH,
+    metres: Some(METRES),
     ..EngineEntry::new("opencv-yunet-pyfeat", |_| Ok(describe()), load)
 };
 

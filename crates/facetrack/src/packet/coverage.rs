@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Whether an engine measures what moves an avatar.
+
+use smart_default::SmartDefault;
+
+use super::avatar::{Avatar, CHANNELS};
+use crate::engine::{EngineConfig, EngineKind};
+
+/// Faces at the start of a stream after which it is decided. An engine may need frames before it
+/// measures everything.
+const PATIENCE: u32 = 60;
+
+/// The channel that no engine measures. It counts as unnecessary.
+const UNMEASURED: &str = "tongueOut";
+
+/// The measurements that the faces of a stream have had so far.
+#[derive(Debug, Clone, SmartDefault)]
+pub struct Coverage {
+    faces: u32,
+    #[default([false; CHANNELS.len()])]
+    channels: [bool; CHANNELS.len()],
+    has_pose: bool,
+    is_settled: bool,
+}
+
+/// The measurements of a stream that lacks some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lack {
+    /// Measured channels.
+    pub channels: usize,
+    /// Whether the head pose was measured.
+    pub has_pose: bool,
+}
+
+impl Coverage {
+    /// Counts a face. Returns a lack once, when enough faces were seen.
+    pub fn add(&mut self, avatar: &Avatar) -> Option<Lack> {
+        if self.is_settled {
+            return None;
+        }
+        self.faces += 1;
+        self.has_pose |= avatar.head.is_some();
+        for (seen, value) in std::iter::zip(&mut self.channels, avatar.channels()) {
+            *seen |= value.is_some();
+        }
+        (self.is_complete() || self.faces == PATIENCE)
+            .then(|| self.settle())
+            .flatten()
+    }
+
+    /// The stream ends. Returns a lack of the faces that it had, unless [`Coverage::add`] has
+    /// decided.
+    pub fn end(&mut self) -> Option<Lack> {
+        (!self.is_settled && self.faces > 0)
+            .then(|| self.settle())
+            .flatten()
+    }
+
+    fn settle(&mut self) -> Option<Lack> {
+        self.is_settled = true;
+        (!self.is_complete()).then(|| Lack {
+            channels: self.channels.iter().filter(|seen| **seen).count(),
+            has_pose: self.has_pose,
+        })
+    }
+
+    fn is_complete(&self) -> bool {
+        let mut named = std::iter::zip(CHANNELS, self.channels);
+        self.has_pose && named.all(|(name, seen)| seen || name == UNMEASURED)
+    }
+}
+
+/// The names of the engines that measure everything.
+pub fn complete_engines() -> Vec<&'static str> {
+    let kinds = EngineKind::ALL
+        .into_iter()
+        .filter(|kind| is_complete(*kind));
+    kinds.map(EngineKind::name).collect()
+}
+
+fn is_complete(kind: EngineKind) -> bool {
+    let info = (kind.entry().describe)(&EngineConfig::of(kind));
+    info.is_ok_and(|info| {
+        let has = |name: &str| info.blendshapes.iter().any(|own| own == name);
+        info.pose && CHANNELS.iter().all(|name| *name == UNMEASURED || has(name))
+    })
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MPL-2.0
+//! One encoder for all protocols.
+
+use std::time::Duration;
+
+use super::{Avatar, Protocol, ifacialmocap, livelink, openseeface, vmc};
+use crate::observation::Observation;
+
+/// The fields of packets that are the same for all frames of a stream.
+#[derive(Debug, Clone, Default)]
+pub struct Encoder {
+    /// Protocol of the packets.
+    pub protocol: Protocol,
+    /// Number of the first face (OpenSeeFace).
+    pub face_id_offset: i32,
+    /// Name of the first face (Live Link).
+    pub subject: String,
+    /// Identity of the sender, a UUID (Live Link).
+    pub device: String,
+}
+
+/// The fields of packets that differ from frame to frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// Time of day, s (OpenSeeFace).
+    pub time_of_day: f64,
+    /// Time since the stream started (VMC, Live Link).
+    pub running_time: Duration,
+    /// Frames per second as numerator and denominator, both positive (Live Link).
+    pub rate: (i32, i32),
+    /// Pixels a row of the frame that the coordinates belong to (OpenSeeFace).
+    pub width: u32,
+    /// Rows of that frame (OpenSeeFace).
+    pub height: u32,
+}
+
+impl Encoder {
+    /// The datagrams for a face with number `slot`; `None` if it lacks the measurements without
+    /// which the protocol has no packet. `avatar` has the measurements of `face`. `version` is the
+    /// form of iFacialMocap's text.
+    pub fn encode(
+        &self,
+        face: &Observation,
+        avatar: &Avatar,
+        slot: usize,
+        frame: &Frame,
+        version: ifacialmocap::Version,
+    ) -> Option<Vec<Vec<u8>>> {
+        match self.protocol {
+            Protocol::OpenSeeFace => {
+                let header = self.header(slot, frame);
+                openseeface::encode(face, &header).map(|packet| vec![packet])
+            }
+            Protocol::Vmc => Some(vmc::encode(avatar, frame.running_time.as_secs_f32())),
+            Protocol::IFacialMocap => Some(vec![ifacialmocap::encode(avatar, version)]),
+            Protocol::LiveLink => {
+                let time = livelink::FrameTime::new(frame.running_time, frame.rate);
+                let subject = livelink::subject(&self.subject, slot);
+                let packet = livelink::encode(avatar, &self.device, &subject, &time);
+                Some(vec![packet])
+            }
+        }
+    }
+
+    fn header(&self, slot: usize, frame: &Frame) -> openseeface::Header {
+        let slot = i32::try_from(slot).unwrap_or(i32::MAX);
+        openseeface::Header {
+            time: frame.time_of_day,
+            id: self.face_id_offset.saturating_add(slot),
+            width: frame.width,
+            height: frame.height,
+        }
+    }
+}

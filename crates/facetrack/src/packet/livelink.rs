@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The packet of Epic's app Live Link Face, as `AppleARKitLiveLinkSource.cpp` of Unreal Engine and
+//! PyLiveLinkFace read it.
+//!
+//! | bytes | | |
+//! |--:|---|---|
+//! | 1 | u8 | version: 6 |
+//! | 4 + 36 | text | identity of the device, a UUID |
+//! | 4 + n | text | name of the subject |
+//! | 4 | i32 | number of the frame |
+//! | 4 | f32 | part of a frame since then, 0…1 |
+//! | 4 + 4 | 2 × i32 | frame rate: numerator, denominator |
+//! | 1 | u8 | number of values: 61 |
+//! | 52 × 4 | f32 | the [channels](super::CHANNELS), 0 if not measured |
+//! | 3 × 4 | f32 | yaw, pitch and roll of the head, rad |
+//! | 2 × 3 × 4 | f32 | yaw, pitch and roll of the left eye and the right eye, rad |
+//!
+//! Everything is big-endian. A text is its length in bytes as an i32, then UTF-8. (PyLiveLinkFace
+//! reads the version and the length of the UUID as a little-endian 6 and `$`, which are the same
+//! bytes.)
+//!
+//! Angles have these units and signs:
+//!
+//! - Radians. A stream recorded from the app has 0.61 for an eye whose gaze channel is 1
+//!   (`examples/dao.gesichter` of think-biq/LLV), which is 35° in radians. MeFaMo sends radians.
+//! - Eyes, from that stream: yaw to the right side of the face and pitch downward are positive.
+//! - The head has the opposite signs: yaw to the left side of the face and pitch upward are
+//!   positive, and roll to the right shoulder. MeFaMo sends these signs. The stream agrees, if the
+//!   person looked at the screen: the yaws of head and eyes have the same sign there (correlation
+//!   0.95), and so have their pitches, although eyes turn against the head to stay on a point.
+
+use std::time::Duration;
+
+use super::avatar::{Avatar, EyeAngles, Head};
+
+/// The port where Unreal Engine listens.
+pub const PORT: u16 = 11111;
+
+/// Maximum length of the name of the first subject, bytes. Unreal Engine reads up to 255
+/// characters; the number of a face needs some of them.
+pub const MAX_SUBJECT: usize = 200;
+
+/// Version of the packet.
+const VERSION: u8 = 6;
+
+/// Number of values: 52 channels and 9 angles.
+const COUNT: u8 = 61;
+
+/// Nanoseconds of a second.
+const SECOND: u128 = 1_000_000_000;
+
+/// When a frame was taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FrameTime {
+    frame: i32,
+    sub_frame: f32,
+    rate: (i32, i32),
+}
+
+impl FrameTime {
+    /// The time since the start of the stream, in frames of a rate. The numerator and denominator of
+    /// the rate are positive.
+    pub fn new(time: Duration, (numerator, denominator): (i32, i32)) -> Self {
+        let rate = (numerator.max(1), denominator.max(1));
+        let units = time.as_nanos() * rate.0.unsigned_abs() as u128;
+        let frame = SECOND * rate.1.unsigned_abs() as u128;
+        Self {
+            frame: i32::try_from(units / frame).unwrap_or(i32::MAX),
+            sub_frame: (units % frame) as f32 / frame as f32,
+            rate,
+        }
+    }
+}
+
+/// The name of the face with number `slot`: `name` for the first, then `name-2`, `name-3` and so
+/// on.
+pub fn subject(name: &str, slot: usize) -> String {
+    if slot == 0 {
+        name.to_owned()
+    } else {
+        format!("{name}-{}", slot + 1)
+    }
+}
+
+/// The packet of a face; `device` is a UUID of 36 characters.
+pub fn encode(avatar: &Avatar, device: &str, subject: &str, time: &FrameTime) -> Vec<u8> {
+    let mut packet = vec![VERSION];
+    push_text(&mut packet, device);
+    push_text(&mut packet, subject);
+    packet.extend(time.frame.to_be_bytes());
+    packet.extend(time.sub_frame.to_be_bytes());
+    packet.extend(time.rate.0.to_be_bytes());
+    packet.extend(time.rate.1.to_be_bytes());
+    packet.push(COUNT);
+    let channels = avatar.channels().map(Option::unwrap_or_default);
+    let eyes = [avatar.left_eye(), avatar.right_eye()];
+    let angles = [avatar.head.map(|head| of_head(&head))]
+        .into_iter()
+        .chain(eyes.map(|eye| eye.map(of_eye)));
+    let angles = angles.flat_map(Option::unwrap_or_default);
+    packet.extend(
+        channels
+            .into_iter()
+            .chain(angles)
+            .flat_map(f32::to_be_bytes),
+    );
+    packet
+}
+
+/// Yaw, pitch, roll.
+fn of_head(head: &Head) -> [f32; 3] {
+    let angles = head.angles;
+    [angles.yaw, -angles.pitch, angles.roll].map(f32::to_radians)
+}
+
+/// Yaw, pitch, roll.
+fn of_eye(eye: EyeAngles) -> [f32; 3] {
+    [-eye.yaw, eye.pitch, 0.0]
+}
+
+fn push_text(packet: &mut Vec<u8>, text: &str) {
+    let length = i32::try_from(text.len()).unwrap_or(i32::MAX);
+    packet.extend(length.to_be_bytes());
+    packet.extend(text.as_bytes());
+}
