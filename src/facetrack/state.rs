@@ -56,8 +56,7 @@ pub(super) struct State {
     segment: gst::FormattedSegment<gst::ClockTime>,
     /// Time of the current frame.
     moment: Moment,
-    /// Maximum id so far. Ids increase.
-    last_id: u32,
+    /// Faces that have entered and not left.
     sightings: Sightings,
     pub orientation: Orientation,
 }
@@ -94,7 +93,6 @@ impl State {
             period: None,
             segment: gst::FormattedSegment::new(),
             moment: Moment::default(),
-            last_id: 0,
             sightings: Sightings::default(),
             orientation: Orientation::default(),
         }
@@ -173,7 +171,6 @@ impl State {
         self.analyzer.restart();
         self.clock.reset();
         self.info = None;
-        self.last_id = 0;
         self.sightings = Sightings::default();
     }
 
@@ -410,11 +407,10 @@ impl State {
         self.face_messages("face-left", left)
     }
 
-    fn arrivals(&mut self, report: &FrameReport) -> Vec<gst::Structure> {
+    fn arrivals(&self, report: &FrameReport) -> Vec<gst::Structure> {
         let mut ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
-        ids.retain(|id| *id > self.last_id);
+        ids.retain(|id| !self.sightings.contains(*id));
         ids.sort_unstable();
-        self.last_id = ids.last().copied().unwrap_or(self.last_id);
         self.face_messages("face-entered", ids)
     }
 

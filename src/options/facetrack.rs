@@ -18,6 +18,7 @@ use facetrack::engine::{
     self, EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting,
 };
 use facetrack::schedule::{LateFrames, ScheduleSettings};
+use facetrack::selection::Select;
 use facetrack::smoothing::OneEuro;
 use facetrack::tracker::{TrackerConfig, TrackerKind};
 
@@ -44,6 +45,7 @@ facetrack::running_mode_words!(enum_field, "GstFaceTrackRunningMode");
 facetrack::pnp_points_words!(enum_field, "GstFaceTrackPnpPoints");
 facetrack::identity_words!(enum_field, "GstFaceTrackIdentity");
 facetrack::tracker_words!(enum_field, "GstFaceTrackTracker");
+facetrack::select_words!(enum_field, "GstFaceTrackSelect");
 facetrack::device_words!(enum_field, "GstFaceTrackDevice");
 facetrack::conv_algorithm_search_words!(enum_field, "GstFaceTrackConvAlgorithmSearch");
 
@@ -299,6 +301,11 @@ const ROWS: &[Row] = &[
     Row::new("max-age", |s| &mut s.tracker.max_age)
         .blurb("Number of analysed frames for which an id is kept without its face")
         .range(0.0, 100_000.0, "frames"),
+    Row::playing("select", |s| &mut s.tuning.selection.select)
+        .blurb("Faces to complete and report. One face is followed until its id ends; with largest and center, another one replaces it if it is clearly better for 2 s. With max-faces=1, which is the default of openseeface, the engine sees one face only, and there is nothing to select: set max-faces=2 or more"),
+    Row::playing("select-id", |s| &mut s.tuning.selection.id)
+        .blurb("Id of the face that select=id reports")
+        .range(1.0, i32::MAX as f64, ""),
     Row::new("device", |s| &mut s.request.device)
         .blurb("Device for the networks, for engines that can use a GPU; other engines always run on the CPU. An engine that can use a GPU runs on the CPU only if gpu-fallback is true and no usable GPU is found"),
     Row::new("gpu-id", |s| &mut s.gpu_id)

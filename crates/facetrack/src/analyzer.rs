@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Analyses frames: finds faces, assigns identities, smooths landmarks and completes the faces.
+//! Analyses frames: finds faces, assigns identities, selects faces, smooths landmarks and completes
+//! the faces.
 //!
 //! [`Analyzer::find`] looks at the pixels of a frame. [`Analyzer::complete`] needs the frames in
 //! order, but not their pixels: all that it needs of a frame is in [`Found`]. So further frames may
@@ -24,6 +25,7 @@ use super::motion::{self, Motion};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
+use super::selection::{Select, Selection, Selector};
 use super::smoothing::{LandmarkSmoother, OneEuro};
 use super::tracker::{Tracker, TrackerConfig};
 
@@ -32,6 +34,8 @@ use super::tracker::{Tracker, TrackerConfig};
 pub struct Tuning {
     /// Minimum scores.
     pub thresholds: Thresholds,
+    /// Faces to complete and report.
+    pub selection: Selection,
     /// Smoothing of landmarks, per face; `None` for landmarks as measured.
     pub smoothing: Option<OneEuro>,
     /// Blendshapes are measured in every n-th frame of a face, from its first frame; never if 0.
@@ -48,7 +52,8 @@ pub struct Analyzer {
     tuning: Tuning,
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
-    /// Memory of each face that the tracker follows.
+    selector: Selector,
+    /// Memory of each selected face that the tracker follows.
     memories: HashMap<u32, Memory>,
     /// Faces of the last analysed frame; `None` if the next frame does not follow one.
     last_faces: Option<Vec<TrackedFace>>,
@@ -116,6 +121,7 @@ impl Analyzer {
             tuning,
             source: Arc::new(source),
             profile: Arc::default(),
+            selector: Selector::default(),
             memories: HashMap::new(),
             last_faces: None,
             left: Vec::new(),
@@ -146,6 +152,9 @@ impl Analyzer {
             self.memories
                 .values_mut()
                 .for_each(|memory| memory.smoother = None);
+        }
+        if tuning.selection != self.tuning.selection {
+            self.selector = Selector::default();
         }
         self.tuning = tuning;
     }
@@ -209,8 +218,8 @@ impl Analyzer {
         }
     }
 
-    /// Completes the faces of the next frame: identities, smoothing, and the measurements that
-    /// derive from landmarks.
+    /// Completes the faces of the next frame: identities, selection, smoothing, and the measurements
+    /// that derive from landmarks.
     ///
     /// # Errors
     /// Those of the engine's completer.
@@ -223,10 +232,13 @@ impl Analyzer {
             cost,
         } = found;
         self.last_faces = None;
-        self.engine.completer.begin_frame(&faces);
         let profile = self.profile.clone();
-        let ids = profile.time(Stage::Track, || self.tracker.assign(&faces));
-        self.forget_ended();
+        let (ids, faces) = profile.time(Stage::Track, || {
+            let ids = self.tracker.assign(&faces);
+            self.forget_ended();
+            self.select(ids, faces, &frame)
+        });
+        self.engine.completer.begin_frame(&faces);
         let mut faces: Vec<_> = std::iter::zip(ids, faces)
             .map(|(id, face)| TrackedFace { id, face })
             .collect();
@@ -284,8 +296,8 @@ impl Analyzer {
         self.tracker.continue_after(&before.tracker);
     }
 
-    /// Faces that have left since the last call: unseen for longer than the tracker waits, or ended
-    /// by a reset.
+    /// Reported faces that have left since the last call: unseen for longer than the tracker waits,
+    /// ended by a reset, or not selected any more.
     pub fn take_left(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.left)
     }
@@ -307,6 +319,28 @@ impl Analyzer {
             }
             self.notices.push(notice);
         }
+    }
+
+    /// Leaves out the faces that are not selected. A reported face that is not selected any more
+    /// leaves.
+    fn select(
+        &mut self,
+        ids: Vec<u32>,
+        faces: Vec<Observation>,
+        frame: &FrameOutline,
+    ) -> (Vec<u32>, Vec<Observation>) {
+        let selection = self.tuning.selection;
+        if selection.select == Select::All {
+            return (ids, faces);
+        }
+        let selected = self.selector.select(selection, &ids, &faces, frame);
+        let others = self.memories.extract_if(|id, _| Some(*id) != selected);
+        let mut left: Vec<_> = others.map(|(id, _)| id).collect();
+        left.sort_unstable();
+        self.left.extend(left);
+        std::iter::zip(ids, faces)
+            .filter(|(id, _)| Some(*id) == selected)
+            .unzip()
     }
 
     /// A face that was not seen for a frame starts over, as in MediaPipe
@@ -379,9 +413,12 @@ impl Analyzer {
 
     fn forget_ended(&mut self) {
         for id in self.tracker.ended_ids() {
-            self.memories.remove(id);
+            self.selector.forget(*id);
             self.engine.completer.forget(*id);
-            self.left.push(*id);
+            // A face that was never selected has no memory, and does not leave.
+            if self.memories.remove(id).is_some() {
+                self.left.push(*id);
+            }
         }
     }
 }

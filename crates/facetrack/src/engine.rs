@@ -130,7 +130,7 @@ pub trait Finder: Send {
 
 /// Completes faces in the order of the frames, by identity.
 pub trait Completer: Send {
-    /// Begins the next frame. `faces` are those found in it, before smoothing.
+    /// Begins the next frame. `faces` are those that will be completed, before smoothing.
     fn begin_frame(&mut self, _faces: &[Observation]) {}
 
     /// Adds to `face`, one of the frame that was begun, the measurements that derive from its

@@ -39,6 +39,7 @@ pub mod replay;
 pub mod report;
 pub mod sample;
 pub mod schedule;
+pub mod selection;
 pub mod smoothing;
 pub mod speaking;
 pub mod tracker;

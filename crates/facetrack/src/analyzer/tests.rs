@@ -128,6 +128,57 @@ fn a_reset_ends_ids_and_the_engines_history() {
     assert_eq!(origin(&after[0]), Origin::Detected);
 }
 
+fn by(select: Select) -> Tuning {
+    Tuning {
+        selection: Selection {
+            select,
+            ..Selection::default()
+        },
+        ..Tuning::default()
+    }
+}
+
+#[test]
+fn only_the_selected_face_is_reported_and_leaves() {
+    let script = "face x=0.2 size=0.5 to=3; face x=0.8 size=0.3 to=6; landmarks";
+    let mut bench = Bench::new(script, by(Select::Largest));
+    let reports = bench.reports(14);
+    let seen = vec![vec![1]; 3];
+    assert_eq!(ids(&reports), [seen, vec![vec![]; 11]].concat());
+    assert_eq!(bench.analyzer.take_left(), [1], "2 was never reported");
+    assert_eq!(bench.analyzer.memories.len(), 0);
+}
+
+#[test]
+fn a_face_leaves_when_another_one_is_selected() {
+    let script = "face x=0.2 size=0.2; face x=0.8 size=0.6 from=3; landmarks";
+    let mut bench = Bench::new(script, by(Select::Largest));
+    // It is larger from the third frame on, and frames are 40 ms apart.
+    assert_eq!(ids(&bench.reports(52)), vec![vec![1]; 52]);
+    assert_eq!(bench.analyzer.take_left(), [0; 0]);
+    let reports = bench.reports(3);
+    assert_eq!(ids(&reports), [[2], [2], [2]]);
+    assert!(reports[0].faces[0].face.pose.is_some(), "it is completed");
+    assert_eq!(bench.analyzer.take_left(), [1]);
+
+    bench.analyzer.apply_settings(by(Select::First));
+    assert_eq!(ids(&bench.reports(2)), [[1], [1]]);
+    assert_eq!(bench.analyzer.take_left(), [2]);
+    bench.analyzer.apply_settings(Tuning::default());
+    assert_eq!(ids(&bench.reports(1)), [[1, 2]]);
+    bench.analyzer.reset();
+    assert_eq!(bench.analyzer.take_left(), [1, 2]);
+    bench.analyzer.apply_settings(by(Select::First));
+    assert_eq!(ids(&bench.reports(2)), [[3], [3]], "a reset starts over");
+}
+
+#[test]
+fn held_frames_repeat_the_selected_face() {
+    let script = "face x=0.2 dx=0.01; face x=0.8 size=0.5";
+    let mut bench = Bench::new(script, by(Select::First)).every(2);
+    assert_eq!(ids(&bench.reports(4)), [[1]; 4]);
+}
+
 #[test]
 fn faces_are_reported_in_stored_pixels_whatever_their_shape() {
     let tuning = Tuning {
