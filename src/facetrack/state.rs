@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use gst::prelude::MulDiv;
 
-use super::calibration::CalibrationFile;
 use super::clock::FrameClock;
 use super::failure::{Failure, contained};
 use super::flight::{Faces, Flight, Search, Work};
+use super::learned::LearnedFile;
 use super::loading::{self, Change, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::plan::{Live, Plan, Setup};
@@ -44,7 +44,8 @@ pub(super) struct State {
     workers: Option<Workers>,
     /// Frames whose analysis has begun, the oldest first.
     flights: VecDeque<Flight>,
-    calibration: Option<CalibrationFile>,
+    /// Files with what was learned of faces.
+    files: Vec<LearnedFile>,
     /// The engine that is loading, or the error that it failed with.
     change: Option<Result<Change, Failure>>,
     /// Whether another engine was set since then.
@@ -85,7 +86,7 @@ impl State {
             analyzer: loaded.analyzer,
             workers: loaded.workers,
             flights: VecDeque::new(),
-            calibration: loaded.calibration,
+            files: loaded.files,
             change: None,
             is_engine_changed: false,
             clock: FrameClock::default(),
@@ -154,7 +155,7 @@ impl State {
         self.setup = loaded.plan.setup;
         self.analyzer = loaded.analyzer;
         self.workers = loaded.workers;
-        self.calibration = loaded.calibration;
+        self.files = loaded.files;
         // The settings may have changed since it began to load.
         self.update_live();
     }
@@ -182,13 +183,12 @@ impl State {
         self.clock.reset();
     }
 
-    /// Writes the calibration, if there is a file for it.
-    pub fn save_calibration(&mut self) -> Result<(), Failure> {
-        let Some(file) = &mut self.calibration else {
-            return Ok(());
-        };
-        let calibration = self.analyzer.calibration();
-        calibration.map_or(Ok(()), |calibration| file.save(calibration))
+    /// Writes what was learned into the files for it.
+    pub fn save_learned(&mut self) -> Result<(), Failure> {
+        let files = self.files.iter_mut();
+        // A file that cannot be written does not prevent the other one.
+        let saved: Vec<_> = files.map(|file| file.save(&self.analyzer)).collect();
+        saved.into_iter().collect()
     }
 
     pub fn set_info(&mut self, info: gst_video::VideoInfo) {

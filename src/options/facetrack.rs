@@ -76,6 +76,7 @@ pub(crate) struct FaceTrackSettings {
     /// A list.
     pub allowed_modules: Option<String>,
     pub calibration_file: Option<PathBuf>,
+    pub neutral_file: Option<PathBuf>,
     /// Without `smoothing`.
     pub tuning: Tuning,
     pub smoothing: Smoothing,
@@ -246,6 +247,13 @@ const ROWS: &[Row] = &[
     Row::playing("blendshape-interval", |s| &mut s.tuning.blendshape_interval)
         .blurb("Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame; 0 = never, which saves the time")
         .range(0.0, 1000.0, "frames")
+        .of(Setting::Landmarks),
+    Row::playing("neutral-time", |s| &mut s.tuning.neutral_time)
+        .blurb("Time in which each new face is at rest. Afterwards, the medians of its blendshapes in this time are subtracted. The remaining range is scaled to 0…1. 0 = learn nothing from new faces")
+        .range(0.0, 60.0, "s")
+        .of(Setting::Landmarks),
+    Row::new("neutral-file", |s| &mut s.neutral_file)
+        .blurb("JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. If rest values are learned, the last ones are used instead, and written at the end of the stream; unset = no file")
         .of(Setting::Landmarks),
     Row::playing("inference-interval", |s| &mut s.schedule.inference_interval)
         .blurb("Interval at which frames are analysed; faces are held in between; 1 = every frame")

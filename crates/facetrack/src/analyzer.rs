@@ -22,6 +22,7 @@ use super::engine::{
 };
 use super::geometry::Point;
 use super::motion::{self, Motion};
+use super::neutral::Neutral;
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
@@ -41,6 +42,9 @@ pub struct Tuning {
     /// Blendshapes are measured in every n-th frame of a face, from its first frame; never if 0.
     #[default(1)]
     pub blendshape_interval: u32,
+    /// Time, counted from the first blendshapes of a face, in which its rest values are learned, s;
+    /// 0 if they are not.
+    pub neutral_time: f64,
     /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
 }
@@ -53,6 +57,7 @@ pub struct Analyzer {
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
     selector: Selector,
+    neutral: Neutral,
     /// Memory of each selected face that the tracker follows.
     memories: HashMap<u32, Memory>,
     /// Faces of the last analysed frame; `None` if the next frame does not follow one.
@@ -116,6 +121,7 @@ impl Analyzer {
         source: ReportSource,
     ) -> Self {
         let mut analyzer = Self {
+            neutral: Neutral::new(engine.info().blendshapes.clone()),
             engine,
             tracker: Tracker::new(tracker),
             tuning,
@@ -183,6 +189,16 @@ impl Analyzer {
     /// Discards the calibration.
     pub fn reset_calibration(&mut self) {
         self.engine.completer.reset_calibration();
+    }
+
+    /// The rest values of blendshapes.
+    pub fn neutral_mut(&mut self) -> &mut Neutral {
+        &mut self.neutral
+    }
+
+    /// The rest values of blendshapes for faces without own ones: [`Neutral::common`].
+    pub fn common_rest(&self) -> Option<String> {
+        self.neutral.common()
     }
 
     /// Analyses the next frame.
@@ -285,6 +301,7 @@ impl Analyzer {
         self.reset();
         self.engine.finder.restart();
         self.tracker.restart();
+        self.neutral.restart();
         self.left.clear();
     }
 
@@ -375,6 +392,8 @@ impl Analyzer {
         frame: &FrameOutline,
     ) -> Result<(), EngineError> {
         let interval = self.tuning.blendshape_interval;
+        let ids: Vec<_> = faces.iter().map(|face| face.id).collect();
+        self.neutral.begin_frame(&ids, self.tuning.neutral_time);
         let mut with_contexts = Vec::with_capacity(faces.len());
         for TrackedFace { id, face } in faces.iter_mut() {
             let memory = self.memories.entry(*id).or_default();
@@ -390,6 +409,9 @@ impl Analyzer {
         for (face, context) in with_contexts {
             let memory = self.memories.entry(context.id).or_default();
             if context.wanted == Wanted::Everything {
+                let measured = face.blendshapes.take();
+                let correct = |measured| self.neutral.correct(context.id, measured, frame.time);
+                face.blendshapes = measured.map(correct);
                 memory.blendshapes.clone_from(&face.blendshapes);
                 memory.since_blendshapes = 0;
             } else {
@@ -414,6 +436,7 @@ impl Analyzer {
     fn forget_ended(&mut self) {
         for id in self.tracker.ended_ids() {
             self.selector.forget(*id);
+            self.neutral.forget(*id);
             self.engine.completer.forget(*id);
             // A face that was never selected has no memory, and does not leave.
             if self.memories.remove(id).is_some() {

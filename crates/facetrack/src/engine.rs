@@ -272,6 +272,8 @@ pub struct EngineInfo {
     pub blendshapes: Arc<[String]>,
     /// Source of the blendshapes.
     pub blendshape_source: BlendshapeSource,
+    /// Channels that stay near 0 in every expression.
+    pub near_zero_blendshapes: &'static [&'static str],
     /// Whether it reports a head pose.
     pub pose: bool,
     /// Whether it reports where the eyes look.

@@ -29,6 +29,7 @@ pub mod manifest;
 pub mod model;
 pub mod morphable;
 pub mod motion;
+pub mod neutral;
 pub mod nms;
 pub mod observation;
 pub mod overlay;

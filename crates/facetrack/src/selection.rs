@@ -32,14 +32,14 @@ pub struct Selection {
     pub id: u32,
 }
 
-/// Factor by which a face has to be larger, or nearer to the centre, than the selected one to
-/// replace it. In the reference clips, the side of a face's box differs from its median of the
-/// last 2 s by less than this, so the movement of one of two similar faces is not enough.
+/// A face is clearly better if it is larger by this factor, or nearer to the centre. In the
+/// reference clips, the side of a face's box differs from its median of the last 2 s by a factor of
+/// at most 1.23. So the movement of one of two similar faces is not enough.
 const CLEAR_FACTOR: f32 = 1.25;
 
-/// Time for which a face has to be better by [`CLEAR_FACTOR`] to replace the selected one. A person
-/// walks at 1.4 m/s. A camera with a field of view of 70° shows a width of 2.8 m at a distance of
-/// 2 m, which takes 2 s to cross. Whoever passes nearer to the camera takes less.
+/// A face that is clearly better for this time replaces the selected one. A person walks at
+/// 1.4 m/s. A camera with a field of view of 70° shows a width of 2.8 m at a distance of 2 m, which
+/// takes 2 s to cross. Whoever passes nearer to the camera takes less.
 const CLEAR_TIME: Duration = Duration::from_secs(2);
 
 /// Selects a face of each frame, by the faces of the frames before.
@@ -89,8 +89,8 @@ fn distance_from_center(face: &Observation, frame: &FrameOutline) -> f32 {
 
 impl Selector {
     /// The identity of the selected face, which may be missing in this frame; `None` if no face is
-    /// selected. `ids` are those of `faces`, in their order. With [`Select::All`], it is a face
-    /// that was seen first.
+    /// selected. `ids` are the identities of `faces`, in their order. [`Select::All`] works as
+    /// [`Select::First`].
     pub fn select(
         &mut self,
         selection: Selection,
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Each selected identity once, with the number of successive frames in which it is selected.
+    /// Runs of frames with the same selected identity, and their lengths.
     fn runs(selected: &[Option<u32>]) -> Vec<(Option<u32>, usize)> {
         let runs = selected.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len())).collect()
@@ -220,10 +220,17 @@ mod tests {
         }
         // A little larger, for as long as it likes.
         let similar = pair(200.0, 240.0);
-        assert_runs(Select::Largest, &[(10, &alone), (99, &similar)], &[(1, 109)]);
+        assert_runs(
+            Select::Largest,
+            &[(10, &alone), (99, &similar)],
+            &[(1, 109)],
+        );
         // Several times, each time for less than the limit.
         let passing: [(usize, Seen<'_>); 4] = [(19, &near), (1, &alone), (19, &near), (1, &alone)];
-        let scenes: Vec<_> = [(1, &alone as Seen<'_>)].into_iter().chain(passing).collect();
+        let scenes: Vec<_> = [(1, &alone as Seen<'_>)]
+            .into_iter()
+            .chain(passing)
+            .collect();
         assert_runs(Select::Largest, &scenes, &[(1, 41)]);
     }
 
@@ -260,9 +267,15 @@ mod tests {
         let largest = by(Select::Largest);
         assert_eq!(selector.select(largest, &[1, 2], &faces, &outline), Some(1));
         selector.forget(2);
-        assert_eq!(selector.select(largest, &[3], &faces[1..], &outline), Some(1));
+        assert_eq!(
+            selector.select(largest, &[3], &faces[1..], &outline),
+            Some(1)
+        );
         selector.forget(1);
-        assert_eq!(selector.select(largest, &[3], &faces[1..], &outline), Some(3));
+        assert_eq!(
+            selector.select(largest, &[3], &faces[1..], &outline),
+            Some(3)
+        );
         // It returns with another identity, and is not clearly larger.
         assert_eq!(selector.select(largest, &[4, 3], &faces, &outline), Some(3));
         selector.forget(3);
@@ -306,7 +319,11 @@ mod tests {
             .into_iter()
             .flat_map(|select| broken.map(|side| (select, side)))
         {
-            let x = if select == Select::Center { side } else { 900.0 };
+            let x = if select == Select::Center {
+                side
+            } else {
+                900.0
+            };
             let faces = [(1, x, side), (2, 400.0, 10.0)];
             assert_runs(select, &[(1, &faces)], &[(2, 1)]);
             // It stays selected, but every other face is better.

@@ -325,6 +325,62 @@ fn blendshapes_are_never_measured_at_an_interval_of_0() {
 }
 
 #[test]
+fn rest_values_are_subtracted_once_from_each_measurement() {
+    let tuning = Tuning {
+        neutral_time: 0.2,
+        blendshape_interval: 2,
+        ..Tuning::default()
+    };
+    let script = "face dx=0.01; landmarks";
+    let plain = Tuning {
+        blendshape_interval: 2,
+        ..Tuning::default()
+    };
+    // Every second frame is held, and every second analysed frame repeats the blendshapes.
+    let raw = Bench::new(script, plain).every(2).reports(24);
+    let corrected = Bench::new(script, tuning).every(2).reports(24);
+    // Measurements are 0.16 s apart: the first is at 0, the third at 0.32 s.
+    let rest = jaw(&raw[4]);
+    for (number, (raw, corrected)) in std::iter::zip(&raw, &corrected).enumerate() {
+        let blendshapes = corrected.faces[0].face.blendshapes.as_ref();
+        let before = blendshapes.and_then(|blendshapes| Some(blendshapes.raw()?.to_vec()));
+        if number < 8 {
+            assert_eq!((jaw(corrected), before), (jaw(raw), None), "{number}");
+            continue;
+        }
+        let want = ((jaw(raw) - rest) / (1.0 - rest)).max(0.0);
+        assert!((jaw(corrected) - want).abs() < 1e-6, "{number}");
+        let measured = raw.faces[0].face.blendshapes.as_ref();
+        assert_eq!(before.as_deref(), measured.map(Blendshapes::values));
+    }
+}
+
+#[test]
+fn rest_values_end_with_their_identity() {
+    let tuning = Tuning {
+        neutral_time: 0.1,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face; landmarks", tuning);
+    let is_corrected = |report: &FrameReport| {
+        let blendshapes = report.faces[0].face.blendshapes.as_ref();
+        blendshapes.is_some_and(|blendshapes| blendshapes.raw().is_some())
+    };
+    let corrected = |bench: &mut Bench| {
+        bench
+            .reports(5)
+            .iter()
+            .map(is_corrected)
+            .collect::<Vec<_>>()
+    };
+    let late = [false, false, false, true, true];
+    assert_eq!(corrected(&mut bench), late);
+    bench.analyzer.reset();
+    assert_eq!(corrected(&mut bench), late);
+    assert_eq!(bench.analyzer.common_rest(), None);
+}
+
+#[test]
 fn smoothing_is_per_face_and_moves_the_box() {
     let script = "face x=0.2 dx=0.02; face x=0.8 y=0.4 dx=-0.02; landmarks";
     let smoothed = Tuning {
