@@ -249,7 +249,7 @@ const ROWS: &[Row] = &[
         .range(0.0, 1000.0, "frames")
         .of(Setting::Landmarks),
     Row::playing("neutral-time", |s| &mut s.tuning.neutral_time)
-        .blurb("Time in which each new face is at rest. Afterwards, the medians of its blendshapes in this time are subtracted. The remaining range is scaled to 0…1. 0 = learn nothing from new faces")
+        .blurb("Time for which each new face is at rest. Afterwards, the medians of its blendshapes are subtracted. The remaining range is scaled to 0…1. 0 = learn nothing from new faces")
         .range(0.0, 60.0, "s")
         .of(Setting::Landmarks),
     Row::new("neutral-file", |s| &mut s.neutral_file)

@@ -6,7 +6,7 @@ use facetrack::blendshape::Blendshapes;
 use facetrack::engine::EngineKind;
 use facetrack::report::FrameReport;
 
-/// Frames in which the face is at rest.
+/// Number of frames at rest.
 const REST: usize = 17;
 
 /// First frame that is corrected: 0.3 s after the first one.

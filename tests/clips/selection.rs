@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! One face is followed while another one passes by. The clip of one face is at the left of a wider
-//! picture, in which a portrait moves in from the right, larger than the face, and out again.
+//! picture. A larger portrait moves in from the right and out again.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn left(number: usize) -> usize {
     NEAREST + (WIDTH - NEAREST) * way / (GOES - middle)
 }
 
-/// The reports for the clip in which somebody passes.
+/// Tracks the clip while somebody passes.
 fn passing(folder: &Path, properties: &str) -> Vec<FrameReport> {
     let line = format!("facetrack {properties}");
     let mut harness = Harness::new_parse(&line);
@@ -108,7 +108,7 @@ fn the_face_keeps_its_id_in_every_frame_while_another_one_passes() {
     }
 }
 
-/// Frames in which the selected face has another id than in the frame before.
+/// Number of changes of the selected id from frame to frame.
 fn switches(reports: &[FrameReport]) -> usize {
     let ids = ids(reports);
     ids.windows(2).filter(|pair| pair[0] != pair[1]).count()

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const CAPS: &str = "video/x-raw,format=RGB,width=64,height=48,framerate=25/1";
 const FRAME_SIZE: usize = 64 * 48 * 3;
 
-/// Frames of half a second, the last of which is the first that is corrected.
+/// Number of frames in half a second. The last one is the first that is corrected.
 const REQUESTED: usize = 14;
 
 fn element(properties: &str) -> gst::Element {

@@ -42,8 +42,7 @@ pub struct Tuning {
     /// Blendshapes are measured in every n-th frame of a face, from its first frame; never if 0.
     #[default(1)]
     pub blendshape_interval: u32,
-    /// Time, counted from the first blendshapes of a face, in which its rest values are learned, s;
-    /// 0 if they are not.
+    /// Time for which the rest values of a new face are learned, s; 0 if they are not.
     pub neutral_time: f64,
     /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
