@@ -493,10 +493,6 @@ fn read_blendshapes(
     raw: Option<IndexMap<Cow<'_, str>, f32>>,
     channels: &mut Arc<[String]>,
 ) -> Result<Blendshapes, String> {
-    let is_same = |raw: &IndexMap<_, _>| raw.keys().eq(values.keys());
-    if !raw.as_ref().is_none_or(is_same) {
-        return Err("`blendshapes_raw` and `blendshapes` differ in their names".to_owned());
-    }
     let values = values
         .into_iter()
         .map(|(name, value)| (name.into_owned(), value));
@@ -505,12 +501,14 @@ fn read_blendshapes(
         check_names(&names)?;
         *channels = names.into();
     }
-    Ok(match raw {
-        Some(raw) => {
-            Blendshapes::new(channels.clone(), raw.into_values().collect()).corrected(values)
-        }
-        None => Blendshapes::new(channels.clone(), values),
-    })
+    let Some(raw) = raw else {
+        return Ok(Blendshapes::new(channels.clone(), values));
+    };
+    if !raw.keys().eq(channels.iter()) {
+        return Err("`blendshapes_raw` and `blendshapes` differ in their names".to_owned());
+    }
+    let raw = raw.into_values().collect();
+    Ok(Blendshapes::new(channels.clone(), raw).corrected(values))
 }
 
 fn read_features(values: &IndexMap<Cow<'_, str>, f32>) -> Result<Features, String> {
