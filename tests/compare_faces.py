@@ -82,6 +82,7 @@ def compare(face, written):
     same("key_points", face.key_points, written.get("key_points"))
     same("blendshapes", face.blendshapes, written["blendshapes"], 1e-7)
     same("blendshape_source", face.blendshape_source, written.get("blendshapes_source"))
+    same("raw_blendshapes", face.raw_blendshapes, written.get("blendshapes_raw"), 1e-7)
     for name in ("matrix", "yaw", "pitch", "roll"):
         same(f"pose.{name}", face.pose and getattr(face.pose, name), written.get("pose", {}).get(name))
     for side in ("right", "left"):

@@ -208,6 +208,7 @@ class Face:
     key_points: x and y of the detector's key points, shape (N, 2), px.
     blendshapes: Value of each channel by its ARKit name, usually 0 to 1.
     blendshape_source: measured by a network, or derived from landmarks
+    raw_blendshapes: The values before the rest values of the face were subtracted; empty if they were not.
     pose: Position and rotation of the head.
     gaze: Where the pupils are.
     features: OpenSeeFace's features by name, -1 to 1, 0 at rest.
@@ -232,6 +233,7 @@ class Face:
     key_points: NDArray[np.float32] | None
     blendshapes: dict[str, float]
     blendshape_source: str | None
+    raw_blendshapes: dict[str, float]
     pose: Pose | None
     gaze: Gaze | None
     features: dict[str, float]
@@ -408,6 +410,7 @@ def _face(fields: _Fields) -> Face:
         key_points=fields.points("key-points"),
         blendshapes=fields.named("blendshape-names", "blendshapes"),
         blendshape_source=fields.value("blendshape-source"),
+        raw_blendshapes=fields.named("blendshape-names", "raw-blendshapes"),
         pose=None if matrix is None else Pose(matrix),
         gaze=_gaze(fields),
         features=fields.named(FEATURES, "features"),

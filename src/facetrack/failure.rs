@@ -12,7 +12,7 @@ use thiserror::Error;
 use facetrack::engine::EngineError;
 use facetrack::model::ModelError;
 
-/// Why an engine or its calibration file cannot be used. The text says what the user can do.
+/// Why an engine, or a file with what it learned, cannot be used. The text says what the user can do.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
     /// Error of the engine.
@@ -30,20 +30,23 @@ pub(super) enum Failure {
     /// The engine has no calibration.
     #[error("the engine {0} has no calibration. Unset `calibration-file`, or set another engine")]
     NoCalibration(&'static str),
-    /// The path of the calibration file does not name a file.
+    /// The engine has no blendshapes.
     #[error(
-        "`calibration-file` {0:?} is not the path of a file. Set the path of a file, or unset it"
+        "the engine {0} measures no blendshapes with these settings. Unset `neutral-file`, or set another engine"
     )]
-    NoFile(PathBuf),
-    /// The calibration file cannot be read.
-    #[error("`calibration-file` {path} cannot be read: {source}. Make it readable, or set another file", path = .0.display(), source = .1)]
-    Read(PathBuf, io::Error),
-    /// The content of the calibration file is invalid.
-    #[error("`calibration-file` {path} is damaged: {reason}. Delete it to start a new calibration, or set another file", path = .0.display(), reason = .1)]
-    Damaged(PathBuf, String),
-    /// The calibration file cannot be written.
-    #[error("`calibration-file` {path} cannot be written: {source}. Make it and its folder writable and free disk space, or set another file", path = .0.display(), source = .1)]
-    Write(PathBuf, io::Error),
+    NoBlendshapes(&'static str),
+    /// The path that the property has does not name a file.
+    #[error("`{0}` {1:?} is not the path of a file. Set the path of a file, or unset it")]
+    NoFile(&'static str, PathBuf),
+    /// The file of the property cannot be read.
+    #[error("`{property}` {path} cannot be read: {source}. Make it readable, or set another file", property = .0, path = .1.display(), source = .2)]
+    Read(&'static str, PathBuf, io::Error),
+    /// The content of the file of the property is invalid.
+    #[error("`{property}` {path} is damaged: {reason}. Delete it to learn again, or set another file", property = .0, path = .1.display(), reason = .2)]
+    Damaged(&'static str, PathBuf, String),
+    /// The file of the property cannot be written.
+    #[error("`{property}` {path} cannot be written: {source}. Make it and its folder writable and free disk space, or set another file", property = .0, path = .1.display(), source = .2)]
+    Write(&'static str, PathBuf, io::Error),
 }
 
 impl Failure {
@@ -64,7 +67,8 @@ impl Failure {
             }
             Self::Engine(EngineError::Unknown(_) | EngineError::Config { .. })
             | Self::NoCalibration(_)
-            | Self::NoFile(_) => gst::error_msg!(LibraryError::Settings, ("{self}")),
+            | Self::NoBlendshapes(_)
+            | Self::NoFile(..) => gst::error_msg!(LibraryError::Settings, ("{self}")),
             Self::Engine(EngineError::Frame(_)) => {
                 gst::error_msg!(StreamError::Format, ("{self}"))
             }

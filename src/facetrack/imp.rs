@@ -18,6 +18,10 @@
  * measured and added to the answer to LATENCY queries. The property `qos` of the base class has no
  * effect.
  *
+ * With #GstFaceTrack:select, one face is reported and others are ignored. With
+ * #GstFaceTrack:neutral-time, #GstFaceTrack:neutral-file or the action signal
+ * #GstFaceTrack::set-neutral, blendshapes are 0 in a face at rest.
+ *
  * With #GstFaceTrack:post-messages, element messages named `facetrack` are posted when a face
  * enters or leaves.
  *
@@ -141,7 +145,8 @@ impl Active {
 ///
 /// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the
 /// streaming thread, which holds it while a frame is analysed. Other threads request a reset with
-/// `forget_frames` or `forget_calibration`, and do not wait for it.
+/// `forget_frames` or `forget_calibration`, and rest values with `learn_neutral`, and do not wait
+/// for it.
 #[derive(Default)]
 pub struct FaceTrack {
     options: Mutex<Options<FaceTrackSettings>>,
@@ -150,6 +155,7 @@ pub struct FaceTrack {
     schedule: Mutex<Schedule>,
     forget_frames: AtomicBool,
     forget_calibration: AtomicBool,
+    learn_neutral: AtomicBool,
 }
 
 type Reading = options::Reading<FaceTrack>;
@@ -171,7 +177,7 @@ const READINGS: &[Reading] = &[
     Reading::new("capabilities", Description::structure, |it| {
         it.capabilities().to_value()
     })
-    .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels and whether they are measured or derived, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
+    .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels, whether they are measured or derived, and those that stay near 0, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
 ];
 
 fn clock_time(time: Duration) -> gst::ClockTime {
@@ -233,7 +239,7 @@ impl FaceTrack {
 
     fn take_over(&self, (mut loaded, warnings): Successor) {
         self.warn_of_settings(warnings);
-        self.save_calibration();
+        self.save_learned();
         let ready = self.on_loaded(&self.env(), &mut loaded);
         if let Some(state) = lock(&self.state).as_mut() {
             state.take_over(loaded);
@@ -332,6 +338,11 @@ impl FaceTrack {
         }
     }
 
+    /// The action signal `set-neutral`: the faces in the next frame are at rest.
+    fn request_neutral(&self) {
+        self.learn_neutral.store(true, Ordering::Release);
+    }
+
     /// Resets the calibration before it is used, if that was requested.
     fn apply_calibration_reset(&self, state: &mut State) {
         if self.forget_calibration.swap(false, Ordering::AcqRel) {
@@ -343,23 +354,23 @@ impl FaceTrack {
     /// next engine.
     fn save_reset_calibration(&self) {
         if self.forget_calibration.load(Ordering::Acquire) {
-            self.save_calibration();
+            self.save_learned();
             // After a failure there is no calibration to reset.
             self.forget_calibration.store(false, Ordering::Release);
         }
     }
 
-    /// Saves the calibration, if there is a file for it.
-    fn save_calibration(&self) {
+    /// Saves what was learned into the files for it.
+    fn save_learned(&self) {
         let saved = lock(&self.state)
             .as_mut()
-            .map_or(Ok(()), |state| self.save_calibration_of(state));
+            .map_or(Ok(()), |state| self.save_learned_of(state));
         self.warn_of_loss(saved);
     }
 
-    fn save_calibration_of(&self, state: &mut State) -> Result<(), Failure> {
+    fn save_learned_of(&self, state: &mut State) -> Result<(), Failure> {
         self.apply_calibration_reset(state);
-        state.save_calibration()
+        state.save_learned()
     }
 
     fn warn_of_loss(&self, saved: Result<(), Failure>) {
@@ -389,6 +400,9 @@ impl FaceTrack {
             state.reset();
         }
         self.apply_calibration_reset(state);
+        if self.learn_neutral.swap(false, Ordering::AcqRel) {
+            state.analyzer.neutral_mut().request();
+        }
         state.admit(buffer, now, &self.schedule);
         Ok(())
     }
@@ -459,8 +473,8 @@ impl FaceTrack {
             Err(failure) => failure,
         };
         let mut outcome = state.without_analysis(FrameStatus::Error);
-        // An engine that panics again has no calibration to save.
-        let saved = match contained(|| self.save_calibration_of(state)) {
+        // An engine that panics again has learned nothing to save.
+        let saved = match contained(|| self.save_learned_of(state)) {
             Err(Failure::Panic(_)) => Ok(()),
             saved => saved,
         };
@@ -579,6 +593,7 @@ impl ObjectImpl for FaceTrack {
         Vec::leak(vec![
             action("reset", FaceTrack::request_reset),
             action("reset-calibration", FaceTrack::request_calibration_reset),
+            action("set-neutral", FaceTrack::request_neutral),
         ])
     }
 
@@ -651,6 +666,7 @@ impl BaseTransformImpl for FaceTrack {
         self.prepare(self.env())
             .map_err(|failure| failure.message())?;
         self.forget_frames.store(false, Ordering::Release);
+        self.learn_neutral.store(false, Ordering::Release);
         *lock(&self.schedule) = Schedule::default();
         if let Some(state) = lock(&self.state).as_mut() {
             state.restart();
@@ -659,7 +675,7 @@ impl BaseTransformImpl for FaceTrack {
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        self.save_calibration();
+        self.save_learned();
         let change = lock(&self.state).as_mut().and_then(|state| {
             state.reset();
             state.take_change()
@@ -735,7 +751,7 @@ impl BaseTransformImpl for FaceTrack {
         left.into_iter().for_each(|structure| self.post(structure));
         turn.iter().for_each(|turn| self.warn_of_turn(turn));
         if event.type_() == gst::EventType::Eos {
-            self.save_calibration();
+            self.save_learned();
         }
         self.parent_sink_event(event)
     }

@@ -3,8 +3,8 @@
 
 use std::thread::{self, JoinHandle};
 
-use super::calibration::CalibrationFile;
 use super::failure::{Failure, contained};
+use super::learned::{CALIBRATION, LearnedFile, NEUTRAL};
 use super::plan::{Plan, Setup};
 use crate::options::EnvWarning;
 use facetrack::analyzer::Analyzer;
@@ -18,20 +18,26 @@ pub(super) struct Loaded {
     /// `None` to analyse one frame at a time.
     pub workers: Option<Workers>,
     pub decision: Decision,
-    pub calibration: Option<CalibrationFile>,
+    /// Files with what was learned of faces.
+    pub files: Vec<LearnedFile>,
 }
 
-/// Loads the engine of `plan`, and its calibration if there is a file for it.
+/// Loads the engine of `plan`, and what it learned if there are files for it.
 ///
 /// # Errors
 /// [`Failure`].
 pub(super) fn load(plan: Plan) -> Result<Loaded, Failure> {
     contained(|| {
         let (mut analyzer, workers, decision) = plan.load()?;
-        let path = plan.setup.calibration_file.as_deref();
-        let calibration = path.map(|path| CalibrationFile::open(path, &mut analyzer));
+        let files = [
+            (CALIBRATION, &plan.setup.calibration_file),
+            (NEUTRAL, &plan.setup.neutral_file),
+        ];
+        let files = files.into_iter().filter_map(|(learned, path)| {
+            Some(LearnedFile::open(learned, path.as_deref()?, &mut analyzer))
+        });
         Ok::<_, Failure>(Loaded {
-            calibration: calibration.transpose()?,
+            files: files.collect::<Result<_, _>>()?,
             plan,
             analyzer,
             workers,

@@ -88,6 +88,7 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
     let name = |scheme: LandmarkScheme| scheme.to_string();
     let landmarks = info.landmarks.map_or(0, LandmarkScheme::count);
     let channels = info.blendshapes.iter().map(String::as_str);
+    let near_zero = info.near_zero_blendshapes.iter();
     gst::Structure::builder("capabilities")
         .field("engine", info.name)
         .field_if_some("landmark-scheme", info.landmarks.map(name))
@@ -99,6 +100,7 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
             "blendshape-source",
             Some(info.blendshape_source.to_string()).filter(|_| !info.blendshapes.is_empty()),
         )
+        .field("near-zero-blendshapes", gst::Array::new(near_zero))
         .field("pose", info.pose)
         .field("gaze", info.gaze)
         .field("features", info.features)

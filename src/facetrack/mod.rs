@@ -3,11 +3,11 @@
 
 use gst::glib;
 
-mod calibration;
 mod clock;
 mod failure;
 mod flight;
 mod imp;
+mod learned;
 mod loading;
 mod messages;
 mod plan;

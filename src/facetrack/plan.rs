@@ -42,6 +42,8 @@ pub(super) struct Setup {
     pub request: Request,
     /// The file that stores the calibration of the engine.
     pub calibration_file: Option<PathBuf>,
+    /// The file that stores the rest values of blendshapes.
+    pub neutral_file: Option<PathBuf>,
     /// Number of frames to analyse at once, if the engine can.
     pub workers: usize,
 }
@@ -81,6 +83,7 @@ impl Plan {
                 config,
                 tracker: settings.tracker,
                 calibration_file: settings.calibration_file,
+                neutral_file: settings.neutral_file,
                 workers: workers(settings.workers),
             },
             unused: options.unused(kind),

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use gst::prelude::MulDiv;
 
-use super::calibration::CalibrationFile;
 use super::clock::FrameClock;
 use super::failure::{Failure, contained};
 use super::flight::{Faces, Flight, Search, Work};
+use super::learned::LearnedFile;
 use super::loading::{self, Change, Loaded, Successor};
 use super::messages::{self, Moment};
 use super::plan::{Live, Plan, Setup};
@@ -44,7 +44,8 @@ pub(super) struct State {
     workers: Option<Workers>,
     /// Frames whose analysis has begun, the oldest first.
     flights: VecDeque<Flight>,
-    calibration: Option<CalibrationFile>,
+    /// Files with what was learned of faces.
+    files: Vec<LearnedFile>,
     /// The engine that is loading, or the error that it failed with.
     change: Option<Result<Change, Failure>>,
     /// Whether another engine was set since then.
@@ -56,8 +57,7 @@ pub(super) struct State {
     segment: gst::FormattedSegment<gst::ClockTime>,
     /// Time of the current frame.
     moment: Moment,
-    /// Maximum id so far. Ids increase.
-    last_id: u32,
+    /// Faces that have entered and not left.
     sightings: Sightings,
     pub orientation: Orientation,
 }
@@ -86,7 +86,7 @@ impl State {
             analyzer: loaded.analyzer,
             workers: loaded.workers,
             flights: VecDeque::new(),
-            calibration: loaded.calibration,
+            files: loaded.files,
             change: None,
             is_engine_changed: false,
             clock: FrameClock::default(),
@@ -94,7 +94,6 @@ impl State {
             period: None,
             segment: gst::FormattedSegment::new(),
             moment: Moment::default(),
-            last_id: 0,
             sightings: Sightings::default(),
             orientation: Orientation::default(),
         }
@@ -156,7 +155,7 @@ impl State {
         self.setup = loaded.plan.setup;
         self.analyzer = loaded.analyzer;
         self.workers = loaded.workers;
-        self.calibration = loaded.calibration;
+        self.files = loaded.files;
         // The settings may have changed since it began to load.
         self.update_live();
     }
@@ -173,7 +172,6 @@ impl State {
         self.analyzer.restart();
         self.clock.reset();
         self.info = None;
-        self.last_id = 0;
         self.sightings = Sightings::default();
     }
 
@@ -185,13 +183,12 @@ impl State {
         self.clock.reset();
     }
 
-    /// Writes the calibration, if there is a file for it.
-    pub fn save_calibration(&mut self) -> Result<(), Failure> {
-        let Some(file) = &mut self.calibration else {
-            return Ok(());
-        };
-        let calibration = self.analyzer.calibration();
-        calibration.map_or(Ok(()), |calibration| file.save(calibration))
+    /// Writes what was learned into the files for it.
+    pub fn save_learned(&mut self) -> Result<(), Failure> {
+        let files = self.files.iter_mut();
+        // A file that cannot be written does not prevent the other one.
+        let saved: Vec<_> = files.map(|file| file.save(&self.analyzer)).collect();
+        saved.into_iter().collect()
     }
 
     pub fn set_info(&mut self, info: gst_video::VideoInfo) {
@@ -410,11 +407,10 @@ impl State {
         self.face_messages("face-left", left)
     }
 
-    fn arrivals(&mut self, report: &FrameReport) -> Vec<gst::Structure> {
+    fn arrivals(&self, report: &FrameReport) -> Vec<gst::Structure> {
         let mut ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
-        ids.retain(|id| *id > self.last_id);
+        ids.retain(|id| !self.sightings.contains(*id));
         ids.sort_unstable();
-        self.last_id = ids.last().copied().unwrap_or(self.last_id);
         self.face_messages("face-entered", ids)
     }
 

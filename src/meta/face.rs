@@ -37,6 +37,7 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
         fields.set("blendshape-names", blendshapes.names().join(","));
         fields.set("blendshapes", bytes(blendshapes.values()));
         fields.set("blendshape-source", blendshapes.source().to_string());
+        fields.set_if_some(RAW_BLENDSHAPES, blendshapes.raw().map(bytes));
     }
     let pose = face.pose.map(|pose| bytes(pose.matrix.as_flattened()));
     fields.set_if_some("pose", pose);
@@ -90,6 +91,9 @@ pub(super) fn face_from_structure(fields: Fields<'_>) -> Result<TrackedFace, Met
 const LANDMARKS: [&str; 3] = ["landmark-scheme", "landmarks", "landmark-confidences"];
 const SECONDARY_LANDMARKS: [&str; 3] = ["contour-scheme", "contour", "contour-confidences"];
 
+/// The field with blendshapes before their correction.
+const RAW_BLENDSHAPES: &str = "raw-blendshapes";
+
 fn set_landmarks(
     fields: &mut gst::StructureRef,
     [scheme, points, confidences]: [&str; 3],
@@ -132,7 +136,12 @@ fn attributes_from_fields(fields: Fields<'_>, name: &str) -> Result<Attributes, 
 fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes, MetaError> {
     let (names, values) = fields.named_values("blendshape-names", name)?;
     let source = fields.optional("blendshape-source", Fields::named)?;
-    Ok(Blendshapes::new(names, values).from_source(source.unwrap_or_default()))
+    let blendshapes = match fields.optional(RAW_BLENDSHAPES, Fields::values)? {
+        Some(raw) if raw.len() != values.len() => return Err(malformed(RAW_BLENDSHAPES)),
+        Some(raw) => Blendshapes::new(names, raw).corrected(values),
+        None => Blendshapes::new(names, values),
+    };
+    Ok(blendshapes.from_source(source.unwrap_or_default()))
 }
 
 fn gaze_bytes(gaze: Gaze, scale: Scale) -> gst::glib::Bytes {

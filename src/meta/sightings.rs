@@ -41,7 +41,12 @@ impl Sightings {
         report.faces.iter().map(|face| self.track(face)).collect()
     }
 
-    /// A track has ended; its id does not come again.
+    /// Whether the face `id` has been seen since it came.
+    pub fn contains(&self, id: u32) -> bool {
+        self.tracks.contains_key(&id)
+    }
+
+    /// The face `id` has left.
     pub fn forget(&mut self, id: u32) {
         self.tracks.remove(&id);
     }

@@ -56,7 +56,7 @@ fn full_face(id: u32, seed: f32) -> TrackedFace {
         key_points: (0..6)
             .map(|i| Point::new(i as f32 * 1.1, -i as f32 * seed))
             .collect(),
-        blendshapes: Some(blendshapes(seed).from_source(BlendshapeSource::Derived)),
+        blendshapes: Some(corrected(seed).from_source(BlendshapeSource::Derived)),
         pose: Some(HeadPose {
             matrix: std::array::from_fn(|r| {
                 std::array::from_fn(|c| (r * 4 + c) as f32 * 0.3 * seed)
@@ -93,6 +93,12 @@ fn blendshapes(seed: f32) -> Blendshapes {
     let names = MEDIAPIPE_CHANNELS.iter().map(|name| name.to_string());
     let values = (0..52).map(|i| i as f32 * 0.017 * seed);
     Blendshapes::new(names.collect(), values.collect())
+}
+
+fn corrected(seed: f32) -> Blendshapes {
+    let raw = blendshapes(seed);
+    let values = raw.values().iter().map(|value| value * 0.7).collect();
+    raw.corrected(values)
 }
 
 /// InsightFace's, with scores that its network does not have.
@@ -587,7 +593,7 @@ fn malformed_metadata_is_told_and_never_panics() {
     assert_eq!(newer, Some(MetaError::Version(2)));
     assert!(MetaError::Version(2).to_string().contains("update"));
 
-    let in_face: [(&str, Spoil); 27] = [
+    let in_face: [(&str, Spoil); 28] = [
         ("id", |s| s.set("id", 0u32)),
         ("x", |s| s.set("x", "left")),
         ("origin", |s| s.set("origin", "elsewhere")),
@@ -602,6 +608,7 @@ fn malformed_metadata_is_told_and_never_panics() {
         ("blendshape-source", |s| {
             s.set("blendshape-source", "made up")
         }),
+        ("raw-blendshapes", |s| s.set("raw-blendshapes", bytes(4))),
         ("pose", |s| s.set("pose", bytes(48))),
         ("gaze", |s| s.set("gaze", bytes(12))),
         ("gaze", |s| s.set("gaze", 1.5f64)),

@@ -18,6 +18,7 @@ use facetrack::engine::{
     self, EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting,
 };
 use facetrack::schedule::{LateFrames, ScheduleSettings};
+use facetrack::selection::Select;
 use facetrack::smoothing::OneEuro;
 use facetrack::tracker::{TrackerConfig, TrackerKind};
 
@@ -44,6 +45,7 @@ facetrack::running_mode_words!(enum_field, "GstFaceTrackRunningMode");
 facetrack::pnp_points_words!(enum_field, "GstFaceTrackPnpPoints");
 facetrack::identity_words!(enum_field, "GstFaceTrackIdentity");
 facetrack::tracker_words!(enum_field, "GstFaceTrackTracker");
+facetrack::select_words!(enum_field, "GstFaceTrackSelect");
 facetrack::device_words!(enum_field, "GstFaceTrackDevice");
 facetrack::conv_algorithm_search_words!(enum_field, "GstFaceTrackConvAlgorithmSearch");
 
@@ -74,6 +76,7 @@ pub(crate) struct FaceTrackSettings {
     /// A list.
     pub allowed_modules: Option<String>,
     pub calibration_file: Option<PathBuf>,
+    pub neutral_file: Option<PathBuf>,
     /// Without `smoothing`.
     pub tuning: Tuning,
     pub smoothing: Smoothing,
@@ -245,6 +248,13 @@ const ROWS: &[Row] = &[
         .blurb("Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame; 0 = never, which saves the time")
         .range(0.0, 1000.0, "frames")
         .of(Setting::Landmarks),
+    Row::playing("neutral-time", |s| &mut s.tuning.neutral_time)
+        .blurb("Time for which each new face is at rest. Afterwards, the medians of its blendshapes are subtracted. The remaining range is scaled to 0…1. 0 = learn nothing from new faces")
+        .range(0.0, 60.0, "s")
+        .of(Setting::Landmarks),
+    Row::new("neutral-file", |s| &mut s.neutral_file)
+        .blurb("JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. If rest values are learned, the last ones are used instead, and written at the end of the stream; unset = no file")
+        .of(Setting::Landmarks),
     Row::playing("inference-interval", |s| &mut s.schedule.inference_interval)
         .blurb("Interval at which frames are analysed; faces are held in between; 1 = every frame")
         .range(1.0, 1000.0, "frames"),
@@ -299,6 +309,11 @@ const ROWS: &[Row] = &[
     Row::new("max-age", |s| &mut s.tracker.max_age)
         .blurb("Number of analysed frames for which an id is kept without its face")
         .range(0.0, 100_000.0, "frames"),
+    Row::playing("select", |s| &mut s.tuning.selection.select)
+        .blurb("Faces to complete and report. One face is followed until its id ends; with largest and center, another one replaces it if it is clearly better for 2 s. With max-faces=1, which is the default of openseeface, the engine sees one face only, and there is nothing to select: set max-faces=2 or more"),
+    Row::playing("select-id", |s| &mut s.tuning.selection.id)
+        .blurb("Id of the face that select=id reports")
+        .range(1.0, i32::MAX as f64, ""),
     Row::new("device", |s| &mut s.request.device)
         .blurb("Device for the networks, for engines that can use a GPU; other engines always run on the CPU. An engine that can use a GPU runs on the CPU only if gpu-fallback is true and no usable GPU is found"),
     Row::new("gpu-id", |s| &mut s.gpu_id)

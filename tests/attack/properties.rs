@@ -76,15 +76,15 @@ fn value(noise: &mut Noise, spec: &glib::ParamSpec) -> Option<glib::Value> {
     class.to_value(values[noise.below(values.len())].value())
 }
 
-/// Property with the name of a file that is written when an engine is loaded.
-const WRITTEN: &str = "calibration-file";
+/// Properties with the name of a file that is written.
+const WRITTEN: [&str; 2] = ["calibration-file", "neutral-file"];
 
 /// Sets a property of an element's own class, or reads one.
 fn change(noise: &mut Noise, element: &gst::Element) {
     let specs: Vec<_> = element.list_properties().iter().cloned().collect();
     let own: Vec<_> = specs
         .iter()
-        .filter(|it| it.owner_type() == element.type_() && it.name() != WRITTEN)
+        .filter(|it| it.owner_type() == element.type_() && !WRITTEN.contains(&it.name()))
         .collect();
     let spec = *pick(noise, &own);
     if !spec.flags().contains(glib::ParamFlags::WRITABLE) {
@@ -93,7 +93,7 @@ fn change(noise: &mut Noise, element: &gst::Element) {
         element.set_property_from_value(spec.name(), &value);
     }
     if element.type_().name() == "GstFaceTrack" && rounds::one_in(noise, 20) {
-        let signal = pick(noise, &["reset", "reset-calibration"]);
+        let signal = pick(noise, &["reset", "reset-calibration", "set-neutral"]);
         element.emit_by_name::<()>(signal, &[]);
     }
 }

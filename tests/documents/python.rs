@@ -126,6 +126,7 @@ fn every_value_is_read_and_absent_ones_are_none() {
         ("contour", 2),
         ("key_points", 3),
         ("blendshapes", 3),
+        ("raw_blendshapes", 2),
         ("pose.yaw", 3),
         ("gaze.right", 2),
         ("features", 2),

@@ -512,6 +512,27 @@ fn faces_enter_and_leave() {
 }
 
 #[test]
+fn only_the_selected_face_enters_and_leaves() {
+    let mut stream = Stream::new(
+        "script=\"face x=0.2 size=0.2; face x=0.8 size=0.6 from=3; face size=0.1 to=2\" select=largest tracker=iou max-age=1 post-messages=on-change",
+    );
+    let first: Vec<_> = (0..52).map(|_| ids(&stream.next())).collect();
+    assert_eq!(first, vec![vec![1]; 52]);
+    assert_eq!(stream.events(), [("face-entered".to_owned(), 1)]);
+    assert_eq!(ids(&stream.next()), [3], "it is larger for two seconds");
+    let [left, entered] = ["face-left", "face-entered"].map(str::to_owned);
+    assert_eq!(stream.events(), [(left.clone(), 1), (entered.clone(), 3)]);
+
+    let element = stream.harness.element().expect("the element");
+    element.set_property("select-id", 1u32);
+    element.set_property_from_str("select", "id");
+    assert_eq!(ids(&stream.next()), [1], "it may change while playing");
+    assert_eq!(stream.events(), [(left.clone(), 3), (entered, 1)]);
+    stream.harness.push_event(gst::event::Eos::new());
+    assert_eq!(stream.events(), [(left, 1)]);
+}
+
+#[test]
 fn every_frame_is_told_where_asked_for() {
     let mut stream = Stream::new("script=\"face from=2\" post-messages=every-frame");
     stream.next();
@@ -616,6 +637,8 @@ fn read_only_properties_tell_what_is_going_on() {
     let channels: gst::Array = capabilities.get("blendshapes").expect("channels");
     assert_eq!(channels.len(), 52);
     assert_eq!(channels[0].get(), Ok("_neutral"));
+    let near_zero: gst::Array = capabilities.get("near-zero-blendshapes").expect("a list");
+    assert!(near_zero.is_empty(), "the script moves them all");
 
     let mut stream = Stream::with_element(&element);
     stream.next();

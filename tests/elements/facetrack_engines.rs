@@ -242,6 +242,9 @@ fn what_an_engine_measures_is_known_before_ready() {
         let channels: gst::Array = measured.get("blendshapes").expect("a list");
         assert_eq!(channels.len(), blendshapes, "{engine}");
         assert_eq!(measured.get("blendshape-source").ok(), source, "{engine}");
+        let near_zero: gst::Array = measured.get("near-zero-blendshapes").expect("a list");
+        let of_mediapipe = if blendshapes == 52 { 3 } else { 0 };
+        assert_eq!(near_zero.len(), of_mediapipe, "{engine}");
         assert_eq!(measured.get("pose"), Ok(pose), "{engine}");
         assert_eq!(measured.get("gaze"), Ok(more), "{engine}");
         assert_eq!(measured.get("features"), Ok(more), "{engine}");

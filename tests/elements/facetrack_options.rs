@@ -107,7 +107,7 @@ fn words(spec: &glib::ParamSpec) -> Vec<String> {
 fn flags_have_the_bits_of_the_words_order() {
     for (name, property, last) in [
         ("facetrackoverlay", "layers", 1 << 9),
-        ("trackjsonsink", "fields", 1 << 10),
+        ("trackjsonsink", "fields", 1 << 11),
     ] {
         let spec = element(name).find_property(property).expect(property);
         let class = glib::FlagsClass::with_type(spec.value_type()).expect("flags");

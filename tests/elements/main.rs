@@ -19,6 +19,7 @@ mod geometry;
 mod inspect;
 mod meta;
 mod misuse;
+mod neutral;
 mod paths;
 mod record_files;
 mod regions;

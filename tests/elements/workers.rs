@@ -15,9 +15,10 @@ const CAPS: &str = "video/x-raw,format=GRAY8,width=320,height=240,framerate=25/1
 
 /// An engine whose frames are independent with these properties, and the number of frames to
 /// compare.
-const ENGINES: [(EngineKind, &str, usize); 7] = [
+const ENGINES: [(EngineKind, &str, usize); 8] = [
     (EngineKind::OpenCvHaar, "", 8),
     (EngineKind::OpenCvYunet, "", 20),
+    (EngineKind::OpenCvYunet, "select=center", 20),
     (EngineKind::OpenCvYunetPyfeat, "blendshape-interval=3", 20),
     (EngineKind::Eos, "", 20),
     (EngineKind::InsightFace, "", 10),

@@ -235,12 +235,17 @@ fn damaged_and_unusual_videos_in_parts() {
     ] {
         assert_eq!(parts[key], uncut[key], "{key}");
     }
-    let text = run(
-        folder,
-        &format!("in --out no {SCRIPTED} --segment 1s --set format=jsonl"),
-    )
-    .exits(2);
-    assert!(text.contains("leave out format=jsonl"), "{text}");
+    for (set, reason) in [
+        ("format=jsonl", "leave out format=jsonl"),
+        (
+            "neutral-time=1",
+            "neutral-time cannot be used with --segment",
+        ),
+    ] {
+        let line = format!("in --out no {SCRIPTED} --segment 1s --set {set}");
+        let text = run(folder, &line).exits(2);
+        assert!(text.contains(reason), "{text}");
+    }
     run(folder, &format!("in --out no {SCRIPTED} --warm-up 1s")).exits(2);
 }
 

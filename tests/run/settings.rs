@@ -8,7 +8,13 @@ use crate::common;
 use crate::program::{SCRIPTED, run};
 
 /// Properties that `facetrack run` sets itself.
-const RESERVED: [&str; 4] = ["location", "overwrite", "video-path", "calibration-file"];
+const RESERVED: [&str; 5] = [
+    "location",
+    "overwrite",
+    "video-path",
+    "calibration-file",
+    "neutral-file",
+];
 
 #[test]
 fn every_property_can_be_set() {

@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -87,6 +87,28 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
+/// Checks that parts of a video can be tracked with these options and joined.
+///
+/// # Errors
+/// The option that prevents it.
+fn check_parts(options: &Map<String, Value>) -> Result<(), String> {
+    let format = options.get("format").and_then(Value::as_str);
+    if let Some(format) = format.filter(|format| *format != DENSE) {
+        return Err(format!(
+            "--segment joins dense records only: leave out format={format}"
+        ));
+    }
+    let rest = options.get("neutral-time").and_then(Value::as_f64);
+    if rest.is_some_and(|seconds| seconds > 0.0) {
+        return Err(
+            "neutral-time cannot be used with --segment, because the beginning of each part would \
+             count as the rest of a face: leave out one of them"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
 /// Everything that is known before the first video starts.
 struct Run<'a> {
     arguments: &'a RunArguments,
@@ -115,12 +137,8 @@ impl<'a> Run<'a> {
                 Refusal::Setup(refused.message)
             }
         })?;
-        let format = ready.options.get("format").and_then(Value::as_str);
-        if arguments.segment.is_some() && format.is_some_and(|format| format != DENSE) {
-            return Err(Refusal::Usage(format!(
-                "--segment joins dense records only: leave out format={}",
-                format.unwrap_or_default()
-            )));
+        if arguments.segment.is_some() {
+            check_parts(&ready.options).map_err(Refusal::Usage)?;
         }
         Ok(Self {
             arguments,

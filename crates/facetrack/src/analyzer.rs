@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Analyses frames: finds faces, assigns identities, smooths landmarks and completes the faces.
+//! Analyses frames: finds faces, assigns identities, selects faces, smooths landmarks and completes
+//! the faces.
 //!
 //! [`Analyzer::find`] looks at the pixels of a frame. [`Analyzer::complete`] needs the frames in
 //! order, but not their pixels: all that it needs of a frame is in [`Found`]. So further frames may
@@ -21,9 +22,11 @@ use super::engine::{
 };
 use super::geometry::Point;
 use super::motion::{self, Motion};
+use super::neutral::Neutral;
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
+use super::selection::{Select, Selection, Selector};
 use super::smoothing::{LandmarkSmoother, OneEuro};
 use super::tracker::{Tracker, TrackerConfig};
 
@@ -32,11 +35,15 @@ use super::tracker::{Tracker, TrackerConfig};
 pub struct Tuning {
     /// Minimum scores.
     pub thresholds: Thresholds,
+    /// Faces to complete and report.
+    pub selection: Selection,
     /// Smoothing of landmarks, per face; `None` for landmarks as measured.
     pub smoothing: Option<OneEuro>,
     /// Blendshapes are measured in every n-th frame of a face, from its first frame; never if 0.
     #[default(1)]
     pub blendshape_interval: u32,
+    /// Time for which the rest values of a new face are learned, s; 0 if they are not.
+    pub neutral_time: f64,
     /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
 }
@@ -48,7 +55,9 @@ pub struct Analyzer {
     tuning: Tuning,
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
-    /// Memory of each face that the tracker follows.
+    selector: Selector,
+    neutral: Neutral,
+    /// Memory of each selected face that the tracker follows.
     memories: HashMap<u32, Memory>,
     /// Faces of the last analysed frame; `None` if the next frame does not follow one.
     last_faces: Option<Vec<TrackedFace>>,
@@ -111,11 +120,13 @@ impl Analyzer {
         source: ReportSource,
     ) -> Self {
         let mut analyzer = Self {
+            neutral: Neutral::new(engine.info().blendshapes.clone()),
             engine,
             tracker: Tracker::new(tracker),
             tuning,
             source: Arc::new(source),
             profile: Arc::default(),
+            selector: Selector::default(),
             memories: HashMap::new(),
             last_faces: None,
             left: Vec::new(),
@@ -147,6 +158,9 @@ impl Analyzer {
                 .values_mut()
                 .for_each(|memory| memory.smoother = None);
         }
+        if tuning.selection != self.tuning.selection {
+            self.selector = Selector::default();
+        }
         self.tuning = tuning;
     }
 
@@ -174,6 +188,16 @@ impl Analyzer {
     /// Discards the calibration.
     pub fn reset_calibration(&mut self) {
         self.engine.completer.reset_calibration();
+    }
+
+    /// The rest values of blendshapes.
+    pub fn neutral_mut(&mut self) -> &mut Neutral {
+        &mut self.neutral
+    }
+
+    /// The rest values of blendshapes for faces without own ones: [`Neutral::common`].
+    pub fn common_rest(&self) -> Option<String> {
+        self.neutral.common()
     }
 
     /// Analyses the next frame.
@@ -209,8 +233,8 @@ impl Analyzer {
         }
     }
 
-    /// Completes the faces of the next frame: identities, smoothing, and the measurements that
-    /// derive from landmarks.
+    /// Completes the faces of the next frame: identities, selection, smoothing, and the measurements
+    /// that derive from landmarks.
     ///
     /// # Errors
     /// Those of the engine's completer.
@@ -223,10 +247,13 @@ impl Analyzer {
             cost,
         } = found;
         self.last_faces = None;
-        self.engine.completer.begin_frame(&faces);
         let profile = self.profile.clone();
-        let ids = profile.time(Stage::Track, || self.tracker.assign(&faces));
-        self.forget_ended();
+        let (ids, faces) = profile.time(Stage::Track, || {
+            let ids = self.tracker.assign(&faces);
+            self.forget_ended();
+            self.select(ids, faces, &frame)
+        });
+        self.engine.completer.begin_frame(&faces);
         let mut faces: Vec<_> = std::iter::zip(ids, faces)
             .map(|(id, face)| TrackedFace { id, face })
             .collect();
@@ -273,6 +300,7 @@ impl Analyzer {
         self.reset();
         self.engine.finder.restart();
         self.tracker.restart();
+        self.neutral.restart();
         self.left.clear();
     }
 
@@ -284,8 +312,8 @@ impl Analyzer {
         self.tracker.continue_after(&before.tracker);
     }
 
-    /// Faces that have left since the last call: unseen for longer than the tracker waits, or ended
-    /// by a reset.
+    /// Reported faces that have left since the last call: unseen for longer than the tracker waits,
+    /// ended by a reset, or not selected any more.
     pub fn take_left(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.left)
     }
@@ -307,6 +335,28 @@ impl Analyzer {
             }
             self.notices.push(notice);
         }
+    }
+
+    /// Leaves out the faces that are not selected. A reported face that is not selected any more
+    /// leaves.
+    fn select(
+        &mut self,
+        ids: Vec<u32>,
+        faces: Vec<Observation>,
+        frame: &FrameOutline,
+    ) -> (Vec<u32>, Vec<Observation>) {
+        let selection = self.tuning.selection;
+        if selection.select == Select::All {
+            return (ids, faces);
+        }
+        let selected = self.selector.select(selection, &ids, &faces, frame);
+        let others = self.memories.extract_if(|id, _| Some(*id) != selected);
+        let mut left: Vec<_> = others.map(|(id, _)| id).collect();
+        left.sort_unstable();
+        self.left.extend(left);
+        std::iter::zip(ids, faces)
+            .filter(|(id, _)| Some(*id) == selected)
+            .unzip()
     }
 
     /// A face that was not seen for a frame starts over, as in MediaPipe
@@ -341,6 +391,8 @@ impl Analyzer {
         frame: &FrameOutline,
     ) -> Result<(), EngineError> {
         let interval = self.tuning.blendshape_interval;
+        let ids: Vec<_> = faces.iter().map(|face| face.id).collect();
+        self.neutral.begin_frame(&ids, self.tuning.neutral_time);
         let mut with_contexts = Vec::with_capacity(faces.len());
         for TrackedFace { id, face } in faces.iter_mut() {
             let memory = self.memories.entry(*id).or_default();
@@ -356,6 +408,9 @@ impl Analyzer {
         for (face, context) in with_contexts {
             let memory = self.memories.entry(context.id).or_default();
             if context.wanted == Wanted::Everything {
+                let measured = face.blendshapes.take();
+                let correct = |measured| self.neutral.correct(context.id, measured, frame.time);
+                face.blendshapes = measured.map(correct);
                 memory.blendshapes.clone_from(&face.blendshapes);
                 memory.since_blendshapes = 0;
             } else {
@@ -379,9 +434,13 @@ impl Analyzer {
 
     fn forget_ended(&mut self) {
         for id in self.tracker.ended_ids() {
-            self.memories.remove(id);
+            self.selector.forget(*id);
+            self.neutral.forget(*id);
             self.engine.completer.forget(*id);
-            self.left.push(*id);
+            // A face that was never selected has no memory, and does not leave.
+            if self.memories.remove(id).is_some() {
+                self.left.push(*id);
+            }
         }
     }
 }

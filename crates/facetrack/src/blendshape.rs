@@ -26,6 +26,13 @@ pub const MEDIAPIPE_CHANNELS: [&str; 52] = [
     "noseSneerLeft", "noseSneerRight",
 ];
 
+/// MediaPipe's channel that ARKit does not have. It belongs to no expression.
+pub(crate) const NEUTRAL: &str = "_neutral";
+
+/// The channels that MediaPipe's blendshape network leaves near 0 in every expression: issues 4436
+/// and 4450 of MediaPipe.
+pub const MEDIAPIPE_NEAR_ZERO: [&str; 3] = ["cheekPuff", "noseSneerLeft", "noseSneerRight"];
+
 /// How an engine comes by its channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
@@ -45,6 +52,8 @@ display_as_serialized!(BlendshapeSource);
 pub struct Blendshapes {
     names: Arc<[String]>,
     values: Vec<f32>,
+    /// `None` if the values were not corrected.
+    raw: Option<Vec<f32>>,
     source: BlendshapeSource,
 }
 
@@ -56,7 +65,18 @@ impl Blendshapes {
         Self {
             names,
             values,
+            raw: None,
             source: BlendshapeSource::Measured,
+        }
+    }
+
+    /// The same channels with corrected `values`, one for each; the values so far are the raw ones.
+    #[must_use]
+    pub fn corrected(self, values: Vec<f32>) -> Self {
+        Self {
+            raw: Some(self.values),
+            values,
+            ..self
         }
     }
 
@@ -94,5 +114,11 @@ impl Blendshapes {
     /// Values, in the order of the names.
     pub fn values(&self) -> &[f32] {
         &self.values
+    }
+
+    /// Values before they were corrected, in the order of the names; `None` if they were not. See
+    /// [`neutral`](super::neutral).
+    pub fn raw(&self) -> Option<&[f32]> {
+        self.raw.as_deref()
     }
 }

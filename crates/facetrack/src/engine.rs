@@ -130,7 +130,7 @@ pub trait Finder: Send {
 
 /// Completes faces in the order of the frames, by identity.
 pub trait Completer: Send {
-    /// Begins the next frame. `faces` are those found in it, before smoothing.
+    /// Begins the next frame. `faces` are those that will be completed, before smoothing.
     fn begin_frame(&mut self, _faces: &[Observation]) {}
 
     /// Adds to `face`, one of the frame that was begun, the measurements that derive from its
@@ -272,6 +272,8 @@ pub struct EngineInfo {
     pub blendshapes: Arc<[String]>,
     /// Source of the blendshapes.
     pub blendshape_source: BlendshapeSource,
+    /// Channels that stay near 0 in every expression.
+    pub near_zero_blendshapes: &'static [&'static str],
     /// Whether it reports a head pose.
     pub pose: bool,
     /// Whether it reports where the eyes look.

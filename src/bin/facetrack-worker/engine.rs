@@ -9,13 +9,17 @@ use gstfacetrack::options;
 use gstfacetrack::trackjsonsink::TrackJsonSink;
 
 /// Properties that `facetrack run` sets, or that would carry something from video to video.
-const RESERVED: [(&str, &str); 4] = [
+const RESERVED: [(&str, &str); 5] = [
     ("location", "use --out"),
     ("overwrite", "use --force"),
     ("video-path", "the record has the path of the input"),
     (
         "calibration-file",
         "each video starts without a calibration, so that the order of videos does not matter",
+    ),
+    (
+        "neutral-file",
+        "each video starts without rest values, so that the order of videos does not matter. Set neutral-time",
     ),
 ];
 

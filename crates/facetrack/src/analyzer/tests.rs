@@ -128,6 +128,57 @@ fn a_reset_ends_ids_and_the_engines_history() {
     assert_eq!(origin(&after[0]), Origin::Detected);
 }
 
+fn by(select: Select) -> Tuning {
+    Tuning {
+        selection: Selection {
+            select,
+            ..Selection::default()
+        },
+        ..Tuning::default()
+    }
+}
+
+#[test]
+fn only_the_selected_face_is_reported_and_leaves() {
+    let script = "face x=0.2 size=0.5 to=3; face x=0.8 size=0.3 to=6; landmarks";
+    let mut bench = Bench::new(script, by(Select::Largest));
+    let reports = bench.reports(14);
+    let seen = vec![vec![1]; 3];
+    assert_eq!(ids(&reports), [seen, vec![vec![]; 11]].concat());
+    assert_eq!(bench.analyzer.take_left(), [1], "2 was never reported");
+    assert_eq!(bench.analyzer.memories.len(), 0);
+}
+
+#[test]
+fn a_face_leaves_when_another_one_is_selected() {
+    let script = "face x=0.2 size=0.2; face x=0.8 size=0.6 from=3; landmarks";
+    let mut bench = Bench::new(script, by(Select::Largest));
+    // It is larger from the third frame on, and frames are 40 ms apart.
+    assert_eq!(ids(&bench.reports(52)), vec![vec![1]; 52]);
+    assert_eq!(bench.analyzer.take_left(), [0; 0]);
+    let reports = bench.reports(3);
+    assert_eq!(ids(&reports), [[2], [2], [2]]);
+    assert!(reports[0].faces[0].face.pose.is_some(), "it is completed");
+    assert_eq!(bench.analyzer.take_left(), [1]);
+
+    bench.analyzer.apply_settings(by(Select::First));
+    assert_eq!(ids(&bench.reports(2)), [[1], [1]]);
+    assert_eq!(bench.analyzer.take_left(), [2]);
+    bench.analyzer.apply_settings(Tuning::default());
+    assert_eq!(ids(&bench.reports(1)), [[1, 2]]);
+    bench.analyzer.reset();
+    assert_eq!(bench.analyzer.take_left(), [1, 2]);
+    bench.analyzer.apply_settings(by(Select::First));
+    assert_eq!(ids(&bench.reports(2)), [[3], [3]], "a reset starts over");
+}
+
+#[test]
+fn held_frames_repeat_the_selected_face() {
+    let script = "face x=0.2 dx=0.01; face x=0.8 size=0.5";
+    let mut bench = Bench::new(script, by(Select::First)).every(2);
+    assert_eq!(ids(&bench.reports(4)), [[1]; 4]);
+}
+
 #[test]
 fn faces_are_reported_in_stored_pixels_whatever_their_shape() {
     let tuning = Tuning {
@@ -271,6 +322,62 @@ fn blendshapes_are_never_measured_at_an_interval_of_0() {
         assert!(face.pose.is_some(), "the rest is measured");
         assert_eq!(face.blendshapes, None);
     }
+}
+
+#[test]
+fn rest_values_are_subtracted_once_from_each_measurement() {
+    let tuning = Tuning {
+        neutral_time: 0.2,
+        blendshape_interval: 2,
+        ..Tuning::default()
+    };
+    let script = "face dx=0.01; landmarks";
+    let plain = Tuning {
+        blendshape_interval: 2,
+        ..Tuning::default()
+    };
+    // Every second frame is held, and every second analysed frame repeats the blendshapes.
+    let raw = Bench::new(script, plain).every(2).reports(24);
+    let corrected = Bench::new(script, tuning).every(2).reports(24);
+    // Measurements are 0.16 s apart: the first is at 0, the third at 0.32 s.
+    let rest = jaw(&raw[4]);
+    for (number, (raw, corrected)) in std::iter::zip(&raw, &corrected).enumerate() {
+        let blendshapes = corrected.faces[0].face.blendshapes.as_ref();
+        let before = blendshapes.and_then(|blendshapes| Some(blendshapes.raw()?.to_vec()));
+        if number < 8 {
+            assert_eq!((jaw(corrected), before), (jaw(raw), None), "{number}");
+            continue;
+        }
+        let want = ((jaw(raw) - rest) / (1.0 - rest)).max(0.0);
+        assert!((jaw(corrected) - want).abs() < 1e-6, "{number}");
+        let measured = raw.faces[0].face.blendshapes.as_ref();
+        assert_eq!(before.as_deref(), measured.map(Blendshapes::values));
+    }
+}
+
+#[test]
+fn rest_values_end_with_their_identity() {
+    let tuning = Tuning {
+        neutral_time: 0.1,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face; landmarks", tuning);
+    let is_corrected = |report: &FrameReport| {
+        let blendshapes = report.faces[0].face.blendshapes.as_ref();
+        blendshapes.is_some_and(|blendshapes| blendshapes.raw().is_some())
+    };
+    let corrected = |bench: &mut Bench| {
+        bench
+            .reports(5)
+            .iter()
+            .map(is_corrected)
+            .collect::<Vec<_>>()
+    };
+    let late = [false, false, false, true, true];
+    assert_eq!(corrected(&mut bench), late);
+    bench.analyzer.reset();
+    assert_eq!(corrected(&mut bench), late);
+    assert_eq!(bench.analyzer.common_rest(), None);
 }
 
 #[test]

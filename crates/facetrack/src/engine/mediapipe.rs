@@ -22,7 +22,7 @@ use super::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
     RunningMode, Setting, Thresholds, parallel,
 };
-use crate::blendshape::MEDIAPIPE_CHANNELS;
+use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::image::ImageView;
 use crate::model::{Model, ModelFile};
 use crate::observation::{LandmarkScheme, Observation, Origin};
@@ -91,6 +91,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     EngineInfo {
         landmarks: Some(LandmarkScheme::MediaPipe478),
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
+        near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
         pose: true,
         temporal: config.running_mode == RunningMode::Video,
         ..EngineInfo::of_boxes(EngineKind::MediaPipe)

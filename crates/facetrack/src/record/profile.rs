@@ -6,13 +6,10 @@ use std::borrow::Cow;
 use indexmap::IndexMap;
 use thiserror::Error;
 
-use crate::blendshape::Blendshapes;
+use crate::blendshape::NEUTRAL;
 
 /// The channel that ARKit has and MediaPipe has not.
 const TONGUE: &str = "tongueOut";
-
-/// The channel that MediaPipe has and ARKit has not.
-const NEUTRAL: &str = "_neutral";
 
 /// A choice of channels. It never adds one that was not measured, but for MediaPipe's `_neutral`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -84,16 +81,16 @@ impl BlendshapeProfile {
         Ok(Self::Custom(keys))
     }
 
-    /// The exported channels of one face in order; `None` when that is none. Values that are not
-    /// finite are left out.
+    /// The exported channels of one face in order, of those with these names and values; `None`
+    /// when that is none. Values that are not finite are left out.
     pub(crate) fn apply<'a>(
         &self,
-        blendshapes: &'a Blendshapes,
+        names: &'a [String],
+        values: &[f32],
     ) -> Option<IndexMap<Cow<'a, str>, f32>> {
-        let mut channels: IndexMap<_, _> = blendshapes
-            .iter()
+        let mut channels: IndexMap<_, _> = std::iter::zip(names, values)
             .filter(|(name, value)| value.is_finite() && self.selects(name))
-            .map(|(name, value)| (Cow::Borrowed(name), value))
+            .map(|(name, value)| (Cow::Borrowed(name.as_str()), *value))
             .collect();
         if let Self::Custom(keys) = self {
             channels.sort_by_cached_key(|name, _| keys.iter().position(|key| key == name));
@@ -101,7 +98,7 @@ impl BlendshapeProfile {
         if channels.is_empty() {
             return None;
         }
-        if *self == Self::Mediapipe && blendshapes.get(NEUTRAL).is_none() {
+        if *self == Self::Mediapipe && !names.iter().any(|name| name == NEUTRAL) {
             channels.shift_insert(0, NEUTRAL.into(), 0.0);
         }
         Some(channels)
@@ -128,9 +125,9 @@ mod tests {
     use super::*;
     use crate::blendshape::MEDIAPIPE_CHANNELS;
 
-    fn measured(names: &[&str]) -> Blendshapes {
+    fn measured(names: &[&str]) -> (Vec<String>, Vec<f32>) {
         let values = (0..names.len()).map(|i| i as f32 / 64.0).collect();
-        Blendshapes::new(names.iter().map(|name| name.to_string()).collect(), values)
+        (names.iter().map(|name| name.to_string()).collect(), values)
     }
 
     fn exported(profile: &str, keys: &str, names: &[&str]) -> Option<Vec<String>> {
@@ -138,8 +135,11 @@ mod tests {
         names_of(&profile, &measured(names))
     }
 
-    fn names_of(profile: &BlendshapeProfile, measured: &Blendshapes) -> Option<Vec<String>> {
-        let channels = profile.apply(measured)?;
+    fn names_of(
+        profile: &BlendshapeProfile,
+        (names, values): &(Vec<String>, Vec<f32>),
+    ) -> Option<Vec<String>> {
+        let channels = profile.apply(names, values)?;
         Some(channels.into_keys().map(Cow::into_owned).collect())
     }
 
@@ -218,10 +218,10 @@ mod tests {
 
     #[test]
     fn values_that_are_not_finite_are_left_out() {
-        let names = ["jawOpen", "jawLeft"].map(str::to_owned).into();
-        let broken = Blendshapes::new(names, vec![f32::NAN, f32::INFINITY]);
+        let names = ["jawOpen", "jawLeft"].map(str::to_owned);
+        let broken = [f32::NAN, f32::INFINITY];
         for profile in [BlendshapeProfile::Full, BlendshapeProfile::Mediapipe] {
-            assert!(profile.apply(&broken).is_none());
+            assert!(profile.apply(&names, &broken).is_none());
         }
     }
 }

@@ -129,6 +129,12 @@ pub(crate) struct Face<'a> {
     /// derived ones, and with fields=origin for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     blendshapes_source: Option<BlendshapeSource>,
+    /// The blendshapes as they were measured (fields=raw-blendshapes), with the same names; present
+    /// if the rest values of the face were subtracted from blendshapes (facetrack neutral-time,
+    /// neutral-file or set-neutral).
+    #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blendshapes_raw: Option<IndexMap<Cow<'a, str>, f32>>,
 }
 
 /// Identity of the face: obj_ and a number from 1. It stays the same from frame to frame and is
@@ -303,7 +309,8 @@ impl<'a> Face<'a> {
             source: Source::default(),
             label: Label::default(),
             confidence: Thousandths(known.unwrap_or(0.0)),
-            blendshapes: blendshapes.and_then(|channels| export.profile.apply(channels)),
+            blendshapes: blendshapes
+                .and_then(|channels| export.profile.apply(channels.names(), channels.values())),
             bbox_ymin,
             bbox_ymax: bbox_ymin.saturating_add(bbox_height),
             bbox_width,
@@ -352,6 +359,10 @@ impl<'a> Face<'a> {
             fit: export.part(Fields::FIT, || Fit::new(face.fit.as_ref()?)),
             eos_fit: export.part(Fields::MORPHABLE, || Morphable::new(morphable?)),
             blendshapes_source: blendshapes.and_then(|channels| stated_source(channels, export)),
+            blendshapes_raw: export.part(Fields::RAW_BLENDSHAPES, || {
+                let channels = blendshapes?;
+                export.profile.apply(channels.names(), channels.raw()?)
+            }),
         })
     }
 
@@ -389,9 +400,10 @@ impl<'a> Face<'a> {
                 .is_some_and(|it| it.scheme == other.scheme)
         };
         let source = self.blendshapes_source.unwrap_or_default();
+        let raw = self.blendshapes_raw;
         let blendshapes = self
             .blendshapes
-            .map(|values| read_blendshapes(values, channels));
+            .map(|values| read_blendshapes(values, raw, channels));
         let morphable = self.eos_fit.map(|fit| fit.fit(self.eos)).transpose()?;
         let mut face = Observation {
             // Records without decimals do not state it.
@@ -478,6 +490,7 @@ fn read_106(points: Vec<Place>) -> Result<Landmarks, String> {
 
 fn read_blendshapes(
     values: IndexMap<Cow<'_, str>, f32>,
+    raw: Option<IndexMap<Cow<'_, str>, f32>>,
     channels: &mut Arc<[String]>,
 ) -> Result<Blendshapes, String> {
     let values = values
@@ -488,7 +501,14 @@ fn read_blendshapes(
         check_names(&names)?;
         *channels = names.into();
     }
-    Ok(Blendshapes::new(channels.clone(), values))
+    let Some(raw) = raw else {
+        return Ok(Blendshapes::new(channels.clone(), values));
+    };
+    if !raw.keys().eq(channels.iter()) {
+        return Err("`blendshapes_raw` and `blendshapes` differ in their names".to_owned());
+    }
+    let raw = raw.into_values().collect();
+    Ok(Blendshapes::new(channels.clone(), raw).corrected(values))
 }
 
 fn read_features(values: &IndexMap<Cow<'_, str>, f32>) -> Result<Features, String> {

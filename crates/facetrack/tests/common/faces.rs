@@ -38,13 +38,14 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
         confidences: (0..478).map(|i| i as f32 / 478.0).collect(),
     });
     face.key_points = vec![Point::new(x + 10.5, 150.25); 6];
-    face.blendshapes = Some(Blendshapes::new(
+    let raw = Blendshapes::new(
         MEDIAPIPE_CHANNELS
             .iter()
             .map(|name| name.to_string())
             .collect(),
-        (0..52).map(|i| i as f32 / 64.0).collect(),
-    ));
+        (0..52).map(|i| 0.5 + i as f32 / 128.0).collect(),
+    );
+    face.blendshapes = Some(raw.corrected((0..52).map(|i| i as f32 / 64.0).collect()));
     face.pose = Some(HeadPose {
         matrix: [
             [1.0, 0.0, 0.0, 0.5],

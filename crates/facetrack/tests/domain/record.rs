@@ -253,6 +253,7 @@ fn verbose_adds_its_keys_after_the_others() {
             "fit",
             "eos_fit",
             "blendshapes_source",
+            "blendshapes_raw",
         ]
     );
 
@@ -310,6 +311,12 @@ fn verbose_adds_its_keys_after_the_others() {
     assert_eq!(fit["landmarks_3d"][481].to_string(), "[0.5,-0.25,0.125]");
     assert_eq!(fit["projected"][2].to_string(), "[640.373,160.5]");
     assert_eq!(detailed["blendshapes_source"], "measured");
+    let names = |key: &str| keys(&detailed[key]);
+    assert_eq!(names("blendshapes_raw"), names("blendshapes"));
+    assert_eq!(
+        detailed["blendshapes_raw"]["jawOpen"].to_string(),
+        "0.6953125"
+    );
 }
 
 /// With or without points in space.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use faces::{face, fitted_face, full_face, morphable_face, recognised_face};
+use facetrack::blendshape::Blendshapes;
 use facetrack::model::ModelFile;
 use facetrack::observation::FitFailure;
 use facetrack::record::{End, Export, Fields, FrameRecord, Metadata, Record, Storage};
@@ -283,7 +284,9 @@ fn a_plain_record_yields_what_it_has() {
     let mut want = face(3, 0.0).face;
     want.bbox = facetrack::geometry::Rect::new(100.0, 120.0, 80.0, 96.0);
     want.confidence = Some(0.988);
-    want.blendshapes = written.face.blendshapes;
+    let blendshapes = written.face.blendshapes.expect("some");
+    let (names, values) = (blendshapes.names(), blendshapes.values());
+    want.blendshapes = Some(Blendshapes::new(names.clone(), values.to_vec()));
     assert_eq!(*read, want);
 }
 
@@ -452,6 +455,13 @@ fn errors_name_the_line_and_the_frame() {
             &["line 4", "out of range"],
         ),
         (replaced("\"measured\"", "\"guessed\""), &["guessed"]),
+        (
+            replaced(
+                "\"blendshapes_raw\":{\"_neutral\"",
+                "\"blendshapes_raw\":{\"rest\"",
+            ),
+            &["frame 3", "obj_1", "`blendshapes_raw`"],
+        ),
         (
             replaced("\"width\":640", "\"width\":0"),
             &["frame 7", "no size"],

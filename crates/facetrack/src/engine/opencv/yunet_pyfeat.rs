@@ -5,7 +5,7 @@
 //! MediaPipe's network finds no face in a detection, the face has no landmarks, blendshapes and
 //! pose.
 
-use crate::blendshape::MEDIAPIPE_CHANNELS;
+use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::engine::independent::Independent;
 use crate::engine::mediapipe::{FaceMesh, METRES, MeshParts};
 use crate::engine::{
@@ -41,6 +41,7 @@ pub fn describe() -> EngineInfo {
         landmarks: Some(LandmarkScheme::MediaPipe478),
         key_points: yunet::KEY_POINTS,
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
+        near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
         pose: true,
         ..EngineInfo::of_boxes(EngineKind::OpenCvYunetPyfeat)
     }

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Subtracts the values that blendshapes have in a face at rest.
+//!
+//! Networks report values other than 0 for a face at rest, and other ones for each person. A
+//! corrected value is `(value − rest) / (1 − rest)`, limited to 0…1: it is 0 at rest and 1 at 1.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use super::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS, NEUTRAL};
+use super::engine::EngineError;
+
+/// Time for which rest values are learned on request, s: some frames, because values differ from
+/// frame to frame, and short enough to stay at rest.
+const REQUESTED_TIME: f64 = 0.5;
+
+/// Maximum rest value that is subtracted. A higher one would multiply the noise of a channel by
+/// more than ten.
+const MAX_REST: f32 = 0.9;
+
+/// Rest values of the faces in a stream.
+#[derive(Debug)]
+pub struct Neutral {
+    /// Channels of the engine.
+    channels: Arc<[String]>,
+    faces: HashMap<u32, Face>,
+    /// Values for faces without own ones.
+    common: Option<Rest>,
+    /// Whether learned values become the common ones.
+    is_shared: bool,
+    /// Whether the faces of the next frame are at rest.
+    is_requested: bool,
+}
+
+/// A rest value for each channel, 0…1; 0 for a channel that is not corrected.
+type Rest = Arc<[f32]>;
+
+/// A face.
+#[derive(Debug, Default)]
+struct Face {
+    rest: Option<Rest>,
+    learning: Option<Learning>,
+}
+
+/// Rest values that are being learned.
+#[derive(Debug)]
+struct Learning {
+    /// Time of learning, s.
+    time: f64,
+    /// Time of the first sample.
+    start: Option<Duration>,
+    /// Measured values, in the order of the channels.
+    samples: Vec<Vec<f32>>,
+}
+
+impl Neutral {
+    /// Without rest values, for an engine with these `channels`.
+    pub fn new(channels: Arc<[String]>) -> Self {
+        Self {
+            channels,
+            faces: HashMap::new(),
+            common: None,
+            is_shared: false,
+            is_requested: false,
+        }
+    }
+
+    /// From now on, faces without own rest values use those that were learned last.
+    pub fn share(&mut self) {
+        self.is_shared = true;
+    }
+
+    /// Learns the rest values of the faces in the next frame that has faces.
+    pub fn request(&mut self) {
+        self.is_requested = true;
+    }
+
+    /// Begins the next frame with the faces `ids`. The first `learning_time` seconds of each face
+    /// are at rest; 0 if that is not known.
+    pub fn begin_frame(&mut self, ids: &[u32], learning_time: f64) {
+        for id in ids {
+            let is_new = !self.faces.contains_key(id);
+            let face = self.faces.entry(*id).or_default();
+            if self.is_requested {
+                face.learning = Some(Learning::new(REQUESTED_TIME));
+            } else if is_new && learning_time > 0.0 {
+                face.learning = Some(Learning::new(learning_time));
+            }
+        }
+        self.is_requested &= ids.is_empty();
+    }
+
+    /// Corrects the blendshapes of the face `id`, measured at `time`, if its rest values are known.
+    pub fn correct(&mut self, id: u32, measured: Blendshapes, time: Duration) -> Blendshapes {
+        let face = self.faces.get_mut(&id);
+        let Some(face) = face.filter(|_| *measured.names() == self.channels) else {
+            return measured;
+        };
+        if let Some(samples) = face.learn(measured.values(), time) {
+            let rest = rest(&samples, &self.channels);
+            if self.is_shared {
+                self.common = Some(rest.clone());
+            }
+            face.rest = Some(rest);
+        }
+        match face.rest.as_ref().or(self.common.as_ref()) {
+            Some(rest) => corrected(measured, rest),
+            None => measured,
+        }
+    }
+
+    /// Forgets the face `id`, which has ended.
+    pub fn forget(&mut self, id: u32) {
+        self.faces.remove(&id);
+    }
+
+    /// Begins another stream. The common rest values are kept.
+    pub fn restart(&mut self) {
+        self.faces.clear();
+        self.is_requested = false;
+    }
+
+    /// The common rest values, as JSON for [`Neutral::set_common`]; `None` if there are none.
+    pub fn common(&self) -> Option<String> {
+        let values = std::iter::zip(&*self.channels, &**self.common.as_ref()?);
+        let values: IndexMap<_, _> = values.filter(|(name, _)| *name != NEUTRAL).collect();
+        serde_json::to_string_pretty(&values).ok()
+    }
+
+    /// Sets the common rest values: a JSON object with a number from 0 to 1 by channel name.
+    /// Channels that the engine does not measure are ignored, and channels without a value are not
+    /// corrected.
+    ///
+    /// # Errors
+    /// [`EngineError::Config`] for any other text.
+    pub fn set_common(&mut self, json: &str) -> Result<(), EngineError> {
+        let refused = |reason| EngineError::config("neutral", reason);
+        let values: IndexMap<String, f32> =
+            serde_json::from_str(json).map_err(|error| refused(error.to_string()))?;
+        for (name, value) in &values {
+            self.check(name, *value).map_err(refused)?;
+        }
+        let rest = self.channels.iter();
+        let rest = rest.map(|name| values.get(name).copied().unwrap_or(0.0));
+        self.common = Some(rest.collect());
+        Ok(())
+    }
+
+    fn check(&self, name: &str, value: f32) -> Result<(), String> {
+        let is_known =
+            MEDIAPIPE_CHANNELS.contains(&name) || self.channels.iter().any(|c| c == name);
+        if !is_known || name == NEUTRAL {
+            return Err(format!("{name:?} is not a blendshape with a rest value"));
+        }
+        if !(0.0..=1.0).contains(&value) {
+            return Err(format!(
+                "the rest value {value} of {name} is not from 0 to 1"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Face {
+    /// Learns from the values of another frame. Returns all samples when the time is over.
+    fn learn(&mut self, values: &[f32], time: Duration) -> Option<Vec<Vec<f32>>> {
+        let learning = self.learning.as_mut()?;
+        learning.samples.push(values.to_vec());
+        let start = *learning.start.get_or_insert(time);
+        let is_over = time.saturating_sub(start).as_secs_f64() >= learning.time;
+        let learning = self.learning.take_if(|_| is_over)?;
+        Some(learning.samples)
+    }
+}
+
+impl Learning {
+    fn new(time: f64) -> Self {
+        Self {
+            time,
+            start: None,
+            samples: Vec::new(),
+        }
+    }
+}
+
+/// The medians of samples, which a blink does not change much.
+fn rest(samples: &[Vec<f32>], channels: &[String]) -> Rest {
+    let median = |(index, name): (usize, &String)| {
+        let values = samples.iter().filter_map(|values| values.get(index));
+        let mut values: Vec<_> = values.copied().filter(|value| value.is_finite()).collect();
+        values.sort_unstable_by(f32::total_cmp);
+        let median = values.get(values.len() / 2).copied();
+        median
+            .filter(|_| name != NEUTRAL)
+            .map_or(0.0, |rest| rest.clamp(0.0, 1.0))
+    };
+    channels.iter().enumerate().map(median).collect()
+}
+
+/// `measured` with the values that remain over `rest`.
+fn corrected(measured: Blendshapes, rest: &Rest) -> Blendshapes {
+    let values = std::iter::zip(measured.values(), &**rest);
+    let values = values
+        .map(|(value, rest)| over_rest(*value, *rest))
+        .collect();
+    measured.corrected(values)
+}
+
+/// A value without its rest value, so that `rest` becomes 0 and 1 stays 1.
+fn over_rest(value: f32, rest: f32) -> f32 {
+    if rest == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let rest = rest.min(MAX_REST);
+    ((value - rest) / (1.0 - rest)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 3] = [NEUTRAL, "jawOpen", "eyeBlinkLeft"];
+
+    fn neutral() -> Neutral {
+        Neutral::new(NAMES.map(str::to_owned).into())
+    }
+
+    fn measured(neutral: &Neutral, values: [f32; 3]) -> Blendshapes {
+        Blendshapes::new(neutral.channels.clone(), values.to_vec())
+    }
+
+    /// Corrects values of the face `id` at `ms`.
+    fn correct(neutral: &mut Neutral, id: u32, ms: u64, values: [f32; 3]) -> Blendshapes {
+        let measured = measured(neutral, values);
+        neutral.correct(id, measured, Duration::from_millis(ms))
+    }
+
+    #[track_caller]
+    fn assert_close(got: &Blendshapes, want: [f32; 3]) {
+        for (got, want) in std::iter::zip(got.values(), want) {
+            assert!((got - want).abs() < 1e-6, "{got} {want}");
+        }
+    }
+
+    #[test]
+    fn rest_becomes_0_and_1_stays_1() {
+        for (value, rest, want) in [
+            (0.2, 0.2, 0.0),
+            (0.1, 0.2, 0.0),
+            (0.6, 0.2, 0.5),
+            (1.0, 0.2, 1.0),
+            (1.2, 0.2, 1.0),
+            (0.3, 0.0, 0.3),
+            (0.9, 1.0, 0.0),
+            (0.95, 1.0, 0.5),
+            (1.0, 1.0, 1.0),
+            (f32::INFINITY, 0.2, f32::INFINITY),
+        ] {
+            let got = over_rest(value, rest);
+            assert!(
+                got == want || (got - want).abs() < 1e-6,
+                "{value} {rest}: {got}"
+            );
+        }
+        assert!(over_rest(f32::NAN, 0.2).is_nan());
+    }
+
+    #[test]
+    fn the_first_seconds_of_each_face_are_its_rest() {
+        let mut neutral = neutral();
+        let blink = [0.0, 0.1, 0.9];
+        for (ms, values) in [(0, [0.3, 0.2, 0.1]), (500, blink), (999, [0.3, 0.2, 0.1])] {
+            neutral.begin_frame(&[1], 1.0);
+            let got = correct(&mut neutral, 1, ms, values);
+            assert_eq!((got.values(), got.raw()), (&values[..], None), "{ms}");
+        }
+        neutral.begin_frame(&[1, 2], 1.0);
+        let got = correct(&mut neutral, 1, 1000, [0.3, 0.6, 0.1]);
+        // `_neutral` keeps its value.
+        assert_close(&got, [0.3, 0.5, 0.0]);
+        assert_eq!(got.raw(), Some(&[0.3, 0.6, 0.1][..]));
+        let other = correct(&mut neutral, 2, 1000, [0.3, 0.6, 0.1]);
+        assert_eq!(other.raw(), None, "it has just come");
+        assert_eq!(neutral.common(), None);
+
+        neutral.forget(1);
+        neutral.begin_frame(&[1], 0.0);
+        assert_eq!(correct(&mut neutral, 1, 1040, blink).raw(), None);
+    }
+
+    #[test]
+    fn rest_is_learned_on_request() {
+        let mut neutral = neutral();
+        neutral.begin_frame(&[1], 0.0);
+        assert_eq!(correct(&mut neutral, 1, 0, [0.0, 0.2, 0.2]).raw(), None);
+        neutral.request();
+        // The request waits for a face.
+        neutral.begin_frame(&[], 0.0);
+        neutral.begin_frame(&[1], 0.0);
+        assert_eq!(correct(&mut neutral, 1, 40, [0.0, 0.2, 0.2]).raw(), None);
+        neutral.begin_frame(&[1, 2], 0.0);
+        assert_close(&correct(&mut neutral, 1, 540, [0.0, 0.2, 0.2]), [0.0; 3]);
+        assert_eq!(correct(&mut neutral, 2, 540, [0.0, 0.2, 0.2]).raw(), None);
+
+        // The values before are used until others are learned.
+        neutral.request();
+        for (ms, want) in [(600, 0.5), (1099, 0.5), (1100, 0.0)] {
+            neutral.begin_frame(&[1], 0.0);
+            let got = correct(&mut neutral, 1, ms, [0.0, 0.6, 0.2]);
+            assert_close(&got, [0.0, want, 0.0]);
+        }
+    }
+
+    #[test]
+    fn shared_values_are_those_that_were_learned_last() {
+        let mut neutral = neutral();
+        neutral.share();
+        neutral
+            .set_common(r#"{"jawOpen": 0.2, "cheekPuff": 0.5}"#)
+            .expect("rest values");
+        neutral.begin_frame(&[1], 0.0);
+        assert_close(
+            &correct(&mut neutral, 1, 0, [0.3, 0.6, 0.6]),
+            [0.3, 0.5, 0.6],
+        );
+        neutral.request();
+        for (id, rest) in [(1, 0.4), (2, 0.8)] {
+            neutral.begin_frame(&[id], 0.5);
+            correct(&mut neutral, id, 0, [0.3, rest, 0.0]);
+            correct(&mut neutral, id, 500, [0.3, rest, 0.0]);
+        }
+        neutral.begin_frame(&[1, 2, 3], 0.0);
+        for (id, want) in [(1, 2.0 / 3.0), (2, 0.0), (3, 0.0)] {
+            let got = correct(&mut neutral, id, 600, [0.3, 0.8, 0.0]);
+            assert_close(&got, [0.3, want, 0.0]);
+        }
+
+        neutral.restart();
+        let json = neutral.common().expect("rest values");
+        let mut next = super::tests::neutral();
+        next.set_common(&json).expect("its own JSON");
+        assert_eq!(next.common, neutral.common);
+        assert_eq!(next.common().as_ref(), Some(&json));
+        assert!(!json.contains(NEUTRAL), "{json}");
+    }
+
+    #[test]
+    fn other_texts_are_no_rest_values() {
+        for (json, reason) in [
+            ("", "EOF"),
+            ("[]", "expected a map"),
+            (r#"{"jawOpen": "a"}"#, "expected f32"),
+            (r#"{"jawOpen": null}"#, "expected f32"),
+            (r#"{"jawOpne": 0.1}"#, "\"jawOpne\" is not a blendshape"),
+            (r#"{"_neutral": 0.1}"#, "\"_neutral\" is not a blendshape"),
+            (r#"{"jawOpen": 1.1}"#, "jawOpen is not from 0 to 1"),
+            (r#"{"jawOpen": -0.1}"#, "jawOpen is not from 0 to 1"),
+            (r#"{"jawOpen": 1e99}"#, "number out of range"),
+        ] {
+            let mut neutral = neutral();
+            let error = neutral.set_common(json).expect_err(json).to_string();
+            assert!(error.contains(reason), "{json}: {error}");
+            assert_eq!(neutral.common, None);
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_finite_are_not_learned() {
+        let mut neutral = neutral();
+        for (ms, jaw, blink) in [(0, f32::NAN, f32::NAN), (1000, 0.5, f32::NAN)] {
+            neutral.begin_frame(&[1], 1.0);
+            correct(&mut neutral, 1, ms, [0.0, jaw, blink]);
+        }
+        let got = correct(&mut neutral, 1, 1040, [0.0, 0.5, 0.5]);
+        assert_close(&got, [0.0, 0.0, 0.5]);
+    }
+
+    #[test]
+    fn other_channels_are_not_corrected() {
+        let mut neutral = neutral();
+        neutral
+            .set_common(r#"{"jawOpen": 0.2}"#)
+            .expect("rest values");
+        neutral.begin_frame(&[1], 0.0);
+        let other = Blendshapes::new(["jawOpen".to_owned()].into(), vec![0.6]);
+        let got = neutral.correct(1, other.clone(), Duration::ZERO);
+        assert_eq!(got, other);
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Files that keep what is learned of faces from stream to stream.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf, is_separator};
+
+use tempfile::NamedTempFile;
+
+use super::failure::Failure;
+use facetrack::analyzer::Analyzer;
+use facetrack::engine::EngineError;
+use facetrack::file;
+
+/// Maximum size of a file, bytes. A calibration of openseeface has less than 100 kB per face.
+const MAX_SIZE: u64 = 16 << 20;
+
+/// Something that an analyzer learns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Learned {
+    /// Property with the path of the file.
+    property: &'static str,
+    /// Prepares an analyzer that uses a file.
+    begin: fn(&mut Analyzer) -> Result<(), Failure>,
+    /// Restores the content of a file.
+    restore: fn(&mut Analyzer, &str) -> Result<(), EngineError>,
+    /// The content to store; `None` if there is none yet.
+    content: fn(&Analyzer) -> Option<String>,
+}
+
+/// The calibration of the engine.
+pub(super) const CALIBRATION: Learned = Learned {
+    property: "calibration-file",
+    begin: |analyzer| match analyzer.calibration() {
+        Some(_) => Ok(()),
+        None => Err(Failure::NoCalibration(analyzer.info().name)),
+    },
+    restore: Analyzer::set_calibration,
+    content: Analyzer::calibration,
+};
+
+/// The rest values of blendshapes.
+pub(super) const NEUTRAL: Learned = Learned {
+    property: "neutral-file",
+    begin: |analyzer| {
+        if analyzer.info().blendshapes.is_empty() {
+            return Err(Failure::NoBlendshapes(analyzer.info().name));
+        }
+        analyzer.neutral_mut().share();
+        Ok(())
+    },
+    restore: |analyzer, text| analyzer.neutral_mut().set_common(text),
+    content: Analyzer::common_rest,
+};
+
+/// A file and its content.
+pub(super) struct LearnedFile {
+    learned: Learned,
+    path: PathBuf,
+    /// `None` if there is no file yet.
+    content: Option<String>,
+}
+
+impl LearnedFile {
+    /// Restores what `analyzer` learned from the file at `path`, if it exists, and checks that the
+    /// file can be written at the end of the stream.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn open(learned: Learned, path: &Path, analyzer: &mut Analyzer) -> Result<Self, Failure> {
+        (learned.begin)(analyzer)?;
+        let property = learned.property;
+        if !can_be_a_file(path) {
+            return Err(Failure::NoFile(property, path.to_owned()));
+        }
+        // Symbolic links are kept, and their targets are written.
+        let path = fs::canonicalize(path).unwrap_or(path.to_owned());
+        let mut file = Self {
+            learned,
+            path,
+            content: None,
+        };
+        if let Some(content) = file.read()? {
+            file.restore(analyzer, &content)?;
+        }
+        match Place::of(&file.path) {
+            Ok(_) => Ok(file),
+            Err(error) => Err(Failure::Write(property, file.path, error)),
+        }
+    }
+
+    /// Writes what `analyzer` learned if it differs from the content of the file. The file keeps
+    /// its mode and its owner. It is complete at any time, except if this process may not set this
+    /// owner: then the file is overwritten.
+    ///
+    /// # Errors
+    /// [`Failure::Write`].
+    pub fn save(&mut self, analyzer: &Analyzer) -> Result<(), Failure> {
+        let Some(content) = (self.learned.content)(analyzer) else {
+            return Ok(());
+        };
+        if self.content.as_ref() == Some(&content) {
+            return Ok(());
+        }
+        Place::of(&self.path)
+            .and_then(|place| place.write(&self.path, &content))
+            .map_err(|error| Failure::Write(self.learned.property, self.path.clone(), error))?;
+        self.content = Some(content);
+        Ok(())
+    }
+
+    /// The content of the file; `None` if there is no file.
+    fn read(&self) -> Result<Option<String>, Failure> {
+        match file::read(&self.path, MAX_SIZE) {
+            Ok(bytes) => String::from_utf8(bytes)
+                .map(Some)
+                .map_err(|_| self.damaged("it is not UTF-8".to_owned())),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound => Ok(None),
+                ErrorKind::FileTooLarge => Err(self.damaged(error.to_string())),
+                _ => Err(Failure::Read(
+                    self.learned.property,
+                    self.path.clone(),
+                    error,
+                )),
+            },
+        }
+    }
+
+    fn restore(&mut self, analyzer: &mut Analyzer, content: &str) -> Result<(), Failure> {
+        let restored = (self.learned.restore)(analyzer, content);
+        restored.map_err(|error| match error {
+            EngineError::Config { reason, .. } => self.damaged(reason),
+            other => self.damaged(other.to_string()),
+        })?;
+        self.content = (self.learned.content)(analyzer);
+        Ok(())
+    }
+
+    fn damaged(&self, reason: String) -> Failure {
+        Failure::Damaged(self.learned.property, self.path.clone(), reason)
+    }
+}
+
+/// Whether the path can name a file: `faces/` and `faces/..` name folders.
+fn can_be_a_file(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    let last = text.rsplit(is_separator).next().unwrap_or_default();
+    !matches!(last, "" | "." | "..")
+}
+
+/// Where new content is written.
+enum Place {
+    /// A file that takes the place of the old one.
+    Beside(NamedTempFile),
+    /// The old file.
+    Within(File),
+}
+
+impl Place {
+    /// Opens it for the file at `path`.
+    fn of(path: &Path) -> io::Result<Self> {
+        let Ok(old) = fs::metadata(path) else {
+            return beside(path).map(Self::Beside);
+        };
+        match beside(path).and_then(|new| resemble(new, &old)) {
+            Ok(new) => Ok(Self::Beside(new)),
+            Err(_) => File::options().write(true).open(path).map(Self::Within),
+        }
+    }
+
+    fn write(self, path: &Path, text: &str) -> io::Result<()> {
+        match self {
+            Self::Beside(mut new) => {
+                new.write_all(text.as_bytes())?;
+                new.as_file().sync_all()?;
+                new.persist(path)?;
+            }
+            Self::Within(mut old) => {
+                old.write_all(text.as_bytes())?;
+                old.set_len(text.len() as u64)?;
+                old.sync_all()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives `new` the owner and the mode of `old`.
+fn resemble(new: NamedTempFile, old: &Metadata) -> io::Result<NamedTempFile> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let own = new.as_file().metadata()?;
+        if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+            fchown(new.as_file(), Some(old.uid()), Some(old.gid()))?;
+        }
+    }
+    // After the owner, since a change of the owner can change the mode.
+    new.as_file().set_permissions(old.permissions())?;
+    Ok(new)
+}
+
+/// A temporary file in the folder of `path`.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".facetrack-learned-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The mode of new files; the umask of the process applies.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
+}

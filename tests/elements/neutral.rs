@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Rest values of blendshapes are learned, subtracted and kept in a file. The jaw of the scripted
+//! face opens and closes, and its other blendshapes are 0.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common;
+use crate::common::bus;
+use facetrack::blendshape::Blendshapes;
+use gst::prelude::*;
+use gst_check::Harness;
+use gstfacetrack::meta::FaceTrackMeta;
+use tempfile::TempDir;
+
+const CAPS: &str = "video/x-raw,format=RGB,width=64,height=48,framerate=25/1";
+const FRAME_SIZE: usize = 64 * 48 * 3;
+
+/// Number of frames in half a second. The last one is the first that is corrected.
+const REQUESTED: usize = 14;
+
+fn element(properties: &str) -> gst::Element {
+    common::init();
+    let line = format!("facetrack engine=scripted script=\"face; landmarks\" {properties}");
+    gst::parse::launch(&line).expect("a good description")
+}
+
+struct Stream {
+    harness: Harness,
+    frames: u64,
+}
+
+impl Stream {
+    fn new(element: &gst::Element) -> Self {
+        let mut harness = Harness::with_element(element, Some("sink"), Some("src"));
+        harness.set_src_caps_str(CAPS);
+        Self { harness, frames: 0 }
+    }
+
+    /// The blendshapes in the next frames.
+    fn next(&mut self, count: usize) -> Vec<Blendshapes> {
+        (0..count).map(|_| self.push()).collect()
+    }
+
+    fn push(&mut self) -> Blendshapes {
+        let mut buffer = gst::Buffer::from_slice(vec![0u8; FRAME_SIZE]);
+        let fields = buffer.get_mut().expect("the only reference");
+        fields.set_pts(gst::ClockTime::from_mseconds(40 * self.frames));
+        self.frames += 1;
+        let buffer = self.harness.push_and_pull(buffer).expect("it flows");
+        let report = FaceTrackMeta::from_buffer(&buffer).expect("a report");
+        report.faces[0].face.blendshapes.clone().expect("measured")
+    }
+
+    fn end(&mut self) {
+        assert!(self.harness.push_event(gst::event::Eos::new()));
+    }
+}
+
+/// The measured `jawOpen`.
+fn raw(blendshapes: &Blendshapes) -> f32 {
+    let index = blendshapes
+        .names()
+        .iter()
+        .position(|name| name == "jawOpen");
+    let values = blendshapes.raw().unwrap_or(blendshapes.values());
+    values[index.expect("a channel")]
+}
+
+fn jaw(blendshapes: &Blendshapes) -> f32 {
+    blendshapes.get("jawOpen").expect("a channel")
+}
+
+fn is_corrected(blendshapes: &Blendshapes) -> bool {
+    blendshapes.raw().is_some()
+}
+
+/// The median of the measured values.
+fn rest(frames: &[Blendshapes]) -> f32 {
+    let mut values: Vec<_> = frames.iter().map(raw).collect();
+    values.sort_by(f32::total_cmp);
+    values[values.len() / 2]
+}
+
+/// All frames are corrected with this rest value.
+#[track_caller]
+fn assert_corrected(frames: &[Blendshapes], rest: f32) {
+    for frame in frames {
+        assert!(is_corrected(frame));
+        let want = ((raw(frame) - rest) / (1.0 - rest)).clamp(0.0, 1.0);
+        assert!((jaw(frame) - want).abs() < 1e-6, "{frame:?}");
+    }
+    let range = |value: fn(&Blendshapes) -> f32| frames.iter().map(value).fold(0.0, f32::max);
+    assert!(range(raw) > rest, "the case shows nothing");
+}
+
+#[test]
+fn the_signal_takes_the_next_half_second() {
+    let element = element("");
+    let mut stream = Stream::new(&element);
+    assert!(!stream.next(5).iter().any(is_corrected));
+    element.emit_by_name::<()>("set-neutral", &[]);
+    let learning = stream.next(REQUESTED);
+    let (last, before) = learning.split_last().expect("frames");
+    assert!(!before.iter().any(is_corrected));
+    assert!(is_corrected(last));
+    assert_corrected(&stream.next(50), rest(&learning));
+}
+
+#[test]
+fn a_signal_before_the_stream_is_forgotten() {
+    let element = element("");
+    element.emit_by_name::<()>("set-neutral", &[]);
+    assert!(!Stream::new(&element).next(20).iter().any(is_corrected));
+}
+
+#[test]
+fn the_first_time_of_a_face_is_its_rest() {
+    let mut stream = Stream::new(&element("neutral-time=0.4"));
+    let learning = stream.next(11);
+    assert!(!learning[..10].iter().any(is_corrected));
+    assert_corrected(&stream.next(50), rest(&learning));
+}
+
+/// A folder, and the file that is to be in it.
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rest.json");
+    (folder, file)
+}
+
+fn with_file(file: &Path, properties: &str) -> gst::Element {
+    element(&format!("neutral-file={} {properties}", file.display()))
+}
+
+#[test]
+fn rest_values_go_on_from_stream_to_stream() {
+    let (_folder, file) = place();
+    let mut first = Stream::new(&with_file(&file, "neutral-time=0.4"));
+    let learning = first.next(11);
+    assert!(!file.exists(), "the stream goes on");
+    first.end();
+    let text = fs::read_to_string(&file).expect("the file");
+    let json: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json.len(), 51, "all but `_neutral`");
+    let written = json["jawOpen"].as_f64().expect("a number") as f32;
+    assert_eq!(written, rest(&learning));
+    drop(first);
+
+    let mut second = Stream::new(&with_file(&file, ""));
+    assert_corrected(&second.next(50), written);
+    second.end();
+    assert_eq!(fs::read_to_string(&file).expect("the file"), text);
+}
+
+#[test]
+fn nothing_is_written_if_nothing_was_learned() {
+    let (_folder, file) = place();
+    let mut stream = Stream::new(&with_file(&file, "neutral-time=9"));
+    stream.next(20);
+    stream.end();
+    assert!(!file.exists());
+}
+
+#[test]
+fn files_without_rest_values_are_refused_before_ready() {
+    let (folder, file) = place();
+    for content in ["", "[]", "{\"jawOpen\": 2}", "{\"jaw\": 0.1}"] {
+        fs::write(&file, content).expect("writable");
+        let error = bus::refusal(&with_file(&file, "")).to_string();
+        for word in ["`neutral-file`", "rest.json", "is damaged", "Delete it"] {
+            assert!(error.contains(word), "{word} is not in: {error}");
+        }
+    }
+    for (path, words) in [
+        (folder.path().to_owned(), "cannot be read"),
+        (folder.path().join("gone/rest.json"), "cannot be written"),
+        (folder.path().join(".."), "not the path of a file"),
+    ] {
+        let error = bus::refusal(&with_file(&path, "")).to_string();
+        assert!(error.contains(words), "{words} is not in: {error}");
+    }
+}
+
+#[test]
+fn an_engine_without_blendshapes_says_so() {
+    let (_folder, file) = place();
+    let error = bus::refusal(&with_file(&file, "script=face")).to_string();
+    for word in ["the engine scripted", "Unset `neutral-file`"] {
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn the_record_says_what_was_corrected() {
+    common::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("clip.json");
+    let line = format!(
+        "videotestsrc num-buffers=20 ! video/x-raw,framerate=25/1 ! facetrack engine=scripted \
+         script=\"face; landmarks\" neutral-time=0.4 ! trackjsonsink verbose=true location={}",
+        path.display()
+    );
+    common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
+    let text = fs::read_to_string(&path).expect("a record");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let options = &record["metadata"]["facetrack_options"];
+    assert_eq!(options["neutral-time"], 0.4);
+    for (number, frame) in (0..).zip(record["frames"].as_array().expect("frames")) {
+        let face = &frame["tracked_objects"][0];
+        let raw = &face["blendshapes_raw"]["jawOpen"];
+        assert_eq!(raw.is_f64(), number >= 10, "frame {number}: {raw}");
+        if number > 11 {
+            let value = face["blendshapes"]["jawOpen"].as_f64();
+            assert!(raw.as_f64() > value, "frame {number}: {face}");
+        }
+    }
+}
