@@ -11,6 +11,7 @@ keyframe, at its timecode relative to the first row. Rows without a face have no
 
 import argparse
 import csv
+import os
 import sys
 
 import bpy
@@ -75,7 +76,7 @@ def main():
         sys.exit(f"{arguments.csv} has no face, or no shape key has the name of one of its channels, such as jawOpen")
     scene.frame_end = max(scene.frame_end, round(last))
     if arguments.save:
-        bpy.ops.wm.save_as_mainfile(filepath=arguments.save)
+        bpy.ops.wm.save_as_mainfile(filepath=os.path.abspath(arguments.save))
 
 
 main()

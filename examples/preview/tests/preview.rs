@@ -624,8 +624,9 @@ fn keys_start_and_stop_the_outputs() {
         preview.press("r");
         preview.wait_for("recording ");
         preview.wait_for_title(&["recording "]);
-        // Another half second of frames.
-        preview.wait_for_title(&["fps"]);
+        while !folder.path().join(format!("{name}.partial")).exists() {
+            preview.listen();
+        }
         preview.press("r");
         preview.wait_for("recorded ");
         let text = std::fs::read(folder.path().join(name)).expect("a record");

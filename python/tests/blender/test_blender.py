@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -18,7 +19,7 @@ SCRIPT = Path(__file__).parents[3] / "examples/blender_shape_keys.py"
 FPS = 60
 
 MAKE = f"""
-import bpy, json
+import bpy, json, os
 bpy.ops.mesh.primitive_cube_add()
 face = bpy.context.object
 face.name = "Face"
@@ -26,12 +27,12 @@ face.shape_key_add(name="Basis")
 for name in json.load(open("names.json")):
     face.shape_key_add(name=name)
 bpy.context.scene.render.fps = {FPS}
-bpy.ops.wm.save_as_mainfile(filepath="face.blend")
+bpy.ops.wm.save_as_mainfile(filepath=os.path.abspath("face.blend"))
 """
 
 # The value of each shape key in each frame of the scene.
 READ = """
-import bpy, json
+import bpy, json, os
 scene = bpy.context.scene
 values = {}
 for frame in range(1, scene.frame_end + 1):
@@ -44,7 +45,9 @@ json.dump(values, open("values.json", "w"))
 
 def blender(*line: str) -> subprocess.CompletedProcess[str]:
     command = ["blender", "--background", "--factory-startup", "--python-exit-code", "1", *line]
-    return subprocess.run(command, capture_output=True, text=True)
+    # Relative paths start from this variable, not from the working directory.
+    environment = {**os.environ, "PWD": os.getcwd()}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
 def test_every_channel_of_every_frame_is_a_keyframe(tmp_path: Path) -> None:
