@@ -186,8 +186,8 @@ def test_live_link_has_the_columns_of_the_app(records: dict[str, Path]) -> None:
         pose = face["pose"]
         head = [row["HeadYaw"], row["HeadPitch"], row["HeadRoll"]]
         assert np.allclose(head, np.radians([pose["yaw"], -pose["pitch"], pose["roll"]]), atol=1e-4)
-        yaw = 0.6 * (shapes["eyeLookInLeft"] - shapes["eyeLookOutLeft"])
-        pitch = 0.6 * (shapes["eyeLookDownRight"] - shapes["eyeLookUpRight"])
+        yaw = 0.61 * (shapes["eyeLookInLeft"] - shapes["eyeLookOutLeft"])
+        pitch = 0.61 * (shapes["eyeLookDownRight"] - shapes["eyeLookUpRight"])
         assert np.allclose([row["LeftEyeYaw"], row["RightEyePitch"]], [yaw, pitch], atol=1e-6)
 
 

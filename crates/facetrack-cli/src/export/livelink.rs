@@ -19,6 +19,7 @@
 use std::io::{self, Write};
 
 use csv::{Writer, WriterBuilder};
+use facetrack::packet::MAX_EYE_ANGLE;
 
 use super::Sink;
 use super::contents::Contents;
@@ -45,9 +46,6 @@ const ROTATIONS: [&str; 9] = [
     "HeadYaw", "HeadPitch", "HeadRoll",
     "LeftEyeYaw", "LeftEyePitch", "LeftEyeRoll", "RightEyeYaw", "RightEyePitch", "RightEyeRoll",
 ];
-
-/// Rotation of an eye whose channel is 1, in radians.
-const EYE: f32 = 0.6;
 
 /// Frames per second of the timecode.
 const TIMECODE_RATE: u64 = 60;
@@ -108,7 +106,7 @@ impl<W: Write> LiveLink<W> {
 fn eyes(blendshapes: &[f32; 52]) -> [f32; 6] {
     let channel = |name| BLENDSHAPES.iter().position(|known| *known == name);
     let value = |name| channel(name).map_or(0.0, |place| blendshapes[place]);
-    let angle = |positive, negative| EYE * (value(positive) - value(negative));
+    let angle = |positive, negative| MAX_EYE_ANGLE * (value(positive) - value(negative));
     [
         angle("EyeLookInLeft", "EyeLookOutLeft"),
         angle("EyeLookDownLeft", "EyeLookUpLeft"),

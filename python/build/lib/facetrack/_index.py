@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MPL-2.0
+"""Indexes of folders of records. They can be rebuilt from the markers and records at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+from typing import Any, Union
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ._run import Status
+from ._tables import FACE_COLUMNS, read
+
+Source = Union[str, "os.PathLike[str]"]
+
+# Suffix of a marker. The rest of its path below the folder is the id of the video.
+MARKER = ".json.done"
+
+# Statuses of videos with a record.
+RECORDED = ("complete", "truncated")
+
+# Markers that are values of Python at one time. Our choice.
+BATCH = 10_000
+
+# Types of the columns of an index, by the annotations of `Status`.
+TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+
+
+def _type(annotation: str) -> pa.DataType:
+    return TYPES[annotation.removeprefix("Optional[").removesuffix("]")]
+
+
+# Columns of an index. Markers of later versions may have more keys.
+VIDEO_COLUMNS = pa.schema([(it.name, _type(str(it.type))) for it in fields(Status) if it.name != "new"])
+
+
+def index(*sources: Source) -> pa.Table:
+    """A row for each video with a marker below the folders, sorted by id. A source may also be an index in a file.
+
+    `id` is the path of the record in its folder, without `.json`. Of rows with the same id, the row of the last source is
+    kept. A marker that cannot be read has no status, and its message says why.
+    """
+    tables = [table for source in sources for table in _tables_of(Path(source))]
+    table = pa.concat_tables([VIDEO_COLUMNS.empty_table(), *tables])
+    if len(sources) > 1:
+        numbered = table.append_column("row", pa.array(range(len(table)), pa.int64()))
+        table = table.take(numbered.group_by("id").aggregate([("row", "max")])["row_max"])
+    return table.sort_by("id")
+
+
+def _tables_of(source: Path) -> Iterator[pa.Table]:
+    if not source.is_dir():
+        yield pq.read_table(source, schema=VIDEO_COLUMNS)
+        return
+    rows = (_row(source, marker) for marker in _markers(source))
+    while batch := list(islice(rows, BATCH)):
+        yield pa.Table.from_pylist(batch, VIDEO_COLUMNS)
+
+
+def _markers(folder: Path) -> Iterator[str]:
+    def fail(error: OSError) -> None:
+        raise error
+
+    for parent, _, names in os.walk(folder, onerror=fail, followlinks=True):
+        yield from (os.path.join(parent, name) for name in names if name.endswith(MARKER))
+
+
+def _row(folder: Path, path: str) -> dict[str, Any]:
+    record = path.removesuffix(".done")
+    place = {"id": os.path.relpath(record, folder).removesuffix(".json"), "record": record}
+    with open(path, "rb") as file:
+        text = file.read()
+    try:
+        return {**json.loads(text), **place}
+    except (ValueError, TypeError) as error:
+        return {**place, "message": f"the marker cannot be read ({error}). Run `facetrack run` again"}
+
+
+def write_index(
+    out: Source,
+    *sources: Source,
+    faces: Source | None = None,
+    columns: Mapping[str, pa.DataType] | None = None,
+) -> None:
+    """Writes the index of the sources to the Parquet file `out`, which is replaced when the new one is complete.
+
+    faces: A second file, with a row per face and frame of all records. `video` is the id of the video.
+    columns: Types of further columns of `faces`, such as `{"blendshapes.jawOpen": pyarrow.float32()}`. Their names are
+        those of `facetrack.read`. They are null in records without them.
+    """
+    videos = index(*sources)
+    with _replaced(Path(out)) as path:
+        pq.write_table(videos, path)
+    if faces is None:
+        return
+    schema = pa.schema({"video": pa.string(), **FACE_COLUMNS, **(columns or {})})
+    with _replaced(Path(faces)) as path, pq.ParquetWriter(path, schema) as writer:
+        for row in videos.select(["id", "record", "status"]).to_pylist():
+            if row["status"] in RECORDED:
+                writer.write_table(_faces_of(row["id"], row["record"], schema))
+
+
+def _faces_of(video: str, record: str, schema: pa.Schema) -> pa.Table:
+    found = read(record).faces
+    found = found.add_column(0, "video", pa.repeat(video, len(found)))
+    known = [name for name in schema.names if name in found.column_names]
+    missing = [pa.field(name, pa.null()) for name in schema.names if name not in known]
+    table = found.select(known)
+    for field in missing:
+        table = table.append_column(field, pa.nulls(len(table)))
+    return table.select(schema.names).cast(schema)
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[Path]:
+    """A path to write to. It becomes `path` at the end."""
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        yield partial
+        with open(partial, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MPL-2.0
+"""JSON records as tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import pyarrow as pa
+import simdjson
+
+if TYPE_CHECKING:
+    from typing import IO
+
+T = TypeVar("T")
+
+# Between the metadata and the frames of a dense record.
+FRAMES = b',"frames":['
+
+# Size of a double.
+DOUBLE = 8
+
+# Bytes that are read at once. Lines of verbose records have more than the default, 8 kB.
+BUFFER = 1 << 20
+
+# Rows of a part of a table. Our choice: larger parts are not faster.
+ROWS = 512
+
+# Columns that every table has, whatever was found. Others are there if a frame or face has them.
+FRAME_COLUMNS = {"frame": pa.int64(), "pts": pa.int64(), "status": pa.string(), "faces": pa.int64()}
+FACE_COLUMNS = {
+    "frame": pa.int64(),
+    "pts": pa.int64(),
+    "id": pa.string(),
+    "centroid_x": pa.int64(),
+    "centroid_y": pa.int64(),
+    "bbox_xmin": pa.int64(),
+    "bbox_xmax": pa.int64(),
+    "bbox_ymin": pa.int64(),
+    "bbox_ymax": pa.int64(),
+    "bbox_width": pa.int64(),
+    "bbox_height": pa.int64(),
+    "confidence": pa.float64(),
+    "is_speaking": pa.bool_(),
+    "speaking_confidence": pa.float64(),
+    "speaking_method": pa.string(),
+    "source": pa.string(),
+    "label": pa.string(),
+}
+
+
+class UnreadableRecord(ValueError):
+    """The file is not a dense or jsonl record."""
+
+
+@dataclass(frozen=True)
+class Tables(Generic[T]):
+    """A record as tables. Columns have the names of docs/json-record.md: `pose.yaw` is the key yaw of the object pose.
+
+    metadata: The video and how it was analysed.
+    frames: A row per frame. `faces` is the number of faces.
+    faces: A row per face and frame. Lists of numbers are flat lists of 32-bit floats: `landmarks` is x, y, z, x, y, z, …
+    finished: Whether the record was finished. Without it the tables have all that could be read. Whether the video was
+        complete is `metadata["complete"]`.
+    """
+
+    metadata: dict[str, Any]
+    frames: T
+    faces: T
+    finished: bool
+
+
+class _Rows:
+    """Rows that may have different keys, as Arrow tables of `ROWS` rows: values of Python take more memory."""
+
+    def __init__(self, types: dict[str, pa.DataType]):
+        self.types = types
+        self.tables = [pa.table({name: pa.array([], kind) for name, kind in types.items()})]
+        self.begin()
+
+    def begin(self) -> None:
+        self.rows = 0
+        self.columns: dict[str, list[Any]] = {name: [] for name in self.types}
+
+    def add(self, row: simdjson.Object, more: dict[str, Any], without: str = "") -> None:
+        """Adds an object, without one of its keys and with `more` values, as a row."""
+        for name, value in more.items():
+            self.columns[name].append(value)
+        # `items` would make all numbers of a list values of Python.
+        for name in row:
+            if name == without:
+                continue
+            column = self.columns.get(name)
+            if column is None:
+                column = self.columns[name] = []
+            if len(column) != self.rows:
+                column.extend([None] * (self.rows - len(column)))
+            column.append(_detached(row[name]))
+        self.rows += 1
+        if self.rows == ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        found: dict[str, pa.Array] = {}
+        for name, values in self.columns.items():
+            values.extend([None] * (self.rows - len(values)))
+            _add_columns(found, name, values, self.types.get(name))
+        self.tables.append(pa.table(found))
+        self.begin()
+
+    def to_arrow(self) -> pa.Table:
+        if self.rows:
+            self.flush()
+        return pa.concat_tables(self.tables, promote_options="permissive")
+
+
+def _detached(value: Any) -> Any:
+    """A value that does not refer to its document. Of an array of numbers, its doubles."""
+    kind = type(value)
+    if kind is simdjson.Object:
+        return value.as_dict()
+    if kind is not simdjson.Array:
+        return value
+    try:
+        return bytes(value.as_buffer(of_type="d"))
+    except TypeError:
+        return value.as_list()
+
+
+def _add_columns(columns: dict[str, pa.Array], name: str, values: list[Any], kind: pa.DataType | None = None) -> None:
+    """Adds a column. Of objects, adds a column for each key."""
+    kinds = set(map(type, values))
+    if dict in kinds:
+        objects = [value or {} for value in values]
+        for key in dict.fromkeys(chain.from_iterable(objects)):
+            _add_columns(columns, f"{name}.{key}", [value.get(key) for value in objects])
+    elif bytes in kinds:
+        columns[name] = _numbers(values)
+    elif list in kinds:
+        columns[name] = _lists(values)
+    elif kind is not None or kinds != {type(None)}:
+        columns[name] = pa.array(values, kind)
+
+
+def _lists(values: list[list[Any] | None]) -> pa.Array:
+    """Lists of an object, and lists of names, such as eos_fit.expressions."""
+    try:
+        return _numbers([None if value is None else array("d", _flat(value)).tobytes() for value in values])
+    except TypeError:
+        return pa.array(values)
+
+
+def _flat(values: list[Any]) -> Iterable[Any]:
+    return chain.from_iterable(values) if values and isinstance(values[0], list) else values
+
+
+def _numbers(values: list[bytes | None]) -> pa.Array:
+    """Lists of numbers from the bytes of doubles."""
+    ends = list(accumulate((len(value or b"") // DOUBLE for value in values), initial=0))
+    doubles = pa.Array.from_buffers(pa.float64(), ends[-1], [None, pa.py_buffer(b"".join(filter(None, values)))])
+    missing = pa.array([value is None for value in values])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), doubles.cast(pa.float32(), safe=False), mask=missing)
+
+
+def read(path: str | os.PathLike[str], *, to: str = "arrow") -> Tables[Any]:
+    """Reads a dense or jsonl record, finished or not.
+
+    to: arrow, pandas or polars
+    """
+    if to not in ("arrow", "pandas", "polars"):
+        raise ValueError(f"tables are arrow, pandas or polars, not {to!r}")
+    with open(path, "rb", buffering=BUFFER) as file:
+        tables = _read(Path(path), file)
+    if to == "arrow":
+        return tables
+    return Tables(tables.metadata, _converted(tables.frames, to), _converted(tables.faces, to), tables.finished)
+
+
+def _converted(table: pa.Table, to: str) -> Any:
+    if to == "pandas":
+        return table.to_pandas()
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def _read(path: Path, file: IO[bytes]) -> Tables[pa.Table]:
+    head = file.readline().rstrip()
+    is_dense = head.endswith(FRAMES)
+    try:
+        metadata = json.loads(head[: -len(FRAMES)] + b"}" if is_dense else head)["metadata"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnreadableRecord(f"{path}: not a record with format=dense or format=jsonl") from error
+    frames, faces = _Rows(FRAME_COLUMNS), _Rows(FACE_COLUMNS)
+    parser = simdjson.Parser()
+    finished = False
+    for line in _lines(file):
+        if is_dense and line == b"]}":
+            finished = path.suffix != ".partial"
+            break
+        if not is_dense and line.startswith(b'{"trailer"'):
+            metadata = json.loads(line)["trailer"]
+            finished = True
+            break
+        try:
+            frame = parser.parse(line)
+        except ValueError:
+            # The last line of a record whose writer was killed.
+            break
+        _add_frame(frame, frames, faces)
+        # The parser can be used again when nothing refers to its document.
+        del frame
+    return Tables(metadata, frames.to_arrow(), faces.to_arrow(), finished)
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    for line in file:
+        yield line.rstrip(b",\r\n")
+
+
+def _add_frame(frame: Any, frames: _Rows, faces: _Rows) -> None:
+    found = frame["tracked_objects"]
+    frames.add(frame, {"faces": len(found)}, without="tracked_objects")
+    place = {"frame": frame["frame"], "pts": frame["pts"]}
+    for face in found:
+        faces.add(face, place)
