@@ -15,7 +15,7 @@ use winit::event_loop::EventLoopProxy;
 use crate::pipelines::{Event, element, launch, lock};
 
 /// The source of each output.
-const FRAMES: &str = "appsrc name=frames format=time is-live=true handle-segment-change=true";
+const FRAMES: &str = "appsrc name=frames format=time is-live=true";
 
 /// Maximum time to finish a record.
 const FINISH: gst::ClockTime = gst::ClockTime::from_seconds(10);
@@ -42,7 +42,7 @@ struct Sending {
     target: String,
     /// When packets were counted, and their number and rate.
     counted: Instant,
-    packets: u64,
+    packets: u32,
     rate: f64,
 }
 
@@ -66,6 +66,9 @@ impl Outputs {
 
     /// Gives a tracked frame to the running outputs.
     pub fn push(&self, frame: &gst::Sample) {
+        let Some(frame) = &in_running_time(frame) else {
+            return;
+        };
         if let Some(sending) = &*lock(&self.0.sending) {
             sending.output.push(frame);
         }
@@ -85,7 +88,7 @@ impl Outputs {
         }
         // A frame that is not sent in time is replaced by the next one.
         let output = Output::new(&format!(
-            "{FRAMES} max-buffers=1 leaky-type=downstream ! \
+            "{FRAMES} max-buffers=1 max-bytes=0 leaky-type=downstream ! \
              trackudpsink name=sink sync=false async=false {}",
             self.0.receiver
         ))?;
@@ -114,7 +117,7 @@ impl Outputs {
         }
         let path = unused(&self.0.record);
         let output = Output::new(&format!(
-            "{FRAMES} max-buffers=100 block=true ! trackjsonsink name=sink async=false verbose=true"
+            "{FRAMES} ! trackjsonsink name=sink sync=false async=false verbose=true"
         ))?;
         output
             .sink
@@ -155,10 +158,21 @@ impl Sending {
         if time < INTERVAL {
             return;
         }
-        let packets = self.output.sink.property::<u64>("packets-sent");
-        self.rate = (packets - self.packets) as f64 / time.as_secs_f64();
+        let packets = self.output.sink.property::<u32>("packets-sent");
+        self.rate = f64::from(packets.wrapping_sub(self.packets)) / time.as_secs_f64();
         (self.counted, self.packets) = (now, packets);
     }
+}
+
+/// The frame with its running time as timestamp, which also increases when a file is repeated.
+fn in_running_time(frame: &gst::Sample) -> Option<gst::Sample> {
+    let segment = frame.segment()?.downcast_ref::<gst::ClockTime>()?;
+    let mut buffer = frame.buffer()?.copy();
+    let fields = buffer.get_mut()?;
+    fields.set_pts(segment.to_running_time(fields.pts()));
+    fields.set_dts(gst::ClockTime::NONE);
+    let sample = gst::Sample::builder().buffer(&buffer);
+    Some(sample.caps(&frame.caps_owned()?).build())
 }
 
 /// The first of `face.json`, `face-2.json`, … that does not exist.
@@ -243,7 +257,11 @@ impl Output {
     fn target(&self) -> String {
         let [protocol, host, port] = ["protocol", "host", "port"]
             .map(|name| gstfacetrack::options::display(&self.sink.property_value(name)));
-        format!("{protocol} at {host}:{port}")
+        // 0 is the port of the protocol.
+        match port.as_str() {
+            "0" => format!("{protocol} at {host}"),
+            port => format!("{protocol} at {host}:{port}"),
+        }
     }
 }
 

@@ -624,7 +624,9 @@ fn keys_start_and_stop_the_outputs() {
         preview.press("r");
         preview.wait_for("recording ");
         preview.wait_for_title(&["recording "]);
-        while !folder.path().join(format!("{name}.partial")).exists() {
+        // Until it has a frame: a face with all measurements takes more than this.
+        let partial = folder.path().join(format!("{name}.partial"));
+        while std::fs::metadata(&partial).map_or(0, |found| found.len()) < 5000 {
             preview.listen();
         }
         preview.press("r");

@@ -198,6 +198,8 @@ mod tests {
             let place = BLENDSHAPES.iter().position(|known| *known == name);
             blendshapes[place.unwrap()] = 0.5;
         }
-        assert_eq!(eyes(&blendshapes), [-0.3, 0.3, 0.0, -0.3, 0.3, 0.0]);
+        let angle = 0.5 * MAX_EYE_ANGLE;
+        let turned = [-angle, angle, 0.0];
+        assert_eq!(eyes(&blendshapes), [turned, turned].concat()[..]);
     }
 }
