@@ -67,7 +67,7 @@ KILLER_OPTIONS = ["--engine", "scripted", "--set", f"script={KILLER_SCRIPT}"]
 
 
 def with_killer(folder: Path) -> Path:
-    """40 videos, of which `killer` kills each process that tracks it."""
+    """40 videos. `killer` kills each process that tracks it."""
     clips(folder, 39)
     clip(folder / "killer.mp4", 40)
     return folder

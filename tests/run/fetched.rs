@@ -11,7 +11,7 @@ use crate::program::{SCRIPTED, files, marker, run, status};
 const COPY: &str =
     r#"sh -c 'ls "${2%/*}" | wc -l >>fetched; cp "in/${1#store://}" "$2"' sh {} {local}"#;
 
-/// Writes a list of videos of a store, of which the folder `in` has all but the last.
+/// Writes a list of videos of a store. The folder `in` has all but the last.
 fn write_list(folder: &Path, count: usize) {
     let line = |number| format!("store://clip{number}.mp4\n");
     let lines: String = (0..=count).map(line).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What tracked frames are given to besides the window: a receiver that moves an avatar, and a
-//! record. Each has a pipeline of its own.
+//! Outputs besides the window: a receiver that moves an avatar, and a record. Each has a pipeline
+//! of its own, which gets every tracked frame.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -43,7 +43,7 @@ pub struct Lane<'a> {
     staging: Option<&'a Staging>,
 }
 
-/// What a lane has to do in an attempt.
+/// The task of an attempt.
 struct Order {
     index: usize,
     /// The number of a part, from 0, and their count.

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// What stands for the video in the command.
+/// The placeholder of the video in the command.
 const REMOTE: &str = "{}";
 
-/// What stands for the local file in the command.
+/// The placeholder of the local file in the command.
 const LOCAL: &str = "{local}";
 
 /// How often a running command is checked.

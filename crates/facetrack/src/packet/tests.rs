@@ -76,7 +76,7 @@ fn messages(datagrams: &[Vec<u8>]) -> Vec<OscMessage> {
     let bundles =
         datagrams.iter().map(
             |datagram| match rosc::decoder::decode_udp(datagram).expect("OSC") {
-                (rest, OscPacket::Bundle(bundle)) if rest.is_empty() => bundle,
+                ([], OscPacket::Bundle(bundle)) => bundle,
                 other => panic!("no bundle: {other:?}"),
             },
         );
