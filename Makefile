@@ -52,6 +52,8 @@ test: test-packages ## Run every test; sets up what is missing first
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch pictures
 	cargo test --locked --workspace
+	mkdir -p $(TARGET)/debug/gstreamer-1.0
+	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters --ignore python/tests/blender
 
 test-cluster: test-packages ## Test on clusters of two nodes on this machine, by Ray and by Slurm (Debian, root, 1 GB)
