@@ -11,7 +11,7 @@ SCHEDULERS = ("SLURM_ARRAY_", "JOB_COMPLETION_", "HQ_")
 
 def pytest_configure() -> None:
     if shutil.which("facetrack") is None:
-        pytest.exit("the command `facetrack` is not on the PATH. Run `make test-python`", returncode=2)
+        pytest.exit("the command `facetrack` is not on the PATH. Run `make test`", returncode=2)
     # Of processes that tests start.
     os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
 

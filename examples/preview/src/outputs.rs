@@ -66,14 +66,11 @@ impl Outputs {
 
     /// Gives a tracked frame to the running outputs.
     pub fn push(&self, frame: &gst::Sample) {
-        let Some(frame) = &in_running_time(frame) else {
-            return;
-        };
-        if let Some(sending) = &*lock(&self.0.sending) {
-            sending.output.push(frame);
-        }
-        if let Some(recording) = &*lock(&self.0.recording) {
-            recording.output.push(frame);
+        let (sending, recording) = (lock(&self.0.sending), lock(&self.0.recording));
+        let sending = sending.iter().map(|it| &it.output);
+        let outputs = sending.chain(recording.iter().map(|it| &it.output));
+        for output in outputs {
+            output.push(frame);
         }
     }
 
@@ -82,8 +79,9 @@ impl Outputs {
     /// # Errors
     /// If the properties are wrong, or the receiver has no address.
     pub fn toggle_sending(&self) -> Result<String, Box<dyn Error>> {
-        let mut sending = lock(&self.0.sending);
-        if let Some(sending) = sending.take() {
+        // It stops without the lock, so that frames do not wait.
+        let running = lock(&self.0.sending).take();
+        if let Some(sending) = running {
             return Ok(format!("no longer sending to {}", sending.target));
         }
         // A frame that is not sent in time is replaced by the next one.
@@ -95,7 +93,7 @@ impl Outputs {
         output.start(&self.0.events)?;
         let target = output.target();
         let text = format!("sending to {target}");
-        *sending = Some(Sending {
+        *lock(&self.0.sending) = Some(Sending {
             output,
             target,
             counted: Instant::now(),
@@ -110,8 +108,9 @@ impl Outputs {
     /// # Errors
     /// If the record cannot be written.
     pub fn toggle_recording(&self) -> Result<String, Box<dyn Error>> {
-        let mut recording = lock(&self.0.recording);
-        if let Some(recording) = recording.take() {
+        // It finishes without the lock, so that frames do not wait.
+        let running = lock(&self.0.recording).take();
+        if let Some(recording) = running {
             recording.output.finish()?;
             return Ok(format!("recorded {}", recording.path.display()));
         }
@@ -124,7 +123,7 @@ impl Outputs {
             .set_property("location", path.to_string_lossy().as_ref());
         output.start(&self.0.events)?;
         let text = format!("recording {}", path.display());
-        *recording = Some(Recording { output, path });
+        *lock(&self.0.recording) = Some(Recording { output, path });
         Ok(text)
     }
 
@@ -213,7 +212,7 @@ impl Output {
     /// If the sink cannot start.
     fn start(&self, events: &EventLoopProxy<Event>) -> Result<(), Box<dyn Error>> {
         if self.pipeline.set_state(gst::State::Playing).is_err() {
-            return Err(self.wait_for_end(gst::ClockTime::ZERO).unwrap_err());
+            self.wait_for_end(gst::ClockTime::ZERO)?;
         }
         let events = events.clone();
         let bus = self.pipeline.bus().expect("a pipeline has a bus");
@@ -231,8 +230,10 @@ impl Output {
     }
 
     fn push(&self, frame: &gst::Sample) {
-        // It fails after an error, which is on the bus.
-        let _ = self.frames.push_sample(frame);
+        if let Some(frame) = in_running_time(frame) {
+            // It fails after an error, which is on the bus.
+            let _ = self.frames.push_sample(&frame);
+        }
     }
 
     /// Ends the stream, and waits until the sink has finished.

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
-use std::fs::File;
 use std::io;
 
+use facetrack::file;
 use facetrack::replay::Replay;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -105,7 +105,7 @@ pub fn read(
     add: &mut impl FnMut(Vec<Cell>) -> io::Result<()>,
 ) -> Result<(), Box<dyn Error>> {
     let at = |error: &dyn Display| format!("{}: {error}", video.record.display());
-    let file = File::open(video.record).map_err(|error| at(&error))?;
+    let file = file::open(video.record).map_err(|error| at(&error))?;
     let mut replay = Replay::open(file).map_err(|error| at(&error))?;
     for place in 0..replay.len() {
         let text = replay.text(place).map_err(|error| at(&error))?;

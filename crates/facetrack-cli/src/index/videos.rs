@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use facetrack::file;
+use facetrack_jobs::Status;
 use serde_json::{Map, Value as Json};
 use walkdir::{DirEntry, WalkDir};
 
@@ -46,9 +48,6 @@ const ID: usize = 0;
 const RECORD: usize = 1;
 const STATUS: usize = 2;
 const MESSAGE: usize = 3;
-
-/// Statuses of videos with a record.
-const RECORDED: [&str; 2] = ["complete", "truncated"];
 
 /// Rows by the ids of their videos.
 pub type Index = BTreeMap<String, Vec<Cell>>;
@@ -90,15 +89,15 @@ pub fn recorded(row: &[Cell]) -> Option<Recorded<'_>> {
         Cell::Text(text) => Some(text.as_str()),
         _ => None,
     };
-    let is_recorded = RECORDED.contains(&text(STATUS)?);
-    is_recorded.then_some(Recorded {
+    let status: Status = serde_json::from_value(text(STATUS)?.into()).ok()?;
+    status.has_record().then_some(Recorded {
         id: text(ID)?,
         record: Path::new(text(RECORD)?),
     })
 }
 
 fn add_file(path: &Path, index: &mut Index) -> io::Result<()> {
-    read_rows(File::open(path)?, &COLUMNS, |row| {
+    read_rows(file::open(path)?, &COLUMNS, |row| {
         let Cell::Text(id) = &row[ID] else {
             let reason = "it is not an index: there is a row without an id";
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));

@@ -55,8 +55,7 @@ struct Order {
 
 /// How an attempt ended.
 enum Attempt {
-    /// After these seconds.
-    Ended(Outcome, f64),
+    Ended(Outcome),
     /// The worker is gone, or another process writes the record. Another attempt may succeed.
     Lost(String),
 }
@@ -274,10 +273,11 @@ impl<'a> Lane<'a> {
     /// Tries a job. A run that ends before the video does keeps the claim, for the next run.
     fn attempt(&self, crew: &Crew, order: Order, events: &Sender<Event>) -> Tried {
         let is_last = order.attempts >= ATTEMPTS;
-        let (outcome, seconds) = match self.fetch_and_track(crew, order, events) {
-            Attempt::Ended(outcome, seconds) => (outcome, seconds),
+        let (attempt, seconds) = self.fetch_and_track(crew, order, events);
+        let outcome = match attempt {
+            Attempt::Ended(outcome) => outcome,
             Attempt::Lost(_) if !is_last => return Tried::Again,
-            Attempt::Lost(reason) => (Outcome::without_record(Status::Failed, reason), 0.0),
+            Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
         };
         let Some(cause) = outcome.cause else {
             return Tried::Ended(outcome, seconds);
@@ -295,27 +295,36 @@ impl<'a> Lane<'a> {
         tell(events, Event::Finished(Box::new(report)));
     }
 
-    /// Fetches the video, waits for a seat, and tracks the video or part.
-    fn fetch_and_track(&self, crew: &Crew, mut order: Order, events: &Sender<Event>) -> Attempt {
+    /// Fetches the video, waits for a seat, and tracks the video or part. Returns also the seconds
+    /// that tracking took.
+    fn fetch_and_track(
+        &self,
+        crew: &Crew,
+        mut order: Order,
+        events: &Sender<Event>,
+    ) -> (Attempt, f64) {
         let staged = match self.fetch(order.index) {
             Ok(staged) => staged,
-            Err(Unfetched::Stopped) => return stopped(),
-            Err(Unfetched::Failed(reason)) => return Attempt::Lost(reason),
+            Err(Unfetched::Stopped) => return (stopped(), 0.0),
+            Err(Unfetched::Failed(reason)) => return (Attempt::Lost(reason), 0.0),
         };
         if let Some(staged) = &staged {
             order.job.video = staged.path().to_owned();
         }
         let mut seat = self.seats.take();
         if self.queue.stopped().is_some() {
-            return stopped();
+            return (stopped(), 0.0);
         }
         let (lane, index, part) = (self.number, order.index, order.part);
         tell(events, Event::Started { lane, index, part });
+        let start = Instant::now();
         let attempt = self.track(crew, &mut seat, order.job, events);
-        match staged {
+        let seconds = start.elapsed().as_secs_f64();
+        let attempt = match staged {
             Some(staged) => attempt.renamed(staged.path(), &self.videos[index].path),
             None => attempt,
-        }
+        };
+        (attempt, seconds)
     }
 
     /// The local file of a video that has to be fetched.
@@ -330,9 +339,8 @@ impl<'a> Lane<'a> {
 
     /// Lets the worker of a seat track a video or part.
     fn track(&self, crew: &Crew, seat: &mut Seat, job: Job, events: &Sender<Event>) -> Attempt {
-        let start = Instant::now();
         if let Some(outcome) = plan::refuse(&job.video) {
-            return Attempt::Ended(outcome, 0.0);
+            return Attempt::Ended(outcome);
         }
         let mut worker = match worker(seat, crew) {
             Ok(worker) => worker,
@@ -341,25 +349,24 @@ impl<'a> Lane<'a> {
         if worker.send(&Request::Job(Box::new(job))).is_err() {
             return Attempt::Lost(worker.end());
         }
-        let attempt = self.follow(&mut worker, start, events);
-        let Attempt::Ended(outcome, seconds) = attempt else {
+        let attempt = self.follow(&mut worker, events);
+        let Attempt::Ended(outcome) = attempt else {
             return attempt;
         };
         seat.worker = Some(worker);
         if outcome.cause == Some(Cause::Busy) {
             return Attempt::Lost(outcome.message.unwrap_or_default());
         }
-        Attempt::Ended(outcome, seconds)
+        Attempt::Ended(outcome)
     }
 
     /// Waits until the video ends, or the worker has to.
-    fn follow(&self, worker: &mut Worker, start: Instant, events: &Sender<Event>) -> Attempt {
+    fn follow(&self, worker: &mut Worker, events: &Sender<Event>) -> Attempt {
+        let start = Instant::now();
         let mut stopping: Option<Instant> = None;
         loop {
             match worker.answer(POLL) {
-                Ok(Answer::Done(outcome)) => {
-                    return Attempt::Ended(*outcome, start.elapsed().as_secs_f64());
-                }
+                Ok(Answer::Done(outcome)) => return Attempt::Ended(*outcome),
                 Ok(Answer::Progress(progress)) => {
                     let lane = self.number;
                     tell(events, Event::Progressed { lane, progress });
@@ -436,7 +443,7 @@ fn stopped() -> Attempt {
         cause: Some(Cause::Stopped),
         ..Outcome::default()
     };
-    Attempt::Ended(outcome, 0.0)
+    Attempt::Ended(outcome)
 }
 
 impl Attempt {
@@ -444,9 +451,9 @@ impl Attempt {
     fn renamed(self, local: &Path, video: &Path) -> Self {
         let (local, video) = (local.to_string_lossy(), video.to_string_lossy());
         match self {
-            Self::Ended(mut outcome, seconds) => {
+            Self::Ended(mut outcome) => {
                 outcome.message = outcome.message.map(|it| it.replace(&*local, &video));
-                Self::Ended(outcome, seconds)
+                Self::Ended(outcome)
             }
             Self::Lost(reason) => Self::Lost(reason.replace(&*local, &video)),
         }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Measures the faces of a frame in parallel.
 
-use std::sync::Mutex;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use once_cell::sync::Lazy;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -12,7 +14,10 @@ use crate::lock::lock;
 /// Threads that all engines share, one per core. A thread that is started for each frame costs more
 /// than a small network, because it has no memory yet. `None` if the system has no threads left.
 static POOL: Lazy<Option<ThreadPool>> = Lazy::new(|| {
-    let named = ThreadPoolBuilder::new().thread_name(|_| "facetrack-face".to_owned());
+    // Without a number, an environment variable would decide.
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = ThreadPoolBuilder::new().num_threads(cores);
+    let named = threads.thread_name(|_| "facetrack-face".to_owned());
     named.build().ok()
 });
 
@@ -56,7 +61,8 @@ where
         }),
         None => work(own),
     }
-    let mut results = lock(&results).split_off(0);
+    let results = results.into_inner();
+    let mut results = results.unwrap_or_else(PoisonError::into_inner);
     results.sort_unstable_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
 }
