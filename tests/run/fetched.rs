@@ -79,7 +79,8 @@ fn a_damaged_video_is_named_as_in_the_list() {
     command.arg("cp {} {local}").exits(1);
     let record = folder.join("out/clip0.json");
     assert_eq!(status(&record), "failed");
-    let message = marker(&record)["message"].to_string();
+    let marker = marker(&record);
+    let message = marker["message"].as_str().expect("a reason");
     assert!(!message.contains("facetrack-"), "{message}");
 }
 
