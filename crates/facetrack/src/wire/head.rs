@@ -108,6 +108,12 @@ pub(crate) struct Head {
     #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": ["boolean", "number", "string"]})))]
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) facetrack_options: Map<String, Value>,
+    /// Number of the first frame in which the rest values of a face were subtracted from its
+    /// blendshapes (facetrack neutral-time, neutral-file or set-neutral); absent if there is none.
+    /// Such faces have blendshapes_corrected.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    corrected_from: Option<u64>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -154,6 +160,7 @@ impl Head {
             pixel_aspect_ratio: metadata.pixel_aspect_ratio,
             start_time: metadata.start_time,
             facetrack_options: serde_json::from_str(&source.options).unwrap_or_default(),
+            corrected_from: totals.and_then(|totals| totals.corrected_from),
         }
     }
 }
