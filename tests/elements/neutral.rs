@@ -245,14 +245,20 @@ fn the_record_says_what_was_corrected() {
     let path = |name: &str| folder.path().join(name);
     let sink = |properties: &str, name: &str| {
         let path = path(name);
-        format!("t. ! queue ! trackjsonsink {properties} location={} ", path.display())
+        format!(
+            "t. ! queue ! trackjsonsink {properties} location={} ",
+            path.display()
+        )
     };
-    record(&[
-        sink("verbose=true", "verbose.json"),
-        sink("", "plain.json"),
-        sink("format=jsonl", "lines.jsonl"),
-        sink("blendshape-profile=none", "without.json"),
-    ].concat());
+    record(
+        &[
+            sink("verbose=true", "verbose.json"),
+            sink("", "plain.json"),
+            sink("format=jsonl", "lines.jsonl"),
+            sink("blendshape-profile=none", "without.json"),
+        ]
+        .concat(),
+    );
     for (name, is_verbose) in [("verbose.json", true), ("plain.json", false)] {
         let record = read(&path(name));
         assert_eq!(record["metadata"]["corrected_from"], FIRST, "{name}");
@@ -262,7 +268,9 @@ fn the_record_says_what_was_corrected() {
     assert!(!without.contains("blendshapes_corrected"));
 
     let lines = fs::read_to_string(path("lines.jsonl")).expect("a record");
-    let lines = lines.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
     let lines: Vec<Value> = lines.collect();
     let [head, frames @ .., tail] = &lines[..] else {
         panic!("{lines:?}");
@@ -282,7 +290,10 @@ fn the_record_says_what_was_corrected() {
         common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
         let again = read(&again);
         assert_eq!(again["metadata"]["corrected_from"], FIRST, "{name}");
-        assert_marked(again["frames"].as_array().expect("frames"), name == "verbose.json");
+        assert_marked(
+            again["frames"].as_array().expect("frames"),
+            name == "verbose.json",
+        );
     }
 }
 
