@@ -108,9 +108,7 @@ pub(crate) struct Head {
     #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": ["boolean", "number", "string"]})))]
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) facetrack_options: Map<String, Value>,
-    /// Number of the first frame in which the rest values of a face were subtracted from its
-    /// blendshapes (facetrack neutral-time, neutral-file or set-neutral); absent if there is none.
-    /// Such faces have blendshapes_corrected.
+    /// Number of the first frame with a face that has blendshapes_corrected. Absent if there is none.
     #[cfg_attr(test, schemars(range(min = 1)))]
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     corrected_from: Option<u64>,
