@@ -45,7 +45,8 @@
 //! | `blendshape-names` | string | channels, separated by commas; absent without blendshapes |
 //! | `blendshapes` | bytes | a value for each name |
 //! | `blendshape-source` | string | `measured` by a network, or `derived` from other figures; absent = measured |
-//! | `raw-blendshapes` | bytes | the values before the rest values of the face were subtracted; absent if they were not |
+//! | `raw-blendshapes` | bytes | the values before the rest values of the face were subtracted; absent if they were not, or if these values are unknown |
+//! | `blendshapes-corrected` | boolean | true if rest values were subtracted; absent if not |
 //! | `pose` | bytes | 4×4 matrix camera from head by rows; absent without |
 //! | `age` | double | years, as a network guesses; absent without |
 //! | `gender` | string | `female`, `male`, as it guesses; there with `age` |

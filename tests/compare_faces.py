@@ -83,6 +83,7 @@ def compare(face, written):
     same("blendshapes", face.blendshapes, written["blendshapes"], 1e-7)
     same("blendshape_source", face.blendshape_source, written.get("blendshapes_source"))
     same("raw_blendshapes", face.raw_blendshapes, written.get("blendshapes_raw"), 1e-7)
+    assert face.is_corrected == written.get("blendshapes_corrected", False)
     for name in ("matrix", "yaw", "pitch", "roll"):
         same(f"pose.{name}", face.pose and getattr(face.pose, name), written.get("pose", {}).get(name))
     for side in ("right", "left"):

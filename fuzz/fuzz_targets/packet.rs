@@ -118,7 +118,7 @@ fn assert_sent(face: &Observation, avatar: &Avatar, input: &mut Unstructured) {
             protocol,
             ..Encoder::default()
         };
-        let packets = encoder.encode(face, avatar, slot, &frame, Version::One);
+        let packets = encoder.encode(face, Some(avatar), slot, &frame, Version::One);
         for packet in packets.expect("every avatar has packets") {
             assert_form(protocol, &packet);
         }

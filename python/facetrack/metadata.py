@@ -208,7 +208,9 @@ class Face:
     key_points: x and y of the detector's key points, shape (N, 2), px.
     blendshapes: Value of each channel by its ARKit name, usually 0 to 1.
     blendshape_source: measured by a network, or derived from landmarks
-    raw_blendshapes: The values before the rest values of the face were subtracted; empty if they were not.
+    raw_blendshapes: The values before the rest values of the face were subtracted; empty if they were not, or if
+        these values are unknown.
+    is_corrected: Whether rest values were subtracted from the blendshapes.
     pose: Position and rotation of the head.
     gaze: Where the pupils are.
     features: OpenSeeFace's features by name, -1 to 1, 0 at rest.
@@ -234,6 +236,7 @@ class Face:
     blendshapes: dict[str, float]
     blendshape_source: str | None
     raw_blendshapes: dict[str, float]
+    is_corrected: bool
     pose: Pose | None
     gaze: Gaze | None
     features: dict[str, float]
@@ -411,6 +414,7 @@ def _face(fields: _Fields) -> Face:
         blendshapes=fields.named("blendshape-names", "blendshapes"),
         blendshape_source=fields.value("blendshape-source"),
         raw_blendshapes=fields.named("blendshape-names", "raw-blendshapes"),
+        is_corrected=bool(fields.value("blendshapes-corrected")),
         pose=None if matrix is None else Pose(matrix),
         gaze=_gaze(fields),
         features=fields.named(FEATURES, "features"),

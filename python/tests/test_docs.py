@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MPL-2.0
 """The snippets of the documentation, in a folder with a video in `clips`."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,17 @@ import facetrack
 DOCS = Path(__file__).parents[2] / "docs"
 
 # Those about metadata and about unfinished records are in the tests of the plugin, that about Ray in `clusters`.
-PAGES = ("python.md", "million-videos.md")
+PAGES = ("python.md", "million-videos.md", "programs.md")
 
 
-def snippets(page: str) -> list[str]:
-    return [part.partition("\n```")[0] for part in (DOCS / page).read_text().split("```python\n")[1:]]
+def snippets(page: str, language: str = "python") -> list[str]:
+    return [part.partition("\n```")[0] for part in (DOCS / page).read_text().split(f"```{language}\n")[1:]]
+
+
+def export(record: str) -> None:
+    """Writes `clip.csv` and `clip.parquet`."""
+    for form in ("csv", "parquet"):
+        subprocess.run(["facetrack", "export", record, "--format", form, "--out", f"clip.{form}"], check=True)
 
 
 def test_every_page_is_here() -> None:
@@ -31,5 +38,17 @@ def test_snippets_run(tmp_path: Path, page: str) -> None:
     (tmp_path / "clips").mkdir()
     (tmp_path / "clips/clip.mp4").symlink_to(sample())
     list(facetrack.run("clips", out="tracks", set={"verbose": True}))
+    export("tracks/clip.json")
     for snippet in snippets(page):
         subprocess.run([sys.executable, "-c", snippet], check=True)
+
+
+def test_r_reads_the_table(tmp_path: Path) -> None:
+    if shutil.which("Rscript") is None:
+        pytest.skip("R is missing: install the package r-base-core")
+    record = facetrack.run(sample(), out=tmp_path, set={"verbose": True})
+    assert [status.status for status in record] == ["complete"]
+    export(f"{sample().stem}.json")
+    [snippet] = snippets("programs.md", "r")
+    out = subprocess.run(["Rscript", "-e", snippet], check=True, capture_output=True, text=True).stdout
+    assert "obj_1" in out and "Median" in out, out

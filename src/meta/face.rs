@@ -38,6 +38,9 @@ pub(super) fn structure_from_face(tracked: &TrackedFace, scale: Scale) -> gst::S
         fields.set("blendshapes", bytes(blendshapes.values()));
         fields.set("blendshape-source", blendshapes.source().to_string());
         fields.set_if_some(RAW_BLENDSHAPES, blendshapes.raw().map(bytes));
+        if blendshapes.is_corrected() {
+            fields.set(CORRECTED, true);
+        }
     }
     let pose = face.pose.map(|pose| bytes(pose.matrix.as_flattened()));
     fields.set_if_some("pose", pose);
@@ -94,6 +97,9 @@ const SECONDARY_LANDMARKS: [&str; 3] = ["contour-scheme", "contour", "contour-co
 /// The field with blendshapes before their correction.
 const RAW_BLENDSHAPES: &str = "raw-blendshapes";
 
+/// The field that marks corrected blendshapes.
+const CORRECTED: &str = "blendshapes-corrected";
+
 fn set_landmarks(
     fields: &mut gst::StructureRef,
     [scheme, points, confidences]: [&str; 3],
@@ -141,7 +147,13 @@ fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes
         Some(raw) => Blendshapes::new(names, raw).corrected(values),
         None => Blendshapes::new(names, values),
     };
-    Ok(blendshapes.from_source(source.unwrap_or_default()))
+    let blendshapes = blendshapes.from_source(source.unwrap_or_default());
+    let is_corrected = fields.optional(CORRECTED, Fields::get)?;
+    Ok(if is_corrected.unwrap_or(false) {
+        blendshapes.assume_corrected()
+    } else {
+        blendshapes
+    })
 }
 
 fn gaze_bytes(gaze: Gaze, scale: Scale) -> gst::glib::Bytes {

@@ -593,7 +593,7 @@ fn malformed_metadata_is_told_and_never_panics() {
     assert_eq!(newer, Some(MetaError::Version(2)));
     assert!(MetaError::Version(2).to_string().contains("update"));
 
-    let in_face: [(&str, Spoil); 28] = [
+    let in_face: [(&str, Spoil); 29] = [
         ("id", |s| s.set("id", 0u32)),
         ("x", |s| s.set("x", "left")),
         ("origin", |s| s.set("origin", "elsewhere")),
@@ -609,6 +609,9 @@ fn malformed_metadata_is_told_and_never_panics() {
             s.set("blendshape-source", "made up")
         }),
         ("raw-blendshapes", |s| s.set("raw-blendshapes", bytes(4))),
+        ("blendshapes-corrected", |s| {
+            s.set("blendshapes-corrected", "yes");
+        }),
         ("pose", |s| s.set("pose", bytes(48))),
         ("gaze", |s| s.set("gaze", bytes(12))),
         ("gaze", |s| s.set("gaze", 1.5f64)),

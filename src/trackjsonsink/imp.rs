@@ -220,6 +220,7 @@ impl TrackJsonSink {
             frames,
             padded,
             faces,
+            ..
         } = totals;
         let completeness = &metadata.completeness;
         let complete = completeness.is_complete();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::network::{Destination, Network};
 use crate::meta::Absence;
 use facetrack::engine::EngineKind;
-use facetrack::packet::{Avatar, Coverage, Encoder, Frame, Lack, Protocol, Slots, View};
+use facetrack::packet::{Avatar, Coverage, Encoder, Frame, Lack, Slots, View};
 use facetrack::report::FrameReport;
 
 /// The frame rate if caps have none, which is the rate of Live Link Face.
@@ -106,13 +106,16 @@ impl Sending {
         let slots = self.slots.assign(&ids);
         let mut sent = Sent::default();
         for (face, slot) in std::iter::zip(&report.faces, slots) {
-            let avatar = Avatar::new(&face.face, &view);
-            sent.problem = sent.problem.or(self.cover(&avatar));
+            let needs_avatar = self.encoder.protocol.needs_avatar();
+            let avatar = needs_avatar.then(|| Avatar::new(&face.face, &view));
+            let lack = avatar.as_ref().and_then(|it| self.coverage.add(it));
+            sent.problem = sent.problem.or(lack.map(Problem::Lack));
             for to in &destinations {
                 let version = to.version();
+                let avatar = avatar.as_ref();
                 let packets = self
                     .encoder
-                    .encode(&face.face, &avatar, slot, &frame, version);
+                    .encode(&face.face, avatar, slot, &frame, version);
                 self.send_packets(to, slot, packets, &mut sent);
             }
         }
@@ -138,15 +141,6 @@ impl Sending {
             sent.packets += u64::from(is_sent);
             sent.dropped += u64::from(!is_sent);
         }
-    }
-
-    /// A lack of measurements that is found with this face.
-    fn cover(&mut self, avatar: &Avatar) -> Option<Problem> {
-        // Its packets need other measurements.
-        if self.encoder.protocol == Protocol::OpenSeeFace {
-            return None;
-        }
-        self.coverage.add(avatar).map(Problem::Lack)
     }
 
     fn tell(&mut self, problem: Problem, sent: &mut Sent) {

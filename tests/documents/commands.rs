@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 18] = [
+const NOT_RUN: [(&str, &str); 17] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -63,10 +63,6 @@ const NOT_RUN: [(&str, &str); 18] = [
         "opens a window; `examples/preview/tests` presses the keys",
     ),
     (
-        "python3 -c 'import pandas; print(pandas.read_csv(\"clip-tidy.csv\").groupby(\"id\")[\"blendshapes.jawOpen\"].describe())'",
-        "needs pandas and R; `python/tests/test_export.py` reads the tables with pandas",
-    ),
-    (
         "blender --background face.blend --python examples/blender_shape_keys.py -- clip-livelink.csv --object Face --save animated.blend",
         "needs Blender; `make test-blender` runs the script",
     ),
@@ -110,6 +106,7 @@ pages_with_commands! {
     of_exports: "docs/export.md",
     of_live_pipelines: "docs/live.md",
     of_avatars: "docs/avatars.md",
+    of_other_programs: "docs/programs.md",
     of_applications: "docs/applications.md",
     of_gpu: "docs/gpu.md",
     of_troubleshooting: "docs/troubleshooting.md",
@@ -147,7 +144,7 @@ fn blocks_that_are_not_run_have_a_reason() {
 fn blocks_are_in_known_languages() {
     for page in pages::guides().filter(|page| page != "ARCHITECTURE.md") {
         for block in pages::blocks(&page) {
-            let known = ["sh", "text", "rust", "python", "c", "toml"];
+            let known = ["sh", "text", "rust", "python", "c", "toml", "r"];
             assert!(
                 known.contains(&block.language.as_str()),
                 "{page}: {}",

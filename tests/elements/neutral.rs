@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common;
 use crate::common::bus;
@@ -11,6 +12,7 @@ use facetrack::blendshape::Blendshapes;
 use gst::prelude::*;
 use gst_check::Harness;
 use gstfacetrack::meta::FaceTrackMeta;
+use serde_json::Value;
 use tempfile::TempDir;
 
 const CAPS: &str = "video/x-raw,format=RGB,width=64,height=48,framerate=25/1";
@@ -72,7 +74,8 @@ fn jaw(blendshapes: &Blendshapes) -> f32 {
 }
 
 fn is_corrected(blendshapes: &Blendshapes) -> bool {
-    blendshapes.raw().is_some()
+    assert_eq!(blendshapes.is_corrected(), blendshapes.raw().is_some());
+    blendshapes.is_corrected()
 }
 
 /// The median of the measured values.
@@ -192,8 +195,125 @@ fn an_engine_without_blendshapes_says_so() {
     }
 }
 
+/// Number of the first frame that is corrected in the records below.
+const FIRST: u64 = 20;
+
+/// Plays 25 frames into trackjsonsinks with these properties. The signal comes with frame 7.
+fn record(sinks: &str) {
+    common::init();
+    let line = format!(
+        "videotestsrc num-buffers=25 ! video/x-raw,framerate=25/1 ! facetrack name=track \
+         engine=scripted script=\"face; landmarks\" ! tee name=t {sinks}"
+    );
+    let pipeline = gst::parse::launch(&line).expect("a pipeline");
+    let bin = pipeline.downcast_ref::<gst::Bin>().expect("a bin");
+    let track = bin.by_name("track").expect("the element");
+    let pad = track.static_pad("sink").expect("a pad");
+    let frames = AtomicU64::new(0);
+    pad.add_probe(gst::PadProbeType::BUFFER, move |pad, _| {
+        if frames.fetch_add(1, Ordering::Relaxed) + 1 == FIRST - REQUESTED as u64 + 1 {
+            let track = pad.parent_element().expect("the element");
+            track.emit_by_name::<()>("set-neutral", &[]);
+        }
+        gst::PadProbeReturn::Ok
+    });
+    common::play_to_end(&pipeline);
+}
+
+fn read(path: &Path) -> Value {
+    let text = fs::read_to_string(path).expect("a record");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Faces are marked from the first corrected frame on.
+#[track_caller]
+fn assert_marked(frames: &[Value], is_verbose: bool) {
+    assert_eq!(frames.len(), 25);
+    for (number, frame) in (1..).zip(frames) {
+        let face = &frame["tracked_objects"][0];
+        let is_corrected = number >= FIRST;
+        let mark = face.get("blendshapes_corrected");
+        assert_eq!(mark, is_corrected.then_some(&Value::Bool(true)), "{number}");
+        let raw = &face["blendshapes_raw"]["jawOpen"];
+        assert_eq!(raw.is_f64(), is_corrected && is_verbose, "{number}: {raw}");
+    }
+}
+
 #[test]
 fn the_record_says_what_was_corrected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let sink = |properties: &str, name: &str| {
+        let path = path(name);
+        format!(
+            "t. ! queue ! trackjsonsink {properties} location={} ",
+            path.display()
+        )
+    };
+    record(
+        &[
+            sink("verbose=true", "verbose.json"),
+            sink("", "plain.json"),
+            sink("format=jsonl", "lines.jsonl"),
+            sink("blendshape-profile=none", "without.json"),
+        ]
+        .concat(),
+    );
+    for (name, is_verbose) in [("verbose.json", true), ("plain.json", false)] {
+        let record = read(&path(name));
+        assert_eq!(record["metadata"]["corrected_from"], FIRST, "{name}");
+        assert_marked(record["frames"].as_array().expect("frames"), is_verbose);
+    }
+    let without = read(&path("without.json"))["frames"].to_string();
+    assert!(!without.contains("blendshapes_corrected"));
+
+    let lines = fs::read_to_string(path("lines.jsonl")).expect("a record");
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Vec<Value> = lines.collect();
+    let [head, frames @ .., tail] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(head["metadata"].get("corrected_from"), None);
+    assert_eq!(tail["trailer"]["corrected_from"], FIRST);
+    assert_marked(frames, false);
+
+    for name in ["verbose.json", "plain.json"] {
+        let again = path(&format!("again-{name}"));
+        let line = format!(
+            "videotestsrc num-buffers=25 ! video/x-raw,framerate=25/1 ! trackjsonload location={} \
+             ! trackjsonsink verbose=true location={}",
+            path(name).display(),
+            again.display()
+        );
+        common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
+        let again = read(&again);
+        assert_eq!(again["metadata"]["corrected_from"], FIRST, "{name}");
+        assert_marked(
+            again["frames"].as_array().expect("frames"),
+            name == "verbose.json",
+        );
+    }
+}
+
+#[test]
+fn a_record_without_a_neutral_face_does_not_mention_one() {
+    common::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("clip.json");
+    let line = format!(
+        "videotestsrc num-buffers=20 ! video/x-raw,framerate=25/1 ! facetrack engine=scripted \
+         script=\"face; landmarks\" ! trackjsonsink verbose=true location={}",
+        path.display()
+    );
+    common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
+    let text = fs::read_to_string(&path).expect("a record");
+    assert!(text.contains("\"jawOpen\"") && !text.contains("corrected"));
+}
+
+#[test]
+fn the_record_has_the_time_of_rest() {
     common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
@@ -203,17 +323,7 @@ fn the_record_says_what_was_corrected() {
         path.display()
     );
     common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
-    let text = fs::read_to_string(&path).expect("a record");
-    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let options = &record["metadata"]["facetrack_options"];
-    assert_eq!(options["neutral-time"], 0.4);
-    for (number, frame) in (0..).zip(record["frames"].as_array().expect("frames")) {
-        let face = &frame["tracked_objects"][0];
-        let raw = &face["blendshapes_raw"]["jawOpen"];
-        assert_eq!(raw.is_f64(), number >= 10, "frame {number}: {raw}");
-        if number > 11 {
-            let value = face["blendshapes"]["jawOpen"].as_f64();
-            assert!(raw.as_f64() > value, "frame {number}: {face}");
-        }
-    }
+    let metadata = read(&path)["metadata"].take();
+    assert_eq!(metadata["facetrack_options"]["neutral-time"], 0.4);
+    assert_eq!(metadata["corrected_from"], 11);
 }

@@ -184,7 +184,7 @@ fn the_first_failure_can_end_a_run() {
     let folder = folder.path();
     let line = format!("missing.mp4 in --out out --jobs 1 --fail-fast {SCRIPTED}");
     let text = run(folder, &line).exits(1);
-    assert!(text.contains("1 videos were not tracked"), "{text}");
+    assert!(text.contains("not tracked: 1 video."), "{text}");
     assert!(!folder.join("out/clip0.json").exists());
 }
 

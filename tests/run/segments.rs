@@ -241,6 +241,8 @@ fn damaged_and_unusual_videos_in_parts() {
             "neutral-time=1",
             "neutral-time cannot be used with --segment",
         ),
+        ("select=largest", "select=largest cannot be used with"),
+        ("select=first", "facetrack export --faces largest"),
     ] {
         let line = format!("in --out no {SCRIPTED} --segment 1s --set {set}");
         let text = run(folder, &line).exits(2);

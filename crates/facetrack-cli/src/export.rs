@@ -119,7 +119,8 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
     let rows = sink.finish()?;
     replacement.finish()?;
     Ok(output::print_line(format_args!(
-        "{rows} rows in {}",
+        "{} in {}",
+        output::counted(rows, "row"),
         arguments.out.display()
     ))?)
 }

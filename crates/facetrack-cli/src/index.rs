@@ -47,7 +47,7 @@ pub fn run(arguments: IndexArguments) -> Result<(), Box<dyn Error>> {
         let mut rows = videos.values().cloned();
         rows.try_for_each(|row| Ok(table.add(row)?))
     })?;
-    say(videos.len(), "videos", &arguments.to)?;
+    say(videos.len() as u64, "video", &arguments.to)?;
     if let Some(path) = arguments.faces {
         let columns = faces::columns(arguments.columns);
         let mut count = 0;
@@ -59,7 +59,7 @@ pub fn run(arguments: IndexArguments) -> Result<(), Box<dyn Error>> {
             let mut recorded = videos.values().filter_map(|row| videos::recorded(row));
             recorded.try_for_each(|video| faces::read(&video, &columns, &mut add))
         })?;
-        say(count, "faces", &path)?;
+        say(count, "face", &path)?;
     }
     Ok(())
 }
@@ -77,7 +77,8 @@ fn write(
     Ok(replacement.finish()?)
 }
 
-fn say(count: usize, things: &str, path: &Path) -> Result<(), Box<dyn Error>> {
-    output::print_line(format_args!("{count} {things} in {}", path.display()))?;
+fn say(count: u64, thing: &str, path: &Path) -> Result<(), Box<dyn Error>> {
+    let count = output::counted(count, thing);
+    output::print_line(format_args!("{count} in {}", path.display()))?;
     Ok(())
 }

@@ -32,3 +32,9 @@ pub fn print_line(text: impl Display) -> Result<(), StoreError> {
 pub fn complain(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
+
+/// A number of things in words.
+pub fn counted(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}

@@ -61,6 +61,9 @@ const HOPELESS: u8 = 42;
 /// The format of records that can be joined.
 const DENSE: &str = "dense";
 
+/// Value of `select` without a selection.
+const ALL_FACES: &str = "all";
+
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
@@ -96,6 +99,14 @@ fn check_parts(options: &Map<String, Value>) -> Result<(), String> {
     if let Some(format) = format.filter(|format| *format != DENSE) {
         return Err(format!(
             "--segment joins dense records only: leave out format={format}"
+        ));
+    }
+    let select = options.get("select").and_then(Value::as_str);
+    if let Some(select) = select.filter(|select| *select != ALL_FACES) {
+        return Err(format!(
+            "select={select} cannot be used with --segment, because each part would select a face \
+             of its own: leave out one of them, or select the face afterwards with `facetrack \
+             export --faces largest`"
         ));
     }
     let rest = options.get("neutral-time").and_then(Value::as_f64);

@@ -52,8 +52,9 @@ display_as_serialized!(BlendshapeSource);
 pub struct Blendshapes {
     names: Arc<[String]>,
     values: Vec<f32>,
-    /// `None` if the values were not corrected.
+    /// `None` if the values were not corrected, or if these values are unknown.
     raw: Option<Vec<f32>>,
+    is_corrected: bool,
     source: BlendshapeSource,
 }
 
@@ -66,6 +67,7 @@ impl Blendshapes {
             names,
             values,
             raw: None,
+            is_corrected: false,
             source: BlendshapeSource::Measured,
         }
     }
@@ -76,6 +78,17 @@ impl Blendshapes {
         Self {
             raw: Some(self.values),
             values,
+            is_corrected: true,
+            ..self
+        }
+    }
+
+    /// The same channels, whose values were corrected before. The values before that are unknown,
+    /// unless [`Blendshapes::corrected`] set them.
+    #[must_use]
+    pub fn assume_corrected(self) -> Self {
+        Self {
+            is_corrected: true,
             ..self
         }
     }
@@ -116,8 +129,13 @@ impl Blendshapes {
         &self.values
     }
 
-    /// Values before they were corrected, in the order of the names; `None` if they were not. See
-    /// [`neutral`](super::neutral).
+    /// Whether rest values were subtracted from the values. See [`neutral`](super::neutral).
+    pub fn is_corrected(&self) -> bool {
+        self.is_corrected
+    }
+
+    /// Values before they were corrected, in the order of the names; `None` if they were not, or if
+    /// these values are unknown.
     pub fn raw(&self) -> Option<&[f32]> {
         self.raw.as_deref()
     }

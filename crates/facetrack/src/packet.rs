@@ -26,7 +26,7 @@ choices! {
     pub enum Protocol, words protocol_words {
         OpenSeeFace = "openseeface": "landmarks and the fitted model of engine=openseeface, for VSeeFace, VTube Studio and vpuppr",
         Vmc = "vmc": "the Virtual Motion Capture protocol (OSC), for VSeeFace, EVMC4U, VMC4UE, Warudo and VNyan",
-        IFacialMocap = "ifacialmocap": "the text of the app iFacialMocap, for VMagicMirror, VTube Studio, VBridger and VRCFaceTracking",
+        IFacialMocap = "ifacialmocap": "the text of the app iFacialMocap, for VMagicMirror, Warudo, VBridger and VRCFaceTracking",
         LiveLink = "livelink": "the packets of the app Live Link Face, for Unreal Engine and Blender",
     }
 }
@@ -35,6 +35,11 @@ impl Protocol {
     /// Faces of a frame that are sent if each has a port of its own. Our choice: more people do not
     /// fit in front of a camera that sees their expressions.
     pub const MAX_PORTS: usize = 16;
+
+    /// Whether packets are made of an [`Avatar`]; otherwise of an observation.
+    pub fn needs_avatar(self) -> bool {
+        self != Self::OpenSeeFace
+    }
 
     /// The port where receivers listen by default.
     pub const fn port(self) -> u16 {

@@ -32,6 +32,7 @@ pub use fields::Fields;
 pub use metadata::Metadata;
 pub use profile::{BlendshapeProfile, ProfileError};
 
+use super::blendshape::Blendshapes;
 use super::report::{FrameStatus, TrackedFace};
 
 /// Name and version of the JSON Schema that records follow. New keys may be added at the end of an
@@ -101,6 +102,8 @@ pub struct Totals {
     pub padded: u64,
     /// Faces, summed over the frames.
     pub faces: u64,
+    /// Number of the first frame with corrected blendshapes; `None` if there is none.
+    pub corrected_from: Option<u64>,
 }
 
 /// A record under way. It holds a few lines at most, however long the stream.
@@ -176,6 +179,9 @@ impl Record {
         totals.frames += 1;
         totals.faces += frame.faces.len() as u64;
         totals.padded += u64::from(frame.status == FrameStatus::Gap);
+        if totals.corrected_from.is_none() && frame.faces.iter().any(is_corrected) {
+            totals.corrected_from = Some(totals.frames);
+        }
         self.layout.frame(frame, &self.stream)
     }
 
@@ -187,6 +193,11 @@ impl Record {
     pub fn close(&mut self, end: End) -> io::Result<Totals> {
         self.layout.close(end, &self.stream)
     }
+}
+
+fn is_corrected(face: &TrackedFace) -> bool {
+    let blendshapes = face.face.blendshapes.as_ref();
+    blendshapes.is_some_and(Blendshapes::is_corrected)
 }
 
 /// One of the formats.

@@ -215,7 +215,7 @@ impl Preview {
         let report = frame.sample.buffer().and_then(FaceTrackMeta::from_buffer);
         if let (Some(time), Some(report)) = (frame.time, report) {
             let (engine, faces) = (&report.source.engine, report.faces.len());
-            println!("paused at {time}: {engine}, {faces} faces");
+            println!("paused at {time}: {engine}, faces: {faces}");
         }
         self.entitle();
     }

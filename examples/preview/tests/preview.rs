@@ -138,7 +138,7 @@ impl<'a> Preview<'a> {
         loop {
             let line = self.wait_for("paused at ");
             if line.contains(engine) {
-                assert!(line.ends_with(" 1 faces"), "{line}");
+                assert!(line.ends_with(" faces: 1"), "{line}");
                 return time(&line);
             }
             // The last of the engine before.
@@ -147,7 +147,7 @@ impl<'a> Preview<'a> {
     }
 }
 
-/// The time in a line such as `paused at 0:00:01.500000000: mediapipe, 1 faces`.
+/// The time in a line such as `paused at 0:00:01.500000000: mediapipe, faces: 1`.
 fn time(line: &str) -> ClockTime {
     let time = line.trim_start_matches("paused at ").split(": ").next();
     let time = time.expect("a time");
@@ -616,7 +616,6 @@ fn keys_start_and_stop_the_outputs() {
         "{text}"
     );
     preview.wait_for_title(&["packets/s"]);
-    preview.press("n");
     preview.press("u");
     preview.wait_for("no longer sending");
 
@@ -640,4 +639,38 @@ fn keys_start_and_stop_the_outputs() {
             "{name}"
         );
     }
+}
+
+/// Steps after the key, more than the rest values take.
+const STEPS: usize = 30;
+
+#[test]
+fn a_key_sets_the_neutral_face() {
+    let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("face.json");
+    let arguments = [
+        "--freeze-at",
+        "0.1",
+        "--record",
+        &record.to_string_lossy(),
+        &files.clip.to_string_lossy(),
+    ];
+    let mut preview = Preview::start(files.given_to(Tool::new(PREVIEW)), &desktop, &arguments);
+    preview.wait_for("paused at ");
+    preview.press("r");
+    preview.wait_for("recording ");
+    preview.press("n");
+    for _ in 0..STEPS {
+        preview.press(".");
+        preview.wait_for("paused at ");
+    }
+    preview.press("r");
+    preview.wait_for("recorded ");
+    let text = std::fs::read(&record).expect("a record");
+    let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let first = json["metadata"]["corrected_from"].as_u64();
+    assert!(first.is_some_and(|first| first > 1), "{first:?}");
 }

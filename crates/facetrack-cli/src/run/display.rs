@@ -98,17 +98,15 @@ impl Display {
         }
         output::print(summary.figures().table())?;
         if summary.open() > 0 {
-            let open = summary.open();
+            let open = output::counted(summary.open() as u64, "video");
             output::print_line(format_args!(
-                "{open} videos were not tracked. Run the same command again to continue"
+                "not tracked: {open}. Run the same command again to continue"
             ))?;
         }
         if let Some(failures) = failures {
-            let count = summary.incomplete().len();
+            let count = output::counted(summary.incomplete().len() as u64, "video");
             let failures = failures.display();
-            output::print_line(format_args!(
-                "{count} videos are not complete; {failures} lists them"
-            ))?;
+            output::print_line(format_args!("not complete: {count}, listed in {failures}"))?;
         }
         Ok(())
     }
@@ -123,9 +121,9 @@ fn line(report: &Report, videos: &[Video]) -> String {
         let seconds = report.marker.seconds.max(f64::EPSILON);
         let speed = outcome.video_seconds.unwrap_or(0.0) / seconds;
         line += &format!(
-            ": {} frames, {} faces, {:.1} fps, {speed:.1} x real time",
-            outcome.frames,
-            outcome.faces,
+            ": {}, {}, {:.1} fps, {speed:.1} x real time",
+            output::counted(outcome.frames, "frame"),
+            output::counted(outcome.faces, "face"),
             outcome.frames as f64 / seconds
         );
     }

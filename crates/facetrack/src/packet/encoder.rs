@@ -36,12 +36,12 @@ pub struct Frame {
 
 impl Encoder {
     /// The datagrams for a face with number `slot`; `None` if it lacks the measurements without
-    /// which the protocol has no packet. `avatar` has the measurements of `face`. `version` is the
-    /// form of iFacialMocap's text.
+    /// which the protocol has no packet. `avatar` has the measurements of `face` if the protocol
+    /// [needs it](Protocol::needs_avatar). `version` is the form of iFacialMocap's text.
     pub fn encode(
         &self,
         face: &Observation,
-        avatar: &Avatar,
+        avatar: Option<&Avatar>,
         slot: usize,
         frame: &Frame,
         version: ifacialmocap::Version,
@@ -51,12 +51,12 @@ impl Encoder {
                 let header = self.header(slot, frame);
                 openseeface::encode(face, &header).map(|packet| vec![packet])
             }
-            Protocol::Vmc => Some(vmc::encode(avatar, frame.running_time.as_secs_f32())),
-            Protocol::IFacialMocap => Some(vec![ifacialmocap::encode(avatar, version)]),
+            Protocol::Vmc => Some(vmc::encode(avatar?, frame.running_time.as_secs_f32())),
+            Protocol::IFacialMocap => Some(vec![ifacialmocap::encode(avatar?, version)]),
             Protocol::LiveLink => {
                 let time = livelink::FrameTime::new(frame.running_time, frame.rate);
                 let subject = livelink::subject(&self.subject, slot);
-                let packet = livelink::encode(avatar, &self.device, &subject, &time);
+                let packet = livelink::encode(avatar?, &self.device, &subject, &time);
                 Some(vec![packet])
             }
         }

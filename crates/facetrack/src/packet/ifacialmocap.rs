@@ -10,7 +10,7 @@
 //! - Angles are degrees around x, y and z of a right-handed space with y up and z out of the face:
 //!   pitch downward, yaw to the left side of the face and roll to its right shoulder are positive.
 //!   The page does not say so; in its example, eyes that look down have a positive x, and a right
-//!   eye that looks in has a positive y.
+//!   eye that looks in has a positive y. VMagicMirror and VTube-IFacial-Link turn heads like this.
 //! - The position is in metres in the space of the camera, which looks along −z. In the example, z
 //!   is −0.66. A position that was not measured is 0, because receivers need six numbers.
 //! - A head or an eye that was not measured is left out. The `=` remains, which VMagicMirror needs.

@@ -25,9 +25,12 @@
 //!   (`examples/dao.gesichter` of think-biq/LLV), which is 35° in radians. MeFaMo sends radians.
 //! - Eyes, from that stream: yaw to the right side of the face and pitch downward are positive.
 //! - The head has the opposite signs: yaw to the left side of the face and pitch upward are
-//!   positive, and roll to the right shoulder. MeFaMo sends these signs. The stream agrees, if the
-//!   person looked at the screen: the yaws of head and eyes have the same sign there (correlation
-//!   0.95), and so have their pitches, although eyes turn against the head to stay on a point.
+//!   positive, and roll to the right shoulder. A MetaHuman in Unreal Engine 5.8 turns like this: a
+//!   public program set each value and measured the bones, 50° for a value of 1. A receiver for VRM
+//!   models in a browser applies these signs, and MeFaMo and Face_Landmark_Link send them; in
+//!   Unreal's `AppleARKitFaceSupport` yaw and roll have them. The stream agrees, if the person
+//!   looked at the screen: the yaws of head and eyes have the same sign there (correlation 0.95),
+//!   and so have their pitches, although eyes turn against the head to stay on a point.
 
 use std::time::Duration;
 

@@ -130,11 +130,15 @@ pub(crate) struct Face<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     blendshapes_source: Option<BlendshapeSource>,
     /// The blendshapes as they were measured (fields=raw-blendshapes), with the same names; present
-    /// if the rest values of the face were subtracted from blendshapes (facetrack neutral-time,
-    /// neutral-file or set-neutral).
+    /// if blendshapes_corrected is.
     #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     blendshapes_raw: Option<IndexMap<Cow<'a, str>, f32>>,
+    /// True if the rest values of the face were subtracted from blendshapes (facetrack
+    /// neutral-time, neutral-file or set-neutral); absent otherwise.
+    #[cfg_attr(test, schemars(extend("const" = true)))]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    blendshapes_corrected: bool,
 }
 
 /// Identity of the face: obj_ and a number from 1. It stays the same from frame to frame and is
@@ -292,6 +296,8 @@ impl<'a> Face<'a> {
         let (bbox_xmin, bbox_width) = (whole(x)?, whole(width)?);
         let (bbox_ymin, bbox_height) = (whole(y)?, whole(height)?);
         let blendshapes = face.blendshapes.as_ref();
+        let exported = blendshapes
+            .and_then(|channels| export.profile.apply(channels.names(), channels.values()));
         let speaking = Speaking::from_blendshapes(blendshapes);
         let landmarks = face.landmarks.as_ref();
         let morphable = face.morphable.as_ref();
@@ -309,8 +315,9 @@ impl<'a> Face<'a> {
             source: Source::default(),
             label: Label::default(),
             confidence: Thousandths(known.unwrap_or(0.0)),
-            blendshapes: blendshapes
-                .and_then(|channels| export.profile.apply(channels.names(), channels.values())),
+            blendshapes_corrected: exported.is_some()
+                && blendshapes.is_some_and(Blendshapes::is_corrected),
+            blendshapes: exported,
             bbox_ymin,
             bbox_ymax: bbox_ymin.saturating_add(bbox_height),
             bbox_width,
@@ -401,9 +408,15 @@ impl<'a> Face<'a> {
         };
         let source = self.blendshapes_source.unwrap_or_default();
         let raw = self.blendshapes_raw;
-        let blendshapes = self
-            .blendshapes
-            .map(|values| read_blendshapes(values, raw, channels));
+        let is_corrected = self.blendshapes_corrected;
+        let blendshapes = self.blendshapes.map(|values| {
+            let blendshapes = read_blendshapes(values, raw, channels)?;
+            Ok::<_, String>(if is_corrected {
+                blendshapes.assume_corrected()
+            } else {
+                blendshapes
+            })
+        });
         let morphable = self.eos_fit.map(|fit| fit.fit(self.eos)).transpose()?;
         let mut face = Observation {
             // Records without decimals do not state it.

@@ -108,6 +108,10 @@ pub(crate) struct Head {
     #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": ["boolean", "number", "string"]})))]
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) facetrack_options: Map<String, Value>,
+    /// Number of the first frame with a face that has blendshapes_corrected. Absent if there is none.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    corrected_from: Option<u64>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -154,6 +158,7 @@ impl Head {
             pixel_aspect_ratio: metadata.pixel_aspect_ratio,
             start_time: metadata.start_time,
             facetrack_options: serde_json::from_str(&source.options).unwrap_or_default(),
+            corrected_from: totals.and_then(|totals| totals.corrected_from),
         }
     }
 }

@@ -254,6 +254,7 @@ fn verbose_adds_its_keys_after_the_others() {
             "eos_fit",
             "blendshapes_source",
             "blendshapes_raw",
+            "blendshapes_corrected",
         ]
     );
 
