@@ -103,6 +103,7 @@ macro_rules! pages_with_commands {
 pages_with_commands! {
     of_the_readme: "README.md",
     of_contributing: "CONTRIBUTING.md",
+    of_the_readme_of_the_command: "crates/facetrack-cli/README.md",
     of_getting_started: "docs/get-started.md",
     of_installing: "docs/installing.md",
     of_the_cookbook: "docs/cookbook.md",
