@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 18] = [
+const NOT_RUN: [(&str, &str); 21] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -24,6 +24,18 @@ const NOT_RUN: [(&str, &str); 18] = [
     (
         "cargo build --release --features analytics",
         "needs GStreamer 1.24",
+    ),
+    (
+        "cargo cinstall --release --package gst-plugin-facetrack --prefix=/usr --library-type=cdylib",
+        "needs cargo-c; `make test-install` installs with it",
+    ),
+    (
+        "cargo cinstall --release --package gst-plugin-facetrack --prefix=\"$HOME/.local\" --libdir=\"$HOME/.local/lib\" --library-type=staticlib",
+        "needs cargo-c; `make test-install` links the library",
+    ),
+    (
+        "scripts/without-paths.sh cargo build --release --locked --offline",
+        "needs the tarball; `make reproducible` builds it",
     ),
     ("python3 -m venv ~/facetrack-gpu", "fetches gigabytes"),
     (
