@@ -34,7 +34,7 @@ END
 tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
     --mode=u+rw,go=rX --create "$name" | xz --threads=1 >"$folder/$name.tar.xz"
 
-cargo cyclonedx --quiet --format json --target all
+cargo cyclonedx --quiet --format json --spec-version 1.5
 # The names of the packages of this workspace contain the folder.
 sed "s|$work||g" gst-plugin-facetrack.cdx.json >"$folder/$name.cdx.json"
 sed "s|$work||g" crates/facetrack-cli/facetrack-cli.cdx.json >"$folder/facetrack-cli-$version.cdx.json"

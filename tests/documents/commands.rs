@@ -26,11 +26,11 @@ const NOT_RUN: [(&str, &str); 21] = [
         "needs GStreamer 1.24",
     ),
     (
-        "cargo cinstall --release --package gst-plugin-facetrack --prefix=/usr --library-type=cdylib",
+        "cargo cinstall --package gst-plugin-facetrack --prefix=/usr --library-type=cdylib",
         "needs cargo-c; `make test-install` installs with it",
     ),
     (
-        "cargo cinstall --release --package gst-plugin-facetrack --prefix=\"$HOME/.local\" --libdir=\"$HOME/.local/lib\" --library-type=staticlib",
+        "cargo cinstall --package gst-plugin-facetrack --prefix=\"$HOME/.local\" --libdir=\"$HOME/.local/lib\" --library-type=staticlib",
         "needs cargo-c; `make test-install` links the library",
     ),
     (
