@@ -15,7 +15,7 @@ def parts(version):
 
 stated = [(package["rust_version"] or "1", package["name"]) for package in json.load(sys.stdin)["packages"]]
 later = [f"{name} needs Rust {version}" for version, name in stated if parts(version) > parts(sys.argv[1])]
-sys.exit("\n".join(later))
+sys.exit("\n".join(later) or None)
 ' "$oldest"
 echo "No dependency states that it needs a later Rust than $oldest"
 
