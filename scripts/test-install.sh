@@ -15,7 +15,7 @@ cinstall() {
     cargo cinstall --locked --debug --package gst-plugin-facetrack "$@"
 }
 
-# What a module says to the linker, when it was installed under the root $1.
+# Prints the linker flags of the plugin that was installed under the root $1.
 link_flags() {
     PKG_CONFIG_LIBDIR=$1/usr/$libdir/pkgconfig:$(pkg-config --variable pc_path pkg-config) \
         pkg-config --print-errors --libs gstfacetrack

@@ -60,8 +60,8 @@ fn make(target: &str, variables: &[(&str, &Path)]) -> Finished {
     Finished::from(command.output().expect("make is installed"))
 }
 
-/// What the pkg-config file at `path` says of the plugin, with `argument`.
-fn asked_of_pkg_config(path: &Path, argument: &str) -> String {
+/// Output of pkg-config with `argument` for the file at `path`.
+fn pkg_config_output(path: &Path, argument: &str) -> String {
     let output = Command::new("pkg-config")
         .arg(argument)
         .arg(path)
@@ -204,9 +204,9 @@ fn meson_installs_where_gstreamer_searches() {
         ];
         expected.sort();
         assert_eq!(files_in(&root), expected);
-        let version = asked_of_pkg_config(&module, "--modversion");
+        let version = pkg_config_output(&module, "--modversion");
         assert_eq!(version, env!("CARGO_PKG_VERSION"));
-        let folder = asked_of_pkg_config(&module, "--libs-only-L");
+        let folder = pkg_config_output(&module, "--libs-only-L");
         assert_eq!(folder, format!("-L{}", plugins.display()));
         for folder in [build, root] {
             fs::remove_dir_all(folder).expect("our own");
