@@ -137,9 +137,8 @@ audit: ## Check licences, origin and known vulnerabilities of the dependencies
 msrv: packages ## Check that the oldest supported Rust is enough (rustup)
 	scripts/msrv.sh
 
-crates: packages ## Pack every crate as for a registry, build it from its package, and print the sizes
+crates: packages ## Pack every crate as for a registry, print the sizes, and build each from its package
 	cargo publish --workspace --dry-run --locked
-	stat --format '%s bytes: %n' $(TARGET)/package/*-$(VERSION).crate
 
 dist: packages ## Write a tarball with the sources of all crates, and the bills of materials, to $(TARGET)/dist
 	scripts/system-packages.sh xz-utils
