@@ -10,6 +10,8 @@ PLUGINS = $(TARGET)/release/gstreamer-1.0
 # What programs with a window load when they open it, and the camera of a desktop.
 WINDOWS = gstreamer1.0-x libx11-6 libx11-xcb1 libxcursor1 libxi6 libxkbcommon-x11-0 libwayland-client0 gstreamer1.0-pipewire
 
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+
 # Where GStreamer searches is up to GStreamer, whatever PREFIX is.
 PREFIX = /usr/local
 PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
@@ -19,7 +21,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: wire:: replay::
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit msrv crates dist reproducible test-install install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -131,6 +133,23 @@ lint: ## Check formatting, lints, types and documentation, and that library and 
 
 audit: ## Check licences, origin and known vulnerabilities of the dependencies
 	scripts/audit.sh
+
+msrv: packages ## Check that the oldest supported Rust is enough (rustup)
+	scripts/msrv.sh
+
+crates: packages ## Pack every crate as for a registry, print the sizes, and build each from its package
+	cargo publish --workspace --dry-run --locked
+
+dist: packages ## Write a tarball with the sources of all crates, and the bills of materials, to $(TARGET)/dist
+	scripts/system-packages.sh xz-utils
+	scripts/dist.sh $(TARGET)/dist
+
+reproducible: dist ## Build this tarball in two folders without a network, and compare the programs
+	scripts/reproducible.sh $(TARGET)/dist/gst-plugin-facetrack-$(VERSION).tar.xz
+
+test-install: packages ## Compare what cargo-c and meson install, and link the plugin into a program in C
+	scripts/system-packages.sh meson
+	scripts/test-install.sh $(TARGET)/install
 
 install: ## Install the built plugin and tools, stripped (PREFIX, PLUGINSDIR, DESTDIR)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }

@@ -15,7 +15,7 @@ while [ "$1" != -- ]; do
 done
 shift
 
-CARGO_TARGET_DIR="$build/target" "$@" --profile "$profile"
+CARGO_TARGET_DIR="$build/target" "$(dirname "$0")/without-paths.sh" "$@" --profile "$profile"
 
 case $profile in
 dev) folder=$build/target/debug ;;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! GStreamer elements that track faces in video.
-//!
+#![doc = include_str!("README.md")]
+//! ## Structure
 //! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The
 //! modules here wrap it into elements.
 

@@ -21,7 +21,7 @@ fn source() -> Arc<ReportSource> {
         execution_provider: "CUDAExecutionProvider".into(),
         device_reason: "GPU mode ENABLED".into(),
         load_time: Duration::from_nanos(1_234_567_891),
-        generator: "gst-plugin-facetrack 0.1.0".into(),
+        generator: "gst-plugin-facetrack 0.2.0".into(),
         models: vec![
             ModelFile {
                 name: "face  landmarker.task".into(),

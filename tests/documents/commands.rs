@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 17] = [
+const NOT_RUN: [(&str, &str); 20] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -24,6 +24,18 @@ const NOT_RUN: [(&str, &str); 17] = [
     (
         "cargo build --release --features analytics",
         "needs GStreamer 1.24",
+    ),
+    (
+        "cargo cinstall --package gst-plugin-facetrack --prefix=/usr --library-type=cdylib",
+        "needs cargo-c; `make test-install` installs with it",
+    ),
+    (
+        "cargo cinstall --package gst-plugin-facetrack --prefix=\"$HOME/.local\" --libdir=\"$HOME/.local/lib\" --library-type=staticlib",
+        "needs cargo-c; `make test-install` links the library",
+    ),
+    (
+        "scripts/without-paths.sh cargo build --release --locked --offline",
+        "needs the tarball; `make reproducible` builds it",
     ),
     ("python3 -m venv ~/facetrack-gpu", "fetches gigabytes"),
     (
@@ -99,6 +111,7 @@ macro_rules! pages_with_commands {
 pages_with_commands! {
     of_the_readme: "README.md",
     of_contributing: "CONTRIBUTING.md",
+    of_the_readme_of_the_command: "crates/facetrack-cli/README.md",
     of_getting_started: "docs/get-started.md",
     of_installing: "docs/installing.md",
     of_the_cookbook: "docs/cookbook.md",

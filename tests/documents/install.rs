@@ -60,6 +60,16 @@ fn make(target: &str, variables: &[(&str, &Path)]) -> Finished {
     Finished::from(command.output().expect("make is installed"))
 }
 
+/// Output of pkg-config with `argument` for the file at `path`.
+fn pkg_config_output(path: &Path, argument: &str) -> String {
+    let output = Command::new("pkg-config")
+        .arg(argument)
+        .arg(path)
+        .output()
+        .expect("pkg-config is installed");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
 /// Whether GStreamer finds the plugin without variables that say where, in the home of a user.
 fn is_found(home: &Path) -> bool {
     let mut inspect = Command::new("gst-inspect-1.0");
@@ -160,15 +170,15 @@ fn meson_installs_where_gstreamer_searches() {
     fs::write(&cargo, script).expect("room");
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("our own");
 
-    for (options, plugins, bin) in [
-        (&[][..], plugins_dir(), "usr/local/bin"),
+    for (options, plugins, prefix) in [
+        (&[][..], plugins_dir(), "usr/local"),
         (
             &[
                 "--prefix=/home/me/.local",
                 "-Dpluginsdir=share/gstreamer-1.0/plugins",
             ],
             "/home/me/.local/share/gstreamer-1.0/plugins".into(),
-            "home/me/.local/bin",
+            "home/me/.local",
         ),
     ] {
         let (build, root) = (folder.path().join("build"), folder.path().join("root"));
@@ -181,15 +191,23 @@ fn meson_installs_where_gstreamer_searches() {
             assert!(success, "{arguments:?}\n{text}");
         };
         let [build_name, root_name] = [&build, &root].map(|path| path.display().to_string());
-        meson(&[&["setup", &build_name, "--buildtype=debug"], options].concat());
+        let setup = ["setup", &build_name, "--buildtype=debug", "--libdir=lib"];
+        meson(&[&setup, options].concat());
         meson(&["install", "-C", &build_name, "--destdir", &root_name]);
+        let prefix = root.join(prefix);
+        let module = prefix.join("lib/pkgconfig/gstfacetrack.pc");
         let mut expected = [
-            root.join(bin).join("facetrack"),
-            root.join(bin).join("facetrack-worker"),
+            prefix.join("bin/facetrack"),
+            prefix.join("bin/facetrack-worker"),
+            module.clone(),
             under(&root, &plugins).join("libgstfacetrack.so"),
         ];
         expected.sort();
         assert_eq!(files_in(&root), expected);
+        let version = pkg_config_output(&module, "--modversion");
+        assert_eq!(version, env!("CARGO_PKG_VERSION"));
+        let folder = pkg_config_output(&module, "--libs-only-L");
+        assert_eq!(folder, format!("-L{}", plugins.display()));
         for folder in [build, root] {
             fs::remove_dir_all(folder).expect("our own");
         }

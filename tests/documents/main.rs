@@ -14,5 +14,6 @@ mod pages;
 mod pictures;
 mod plot;
 mod python;
+mod release;
 mod snippets;
 mod tables;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Messages between `facetrack run` and its workers: one JSON object per line.
-//!
-//! The command sends [`Request`]s to a worker's standard input and reads [`Answer`]s from its
-//! standard output. A worker ends when its input ends.
+#![doc = include_str!("../README.md")]
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Says what a user can do about an error: which command to run, which property of the element
-//! `facetrack` to set. The errors of the crate `facetrack` say only what is wrong, so that other
-//! programs can use them.
+#![doc = include_str!("../README.md")]
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Face tracking without GStreamer: engines, tracking, records and drawing.
-//!
+#![doc = include_str!("../README.md")]
+//! ## Conventions
 //! Times and search paths are arguments, and the process environment is not read. The only files
 //! are models, records and the libraries that this crate loads.
 //!

@@ -99,7 +99,7 @@ fn source() -> Arc<ReportSource> {
         execution_provider: "CPUExecutionProvider".into(),
         device_reason: "there is no GPU".into(),
         load_time: Duration::from_micros(12_500),
-        generator: "gst-plugin-facetrack 0.1.0".into(),
+        generator: "gst-plugin-facetrack 0.2.0".into(),
         models: vec![ModelFile {
             name: "face_landmarker.task".into(),
             sha256: "64".repeat(32),
@@ -114,7 +114,7 @@ fn metadata() -> Metadata {
         fps: 25.0,
         width: 640,
         height: 360,
-        generator: "gst-plugin-facetrack 0.1.0".into(),
+        generator: "gst-plugin-facetrack 0.2.0".into(),
         source: Some(source()),
         completeness: whole(),
         ..Metadata::default()
@@ -197,7 +197,7 @@ fn dense_is_the_specified_sample() {
         head,
         concat!(
             r#"{"metadata":{"video_path":"clip.mp4","total_frames":2,"fps":25.0,"tracking_engine":"mediapipe","#,
-            r#""width":640,"height":360,"schema":"facetrack-2","generator":"gst-plugin-facetrack 0.1.0","device":"cpu","#,
+            r#""width":640,"height":360,"schema":"facetrack-2","generator":"gst-plugin-facetrack 0.2.0","device":"cpu","#,
             r#""models":{"face_landmarker.task":"6464646464646464646464646464646464646464646464646464646464646464"},"#,
             r#""options":{},"padded_frames":0,"execution_provider":"CPUExecutionProvider","#,
             r#""complete":true,"decode_errors":0,"corrupted_frames":0}"#

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MPL-2.0
+# Prints the folder of a program for cargo, which is built once if it is not on the PATH.
+# Usage: scripts/cargo-tool.sh <crate> <version> [program, if it is not named after the crate]
+set -eu
+
+program=${3:-$1}
+found=$(command -v "$program" || true)
+if [ -n "$found" ]; then
+    dirname "$found"
+    exit
+fi
+tools=$(cd "$(dirname "$0")/.." && pwd)/.cache/cargo-tools
+[ -x "$tools/bin/$program" ] || cargo install --locked --root "$tools" --version "$2" "$1" >&2
+echo "$tools/bin"
