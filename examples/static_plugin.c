@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MPL-2.0 */
 /* Runs a pipeline with the elements of the plugin, which is linked into the program. First, `cargo cinstall` has to install the
  * library, as docs/installing.md describes:
- *   gcc examples/static_plugin.c -o static_plugin $(pkg-config --cflags --libs gstfacetrack gstreamer-video-1.0) -lm
+ *   gcc examples/static_plugin.c -o static_plugin $(pkg-config --cflags --libs gstfacetrack gstreamer-video-1.0 gio-2.0) -lm
  *   ./static_plugin "videotestsrc num-buffers=10 ! facetrack engine=scripted ! trackjsonsink location=faces.json"
  */
 #include <gst/gst.h>

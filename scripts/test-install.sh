@@ -36,7 +36,7 @@ cinstall --prefix="$folder/static" --libdir="$folder/static/lib" --library-type=
 PKG_CONFIG_PATH=$folder/static/lib/pkgconfig
 export PKG_CONFIG_PATH
 gcc -Wall -Wextra -Werror examples/static_plugin.c -o "$folder/static_plugin" \
-    $(pkg-config --cflags --libs gstfacetrack gstreamer-video-1.0) -lm
+    $(pkg-config --cflags --libs gstfacetrack gstreamer-video-1.0 gio-2.0) -lm
 # Without a plugin to load.
 GST_REGISTRY=$folder/registry.bin GST_PLUGIN_PATH='' "$folder/static_plugin" \
     "videotestsrc num-buffers=10 ! facetrack engine=scripted ! trackjsonsink location=$folder/faces.json"
