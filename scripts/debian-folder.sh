@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # SPDX-License-Identifier: MPL-2.0
 # For scripts: Debian systems in folders. Needs Debian and root or sudo.
 

@@ -19,7 +19,7 @@ cargo_inside=/cargo
 # Runs a command in the checkout in the system, which has cargo's downloads and its registry settings
 # from outside, without its programs. Folders that the tests read are where they are outside.
 in_checkout() {
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046
     inside "$root" "$checkout" "$checkout_inside" $(cargo_parts) $(read_folders) -- HOME=/tmp \
         CARGO_HOME="$cargo_inside" CARGO_TARGET_DIR=/target CARGO_NET_OFFLINE=true \
         CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 ${CI:+"CI=$CI"} \
