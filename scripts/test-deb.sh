@@ -143,7 +143,8 @@ scripts/deb.sh
 file=$(cd "$output" && echo "${name}"_*.deb)
 results=
 check_package
-for release in ${*:-bookworm trixie}; do
+[ $# -gt 0 ] || set -- bookworm trixie
+for release; do
     test_release "$release"
 done
 as_root rm -rf "$cache/system"
