@@ -53,7 +53,7 @@ renew() {
     as_root cp -a "$cache/$1" "$system"
 }
 
-# The files of the system, without those of its user and without downloads.
+# Lists the files of the system, except downloads and the home of its user.
 list_files() {
     as_root find "$system" -xdev \( -path "$system/root" -o -path "$system/var/cache/apt" \) -prune -o -printf '%P\n' |
         sort
@@ -124,7 +124,7 @@ use() {
 test_release() {
     echo "=== $1"
     prepare "$1"
-    # What the packages leave that this one needs.
+    # The dependencies leave files of their own, which do not count.
     renew "$1"
     offline apt-get satisfy --yes "$(field Depends), $(field Recommends)" >"$cache/needed.log"
     list_files >"$cache/expected"
