@@ -26,7 +26,7 @@ fail() {
 }
 
 in_system() {
-    inside "$system" "$output" /tmp/deb -- HOME=/root DEBIAN_FRONTEND=noninteractive \
+    inside "$system" "$output" /tmp/deb ${FACETRACK_MODELS_DIR:+"$FACETRACK_MODELS_DIR" /tmp/models} -- HOME=/root DEBIAN_FRONTEND=noninteractive \
         ${http_proxy:+"http_proxy=$http_proxy"} ${PIP_INDEX_URL:+"PIP_INDEX_URL=$PIP_INDEX_URL"} "$@"
 }
 
@@ -75,6 +75,8 @@ timed() {
 # Fetches the files from the network, and puts them where a fetch without a network can take them.
 fetch_ahead() {
     in_system facetrack fetch
+    # The servers of some files cannot be reached from every network.
+    [ -z "${FACETRACK_MODELS_DIR:-}" ] || in_system FACETRACK_MODELS_DIR=/tmp/models facetrack fetch
     in_system mv /root/.local/share/facetrack /root/fetched
     in_system find /root/fetched -mindepth 2 -type f -exec mv --target-directory=/root/fetched '{}' +
 }
