@@ -15,13 +15,15 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 # Where GStreamer searches is up to GStreamer, whatever PREFIX is.
 PREFIX = /usr/local
 PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
+# Empty keeps the debug symbols.
+STRIP = -s
 
 # What the sanitizers build for, and the modules of the domain that call no C and read no large file.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: wire:: replay::
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit msrv crates dist reproducible test-install install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit msrv crates deb dist reproducible test-install install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -72,6 +74,9 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 
 test-debian13: ## Run every test with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
 	scripts/test-debian13.sh
+
+test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)
+	scripts/test-deb.sh
 
 attack: test-packages ## Attack the elements for FACTOR times as long as make test does (20)
 	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
@@ -151,11 +156,15 @@ test-install: packages ## Compare what cargo-c and meson install, and link the p
 	scripts/system-packages.sh meson
 	scripts/test-install.sh $(TARGET)/install
 
-install: ## Install the built plugin and tools, stripped (PREFIX, PLUGINSDIR, DESTDIR)
+deb: packages ## Build the Debian package into target/deb
+	scripts/system-packages.sh appstream debhelper
+	scripts/deb.sh
+
+install: ## Install the built plugin and tools, stripped (PREFIX, PLUGINSDIR, DESTDIR, STRIP)
 	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }
-	install -D -s -m 755 $(TARGET)/release/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
-	install -D -s -m 755 $(FACETRACK) '$(DESTDIR)$(PREFIX)/bin/facetrack'
-	install -D -s -m 755 $(WORKER) '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
+	install -D $(STRIP) -m 755 $(TARGET)/release/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
+	install -D $(STRIP) -m 755 $(FACETRACK) '$(DESTDIR)$(PREFIX)/bin/facetrack'
+	install -D $(STRIP) -m 755 $(WORKER) '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
 
 uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR); fetched files stay
 	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack' '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'

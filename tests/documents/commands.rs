@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 20] = [
+const NOT_RUN: [(&str, &str); 21] = [
     (
         "sudo apt-get install v4l2loopback-dkms",
         "changes the kernel",
@@ -20,6 +20,10 @@ const NOT_RUN: [(&str, &str); 20] = [
     (
         "gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! videoconvert ! objectdetectionoverlay ! videoconvert ! autovideosink",
         "needs GStreamer 1.24; `tests/elements/analytics.rs` has it",
+    ),
+    (
+        "sudo apt install ./target/deb/gstreamer1.0-facetrack_*.deb",
+        "installs a package; `make test-deb` does",
     ),
     (
         "cargo build --release --features analytics",

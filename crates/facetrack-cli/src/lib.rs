@@ -29,12 +29,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use facetrack::manifest;
 
 /// Tracks faces in many videos, and fetches and checks what the facetrack plugin needs
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "facetrack", version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -84,7 +84,13 @@ enum Command {
     },
 }
 
-fn main() -> ExitCode {
+/// The description of the command line, which man pages and shell completions are made from.
+pub fn command_line() -> clap::Command {
+    Arguments::command()
+}
+
+/// Runs the command with the arguments of this process.
+pub fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {

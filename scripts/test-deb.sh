@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: MPL-2.0
+# Tests the Debian package: with lintian, then in minimal systems of Debian 12 and 13, in folders, from `apt install` to
+# the record of the sample clip, and what `apt purge` leaves. The measured commands run without a network, so their time
+# contains no download. Clean systems and downloaded packages are kept under .cache/deb for the next time.
+# Needs Debian 12 and root or sudo.
+# Usage: scripts/test-deb.sh [bookworm] [trixie]
+set -eu
+
+cd "$(dirname "$0")/.."
+. scripts/debian-folder.sh
+
+# Seconds from the package to the record, without downloads, and bytes of the plugin.
+MAX_SECONDS=60
+MAX_PLUGIN=6500000
+# Frames of the sample clip, each with one face.
+FRAMES=72
+
+name=gstreamer1.0-facetrack
+output=$(realpath -m "${CARGO_TARGET_DIR:-target}/deb")
+cache=$(pwd)/.cache/deb
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+in_system() {
+    inside "$system" "$output" /tmp/deb ${FACETRACK_MODELS_DIR:+"$FACETRACK_MODELS_DIR" /tmp/models} -- HOME=/root DEBIAN_FRONTEND=noninteractive \
+        ${http_proxy:+"http_proxy=$http_proxy"} ${PIP_INDEX_URL:+"PIP_INDEX_URL=$PIP_INDEX_URL"} "$@"
+}
+
+offline() {
+    in_system unshare --net env "$@"
+}
+
+# A minimal system of release $1, with the packages that `apt install` will need, and the settings of this machine that
+# downloads need.
+prepare() {
+    system=$cache/$1
+    bootstrap "$1" "$system"
+    for settings in /usr/local/share/ca-certificates /etc/pip.conf; do
+        [ ! -e "$settings" ] || as_root cp -r --parents "$settings" "$system"
+    done
+    in_system apt-get update
+    in_system apt-get install --yes --download-only "/tmp/deb/$file"
+}
+
+# Makes the system under test a copy of the clean one of release $1.
+renew() {
+    system=$cache/system
+    as_root rm -rf "$system"
+    as_root cp -a "$cache/$1" "$system"
+}
+
+# Lists the files of the system, except downloads and the home of its user.
+list_files() {
+    as_root find "$system" -xdev \( -path "$system/root" -o -path "$system/var/cache/apt" \) -prune -o -printf '%P\n' |
+        sort
+}
+
+field() {
+    dpkg-deb --field "$output/$file" "$1"
+}
+
+# Runs a command and adds its time to `milliseconds`.
+timed() {
+    start=$(date +%s%N)
+    "$@"
+    taken=$((($(date +%s%N) - start) / 1000000))
+    milliseconds=$((milliseconds + taken))
+    echo "+ $taken ms: $*"
+}
+
+# Fetches the files from the network, and puts them where a fetch without a network can take them.
+fetch_ahead() {
+    in_system facetrack fetch
+    # The servers of some files cannot be reached from every network.
+    [ -z "${FACETRACK_MODELS_DIR:-}" ] || in_system FACETRACK_MODELS_DIR=/tmp/models facetrack fetch
+    in_system mv /root/.local/share/facetrack /root/fetched
+    in_system find /root/fetched -mindepth 2 -type f -exec mv --target-directory=/root/fetched '{}' +
+}
+
+# Fails unless a record of the clip is complete.
+check_record() {
+    as_root python3 - "$system/$1" "$FRAMES" <<'END_OF_PROGRAM'
+import json, sys
+record = json.load(open(sys.argv[1]))
+faces = [len(frame["tracked_objects"]) for frame in record["frames"]]
+assert record["metadata"]["complete"] is True, record["metadata"]
+assert faces == [1] * int(sys.argv[2]), faces
+assert all(frame["tracked_objects"][0]["blendshapes"] for frame in record["frames"])
+END_OF_PROGRAM
+}
+
+check_package() {
+    lintian --fail-on error,warning "$output/gst-plugin-facetrack.changes"
+    size=$(dpkg-deb --fsys-tarfile "$output/$file" | tar --list --verbose | awk '/libgstfacetrack.so$/ { print $3 }')
+    echo "The plugin has $size bytes"
+    [ "$size" -le "$MAX_PLUGIN" ] || fail "More than $MAX_PLUGIN"
+}
+
+# From the bare system to a record: three commands.
+install_and_track() {
+    milliseconds=0
+    timed offline sh -c "apt install --yes /tmp/deb/$file >/root/apt.log || { cat /root/apt.log; exit 1; }"
+    grep "run 'facetrack fetch'" "$system/root/apt.log" || fail "The package does not say what to do next"
+    fetch_ahead
+    timed offline FACETRACK_MODELS_DIR=/root/fetched facetrack fetch
+    timed offline facetrack run /root/.local/share/facetrack/samples/single_face.mp4 --out /root/tracks
+    check_record root/tracks/single_face.json
+    [ "$milliseconds" -le $((MAX_SECONDS * 1000)) ] || fail "More than $MAX_SECONDS s"
+}
+
+# The other programs of the package.
+use() {
+    offline gst-launch-1.0 -q filesrc location=/root/fetched/single_face.mp4 ! decodebin ! videoconvert ! \
+        facetrack ! trackjsonsink location=/root/clip.json
+    check_record root/clip.json
+    offline facetrack doctor
+    for page in facetrack facetrack-run facetrack-worker; do
+        [ -e "$system/usr/share/man/man1/$page.1.gz" ] || fail "$page has no man page"
+    done
+}
+
+test_release() {
+    echo "=== $1"
+    prepare "$1"
+    # The dependencies leave files of their own, which do not count.
+    renew "$1"
+    offline apt-get satisfy --yes "$(field Depends), $(field Recommends)" >"$cache/needed.log"
+    list_files >"$cache/expected"
+    renew "$1"
+    install_and_track
+    use
+    in_system apt-get purge --yes "$name"
+    list_files >"$cache/left"
+    diff "$cache/expected" "$cache/left" || fail "The package leaves files, or takes files of others with it"
+    results="$results$1: $milliseconds ms from the package to the record
+"
+}
+
+scripts/system-packages.sh appstream debhelper debootstrap lintian util-linux
+scripts/deb.sh
+file=$(cd "$output" && echo "${name}"_*.deb)
+results=
+check_package
+[ $# -gt 0 ] || set -- bookworm trixie
+for release; do
+    test_release "$release"
+done
+as_root rm -rf "$cache/system"
+printf '%s' "$results"
