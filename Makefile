@@ -20,8 +20,8 @@ PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothi
 
 # The program that runs what cargo built.
 OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
-# Tests that compare engines with recordings of the originals, and formats of frames with each other.
-PARITY = drawn_face pictures_are litert yield every_format
+# Tests that compare engines and networks with recordings of the originals.
+PARITY = drawn_face pictures_are litert yield
 
 .DEFAULT_GOAL = help
 .PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-aarch64 test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit install uninstall clean

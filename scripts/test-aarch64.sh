@@ -41,7 +41,7 @@ emulated_facetrack() {
     "$root/usr/bin/qemu-aarch64" -L "$root" "$root/target/$triple/debug/facetrack" "$@"
 }
 
-# Frames of the sample clip that are compared.
+# Frames of the sample clip that are compared. Decoders send a few more after the end that `identity` asks for.
 frames=10
 
 pipeline() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MPL-2.0
 """Compares two verbose records of the same frames, made on different processors.
 
-Arguments: both records, and the number of frames that each has to hold. Prints the largest differences, and fails if there are
+Arguments: both records, and the number of frames to compare from the beginning on. Prints the largest differences, and fails if there are
 other faces or if a value differs by more than LIMITS.
 """
 
@@ -13,7 +13,9 @@ LIMITS = {"box": 0.05, "landmarks": 0.05, "key_points": 0.05, "blendshapes": 0.0
 
 
 def flat(value):
-    """The numbers of a list, a table or an object."""
+    """The numbers of a list, a table or an object, without those that were not measured."""
+    if value is None:
+        return []
     if isinstance(value, dict):
         value = list(value.values())
     return [number for part in value for number in flat(part)] if isinstance(value, list) else [value]
@@ -22,17 +24,18 @@ def flat(value):
 def frames(path, count):
     with open(path) as file:
         frames = json.load(file)["frames"]
-    assert len(frames) == count, f"{path}: {len(frames)} frames"
-    return [frame["tracked_objects"] for frame in frames]
+    assert len(frames) >= count, f"{path}: {len(frames)} frames"
+    return [(frame["pts"], frame["tracked_objects"]) for frame in frames[:count]]
 
 
 def main(one, other, count):
     worst = {}
-    for number, (a, b) in enumerate(zip(frames(one, count), frames(other, count), strict=True), 1):
-        assert a, f"frame {number}: no face"
-        assert [face["id"] for face in a] == [face["id"] for face in b], f"frame {number}: other faces"
+    for (pts, a), (same_pts, b) in zip(frames(one, count), frames(other, count), strict=True):
+        assert pts == same_pts, f"frames at {pts} and {same_pts}"
+        assert a, f"frame at {pts}: no face"
+        assert [face["id"] for face in a] == [face["id"] for face in b], f"frame at {pts}: other faces"
         for face, same in zip(a, b, strict=True):
-            assert face.keys() == same.keys(), f"frame {number}: {face.keys() ^ same.keys()}"
+            assert face.keys() == same.keys(), f"frame at {pts}: {face.keys() ^ same.keys()}"
             for name in LIMITS.keys() & face.keys():
                 pairs = zip(flat(face[name]), flat(same[name]), strict=True)
                 worst[name] = max(abs(x - y) for x, y in [(worst.get(name, 0), 0), *pairs])
