@@ -38,7 +38,9 @@ def main(one, other, count):
             assert face.keys() == same.keys(), f"frame at {pts}: {face.keys() ^ same.keys()}"
             for name in LIMITS.keys() & face.keys():
                 pairs = zip(flat(face[name]), flat(same[name]), strict=True)
-                worst[name] = max(abs(x - y) for x, y in [(worst.get(name, 0), 0), *pairs])
+                differences = [abs(x - y) for x, y in pairs]
+                if differences:
+                    worst[name] = max(worst.get(name, 0), *differences)
     assert worst, "nothing was compared"
     print("largest differences:", ", ".join(f"{name} {value:.6f}" for name, value in sorted(worst.items())))
     for name, value in worst.items():

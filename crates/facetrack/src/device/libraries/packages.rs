@@ -80,7 +80,7 @@ impl PythonPackages {
 /// known.
 pub fn requirement(cuda: u32, package: &str) -> String {
     let releases = PYTHON_PACKAGES.iter().find(|it| it.cuda == cuda);
-    let release = releases
-        .and_then(|releases| releases.libraries.iter().find(|it| it.package == package));
+    let release =
+        releases.and_then(|releases| releases.libraries.iter().find(|it| it.package == package));
     release.map_or_else(|| package.to_owned(), Release::requirement)
 }
