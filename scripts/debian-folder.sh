@@ -7,16 +7,16 @@
 # The proxy that apt is told to use here, if it is: a system has to install packages too.
 eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
 
-# The first Debian archive of apt's own configuration, whatever its release.
+# The first archive with this label of apt's own configuration, whatever its release.
 mirror() {
-    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' | head -n 1
+    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Label: $1" | head -n 1
 }
 
 # Creates a minimal system of a release in a folder, unless it is there.
 # Usage: bootstrap <release> <folder>
 bootstrap() {
     [ ! -d "$2" ] || return 0
-    uri=$(mirror)
+    uri=$(mirror Debian)
     if [ -z "$uri" ]; then
         echo "apt knows no Debian archive: run 'apt-get update'" >&2
         exit 1
@@ -25,6 +25,10 @@ bootstrap() {
     as_root rm -rf "$2.part"
     as_root env ${http_proxy:+"http_proxy=$http_proxy"} \
         debootstrap --variant=minbase "$1" "$2.part" "$uri"
+    security=$(mirror Debian-Security)
+    if [ -n "$security" ]; then
+        echo "deb $security $1-security main" | as_root tee -a "$2.part/etc/apt/sources.list" >/dev/null
+    fi
     as_root mv "$2.part" "$2"
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The generated tables match the options of the elements.
+//! The generated tables match the options of the elements, and lists of packages match the code.
 
 use std::collections::BTreeSet;
 
+use facetrack::device::PYTHON_PACKAGES;
 use gstfacetrack::options;
 
 use crate::common;
@@ -56,5 +57,17 @@ fn the_doctor_lists_every_variable_of_the_environment_table() {
     let listed: BTreeSet<_> = text.split_whitespace().collect();
     for name in names {
         assert!(listed.contains(&*format!("{name}=1")), "{name}: {text}");
+    }
+}
+
+#[test]
+fn the_gpu_page_installs_releases_that_fit_together() {
+    let page = docs::text("docs/gpu.md");
+    for packages in PYTHON_PACKAGES {
+        let line = format!(
+            "pip install --no-deps {}\n",
+            packages.requirements().join(" ")
+        );
+        assert!(page.contains(&line), "not in docs/gpu.md: {line}");
     }
 }

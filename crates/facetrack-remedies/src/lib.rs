@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use facetrack::device::{Fault, Refusal, Unmet};
+use facetrack::device::{Fault, PYTHON_PACKAGES, Refusal, Unmet};
 use facetrack::engine::{EngineError, ModelRole};
 use facetrack::manifest::{self, KnownFile};
 use facetrack::model::ModelError;
@@ -18,8 +18,6 @@ pub const GET_A_PACK: &str = "Run `facetrack fetch insightface` to fetch small n
 
 const INSTALL_DRIVER: &str =
     "Install NVIDIA's driver, version 525 or newer, and check that nvidia-smi lists the GPU";
-
-const INSTALL_RUNTIME: &str = "Install one for NVIDIA GPUs, for example with `pip install onnxruntime-gpu` in a Python environment, and set onnxruntime to the libonnxruntime.so in its onnxruntime/capi";
 
 const RAISE_MEMORY: &str = "End other programs that use the GPU, or raise gpu-max-vram";
 
@@ -77,8 +75,8 @@ pub fn for_fault(fault: &Fault) -> String {
         Fault::FreeMemory { .. } => {
             "End other programs that use the GPU, or lower gpu-min-free-vram"
         }
-        Fault::Runtime(_) | Fault::NoCudaProvider(_) => INSTALL_RUNTIME,
-        Fault::NoTensorRtProvider(_) => return format!("{INSTALL_RUNTIME}, or unset tensorrt"),
+        Fault::Runtime(_) | Fault::NoCudaProvider(_) => return install_runtime(),
+        Fault::NoTensorRtProvider(_) => return format!("{}, or unset tensorrt", install_runtime()),
         Fault::NoProviderFile { .. } => {
             "Put the files of its package that begin with libonnxruntime_providers next to it, or set onnxruntime to the file in the package"
         }
@@ -105,6 +103,16 @@ pub fn for_fault(fault: &Fault) -> String {
 pub fn protect(library: &Replaceable) -> String {
     let path = library.writable.display();
     format!("Check who wrote it, and run `chmod o-w '{path}'`")
+}
+
+fn install_runtime() -> String {
+    let [newest, older] = PYTHON_PACKAGES;
+    format!(
+        "Install one for NVIDIA GPUs, for example with `pip install {}` in a Python environment, or {} if the driver is older than {}, and set onnxruntime to the libonnxruntime.so in its onnxruntime/capi",
+        newest.runtime.requirement(),
+        older.runtime.requirement(),
+        newest.driver
+    )
 }
 
 fn install_libraries(packages: &[String]) -> String {

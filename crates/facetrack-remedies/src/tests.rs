@@ -247,8 +247,14 @@ fn every_fault_of_a_gpu_has_its_remedy() {
             },
             "gpu-min-free-vram",
         ),
-        (Fault::Runtime(why()), "pip install onnxruntime-gpu"),
-        (Fault::NoCudaProvider(why()), "pip install onnxruntime-gpu"),
+        (
+            Fault::Runtime(why()),
+            "`pip install onnxruntime-gpu==1.31.1` in a Python environment, or onnxruntime-gpu==1.23.2 if the driver is older than 580",
+        ),
+        (
+            Fault::NoCudaProvider(why()),
+            "pip install onnxruntime-gpu==",
+        ),
         (Fault::NoTensorRtProvider(why()), "unset tensorrt"),
         (
             Fault::NoProviderFile {

@@ -2,6 +2,7 @@
 //! Finds the libraries that ONNX Runtime's CUDA provider needs, and has them loaded.
 
 mod needs;
+mod packages;
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use glob::{Pattern, glob};
 use super::validation::Fault;
 use crate::trust::{self, Replaceable};
 pub use needs::{Library, Needs};
+pub use packages::{PYTHON_PACKAGES, PythonPackages, Release};
 
 /// A folder with the libraries, or several by colons.
 const LIB_PATH: &str = "STEP5_CUDA_LIB_PATH";

@@ -10,6 +10,7 @@ use elf::ElfStream;
 use elf::abi::DT_NEEDED;
 use elf::endian::AnyEndian;
 
+use super::packages::requirement;
 use crate::device::Fault;
 use crate::file;
 
@@ -82,14 +83,14 @@ impl Needs {
             file: format!("{library}.so.{version}"),
             // "Starting with CUDA 13, NVIDIA dropped the -cuNN suffix".
             package: if cuda >= 13 {
-                package.to_owned()
+                requirement(cuda, package)
             } else {
-                format!("{package}-cu{cuda}")
+                requirement(cuda, &format!("{package}-cu{cuda}"))
             },
         });
         let cudnn = CUDNN.map(|library| Library {
             file: format!("{library}.so.9"),
-            package: format!("nvidia-cudnn-cu{cuda}"),
+            package: requirement(cuda, &format!("nvidia-cudnn-cu{cuda}")),
         });
         let tensorrt = tensorrt.into_iter().flat_map(|version| {
             TENSORRT.map(|library| Library {
@@ -135,7 +136,7 @@ const CUDNN: [&str; 8] = [
 pub struct Library {
     /// Its file's name.
     pub file: String,
-    /// The Python package that brings it.
+    /// The Python package that brings it, as pip names it.
     pub package: String,
 }
 
@@ -213,19 +214,20 @@ mod tests {
         assert_eq!(
             of(12),
             [
-                "libcublas.so.12 nvidia-cublas-cu12",
-                "libcufft.so.11 nvidia-cufft-cu12",
-                "libcudnn.so.9 nvidia-cudnn-cu12",
+                "libcublas.so.12 nvidia-cublas-cu12==12.8.4.1",
+                "libcufft.so.11 nvidia-cufft-cu12==11.3.3.83",
+                "libcudnn.so.9 nvidia-cudnn-cu12==9.10.2.21",
             ]
         );
         assert_eq!(
             of(13),
             [
-                "libcublas.so.13 nvidia-cublas",
-                "libcufft.so.12 nvidia-cufft",
-                "libcudnn.so.9 nvidia-cudnn-cu13",
+                "libcublas.so.13 nvidia-cublas==13.1.0.3",
+                "libcufft.so.12 nvidia-cufft==12.0.0.61",
+                "libcudnn.so.9 nvidia-cudnn-cu13==9.19.0.56",
             ]
         );
+        assert_eq!(of(14)[0], "libcublas.so.14 nvidia-cublas");
     }
 
     #[test]

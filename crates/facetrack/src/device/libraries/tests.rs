@@ -278,7 +278,10 @@ fn what_is_missing_is_named_with_what_brings_it() {
     let told = "not found: libcurand.so.10, libcudnn.so.9, libcudnn_graph.so.9, ";
     assert!(fault.to_string().starts_with(told), "{fault:?}");
     assert!(!fault.to_string().contains("libcublas"), "{fault:?}");
-    assert_eq!(packages_of(fault), ["nvidia-curand", "nvidia-cudnn-cu13"]);
+    assert_eq!(
+        packages_of(fault),
+        ["nvidia-curand==10.4.0.35", "nvidia-cudnn-cu13==9.19.0.56"]
+    );
 }
 
 #[test]
@@ -344,4 +347,32 @@ fn a_link_to_nothing_is_told_from_a_file_that_is_not_there() {
     );
     fs::write(tree.at("gone"), b"").unwrap();
     assert!(tree.origin(&LibrarySearch::default()).is_ok());
+}
+
+/// The libraries of the Python packages that docs/gpu.md installs, as
+/// `tests/golden/make_nvidia_wheels.py` lists them: the version of CUDA, and a path.
+const WHEELS: &str = include_str!("../../../../../tests/golden/nvidia_wheels.txt");
+
+#[test]
+fn the_packages_of_the_gpu_page_contain_every_library() {
+    for packages in PYTHON_PACKAGES {
+        let needs = Needs {
+            cuda: packages.cuda,
+            tensorrt: None,
+        };
+        let site = "venv/lib/python3.12/site-packages";
+        let mut tree = Tree::new();
+        let paths = WHEELS.lines().filter_map(|line| line.split_once(' '));
+        for (_, path) in paths.filter(|(cuda, _)| *cuda == packages.cuda.to_string()) {
+            let (folder, file) = path.rsplit_once('/').unwrap();
+            tree = tree.with(&format!("{site}/{folder}"), &[file.to_owned()]);
+        }
+        assert!(tree.at(site).join("onnxruntime/capi").is_dir());
+        let mut loader = Script::default();
+        let found = tree.load_for(needs, &folder(tree.at("venv")), &mut loader);
+        assert_eq!(found.unwrap().paths, loader.loaded);
+        assert_eq!(loader.loaded.len(), files(needs).len());
+        let own = tree.at(site);
+        assert!(loader.loaded.iter().all(|path| path.starts_with(&own)));
+    }
 }
