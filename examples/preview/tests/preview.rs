@@ -641,9 +641,6 @@ fn keys_start_and_stop_the_outputs() {
     }
 }
 
-/// Steps after the key, more than the rest values take.
-const STEPS: usize = 30;
-
 #[test]
 fn a_key_sets_the_neutral_face() {
     let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
@@ -652,20 +649,20 @@ fn a_key_sets_the_neutral_face() {
     let folder = tempfile::tempdir().expect("a folder");
     let record = folder.path().join("face.json");
     let arguments = [
-        "--freeze-at",
-        "0.1",
         "--record",
         &record.to_string_lossy(),
         &files.clip.to_string_lossy(),
     ];
     let mut preview = Preview::start(files.given_to(Tool::new(PREVIEW)), &desktop, &arguments);
-    preview.wait_for("paused at ");
+    preview.wait_for_title(&["mediapipe", "fps"]);
     preview.press("r");
     preview.wait_for("recording ");
     preview.press("n");
-    for _ in 0..STEPS {
-        preview.press(".");
-        preview.wait_for("paused at ");
+    let partial = folder.path().join("face.json.partial");
+    while !std::fs::read_to_string(&partial)
+        .is_ok_and(|text| text.contains("blendshapes_corrected"))
+    {
+        preview.listen();
     }
     preview.press("r");
     preview.wait_for("recorded ");
