@@ -21,7 +21,6 @@ EXPORTS = (
     "csv --smooth 0.05",
     "parquet",
     "livelink-csv",
-    "livelink-csv --fps 60 --smooth 0.05",
     "openface-csv",
     "parquet --landmarks",
     "csv --landmarks",
