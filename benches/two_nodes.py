@@ -33,7 +33,7 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 import psutil  # noqa: E402, I001: ray brings it along, and finds it once it is imported
 
-
+# Lengths of the clips that can be tracked, s, and number of broken ones.
 LENGTHS = [10 + 50 * number / 33 for number in range(34)]
 BROKEN = 6
 
@@ -52,8 +52,10 @@ def make_clips(clip: Path, folder: Path) -> list[Path]:
 
 def seconds_of_ray() -> float:
     """CPU time so far of processes of Ray that run no task."""
-    ours = [process for process in psutil.process_iter(["cmdline"]) if re.search(r"gcs_server|raylet|/ray/", " ".join(process.info["cmdline"] or []))]
-    return sum(sum(process.cpu_times()[:2]) for process in ours)
+    own = re.compile(r"gcs_server|raylet|/ray/")
+    processes = psutil.process_iter(["cmdline", "cpu_times"])
+    ours = [process.info for process in processes if own.search(" ".join(process.info["cmdline"] or []))]
+    return sum(sum(info["cpu_times"][:2]) for info in ours)
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ facetrack=$1
 plugins=$2
 shift 2
 triple=aarch64-unknown-linux-gnu
-runtime=$cache/files/runtime/$("$facetrack" path libonnxruntime.so.1.31.1 | xargs basename)
+library=libonnxruntime.so.1.31.1
+runtime=$cache/files/runtime/$library
 variables="CARGO_BUILD_TARGET=$triple CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 PKG_CONFIG_ALLOW_CROSS=1
     PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
@@ -61,7 +62,7 @@ prepare_checkout
 in_checkout cargo build --locked --package gst-plugin-facetrack --package facetrack-cli
 as_root mkdir -p "$root/plugins"
 as_root ln -sf "/target/$triple/debug/libgstfacetrack.so" "$root/plugins/libgstfacetrack.so"
-[ -e "$runtime" ] || emulated_facetrack fetch libonnxruntime.so.1.31.1 --to "$cache/files"
+[ -e "$runtime" ] || emulated_facetrack fetch "$library" --to "$cache/files"
 in_checkout cargo test --locked --package facetrack --test engines -- "$@"
 for engine in mediapipe opencv-yunet opencv-haar; do
     compare "$engine"

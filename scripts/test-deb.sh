@@ -17,6 +17,8 @@ MAX_PLUGIN=6500000
 FRAMES=72
 
 name=gstreamer1.0-facetrack
+# Home of the user in the systems.
+home=/home/user
 output=$(realpath -m "${CARGO_TARGET_DIR:-target}/deb")
 cache=$(pwd)/.cache/deb
 
@@ -26,7 +28,7 @@ fail() {
 }
 
 in_system() {
-    inside "$system" "$output" /tmp/deb ${FACETRACK_MODELS_DIR:+"$FACETRACK_MODELS_DIR" /tmp/models} -- HOME=/root DEBIAN_FRONTEND=noninteractive \
+    inside "$system" "$output" /tmp/deb ${FACETRACK_MODELS_DIR:+"$FACETRACK_MODELS_DIR" /tmp/models} -- HOME="$home" DEBIAN_FRONTEND=noninteractive \
         ${http_proxy:+"http_proxy=$http_proxy"} ${PIP_INDEX_URL:+"PIP_INDEX_URL=$PIP_INDEX_URL"} "$@"
 }
 
@@ -51,11 +53,12 @@ renew() {
     system=$cache/system
     as_root rm -rf "$system"
     as_root cp -a "$cache/$1" "$system"
+    as_root mkdir "$system$home"
 }
 
 # Lists the files of the system, except downloads and the home of its user.
 list_files() {
-    as_root find "$system" -xdev \( -path "$system/root" -o -path "$system/var/cache/apt" \) -prune -o -printf '%P\n' |
+    as_root find "$system" -xdev \( -path "$system$home" -o -path "$system/var/cache/apt" \) -prune -o -printf '%P\n' |
         sort
 }
 
@@ -77,13 +80,13 @@ fetch_ahead() {
     in_system facetrack fetch
     # The servers of some files cannot be reached from every network.
     [ -z "${FACETRACK_MODELS_DIR:-}" ] || in_system FACETRACK_MODELS_DIR=/tmp/models facetrack fetch
-    in_system mv /root/.local/share/facetrack /root/fetched
-    in_system find /root/fetched -mindepth 2 -type f -exec mv --target-directory=/root/fetched '{}' +
+    in_system mv $home/.local/share/facetrack $home/fetched
+    in_system find $home/fetched -mindepth 2 -type f -exec mv --target-directory=$home/fetched '{}' +
 }
 
 # Fails unless a record of the clip is complete.
 check_record() {
-    as_root python3 - "$system/$1" "$FRAMES" <<'END_OF_PROGRAM'
+    as_root python3 - "$system$1" "$FRAMES" <<'END_OF_PROGRAM'
 import json, sys
 record = json.load(open(sys.argv[1]))
 faces = [len(frame["tracked_objects"]) for frame in record["frames"]]
@@ -103,20 +106,20 @@ check_package() {
 # From the bare system to a record: three commands.
 install_and_track() {
     milliseconds=0
-    timed offline sh -c "apt install --yes /tmp/deb/$file >/root/apt.log || { cat /root/apt.log; exit 1; }"
-    grep "run 'facetrack fetch'" "$system/root/apt.log" || fail "The package does not say what to do next"
+    timed offline sh -c "apt install --yes /tmp/deb/$file >$home/apt.log || { cat $home/apt.log; exit 1; }"
+    grep "run 'facetrack fetch'" "$system$home/apt.log" || fail "The package does not say what to do next"
     fetch_ahead
-    timed offline FACETRACK_MODELS_DIR=/root/fetched facetrack fetch
-    timed offline facetrack run /root/.local/share/facetrack/samples/single_face.mp4 --out /root/tracks
-    check_record root/tracks/single_face.json
+    timed offline FACETRACK_MODELS_DIR=$home/fetched facetrack fetch
+    timed offline facetrack run $home/.local/share/facetrack/samples/single_face.mp4 --out $home/tracks
+    check_record "$home/tracks/single_face.json"
     [ "$milliseconds" -le $((MAX_SECONDS * 1000)) ] || fail "More than $MAX_SECONDS s"
 }
 
 # The other programs of the package.
 use() {
-    offline gst-launch-1.0 -q filesrc location=/root/fetched/single_face.mp4 ! decodebin ! videoconvert ! \
-        facetrack ! trackjsonsink location=/root/clip.json
-    check_record root/clip.json
+    offline gst-launch-1.0 -q filesrc location=$home/fetched/single_face.mp4 ! decodebin ! videoconvert ! \
+        facetrack ! trackjsonsink location=$home/clip.json
+    check_record "$home/clip.json"
     offline facetrack doctor
     for page in facetrack facetrack-run facetrack-worker; do
         [ -e "$system/usr/share/man/man1/$page.1.gz" ] || fail "$page has no man page"

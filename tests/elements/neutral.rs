@@ -297,33 +297,29 @@ fn the_record_says_what_was_corrected() {
     }
 }
 
-#[test]
-fn a_record_without_a_neutral_face_does_not_mention_one() {
+/// The record of 20 frames with these properties of facetrack.
+fn record_with(properties: &str) -> Value {
     common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
     let line = format!(
         "videotestsrc num-buffers=20 ! video/x-raw,framerate=25/1 ! facetrack engine=scripted \
-         script=\"face; landmarks\" ! trackjsonsink verbose=true location={}",
+         script=\"face; landmarks\" {properties} ! trackjsonsink verbose=true location={}",
         path.display()
     );
     common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
-    let text = fs::read_to_string(&path).expect("a record");
+    read(&path)
+}
+
+#[test]
+fn a_record_without_a_neutral_face_does_not_mention_one() {
+    let text = record_with("").to_string();
     assert!(text.contains("\"jawOpen\"") && !text.contains("corrected"));
 }
 
 #[test]
 fn the_record_has_the_time_of_rest() {
-    common::init();
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("clip.json");
-    let line = format!(
-        "videotestsrc num-buffers=20 ! video/x-raw,framerate=25/1 ! facetrack engine=scripted \
-         script=\"face; landmarks\" neutral-time=0.4 ! trackjsonsink verbose=true location={}",
-        path.display()
-    );
-    common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
-    let metadata = read(&path)["metadata"].take();
+    let metadata = record_with("neutral-time=0.4")["metadata"].take();
     assert_eq!(metadata["facetrack_options"]["neutral-time"], 0.4);
     assert_eq!(metadata["corrected_from"], 11);
 }
