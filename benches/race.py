@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -223,6 +224,13 @@ def take_turns(
                 missing[program.name] = str(reason)
                 left.remove(program)
     return [Result(program.name, timings[program.name]) for program in left]
+
+
+def at_once(programs: list[Program], repeats: int) -> list[Result]:
+    """Runs all programs at the same time, in each round."""
+    with ThreadPoolExecutor(len(programs)) as readers:
+        rounds = [list(readers.map(time_frames, programs)) for _ in range(repeats)]
+    return [Result(program.name, list(timings)) for program, timings in zip(programs, zip(*rounds))]
 
 
 def profiled_ms(lines: list[str]) -> float:

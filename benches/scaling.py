@@ -5,6 +5,7 @@ The decoder has one thread, and whatever has one worker or thread is pinned to o
 threads would count.
 """
 
+import statistics
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +17,7 @@ from race import (
     PROFILE,
     Clip,
     Program,
+    at_once,
     crowd,
     facetrack,
     ms,
@@ -85,6 +87,11 @@ def compare(title: str, engines: tuple[str, ...], option: str, clip: Clip, args,
             for (number, cores), track in zip(numbers.items(), tracks)
         ]
         results = take_turns(programs, args.repeats)
+        # A program on each core, of which none waits for another: more than this the machine does not give.
+        copies = [
+            facetrack(core, clip, f"engine={engine}", folder / f"core-{core}.json", core, DECODER) for core in map(str, CORES)
+        ]
+        copied = statistics.fmean(it.mean for it in at_once(copies, args.repeats))
         # The options in the first line differ.
         records = {track.read_bytes().split(b"\n", 1)[1] for track in tracks}
         lines.append(
@@ -94,6 +101,7 @@ def compare(title: str, engines: tuple[str, ...], option: str, clip: Clip, args,
                 f"{results[0].mean / results[-1].mean:.2f}×",
                 *(ms(it.engine) for it in results),
                 f"{results[0].engine / results[-1].engine:.2f}×",
+                f"{results[0].mean * len(CORES) / copied:.2f}×",
                 "yes" if len(records) == 1 else "**no**",
             ]
         )
@@ -104,6 +112,7 @@ def compare(title: str, engines: tuple[str, ...], option: str, clip: Clip, args,
         "ratio",
         *(f"{option}={number}, analysis, ms" for number in numbers),
         "ratio",
+        f"{len(CORES)} processes",
         "same record",
     ]
     return f"### {title}\n\n" + table(columns, lines)
@@ -177,5 +186,7 @@ def section(args) -> str:
 INTRODUCTION = """\
 Our pipelines, from file to JSON. The decoder has one thread. One worker or thread runs on one core,
 several on all cores. "Analysis" is the element's own time per frame (`total` of `profile-interval`).
-With several workers, it is the time of a frame in its worker, so it does not become shorter. "Same
-record" compares the JSON, except its first line. Engines whose files are missing are left out."""
+With several workers, it is the time of a frame in its worker, so it does not become shorter.
+"Processes" is the ratio of independent processes with one worker, one on each core. It is below the
+number of cores where a network waits for memory, which the cores share. "Same record" compares the
+JSON, except its first line. Engines whose files are missing are left out."""

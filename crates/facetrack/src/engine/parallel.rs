@@ -11,12 +11,14 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::lock::lock;
 
-/// Threads that all engines share, one per core. A thread that is started for each frame costs more
-/// than a small network, because it has no memory yet. `None` if the system has no threads left.
+/// Threads that all engines share: with the thread that waits for them, one per core. A thread that
+/// is started for each frame costs more than a small network, because it has no memory yet. A
+/// thread more than there are cores takes time from the others, because an idle thread looks for
+/// work before it sleeps. `None` if the system has no threads left.
 static POOL: Lazy<Option<ThreadPool>> = Lazy::new(|| {
-    // Without a number, an environment variable would decide.
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = ThreadPoolBuilder::new().num_threads(cores);
+    // Without a number, an environment variable would decide.
+    let threads = ThreadPoolBuilder::new().num_threads((cores - 1).max(1));
     let named = threads.thread_name(|_| "facetrack-face".to_owned());
     named.build().ok()
 });
