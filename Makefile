@@ -22,6 +22,11 @@ STRIP = -s
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: wire:: replay::
 
+# The program that runs what cargo built.
+OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
+# Tests that compare engines and networks with recordings of the originals.
+PARITY = drawn_face pictures_are litert yield
+
 .DEFAULT_GOAL = help
 .PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit msrv crates deb dist reproducible test-install install uninstall clean
 
@@ -78,20 +83,19 @@ test-debian13: ## Run every test with the feature analytics on Debian 13, in a f
 test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)
 	scripts/test-deb.sh
 
-test-aarch64: test-packages ## Build for aarch64 in a folder and track in an emulator (Debian, root or sudo)
+test-aarch64: test-packages ## Build for aarch64 in a folder and test it in an emulator (Debian, root or sudo)
 	cargo build --locked
 	$(TARGET)/debug/facetrack fetch
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
-	scripts/test-aarch64.sh $(TARGET)/debug/facetrack $(TARGET)/debug/gstreamer-1.0
+	scripts/test-aarch64.sh $(TARGET)/debug/facetrack $(TARGET)/debug/gstreamer-1.0 $(PARITY)
 
-# What a processor of 2008 has: SSE4.2, no AVX. The tests are those that compare engines and networks
-# with recordings of the originals.
-test-old-cpu: test-packages ## Test the engines on an emulated processor without AVX (Debian)
+# What a processor of 2008 has: SSE4.2, no AVX. The other one has nothing beyond x86-64.
+test-old-cpu: test-packages ## Test the engines on emulated processors without AVX and without SSE4 (Debian)
 	scripts/system-packages.sh qemu-user
 	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
-	CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='qemu-x86_64 -cpu Nehalem' \
-		cargo test --locked --package facetrack --test engines -- drawn_face pictures_are litert yield
+	$(OLD_CPU)='qemu-x86_64 -cpu Nehalem' cargo test --locked --package facetrack --test engines -- $(PARITY)
+	$(OLD_CPU)='qemu-x86_64 -cpu qemu64' cargo test --locked --package facetrack --test engines -- $(PARITY)
 
 attack: test-packages ## Attack the elements for FACTOR times as long as make test does (20)
 	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch

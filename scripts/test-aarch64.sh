@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Builds the plugin and the command for aarch64 on Debian 13, in a folder, and runs them in an emulator: pipelines whose
-# records are compared with records of this machine. ONNX Runtime is fetched by the emulated command.
+# Builds the plugin and the command for aarch64 on Debian 13, in a folder, and runs them in an emulator: tests of engines, and
+# pipelines whose records are compared with records of this machine. ONNX Runtime is fetched by the emulated command.
 # The system is kept under .cache/aarch64 for the next time. Needs Debian and root or sudo.
-# Usage: scripts/test-aarch64.sh <facetrack> <folder of the plugin>, both built for this machine
+# Usage: scripts/test-aarch64.sh <facetrack> <folder of the plugin> <filters of tests>, both built for this machine
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,11 +14,12 @@ root=$cache/root
 
 facetrack=$1
 plugins=$2
+shift 2
 triple=aarch64-unknown-linux-gnu
 library=libonnxruntime.so.1.31.1
 runtime=$cache/files/runtime/$library
 variables="CARGO_BUILD_TARGET=$triple CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-    PKG_CONFIG_ALLOW_CROSS=1
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 PKG_CONFIG_ALLOW_CROSS=1
     PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
     FACETRACK_ONNXRUNTIME=$checkout_inside${runtime#"$checkout"} GST_PLUGIN_PATH=/plugins GST_REGISTRY_FORK=no"
 
@@ -62,6 +63,7 @@ in_checkout cargo build --locked --package gst-plugin-facetrack --package facetr
 as_root mkdir -p "$root/plugins"
 as_root ln -sf "/target/$triple/debug/libgstfacetrack.so" "$root/plugins/libgstfacetrack.so"
 [ -e "$runtime" ] || emulated_facetrack fetch "$library" --to "$cache/files"
+in_checkout cargo test --locked --package facetrack --test engines -- "$@"
 for engine in mediapipe opencv-yunet opencv-haar; do
     compare "$engine"
 done
