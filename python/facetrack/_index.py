@@ -24,6 +24,9 @@ Source = Union[str, "os.PathLike[str]"]
 # Suffix of a marker. The rest of its path below the folder is the id of the video.
 MARKER = ".json.done"
 
+# Suffix of a folder that an interrupted run has left. Its markers are of parts of a video.
+PARTS = ".json.parts"
+
 # Statuses of videos with a record.
 RECORDED = ("complete", "truncated")
 
@@ -69,18 +72,17 @@ def _markers(folder: Path) -> Iterator[str]:
     def fail(error: OSError) -> None:
         raise error
 
-    for parent, _, names in os.walk(folder, onerror=fail, followlinks=True):
+    for parent, folders, names in os.walk(folder, onerror=fail, followlinks=True):
+        folders[:] = [name for name in folders if not name.endswith(PARTS)]
         yield from (os.path.join(parent, name) for name in names if name.endswith(MARKER))
 
 
 def _row(folder: Path, path: str) -> dict[str, Any]:
     record = path.removesuffix(".done")
     place = {"id": os.path.relpath(record, folder).removesuffix(".json"), "record": record}
-    with open(path, "rb") as file:
-        text = file.read()
     try:
-        return {**json.loads(text), **place}
-    except (ValueError, TypeError) as error:
+        return {**json.loads(Path(path).read_bytes()), **place}
+    except (OSError, ValueError, TypeError) as error:
         return {**place, "message": f"the marker cannot be read ({error}). Run `facetrack run` again"}
 
 
@@ -121,7 +123,10 @@ def _faces_of(video: str, record: str, schema: pa.Schema) -> pa.Table:
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[Path]:
-    """A path to write to. It becomes `path` at the end."""
+    """A path to write to. It becomes `path` at the end. A link there is kept, and its target is replaced."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path}: it is not a regular file. Name another one")
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     try:
         yield partial

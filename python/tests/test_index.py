@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MPL-2.0
 """`facetrack.index`, of real runs."""
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,36 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "faces.parquet")
     assert (tmp_path / "faces.parquet").read_bytes() == before
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_only_markers_of_videos_are_indexed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    list(facetrack.run(clips(tmp_path / "in", 1), out=out, **SCRIPTED))
+    # As an interrupted run in parts leaves it.
+    parts = out / "clip1.json.parts"
+    parts.mkdir()
+    shutil.copy(out / "clip0.json.done", parts / "00001.json.done")
+    for name in ("gone.json.done", "gone"):
+        (out / name).symlink_to("nowhere")
+    ours, path = facetrack.index(out), tmp_path / "videos.parquet"
+    command(out, "--to", path)
+    for table in (ours, pq.read_table(path)):
+        assert table.select(["id", "status"]).to_pylist() == [
+            {"id": "clip0", "status": "complete"},
+            {"id": "gone", "status": None},
+        ]
+        assert "cannot be read" in table["message"][1].as_py()
+
+
+def test_links_and_devices_are_not_replaced(tmp_path: Path) -> None:
+    link = tmp_path / "link.parquet"
+    link.symlink_to("target.parquet")
+    (tmp_path / "out").mkdir()
+    facetrack.write_index(link, tmp_path / "out")
+    assert link.is_symlink() and len(pq.read_table(tmp_path / "target.parquet")) == 0
+    with pytest.raises(ValueError, match="not a regular file"):
+        facetrack.write_index("/dev/null", tmp_path / "out")
+    assert "not a regular file" in command(tmp_path / "out", "--to", "/dev/null")
 
 
 def test_the_command_writes_the_same_index(tmp_path: Path) -> None:

@@ -74,10 +74,9 @@ impl LearnedFile {
             return Err(Failure::NoFile(property, path.to_owned()));
         }
         // Symbolic links are kept, and their targets are written.
-        let path = fs::canonicalize(path).unwrap_or(path.to_owned());
         let mut file = Self {
             learned,
-            path,
+            path: file::target(path),
             content: None,
         };
         if let Some(content) = file.read()? {

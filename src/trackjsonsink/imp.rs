@@ -45,6 +45,7 @@
  * ]|
  * Prints the header and the first two frames.
  */
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -314,7 +315,12 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
         | OutputError::Special(_)
         | OutputError::Create(..) => gst::ResourceError::OpenWrite,
         OutputError::Busy(_) => gst::ResourceError::Busy,
-        OutputError::Write(_, source) if source.kind() == std::io::ErrorKind::StorageFull => {
+        OutputError::Write(_, source)
+            if matches!(
+                source.kind(),
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+            ) =>
+        {
             gst::ResourceError::NoSpaceLeft
         }
         OutputError::Write(..) | OutputError::Interrupted => gst::ResourceError::Write,

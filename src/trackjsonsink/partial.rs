@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use facetrack::file::{is_at, remove_if_there, sync_folder, with_suffix};
+use facetrack::file::{is_at, remove_if_there, sync_folder, target, with_suffix};
 use facetrack::lock::lock;
 use facetrack::record::Storage;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -74,7 +74,7 @@ impl RecordFile {
     /// # Errors
     /// [`OutputError::Exists`], [`OutputError::Busy`], [`OutputError::Create`].
     pub(super) fn direct(path: &Path, overwrite: bool) -> Result<Self, OutputError> {
-        let path = fs::canonicalize(path).unwrap_or(path.to_owned());
+        let path = target(path);
         for _ in 0..ATTEMPTS {
             let Some(file) = open(&path)? else { continue };
             let is_new = file.metadata().is_ok_and(|found| found.len() == 0);

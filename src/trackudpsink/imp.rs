@@ -105,7 +105,7 @@ impl TrackUdpSink {
         gst::info!(CAT, imp = self, "sending to {}", receiver.address);
         self.packets_sent.store(0, Ordering::Relaxed);
         self.packets_dropped.store(0, Ordering::Relaxed);
-        let network = Network::new(protocol, receiver, listener);
+        let network = Network::new(receiver, listener);
         let encoder = Encoder {
             protocol,
             face_id_offset: settings.face_id_offset as i32,
@@ -164,10 +164,7 @@ impl TrackUdpSink {
             Problem::Unfit => format!(
                 "{faces} cannot be sent, because packets need OpenSeeFace's landmarks. Set engine=openseeface on facetrack"
             ),
-            Problem::TooMany => format!(
-                "only {} faces are sent, because each has a port. Set max-faces on facetrack, or protocol=livelink",
-                Protocol::MAX_PORTS
-            ),
+            Problem::TooMany(port) => too_many_text(port),
             Problem::Lack(lack) => lack_text(faces, lack),
         };
         gst::element_imp_warning!(self, gst::StreamError::Format, ("{text}"));
@@ -192,6 +189,20 @@ fn lack_text(faces: &str, lack: Lack) -> String {
         "the avatar moves only in part: {faces} have {} of 52 channels and {pose} head pose. Set engine on facetrack to one that measures them: {}",
         lack.channels,
         complete_engines().join(", ")
+    )
+}
+
+/// The warning about faces without a port, if the first face is sent to `port`.
+fn too_many_text(port: u16) -> String {
+    let ports = usize::from(u16::MAX - port) + 1;
+    let remedy = if ports < Protocol::MAX_PORTS {
+        "Lower `port`, or set"
+    } else {
+        "Set"
+    };
+    let most = ports.min(Protocol::MAX_PORTS);
+    format!(
+        "the number of faces that are sent is limited to {most}, because each has a port. {remedy} max-faces on facetrack, or protocol=livelink"
     )
 }
 

@@ -6,12 +6,10 @@ use std::io;
 use super::CAT;
 use super::listener::{Asker, Listener};
 use super::receiver::Receiver;
-use facetrack::packet::Protocol;
 use facetrack::packet::ifacialmocap::{PORT, Version};
 
 /// The receivers of a stream.
 pub(super) struct Network {
-    protocol: Protocol,
     receiver: Receiver,
     listener: Option<Listener>,
     /// Whether the system did not accept the last packet.
@@ -38,9 +36,8 @@ impl Destination {
 }
 
 impl Network {
-    pub(super) fn new(protocol: Protocol, receiver: Receiver, listener: Option<Listener>) -> Self {
+    pub(super) fn new(receiver: Receiver, listener: Option<Listener>) -> Self {
         Self {
-            protocol,
             receiver,
             listener,
             failing: false,
@@ -61,13 +58,12 @@ impl Network {
         }
     }
 
-    /// The port for the face with number `slot`; `None` if it has none.
-    pub(super) fn port(&self, to: &Destination, slot: usize) -> Option<u16> {
-        let first = match to {
+    /// The port for the first face.
+    pub(super) fn port(&self, to: &Destination) -> u16 {
+        match to {
             Destination::Host => self.receiver.address.port(),
             Destination::Asker(_) => PORT,
-        };
-        self.protocol.port_of(first, slot)
+        }
     }
 
     /// Sends a packet to a port. Returns whether the system took it.

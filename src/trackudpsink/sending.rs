@@ -56,8 +56,8 @@ pub(super) enum Problem {
     Unfit,
     /// An engine does not measure everything that moves an avatar.
     Lack(Lack),
-    /// There are more of them than ports.
-    TooMany,
+    /// Not every face has a port. The first one has this port.
+    TooMany(u16),
 }
 
 impl Sending {
@@ -133,8 +133,9 @@ impl Sending {
         let Some(packets) = packets else {
             return self.tell(Problem::Unfit, sent);
         };
-        let Some(port) = self.network.port(to, slot) else {
-            return self.tell(Problem::TooMany, sent);
+        let first = self.network.port(to);
+        let Some(port) = self.encoder.protocol.port_of(first, slot) else {
+            return self.tell(Problem::TooMany(first), sent);
         };
         for packet in packets {
             let is_sent = self.network.send(to, port, &packet);

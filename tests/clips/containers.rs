@@ -81,7 +81,7 @@ const ODD: [(&str, &str, &str); 22] = [
     ),
     (
         "still.mp4",
-        "VIDEO -f lavfi -i sine=duration=12 -vf setpts=PTS+gte(N\\,25)*10/TB -vsync vfr",
+        "VIDEO -f lavfi -i sine=duration=12 -vf setpts=PTS+gte(N\\,25)*10/TB -vsync passthrough",
         "X264 -c:a aac",
     ),
     (
@@ -216,12 +216,16 @@ impl Played {
 
 /// Records a file with the first pipeline in the README.
 fn play(clip: &Path) -> Played {
-    let played = (0..ATTEMPTS).find_map(|_| attempt(clip));
-    played.unwrap_or_else(|| panic!("{} never ends", clip.display()))
+    try_to_play(clip).unwrap_or_else(|| panic!("{} never begins", clip.display()))
 }
 
-/// The same; `None` if the pipeline stalls. decodebin drops an error that a demuxer posts while it
-/// is added, which happens with files that end in their header.
+/// The same; `None` if the pipeline never begins.
+fn try_to_play(clip: &Path) -> Option<Played> {
+    (0..ATTEMPTS).find_map(|_| attempt(clip))
+}
+
+/// The same; `None` if the pipeline does not begin. decodebin drops an error that a demuxer posts
+/// while it is added, which happens with files that end in their header.
 fn attempt(clip: &Path) -> Option<Played> {
     common::init();
     let location = clip.with_extension("json");
@@ -250,7 +254,9 @@ fn attempt(clip: &Path) -> Option<Played> {
     let bus = pipeline.bus().expect("a bus");
     loop {
         let Some(message) = bus.timed_pop(STALLED) else {
+            assert_eq!(frames.load(Ordering::Relaxed), 0, "it stalls");
             pipeline.set_state(gst::State::Null).expect("it stops");
+            assert!(!location.exists());
             return None;
         };
         match message.view() {
@@ -383,7 +389,10 @@ fn a_file_that_is_cut_off_says_so() {
                 length += 1;
             }
             fs::write(&path, &whole[..length]).expect("room");
-            let played = play(&path);
+            // With GStreamer 1.26, decodebin drops the error nearly always.
+            let Some(played) = try_to_play(&path) else {
+                continue;
+            };
             let told = played.record.as_ref().is_some_and(|record| {
                 record["metadata"]["complete"] == false && played.warning("cut off")
             });
@@ -418,9 +427,11 @@ fn a_damaged_file_says_so() {
         bytes[middle..middle + 3000].fill(0);
         fs::write(&path, bytes).expect("room");
         let played = play(&path);
-        assert_eq!(played.recorded(), played.frames, "{}", clip.0);
         let head = played.head();
-        let lacks = played.recorded() < 50;
+        // From GStreamer 1.26 on, the decoder announces what it lost.
+        let padded = head["padded_frames"].as_u64().expect("a number");
+        assert_eq!(played.recorded(), played.frames + padded, "{}", clip.0);
+        let lacks = played.frames < 50;
         assert!(!lacks || head["complete"] == false, "{}: {head}", clip.0);
         assert!(lacks, "{}: nothing was damaged", clip.0);
     }
@@ -434,18 +445,28 @@ fn the_orientation_of_a_file_is_recorded() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let upright = make(folder.path(), ORDINARY[0]);
-    let turned = folder.path().join("turned.mp4");
-    let copy = format!("-i {} -c copy -metadata:s:v rotate=90", upright.display());
-    ffmpeg(&copy, &turned);
     assert_eq!(play(&upright).head().get("orientation"), None);
-    let orientation = play(&turned).head()["orientation"].clone();
-    // Versions of ffmpeg do not agree on the sign.
-    assert!(
-        ["rotate-90", "rotate-270"]
-            .iter()
-            .any(|turn| orientation == *turn),
-        "{orientation}"
-    );
+    let turned = folder.path().join("turned.mp4");
+    let mut bytes = fs::read(&upright).expect("a clip");
+    turn(&mut bytes);
+    fs::write(&turned, bytes).expect("room");
+    assert_eq!(play(&turned).head()["orientation"], "rotate-90");
+}
+
+/// Replaces the matrix of the first track of an MP4 file, which follows the one of the whole file.
+fn turn(bytes: &mut [u8]) {
+    const ONE: i32 = 1 << 16;
+    let matrix = |rotation: [i32; 4]| {
+        let [a, b, c, d] = rotation;
+        [a, b, 0, c, d, 0, 0, 0, 1 << 30]
+            .map(i32::to_be_bytes)
+            .concat()
+    };
+    let upright = matrix([ONE, 0, 0, ONE]);
+    let places = bytes.windows(upright.len()).enumerate();
+    let mut places = places.filter(|(_, found)| *found == upright);
+    let (place, _) = places.nth(1).expect("a track");
+    bytes[place..][..upright.len()].copy_from_slice(&matrix([0, ONE, -ONE, 0]));
 }
 
 /// Nothing in a file differs between two runs.

@@ -278,16 +278,20 @@ fn a_file_of_another_user_stays_theirs() {
 #[cfg(unix)]
 #[test]
 fn what_a_link_leads_to_is_written() {
-    let (_folder, file) = place();
-    let (folder, _) = place();
-    let link = folder.path().join("link.json");
-    fs::write(&file, "{\"frames\":3}").expect("writable");
-    std::os::unix::fs::symlink(&file, &link).expect("a link");
-    let mut stream = Stream::new(&link);
-    stream.push(2);
-    stream.end();
-    assert_eq!(learned(&file), 5);
-    assert!(link.is_symlink());
+    for (content, frames) in [(Some("{\"frames\":3}"), 5), (None, 2)] {
+        let (_folder, file) = place();
+        let (folder, _) = place();
+        let link = folder.path().join("link.json");
+        if let Some(content) = content {
+            fs::write(&file, content).expect("writable");
+        }
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        let mut stream = Stream::new(&link);
+        stream.push(2);
+        stream.end();
+        assert_eq!(learned(&file), frames);
+        assert!(link.is_symlink());
+    }
 }
 
 #[test]

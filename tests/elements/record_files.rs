@@ -561,3 +561,20 @@ fn a_fault_is_told_and_nothing_is_lost() {
         }
     }
 }
+
+#[test]
+fn lines_are_written_to_what_a_link_leads_to() {
+    let first = Sink::new();
+    let target = first.path().with_file_name("target.jsonl");
+    let link = first.path().with_file_name("link.jsonl");
+    symlink("target.jsonl", &link).expect("room");
+    let mut sink = Sink::with(|element| {
+        element.set_property_from_str("format", "jsonl");
+        element.set_property("location", path_text(&link));
+    });
+    sink.push_nth(0);
+    sink.eos();
+    sink.stop();
+    assert!(link.is_symlink());
+    assert!(fs::read_to_string(&target).is_ok_and(|text| text.lines().count() > 1));
+}

@@ -142,17 +142,21 @@ fn faces_without_names_have_ports() {
 
 #[test]
 fn there_are_ports_for_some_faces() {
-    let mut sink = sink("ifacialmocap", local(30), 0);
-    for _ in 0..3 {
-        sink.push_faces(faces(20));
+    for (port, ports, remedy) in [
+        (0, 16, "Set max-faces"),
+        (65530, 6, "Lower `port`, or set max-faces"),
+    ] {
+        let mut sink = sink("ifacialmocap", local(30), port);
+        for _ in 0..3 {
+            sink.push_faces(faces(20));
+        }
+        assert_eq!(sink.counts(), (3 * ports, 0));
+        let warning = text(&sink.bus, gst::MessageType::Warning);
+        for part in [remedy, &format!("limited to {ports}, ")] {
+            assert!(warning.contains(part), "{warning}");
+        }
+        sink.assert_silent();
     }
-    assert_eq!(sink.counts(), (48, 0));
-    let warning = text(&sink.bus, gst::MessageType::Warning);
-    assert!(
-        warning.contains("only 16 faces") && warning.contains("max-faces"),
-        "{warning}"
-    );
-    sink.assert_silent();
 }
 
 fn part(datagram: &[u8], name: &str) -> Option<String> {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Markers, exit statuses, and a run that continues another one.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value as Json;
 
 use crate::clips;
+use crate::deaths::{slow, wait_for};
 use crate::program::{SCRIPTED, files, marker, record, run, signal, status};
 
 #[test]
@@ -212,6 +214,94 @@ fn a_run_that_is_terminated_can_be_continued() {
     run(folder, &format!("in {SCRIPTED}")).exits(0);
     let left = ["in/clip0.json", "in/clip0.json.done", "in/clip0.mp4"];
     assert_eq!(files(folder), left);
+}
+
+/// As when the program that reads the events was killed.
+#[test]
+fn a_run_whose_events_nobody_reads_ends() {
+    let folder = clips::videos(&[50]);
+    let folder = folder.path();
+    let line = format!("in --json {SCRIPTED}");
+    let mut child = slow(run(folder, &line), 200).start();
+    let output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut lines = output.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("\"progress\"")));
+    drop(lines);
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    assert!(!folder.join("in/clip0.json.done").exists());
+}
+
+#[test]
+fn two_runs_share_a_folder() {
+    let folder = clips::videos(&[5; 12]);
+    let folder = folder.path();
+    let line = format!("in --out out --jobs 1 {SCRIPTED}");
+    let runs = [0, 1].map(|_| slow(run(folder, &line), 10).start());
+    for child in runs {
+        child.wait_with_output().expect("it ends");
+    }
+    for number in 0..12 {
+        let record = folder.join(format!("out/clip{number}.json"));
+        assert_eq!(status(&record), "complete", "{number}");
+    }
+    let text = slow(run(folder, &line), 10).exits(0);
+    assert!(text.contains("skipped             12\n"), "{text}");
+}
+
+/// It is written while the video waits for its second attempt.
+#[test]
+fn a_record_that_another_program_is_writing_is_kept() {
+    let folder = clips::videos(&[5, 40]);
+    let folder = folder.path();
+    let own = folder.join("in/clip0.json");
+    let partial = folder.join("in/clip0.json.partial");
+    let lock = File::create(&partial).expect("room");
+    lock.lock().expect("a lock");
+    let line = format!("in --json --jobs 1 {SCRIPTED}");
+    let mut child = slow(run(folder, &line), 30).start();
+    assert!(wait_for(&mut child, r#""event":"progress","id":"clip1""#));
+    fs::rename(&partial, &own).expect("our own");
+    fs::write(&own, "mine").expect("room");
+    drop(lock);
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    assert_eq!(fs::read_to_string(&own).expect("a file"), "mine");
+}
+
+#[test]
+fn the_list_of_failures_loses_no_video() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    let list = folder.join("list.jsonl");
+    let rows = "{\"uri\":\"missing.mp4\"}\n{\"uri\":\"in/clip0.mp4\"}\n";
+    fs::write(&list, rows).expect("room");
+    let line = format!("list.jsonl --failures list.jsonl --out out --jobs 1 {SCRIPTED}");
+    run(folder, &format!("{line} --fail-fast")).exits(1);
+    let text = fs::read_to_string(&list).expect("a list");
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(text.contains("it was not tracked"), "{text}");
+    run(folder, &line).exits(1);
+    let text = fs::read_to_string(&list).expect("a list");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn a_list_of_failures_that_cannot_be_written_does_not_hide_the_results() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    let text = run(
+        folder,
+        &format!("missing.mp4 in --failures no/list {SCRIPTED}"),
+    )
+    .exits(1);
+    assert!(
+        text.contains("no/list: ") && text.contains("done                 1\n"),
+        "{text}"
+    );
+    let pipe = folder.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    run(folder, &format!("in --failures pipe {SCRIPTED}")).exits(0);
+    assert!(pipe.exists());
 }
 
 #[test]

@@ -28,7 +28,7 @@ use smooth::Smoothed;
 use source::Source;
 
 use crate::output;
-use crate::replacement::Replacement;
+use crate::replacement::{Replacement, is_same};
 use crate::table::{CsvTable, ParquetTable};
 
 /// Arguments of `facetrack export`.
@@ -100,11 +100,15 @@ type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, String>> + 'a>;
 /// Exports the record.
 ///
 /// # Errors
-/// The record cannot be read, has not what the format needs, or the file cannot be written.
+/// The record cannot be read, has not what the format needs, or the file cannot be written or is
+/// the record.
 pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
     let path = &arguments.record;
     let at = |error: String| format!("{}: {error}", path.display());
     let mut replay = open(path).map_err(at)?;
+    if is_same(path, &arguments.out) {
+        return Err(at("--out is the record. Name another file".to_owned()).into());
+    }
     let mut contents = Contents::of(&mut replay).map_err(at)?;
     let selection = selection(arguments, &contents).map_err(at)?;
     let replacement = Replacement::begin(&arguments.out)?;
@@ -196,4 +200,38 @@ fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let number = number.filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "it is not a number above 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    const RECORD: &str = r#"{"metadata":{"tracking_engine":"x","width":8,"height":8},"frames":[
+{"frame":1,"tracked_objects":[],"pts":0,"status":"no-face"}
+]}"#;
+
+    #[test]
+    fn a_record_is_not_replaced_by_its_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let [record, link] = ["clip.json", "link.csv"].map(|name| folder.path().join(name));
+        fs::write(&record, RECORD).unwrap();
+        symlink("clip.json", &link).unwrap();
+        for out in [record.clone(), link] {
+            let arguments = ExportArguments {
+                record: record.clone(),
+                format: Format::Csv,
+                out,
+                faces: None,
+                fps: None,
+                smooth: None,
+                landmarks: false,
+            };
+            let error = run(&arguments).unwrap_err().to_string();
+            let reason = "--out is the record. Name another file";
+            assert_eq!(error, format!("{}: {reason}", record.display()));
+        }
+        assert_eq!(fs::read_to_string(&record).unwrap(), RECORD);
+    }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::output;
-use crate::replacement::Replacement;
+use crate::replacement::{Replacement, is_same};
 use crate::table::{Column, ParquetTable, Table};
 
 /// Arguments of `facetrack index`.
@@ -40,8 +40,10 @@ pub struct IndexArguments {
 /// Writes the index.
 ///
 /// # Errors
-/// A source or record cannot be read, or a file cannot be written.
+/// A source or record cannot be read, a file cannot be written, or the file of the faces is another
+/// one of the arguments.
 pub fn run(arguments: IndexArguments) -> Result<(), Box<dyn Error>> {
+    check_faces(&arguments)?;
     let videos = videos::index(&arguments.sources)?;
     write(&arguments.to, videos::columns(), |table| {
         let mut rows = videos.values().cloned();
@@ -64,6 +66,21 @@ pub fn run(arguments: IndexArguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The index and the sources stay as they are when the faces are written.
+fn check_faces(arguments: &IndexArguments) -> Result<(), String> {
+    let Some(faces) = &arguments.faces else {
+        return Ok(());
+    };
+    let mut others = arguments.sources.iter().chain([&arguments.to]);
+    if others.any(|other| is_same(other, faces)) {
+        return Err(format!(
+            "{}: --faces is the index or a source. Name another file",
+            faces.display()
+        ));
+    }
+    Ok(())
+}
+
 /// Writes a Parquet file with the rows that `fill` adds.
 fn write(
     path: &Path,
@@ -81,4 +98,33 @@ fn say(count: u64, thing: &str, path: &Path) -> Result<(), Box<dyn Error>> {
     let count = output::counted(count, thing);
     output::print_line(format_args!("{count} in {}", path.display()))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_faces_replace_neither_the_index_nor_a_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        let index = |source: &Path, to: &Path, faces: Option<&Path>| {
+            run(IndexArguments {
+                sources: vec![source.to_owned()],
+                to: to.to_owned(),
+                faces: faces.map(Path::to_owned),
+                columns: Vec::new(),
+            })
+        };
+        index(folder.path(), &a, None).unwrap();
+        for (to, faces) in [(&b, &a), (&b, &b)] {
+            let error = index(&a, to, Some(faces)).unwrap_err().to_string();
+            assert!(
+                error.contains("--faces is the index or a source"),
+                "{error}"
+            );
+        }
+        // An index is renewed.
+        index(&a, &a, Some(&b)).unwrap();
+    }
 }

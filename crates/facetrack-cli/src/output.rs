@@ -8,16 +8,31 @@ use std::path::Path;
 
 use crate::error::StoreError;
 
+const STANDARD_OUTPUT: &str = "standard output";
+
 /// Prints to standard output. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it can't be written, as to a full disk.
 pub fn print(text: impl Display) -> Result<(), StoreError> {
-    let mut out = io::stdout().lock();
-    match write!(out, "{text}").and_then(|()| out.flush()) {
+    match write(&text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(StoreError::at(Path::new("standard output"))),
+        written => written.map_err(StoreError::at(Path::new(STANDARD_OUTPUT))),
     }
+}
+
+/// Prints a line to standard output for another program.
+///
+/// # Errors
+/// As [`print()`], and when nobody reads it any more.
+pub fn send_line(text: impl Display) -> Result<(), StoreError> {
+    write(&format_args!("{text}\n")).map_err(StoreError::at(Path::new(STANDARD_OUTPUT)))
+}
+
+fn write(text: &impl Display) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    write!(out, "{text}")?;
+    out.flush()
 }
 
 /// Prints a line to standard output, as [`print()`] does.

@@ -2,17 +2,23 @@
 //! Files that are replaced only when the new ones are complete.
 
 use std::ffi::OsStr;
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use facetrack::file::sync_folder;
+use facetrack::file::{sync_folder, target};
 use tempfile::NamedTempFile;
 
 use crate::error::StoreError;
 
 /// Permissions of a new file, before the umask.
 const MODE: u32 = 0o666;
+
+/// Whether both paths lead to the same file.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    target(a) == target(b)
+}
 
 /// A file that is being written, in the folder of the file that it will replace. It is removed when
 /// it is dropped.
@@ -23,11 +29,16 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Begins a file that will be at `path`.
+    /// Begins a file that will be at `path`. A link there is kept, and its target is replaced.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// The folder cannot be written, or something else than a regular file is at the path.
     pub fn begin(path: &Path) -> Result<Self, StoreError> {
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            let error = io::Error::other("it is not a regular file. Name another one");
+            return Err(StoreError::at(path)(error));
+        }
+        let path = target(path);
         let mut prefix = path.file_name().unwrap_or_default().to_owned();
         prefix.push(".");
         let folder = path.parent().filter(|it| *it != OsStr::new(""));
@@ -37,8 +48,8 @@ impl Replacement {
             .permissions(Permissions::from_mode(MODE))
             .tempfile_in(folder.unwrap_or(Path::new(".")));
         Ok(Self {
-            file: file.map_err(StoreError::at(path))?,
-            path: path.to_owned(),
+            file: file.map_err(StoreError::at(&path))?,
+            path,
         })
     }
 
@@ -68,8 +79,8 @@ impl Replacement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::io::Write;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_file_changes_only_at_the_end() {
@@ -90,6 +101,38 @@ mod tests {
         fs::write(&other, "").unwrap();
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&path), mode(&other));
+    }
+
+    #[test]
+    fn a_link_is_kept_and_its_target_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, target) = (folder.path().join("link"), folder.path().join("deep/table"));
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        symlink("deep/table", &link).unwrap();
+        // The target is missing at first.
+        for text in ["one", "two"] {
+            let replacement = Replacement::begin(&link).unwrap();
+            replacement
+                .file()
+                .unwrap()
+                .write_all(text.as_bytes())
+                .unwrap();
+            replacement.finish().unwrap();
+            assert!(link.is_symlink());
+            assert_eq!(fs::read_to_string(&target).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink("/dev/null", &link).unwrap();
+        for path in [Path::new("/dev/null"), &link, folder.path()] {
+            let error = Replacement::begin(path).unwrap_err().to_string();
+            let reason = "it is not a regular file. Name another one";
+            assert_eq!(error, format!("{}: {reason}", path.display()));
+        }
     }
 
     #[test]

@@ -178,9 +178,13 @@ impl<'a> Run<'a> {
         }
         let stop = self.track(tasks, &mut display, &mut summary)?;
         display.end();
-        let failures = failures::write(self.arguments, self.shard, &self.videos, &summary)?;
-        display.summarise(&summary, failures.as_deref())?;
-        Ok(exit_code(&summary, stop))
+        let failures = failures::write(self.arguments, self.shard, &self.videos, &summary);
+        if let Err(error) = &failures {
+            output::complain(format_args!("facetrack run: the list of failures: {error}"));
+        }
+        let listed = failures.as_ref().ok().and_then(Option::as_deref);
+        display.summarise(&summary, listed)?;
+        Ok(exit_code(&summary, stop, failures.is_ok()))
     }
 
     /// Tracks the videos that are left, and returns why that stopped early.
@@ -219,7 +223,9 @@ impl<'a> Run<'a> {
                 queue.begin_second_attempts();
                 alone.run(crew, &sender);
             });
-            follow(&receiver, &self.videos, display, summary)
+            let followed = follow(&receiver, &self.videos, display, summary);
+            // Nobody is left who would see the results.
+            followed.inspect_err(|_| queue.stop(Stop::Terminated))
         })?;
         Ok(queue.stopped())
     }
@@ -247,11 +253,11 @@ fn follow(
     Ok(())
 }
 
-fn exit_code(summary: &Summary, stop: Option<Stop>) -> ExitCode {
+fn exit_code(summary: &Summary, stop: Option<Stop>, is_listed: bool) -> ExitCode {
     match (stop, summary.only_status()) {
         (Some(Stop::Terminated | Stop::OutOfSpace), _) => TRY_AGAIN.into(),
         (_, Some(status)) if summary::is_hopeless(status) => HOPELESS.into(),
-        _ if summary.is_complete() => ExitCode::SUCCESS,
+        _ if summary.is_complete() && is_listed => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
 }

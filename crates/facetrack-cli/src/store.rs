@@ -133,14 +133,12 @@ fn lock_file(path: &Path) -> io::Result<File> {
 }
 
 fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
-    match lock.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::Error(error)) => Err(StoreError::at(path)(error)),
-        Err(TryLockError::WouldBlock) => {
-            output::print_line("Waiting for another fetch to finish …")?;
-            lock.lock().map_err(StoreError::at(path))
-        }
+    // File systems without locks return another error; then two fetches are not noticed.
+    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        output::print_line("Waiting for another fetch to finish …")?;
+        lock.lock().map_err(StoreError::at(path))?;
     }
+    Ok(())
 }
 
 /// Removes the scratch folders of interrupted fetches. A fetch leaves no files with such names.

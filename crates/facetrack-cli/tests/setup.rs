@@ -844,6 +844,31 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
 }
 
 #[test]
+fn the_doctor_names_the_variable_that_hides_what_is_fetched() {
+    let sandbox = Sandbox::offline();
+    let library = "/removed/libonnxruntime.so";
+    let collection = sandbox.path("collection");
+    let model = collection.join("face_landmarker.task");
+    fs::create_dir(&collection).unwrap();
+    fs::write(&model, "damaged").unwrap();
+    let mut doctor = sandbox.command(&["doctor"]);
+    doctor.env("ORT_DYLIB_PATH", library);
+    let output = doctor.env("FACETRACK_MODELS_DIR", &collection).output();
+    let text = said(&output.unwrap());
+    for part in [
+        format!("✗ ONNX Runtime could not be loaded (tried {library})"),
+        "→ Unset ORT_DYLIB_PATH, or set it to the path of libonnxruntime.so\n".to_owned(),
+        format!("✗ {} is damaged", model.display()),
+        format!(
+            "→ Delete {}, and run `facetrack fetch face_landmarker.task`\n",
+            model.display()
+        ),
+    ] {
+        assert!(text.contains(&part), "{part:?} not in\n{text}");
+    }
+}
+
+#[test]
 fn the_doctor_names_a_runtime_that_every_user_can_replace() {
     let sandbox = Sandbox::offline();
     let library = sandbox.path("libonnxruntime.so.1.31.1");

@@ -7,6 +7,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+/// Links that are followed one after another, as many as by Linux.
+const MAX_LINKS: usize = 40;
+
 /// Opens the regular file at `path` for reading. Never waits, as for the writer of a pipe.
 ///
 /// # Errors
@@ -47,6 +50,22 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
+}
+
+/// The path of the file that is read or written at `path`: symbolic links are followed, also to a
+/// file that is not there yet.
+pub fn target(path: &Path) -> PathBuf {
+    let mut target = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = target.read_link() else {
+            break;
+        };
+        if target.exists() {
+            break;
+        }
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    target.canonicalize().unwrap_or(target)
 }
 
 /// Whether the regular file at `path` is `file`.
@@ -147,6 +166,28 @@ mod tests {
         for path in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
             assert_eq!(error(path), "it is not a regular file");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_to_their_target() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let at = |name: &str| folder.join(name);
+        fs::create_dir(at("deep")).unwrap();
+        symlink("deep/second", at("first")).unwrap();
+        symlink("file", at("deep/second")).unwrap();
+        symlink(at("first"), at("absolute")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        // There is no file at first.
+        for _ in 0..2 {
+            for name in ["first", "absolute", "deep/file"] {
+                assert_eq!(target(&at(name)), at("deep/file"), "{name}");
+            }
+            fs::write(at("deep/file"), "").unwrap();
+        }
+        assert_eq!(target(&at("loop")), at("loop"));
     }
 
     #[test]

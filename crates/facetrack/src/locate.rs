@@ -28,6 +28,15 @@ const SYSTEM_DATA_DIRS: &str = "/usr/local/share:/usr/share";
 /// Names under which the dynamic loader may know ONNX Runtime.
 const LOADER_NAMES: [&str; 2] = ["libonnxruntime.so.1", "libonnxruntime.so"];
 
+/// The environment variable that names ONNX Runtime's library, if one is set; `variable` reads one.
+pub fn runtime_variable(
+    variable: impl Fn(&'static str) -> Option<OsString>,
+) -> Option<&'static str> {
+    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+    let mut names = [RUNTIME_VARIABLE, SHARED_RUNTIME_VARIABLE].into_iter();
+    names.find(|&name| is_set(name))
+}
+
 /// Where models and ONNX Runtime are looked for. By default nowhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPaths {
@@ -69,7 +78,7 @@ impl SearchPaths {
         let data_dirs = path("XDG_DATA_DIRS").unwrap_or_else(|| SYSTEM_DATA_DIRS.into());
         Self {
             models_dir: None,
-            runtime: path(RUNTIME_VARIABLE).or_else(|| path(SHARED_RUNTIME_VARIABLE)),
+            runtime: runtime_variable(&variable).and_then(path),
             collection: path(MODELS_DIR_VARIABLE),
             data_dir: data_home.map(|path| path.join("facetrack")),
             system_data_dirs: split_paths(&data_dirs)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! ONNX Runtime and the models.
 
+use std::env;
 use std::path::{Path, PathBuf};
 
 use facetrack::device::CUDA_PROVIDER;
+use facetrack::locate::runtime_variable;
 use facetrack::manifest::{self, FileKind, KnownFile};
 use facetrack::model::runtime::OnnxRuntime;
 use facetrack::trust;
@@ -33,7 +35,10 @@ fn library(candidates: &[PathBuf]) -> Finding {
         .into_owned();
     match manifest::known(&name) {
         // No manifest lists the runtime for NVIDIA GPUs.
-        Some(file) if !library.with_file_name(CUDA_PROVIDER).is_file() => checked(library, file),
+        Some(file) if !library.with_file_name(CUDA_PROVIDER).is_file() => {
+            let remedy = another_library().unwrap_or_else(|| fetch(file));
+            checked(library, file, remedy)
+        }
         _ => Finding::good(format!(
             "{} (another build than the tested one)",
             library.display()
@@ -49,8 +54,19 @@ fn loaded(candidates: &[PathBuf]) -> Finding {
             runtime.path().display(),
             runtime.folder().unwrap_or_default().display()
         )),
-        Err(error) => Finding::bad(error.to_string(), FETCH),
+        Err(error) => {
+            let remedy = another_library().unwrap_or_else(|| FETCH.to_owned());
+            Finding::bad(error.to_string(), remedy)
+        }
     }
+}
+
+/// The remedy if a variable names the library: a fetched one is not looked for then.
+fn another_library() -> Option<String> {
+    let variable = runtime_variable(env::var_os)?;
+    Some(format!(
+        "Unset {variable}, or set it to the path of libonnxruntime.so"
+    ))
 }
 
 /// Every model of the manifest, and whose licence not everybody can follow.
@@ -66,7 +82,7 @@ pub fn models() -> Vec<Finding> {
 
 fn model(file: &KnownFile) -> Finding {
     match places::search_paths().model(&file.name, &file.family, None) {
-        Ok(path) => checked(&path, file),
+        Ok(path) => checked(&path, file, fetch_instead(&path, file)),
         Err(_) if file.on_request => Finding::note(format!(
             "{} is missing: it is fetched only on request ({}), licence {}",
             file.name,
@@ -85,7 +101,7 @@ fn pack() -> Finding {
     }
 }
 
-fn checked(path: &Path, file: &KnownFile) -> Finding {
+fn checked(path: &Path, file: &KnownFile, remedy: String) -> Finding {
     let about = format!(
         "{}, {}, sha256 {}…, licence {}",
         path.display(),
@@ -100,10 +116,20 @@ fn checked(path: &Path, file: &KnownFile) -> Finding {
                 "{} is damaged or another version: {difference}",
                 path.display()
             ),
-            fetch(file),
+            remedy,
         ),
-        Ok(State::Missing) => Finding::bad(format!("{} is missing", path.display()), fetch(file)),
-        Err(error) => Finding::bad(error.to_string(), fetch(file)),
+        Ok(State::Missing) => Finding::bad(format!("{} is missing", path.display()), remedy),
+        Err(error) => Finding::bad(error.to_string(), remedy),
+    }
+}
+
+/// The remedy for the model at `path`. Those in the user's collection come before fetched ones.
+fn fetch_instead(path: &Path, file: &KnownFile) -> String {
+    let collection = places::search_paths().collection;
+    if collection.is_some_and(|folder| path.starts_with(folder)) {
+        format!("Delete {}, and run `{}`", path.display(), fetch(file))
+    } else {
+        fetch(file)
     }
 }
 

@@ -7,6 +7,9 @@ use facetrack::report::TrackedFace;
 
 use super::contents::Contents;
 
+/// The axes.
+pub const AXES: [&str; 3] = ["x", "y", "z"];
+
 /// Place of the score.
 pub const CONFIDENCE: usize = 0;
 
@@ -73,8 +76,9 @@ impl Face {
         let channel = |name: &String| face.blendshapes.as_ref()?.get(name);
         let channels = contents.channels.iter();
         values.extend(channels.map(|name| channel(name).unwrap_or(f32::NAN)));
-        let points = face.landmarks.iter().flat_map(|it| &it.points);
-        let points = points.take(contents.landmarks);
+        let landmarks = face.landmarks.iter();
+        let landmarks = landmarks.filter(|it| it.points.len() == contents.landmarks);
+        let points = landmarks.flat_map(|it| &it.points);
         values.extend(points.flat_map(|point| [point.x, point.y, point.z]));
         values.resize(
             CHANNELS + contents.channels.len() + 3 * contents.landmarks,
@@ -110,4 +114,32 @@ pub fn difference(place: usize, from: f32, to: f32) -> f32 {
 /// A value at this place, with angles from −180° to 180°.
 pub fn normalized(place: usize, value: f32) -> f32 {
     difference(place, 0.0, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use facetrack::observation::{Landmark, LandmarkScheme, Landmarks};
+
+    use super::*;
+
+    #[test]
+    fn landmarks_of_another_number_are_missing() {
+        let contents = Contents {
+            landmarks: LandmarkScheme::Ibug68.count(),
+            ..Contents::default()
+        };
+        for scheme in LandmarkScheme::ALL {
+            let points = vec![Landmark::default(); scheme.count()];
+            let face = Observation {
+                landmarks: Some(Landmarks::new(*scheme, points)),
+                ..Observation::default()
+            };
+            let values = Face::new(&TrackedFace { id: 1, face }, &contents).values;
+            let landmarks = &values[CHANNELS..];
+            assert_eq!(landmarks.len(), 3 * contents.landmarks);
+            let is_measured = *scheme == LandmarkScheme::Ibug68;
+            let is_right = |value: &f32| value.is_nan() != is_measured;
+            assert!(landmarks.iter().all(is_right), "{scheme:?}");
+        }
+    }
 }

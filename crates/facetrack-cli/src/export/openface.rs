@@ -12,15 +12,12 @@ use std::io::{self, Write};
 use facetrack::observation::{LandmarkScheme, Origin};
 
 use super::contents::Contents;
-use super::frame::{ANGLES, CHANNELS, CONFIDENCE, Face, Frame, POSITION};
+use super::frame::{ANGLES, AXES, CHANNELS, CONFIDENCE, Face, Frame, POSITION};
 use super::{Sink, tidy};
 use crate::table::{Cell, Column, CsvTable, Kind, Table};
 
 /// The centimetres of MediaPipe's positions in millimetres.
 const MILLIMETRES: f32 = 10.0;
-
-/// The axes.
-const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// The columns that depend on the record.
 #[derive(Debug, Clone, Copy)]

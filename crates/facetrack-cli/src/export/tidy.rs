@@ -4,12 +4,9 @@
 use std::io;
 
 use super::contents::Contents;
-use super::frame::{ANGLES, BOX, CHANNELS, CONFIDENCE, Face, Frame, POSITION};
+use super::frame::{ANGLES, AXES, BOX, CHANNELS, CONFIDENCE, Face, Frame, POSITION};
 use super::{ExportArguments, Sink};
 use crate::table::{Cell, Column, Kind, Table};
-
-/// The axes.
-const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// The columns of a record with these contents.
 pub fn columns(contents: &Contents, with_landmarks: bool) -> Vec<Column> {

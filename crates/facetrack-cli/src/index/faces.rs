@@ -66,7 +66,7 @@ pub fn column(name: &str) -> Result<Column, String> {
 fn kind(name: &str) -> Option<Kind> {
     match name {
         "gender" | "origin" | "blendshapes_source" | "eos_fit.failure" => Some(Kind::Text),
-        "fit.success" => Some(Kind::Boolean),
+        "fit.success" | "blendshapes_corrected" => Some(Kind::Boolean),
         "age" | "pose.yaw" | "pose.pitch" | "pose.roll" | "fit.error" => Some(Kind::Double),
         "eos_fit.scale" | "eos_fit.residual" => Some(Kind::Double),
         "landmarks" | "landmarks_106" | "landmark_confidence" | "key_points" => Some(Kind::Floats),
@@ -78,6 +78,7 @@ fn kind(name: &str) -> Option<Kind> {
         _ => {
             let groups = [
                 "blendshapes.",
+                "blendshapes_raw.",
                 "features.",
                 "gaze.",
                 "speaking_sources.visual.",
@@ -181,7 +182,7 @@ mod tests {
 
     const RECORD: &str = r#"{"metadata":{"tracking_engine":"x","width":8,"height":8},"frames":[
 {"frame":1,"tracked_objects":[],"pts":0,"status":"no-face"},
-{"frame":2,"tracked_objects":[{"id":"obj_1","centroid_x":3,"is_speaking":true,"blendshapes":null,"pose":{"yaw":-1.5},"landmarks":[[1,2.5,3],[4,5,6e1]]}],"pts":null,"status":"tracked"}
+{"frame":2,"tracked_objects":[{"id":"obj_1","centroid_x":3,"is_speaking":true,"blendshapes":null,"blendshapes_raw":{"jawOpen":0.5},"blendshapes_corrected":true,"pose":{"yaw":-1.5},"landmarks":[[1,2.5,3],[4,5,6e1]]}],"pts":null,"status":"tracked"}
 ]}"#;
 
     #[test]
@@ -191,6 +192,8 @@ mod tests {
         std::fs::write(&record, RECORD).unwrap();
         let further = [
             "blendshapes.jawOpen",
+            "blendshapes_raw.jawOpen",
+            "blendshapes_corrected",
             "pose.yaw",
             "landmarks",
             "pose.matrix",
@@ -219,6 +222,8 @@ mod tests {
             ("centroid_y", Cell::Missing),
             ("is_speaking", Cell::Boolean(true)),
             ("blendshapes.jawOpen", Cell::Missing),
+            ("blendshapes_raw.jawOpen", Cell::Double(0.5)),
+            ("blendshapes_corrected", Cell::Boolean(true)),
             ("pose.yaw", Cell::Double(-1.5)),
             (
                 "landmarks",

@@ -18,6 +18,9 @@ use crate::table::{Cell, Column, Kind, read_rows};
 /// Suffix of a marker. The rest of its path below the folder is the id of the video.
 const MARKER: &str = ".json.done";
 
+/// Suffix of a folder that an interrupted run has left. Its markers are of parts of a video.
+const PARTS: &str = ".json.parts";
+
 /// Columns of an index: the place of the video, then the keys of its marker. Markers of later
 /// versions may have more keys.
 const COLUMNS: [(&str, Kind); 20] = [
@@ -108,19 +111,35 @@ fn add_file(path: &Path, index: &mut Index) -> io::Result<()> {
 }
 
 fn add_folder(folder: &Path, index: &mut Index) -> Result<(), Box<dyn Error>> {
-    for entry in WalkDir::new(folder).follow_links(true) {
-        let entry = entry?;
-        if is_marker(&entry) {
-            let (id, row) = of_marker(folder, entry.path())?;
+    let entries = WalkDir::new(folder).follow_links(true).into_iter();
+    for entry in entries.filter_entry(|it| it.depth() == 0 || !ends_with(it.path(), PARTS)) {
+        if let Some(marker) = marker(entry)? {
+            let (id, row) = of_marker(folder, &marker)?;
             index.insert(id, row);
         }
     }
     Ok(())
 }
 
-fn is_marker(entry: &DirEntry) -> bool {
-    let name = entry.file_name().as_encoded_bytes();
-    name.ends_with(MARKER.as_bytes()) && !entry.file_type().is_dir()
+/// The path of a marker; `None` for another entry.
+fn marker(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<PathBuf>> {
+    let path = match entry {
+        Ok(entry) if entry.file_type().is_dir() => return Ok(None),
+        Ok(entry) => entry.into_path(),
+        Err(error) => without_target(error)?,
+    };
+    Ok(ends_with(&path, MARKER).then_some(path))
+}
+
+/// The path of a link without a target.
+fn without_target(error: walkdir::Error) -> walkdir::Result<PathBuf> {
+    let link = error.path().filter(|it| it.is_symlink() && !it.exists());
+    link.map(Path::to_owned).ok_or(error)
+}
+
+fn ends_with(path: &Path, suffix: &str) -> bool {
+    let path = path.as_os_str().as_encoded_bytes();
+    path.ends_with(suffix.as_bytes())
 }
 
 fn of_marker(folder: &Path, path: &Path) -> Result<(String, Vec<Cell>), Box<dyn Error>> {
@@ -135,8 +154,9 @@ fn of_marker(folder: &Path, path: &Path) -> Result<(String, Vec<Cell>), Box<dyn 
             .with_extension("")
             .with_extension(""),
     )?;
-    let marker = fs::read(path).map_err(StoreError::at(path))?;
-    let mut row = cells(&marker).unwrap_or_else(|reason| damaged(&reason));
+    let marker = fs::read(path).map_err(|error| error.to_string());
+    let row = marker.and_then(|marker| cells(&marker));
+    let mut row = row.unwrap_or_else(|reason| damaged(&reason));
     row[ID] = Cell::Text(id.clone());
     row[RECORD] = Cell::Text(record);
     Ok((id, row))
@@ -221,6 +241,30 @@ mod tests {
         let both = index(&[path("a"), path("b")]).unwrap();
         assert_eq!(text(&both["z"][STATUS]), "complete");
         assert_eq!(both.len(), 3);
+    }
+
+    #[test]
+    fn markers_of_parts_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let parts = folder.path().join("a.json.parts");
+        fs::create_dir(&parts).unwrap();
+        fs::write(parts.join("00001.json.done"), MARKER).unwrap();
+        assert_eq!(index(&[folder.path().to_owned()]).unwrap(), Index::new());
+        // Nothing else is meant by its name.
+        assert_eq!(index(&[parts]).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn links_without_a_target_end_no_index() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.json.done", "video.mp4"] {
+            std::os::unix::fs::symlink("nowhere", folder.path().join(name)).unwrap();
+        }
+        let index = index(&[folder.path().to_owned()]).unwrap();
+        assert_eq!(index.keys().collect::<Vec<_>>(), ["a"]);
+        let message = text(&index["a"][MESSAGE]);
+        assert!(message.contains("No such file"), "{message}");
+        assert_eq!(index["a"][STATUS], Cell::Missing);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use facetrack::lock::lock;
 use facetrack_jobs::{Answer, Ready, Refused, Request, Setup, send};
 
 use super::arguments::RunArguments;
-use crate::env as exported;
+use crate::{env as exported, output};
 
 /// The program that tracks videos, next to this one.
 const PROGRAM: &str = "facetrack-worker";
@@ -169,7 +169,7 @@ fn read_answers(stdout: impl Read, sender: &Sender<Answer>) {
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         // Libraries may print lines of their own.
         let Ok(answer) = serde_json::from_str(&line) else {
-            eprintln!("{PROGRAM}: {line}");
+            output::complain(format_args!("{PROGRAM}: {line}"));
             continue;
         };
         if sender.send(answer).is_err() {
@@ -180,7 +180,7 @@ fn read_answers(stdout: impl Read, sender: &Sender<Answer>) {
 
 fn keep_last_line(stderr: impl Read, kept: &Mutex<String>) {
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        eprintln!("{PROGRAM}: {line}");
+        output::complain(format_args!("{PROGRAM}: {line}"));
         *lock(kept) = line;
     }
 }

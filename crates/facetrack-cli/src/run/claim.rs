@@ -73,6 +73,14 @@ impl Claim {
         remove_if_there(&marker::path(&self.record))
     }
 
+    /// Gives up the claim. The marker and the record stay.
+    ///
+    /// # Errors
+    /// The claim cannot be removed.
+    pub fn release(self) -> io::Result<()> {
+        remove_if_there(&path(&self.record))
+    }
+
     /// Turns the claim into the marker of the finished video.
     ///
     /// # Errors
@@ -119,6 +127,7 @@ mod tests {
         let claim = Claim::new(&record).unwrap().expect("no other run");
         claim.outdate().unwrap();
         assert_eq!(Marker::read(&record), None);
-        assert!(exists(&record));
+        claim.release().unwrap();
+        assert!(!exists(&record));
     }
 }

@@ -94,7 +94,7 @@ impl Display {
         if let Mode::Json { .. } = self.mode {
             let event =
                 json!({"event": "summary", "figures": summary.figures(), "failures": failures});
-            return output::print_line(event);
+            return output::send_line(event);
         }
         output::print(summary.figures().table())?;
         if summary.open() > 0 {
@@ -165,7 +165,7 @@ fn print_json(
         Event::Noted(note) => json!({"event": "note", "message": note}),
         Event::Left { .. } => return Ok(()),
     };
-    output::print_line(event)
+    output::send_line(event)
 }
 
 /// Bars on a terminal: one for each lane with a video, and one for the run.

@@ -2,10 +2,10 @@
 //! The list of videos that are not complete. It can be used as input.
 
 use std::fs;
-use std::io;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use facetrack_jobs::Status;
+use facetrack_jobs::{Outcome, Status};
 use serde::Serialize;
 
 use super::arguments::RunArguments;
@@ -13,6 +13,7 @@ use super::inputs::Video;
 use super::shard::Shard;
 use super::summary::Summary;
 use crate::error::StoreError;
+use crate::replacement::{Replacement, is_same};
 
 /// Name of the list in the folder of the records.
 const NAME: &str = "facetrack-failed";
@@ -26,11 +27,13 @@ struct Row<'a> {
     start: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<f64>,
-    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
     message: &'a str,
 }
 
-/// Writes the list, and returns its path. Without failures, the list of an earlier run is removed.
+/// Writes the list, and returns its path. Without failures, the list of an earlier run is removed. A
+/// list that is also an input keeps the videos that this run has not settled.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -42,32 +45,51 @@ pub fn write(
 ) -> Result<Option<PathBuf>, StoreError> {
     let path = place(arguments, shard);
     let incomplete = summary.incomplete();
-    if incomplete.is_empty() {
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StoreError::at(&path)(error))
-            }
-            _ => Ok(None),
-        };
+    let settled = incomplete
+        .iter()
+        .map(|it| (it.index, Some(&it.marker.outcome)));
+    let mut rows: Vec<_> = settled.collect();
+    if arguments.input.iter().any(|input| is_same(input, &path)) {
+        rows.extend(summary.unsettled().into_iter().map(|index| (index, None)));
     }
-    let line = |report: &&super::events::Report| {
-        let video = &videos[report.index];
-        let outcome = &report.marker.outcome;
-        serde_json::to_string(&Row {
+    if rows.is_empty() {
+        // A device, such as /dev/null, stays.
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+            fs::remove_file(&path).map_err(StoreError::at(&path))?;
+        }
+        return Ok(None);
+    }
+    let line =
+        |(index, outcome): (usize, _)| serde_json::to_string(&Row::new(&videos[index], outcome));
+    let lines: Result<Vec<_>, _> = rows.into_iter().map(line).collect();
+    let text = lines.map_err(|error| StoreError::at(&path)(error.into()))?;
+    replace(&path, &(text.join("\n") + "\n"))?;
+    Ok(Some(path))
+}
+
+impl<'a> Row<'a> {
+    /// The row of a video; without an outcome, it is not settled.
+    fn new(video: &'a Video, outcome: Option<&'a Outcome>) -> Self {
+        let message = outcome.map_or(Some("it was not tracked"), |it| it.message.as_deref());
+        Self {
             id: &video.id,
             uri: &video.path,
             start: video.part.start,
             stop: video.part.stop,
-            status: outcome.status,
-            message: outcome.message.as_deref().unwrap_or_default(),
-        })
-    };
-    let lines: Result<Vec<_>, _> = incomplete.iter().map(line).collect();
-    let written = lines
-        .map_err(io::Error::from)
-        .and_then(|lines| fs::write(&path, lines.join("\n") + "\n"));
-    written.map_err(StoreError::at(&path))?;
-    Ok(Some(path))
+            status: outcome.map(|it| it.status),
+            message: message.unwrap_or_default(),
+        }
+    }
+}
+
+fn replace(path: &Path, text: &str) -> Result<(), StoreError> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return fs::write(path, text).map_err(StoreError::at(path));
+    }
+    let file = Replacement::begin(path)?;
+    let written = file.file()?.write_all(text.as_bytes());
+    written.map_err(StoreError::at(path))?;
+    file.finish()
 }
 
 /// Where the list is. Runs that share a folder have one each.

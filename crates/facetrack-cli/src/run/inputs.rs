@@ -81,15 +81,20 @@ impl Video {
         };
         let mut file = id_path.file_name().unwrap_or_default().to_owned();
         file.push(".json");
-        let record = std::path::absolute(folder.join(file));
+        let record = std::path::absolute(folder.join(file))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         let path = if arguments.fetch.is_some() {
             refuse_option(&path)?;
             path
         } else {
             std::path::absolute(&path).unwrap_or(path)
         };
+        // Workers are told both as text.
+        for path in [&record, &path] {
+            lists::text(path)?;
+        }
         Ok(Self {
-            record: record.map_err(|error| format!("{}: {error}", path.display()))?,
+            record,
             id,
             name,
             path,
@@ -143,6 +148,15 @@ fn in_folder(folder: &Path) -> Vec<Result<Entry, String>> {
         Ok(file) => {
             let is_video = !file.file_type().is_dir() && has_suffix(file.path(), &SUFFIXES);
             is_video.then(|| Entry::below(folder, file.path()))
+        }
+        // A link without a target.
+        Err(error)
+            if error
+                .path()
+                .is_some_and(|it| it.is_symlink() && !it.exists()) =>
+        {
+            let link = error.path().filter(|it| has_suffix(it, &SUFFIXES))?;
+            Some(Entry::below(folder, link))
         }
         Err(error) => Some(Err(format!(
             "{error}. Make it readable, or name its videos"
@@ -264,6 +278,35 @@ mod tests {
         let found = collect_at(folder.path(), "@/in/b.MP4 @/in/missing.mkv");
         let want = [("b.MP4", "in/b.json"), ("missing.mkv", "in/missing.json")];
         assert_eq!(found, Ok(pairs(&want)));
+    }
+
+    #[test]
+    fn links_without_targets_are_missing_videos_or_nothing() {
+        let folder = tree();
+        for name in ["c.mkv", "other"] {
+            std::os::unix::fs::symlink("/no/such/file", folder.path().join("in").join(name))
+                .unwrap();
+        }
+        let found = collect_at(folder.path(), "@/in").unwrap();
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a.mov", "b.MP4", "c.mkv", "deep/a.webm"]);
+    }
+
+    #[test]
+    fn paths_that_are_no_text_are_refused() {
+        use std::os::unix::ffi::OsStringExt;
+        let folder = tree();
+        let out = folder.path().join(std::ffi::OsString::from_vec(vec![0xff]));
+        let video = folder.path().join("in/b.MP4");
+        let words = [
+            "run".as_ref(),
+            video.as_os_str(),
+            "--out".as_ref(),
+            out.as_os_str(),
+        ];
+        let line = Line::try_parse_from(words).unwrap();
+        let error = collect(&line.run).unwrap_err();
+        assert!(error.contains("not UTF-8"), "{error}");
     }
 
     #[test]

@@ -56,8 +56,10 @@ struct Order {
 /// How an attempt ended.
 enum Attempt {
     Ended(Outcome),
-    /// The worker is gone, or another process writes the record. Another attempt may succeed.
+    /// The worker is gone. Another attempt may succeed.
     Lost(String),
+    /// Another process writes the record. Another attempt may succeed.
+    Busy(String),
 }
 
 /// Consequence of an attempt.
@@ -66,8 +68,8 @@ enum Tried {
     Ended(Outcome, f64),
     /// The run ends first.
     Interrupted,
-    /// Another attempt, after all other work.
-    Again,
+    /// Another attempt, after all other work. Until then, there may be a record of this run.
+    Again { has_record: bool },
 }
 
 impl<'a> Lane<'a> {
@@ -111,14 +113,20 @@ impl<'a> Lane<'a> {
     fn next(&self, crew: &Crew, events: &Sender<Event>) -> Option<Work> {
         let queue = self.queue;
         while let Some(next) = queue.next() {
-            let (task, planning) = match next {
+            let (mut task, planning) = match next {
                 Next::Part(part) => return Some(Work::Part(part)),
                 Next::Video(task, planning) => (task, planning),
             };
             let (index, video) = (task.index, &self.videos[task.index]);
             match Claim::new(&video.record) {
                 Ok(Some(claim)) => {
-                    if let Some(work) = self.divided(crew, task, claim, events) {
+                    if let Some(marker) = task.settled_meanwhile(video) {
+                        let report = Report::new(index, false, marker);
+                        tell(events, Event::Finished(Box::new(report)));
+                        if let Err(error) = claim.release() {
+                            self.on_disk_error(index, &error, events);
+                        }
+                    } else if let Some(work) = self.divided(crew, task, claim, events) {
                         return Some(work);
                     }
                 }
@@ -208,8 +216,8 @@ impl<'a> Lane<'a> {
         let (outcome, seconds) = match self.attempt(crew, order, events) {
             Tried::Ended(outcome, seconds) => (outcome, seconds),
             Tried::Interrupted => return Ok(()),
-            Tried::Again => {
-                task.replace = true;
+            Tried::Again { has_record } => {
+                task.replace |= has_record;
                 self.queue.try_again(Work::Video(task, claim));
                 return Ok(());
             }
@@ -245,7 +253,7 @@ impl<'a> Lane<'a> {
             let (outcome, seconds) = match self.attempt(crew, order, events) {
                 Tried::Ended(outcome, seconds) => (outcome, seconds),
                 Tried::Interrupted => return Ok(()),
-                Tried::Again => {
+                Tried::Again { .. } => {
                     self.queue.try_again(Work::Part(part));
                     return Ok(());
                 }
@@ -276,8 +284,13 @@ impl<'a> Lane<'a> {
         let (attempt, seconds) = self.fetch_and_track(crew, order, events);
         let outcome = match attempt {
             Attempt::Ended(outcome) => outcome,
-            Attempt::Lost(_) if !is_last => return Tried::Again,
-            Attempt::Lost(reason) => Outcome::without_record(Status::Failed, reason),
+            // What ends a run may end its workers, too.
+            _ if self.queue.stopped().is_some() => return Tried::Interrupted,
+            Attempt::Lost(_) if !is_last => return Tried::Again { has_record: true },
+            Attempt::Busy(_) if !is_last => return Tried::Again { has_record: false },
+            Attempt::Lost(reason) | Attempt::Busy(reason) => {
+                Outcome::without_record(Status::Failed, reason)
+            }
         };
         let Some(cause) = outcome.cause else {
             return Tried::Ended(outcome, seconds);
@@ -346,8 +359,11 @@ impl<'a> Lane<'a> {
             Ok(worker) => worker,
             Err(reason) => return Attempt::Lost(reason),
         };
-        if worker.send(&Request::Job(Box::new(job))).is_err() {
-            return Attempt::Lost(worker.end());
+        if let Err(error) = worker.send(&Request::Job(Box::new(job))) {
+            return Attempt::Lost(match error.kind() {
+                io::ErrorKind::BrokenPipe => worker.end(),
+                _ => error.to_string(),
+            });
         }
         let attempt = self.follow(&mut worker, events);
         let Attempt::Ended(outcome) = attempt else {
@@ -355,7 +371,7 @@ impl<'a> Lane<'a> {
         };
         seat.worker = Some(worker);
         if outcome.cause == Some(Cause::Busy) {
-            return Attempt::Lost(outcome.message.unwrap_or_default());
+            return Attempt::Busy(outcome.message.unwrap_or_default());
         }
         Attempt::Ended(outcome)
     }
@@ -408,7 +424,7 @@ impl<'a> Lane<'a> {
     fn on_disk_error(&self, index: usize, error: &io::Error, events: &Sender<Event>) {
         let record = self.videos[index].record.display();
         let note = format!("{record} or its marker cannot be written: {error}");
-        if error.kind() == io::ErrorKind::StorageFull {
+        if let io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded = error.kind() {
             self.queue.stop(Stop::OutOfSpace);
         }
         tell(events, Event::Noted(note));
@@ -456,6 +472,7 @@ impl Attempt {
                 Self::Ended(outcome)
             }
             Self::Lost(reason) => Self::Lost(reason.replace(&*local, &video)),
+            Self::Busy(reason) => Self::Busy(reason.replace(&*local, &video)),
         }
     }
 }

@@ -10,6 +10,9 @@ use facetrack_jobs::Part;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
+/// Some editors write it at the beginning of a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// A video as a list or a folder names it.
 #[derive(Debug, PartialEq)]
 pub struct Entry {
@@ -34,19 +37,24 @@ impl Entry {
     /// The name is not UTF-8.
     pub fn below(folder: &Path, path: &Path) -> Result<Self, String> {
         let name = path.strip_prefix(folder).unwrap_or(path);
-        let text = |path: &Path| {
-            let text = path.to_str().map(str::to_owned);
-            text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
-        };
         // The record names the whole path to the worker.
         text(path)?;
         Ok(Self {
-            id: text(&name.with_extension(""))?,
-            name: text(name)?,
+            id: text(&name.with_extension(""))?.to_owned(),
+            name: text(name)?.to_owned(),
             path: path.to_owned(),
             part: Part::default(),
         })
     }
+}
+
+/// A path as text.
+///
+/// # Errors
+/// It is not UTF-8.
+pub fn text(path: &Path) -> Result<&str, String> {
+    let text = path.to_str();
+    text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
 }
 
 /// A row of a list.
@@ -100,13 +108,14 @@ impl From<Item> for Row {
 pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
     let at = |error: String| format!("{}: {error}", path.display());
     let text = text_of(path).map_err(|error| at(error.to_string()))?;
+    let text = text.trim_start_matches(BYTE_ORDER_MARK);
     let suffix = path.extension().and_then(OsStr::to_str).unwrap_or("");
     let rows = match suffix.to_ascii_lowercase().as_str() {
-        "txt" => Ok(text_rows(&text)),
-        "csv" => csv_rows(&text),
-        "jsonl" => json_lines(&text),
-        "json" => json(&text),
-        _ => rows_of_unknown(&text),
+        "txt" => Ok(text_rows(text)),
+        "csv" => csv_rows(text),
+        "jsonl" => json_lines(text),
+        "json" => json(text),
+        _ => rows_of_unknown(text),
     };
     let entries: Result<Vec<_>, _> = rows.map_err(at)?.into_iter().map(entry).collect();
     let entries = entries.map_err(at)?;
@@ -247,6 +256,8 @@ mod tests {
             ("list", "{\"uri\":\"/a/x.mp4\"}\n{\"uri\":\"b/y z.mov\"}\n"),
             ("list", "{\n\"videos\":[\"/a/x.mp4\", \"b/y z.mov\"]}"),
             ("list.txt", "file:///a/x.mp4\nb/y z.mov"),
+            ("list.txt", "\u{feff}/a/x.mp4\nb/y z.mov\n"),
+            ("list.json", "\u{feff}[\"/a/x.mp4\", \"b/y z.mov\"]"),
         ] {
             assert_eq!(ids(name, text), plain, "{name}: {text}");
         }

@@ -48,6 +48,8 @@ pub struct Task {
     pub key: String,
     /// Whether an existing record is replaced.
     pub replace: bool,
+    /// The marker when the run was planned.
+    pub known: Option<Box<Marker>>,
     /// Attempts that ended with the worker.
     pub attempts: u32,
 }
@@ -68,11 +70,13 @@ pub fn plan(videos: &[Video], ready: &Ready, policy: &Policy) -> (Vec<Task>, Vec
     let (mut tasks, mut settled) = (Vec::new(), Vec::new());
     for (index, video) in videos.iter().enumerate() {
         let key = key::of(video, policy.identity, policy.grid, ready);
-        match decide(video, &key, ready, policy) {
+        let known = Marker::read(&video.record);
+        match decide(video, &key, known.as_ref(), ready, policy) {
             Decision::Track { replace } => tasks.push(Task {
                 index,
                 key,
                 replace,
+                known: known.map(Box::new),
                 attempts: 0,
             }),
             Decision::Keep(marker) => settled.push(Report::new(index, false, *marker)),
@@ -82,14 +86,32 @@ pub fn plan(videos: &[Video], ready: &Ready, policy: &Policy) -> (Vec<Task>, Vec
     (tasks, settled)
 }
 
-fn decide(video: &Video, key: &str, ready: &Ready, policy: &Policy) -> Decision {
+impl Task {
+    /// The marker of another run that has settled the video since this run was planned.
+    pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Marker> {
+        let marker = Marker::read(&video.record);
+        if marker.as_ref() == self.known.as_deref() {
+            return None;
+        }
+        self.replace |= marker.is_some();
+        marker.filter(|marker| marker.key == self.key)
+    }
+}
+
+fn decide(
+    video: &Video,
+    key: &str,
+    known: Option<&Marker>,
+    ready: &Ready,
+    policy: &Policy,
+) -> Decision {
     if policy.force {
         return Decision::Track { replace: true };
     }
     let has_record = fs::symlink_metadata(&video.record).is_ok();
-    match Marker::read(&video.record) {
-        Some(marker) if is_valid(&marker, key, has_record, policy) => {
-            Decision::Keep(Box::new(marker))
+    match known {
+        Some(marker) if is_valid(marker, key, has_record, policy) => {
+            Decision::Keep(Box::new(marker.clone()))
         }
         Some(_) => Decision::Track { replace: true },
         None if has_record && !claim::exists(&video.record) => {
@@ -217,7 +239,14 @@ mod tests {
         }
 
         fn decide(&self, policy: Policy) -> &'static str {
-            match decide(&self.video, "key", &Ready::default(), &policy) {
+            let known = Marker::read(&self.video.record);
+            match decide(
+                &self.video,
+                "key",
+                known.as_ref(),
+                &Ready::default(),
+                &policy,
+            ) {
                 Decision::Track { replace: true } => "replace",
                 Decision::Track { replace: false } => "track",
                 Decision::Keep(_) => "keep",
@@ -246,6 +275,23 @@ mod tests {
         assert_eq!(case.decide(policy(false, false)), "replace");
         case.write("a.json.done");
         assert_eq!(case.decide(policy(false, false)), "replace");
+    }
+
+    #[test]
+    fn a_video_that_another_run_has_settled_is_not_tracked_again() {
+        let case = Case::new();
+        let policy = policy(false, false);
+        let videos = std::slice::from_ref(&case.video);
+        let (mut tasks, _) = plan(videos, &Ready::default(), &policy);
+        let task = &mut tasks[0];
+        assert_eq!(task.settled_meanwhile(&case.video), None);
+        case.write("a.json");
+        case.mark("another key", Status::Complete);
+        assert_eq!(task.settled_meanwhile(&case.video), None);
+        assert!(task.replace);
+        case.mark(&task.key, Status::Complete);
+        let marker = task.settled_meanwhile(&case.video).unwrap();
+        assert_eq!(marker.outcome.status, Status::Complete);
     }
 
     #[test]

@@ -124,8 +124,17 @@ fn of_slurm(
         ));
     };
     // The numbers of an array may be any; those that do not fit are refused.
-    let shard = Shard::new(id, count);
-    Some(shard.map_err(|_| {
+    let limits = [
+        number("SLURM_ARRAY_TASK_MIN"),
+        number("SLURM_ARRAY_TASK_MAX"),
+    ];
+    let has_gaps = match limits {
+        [Some(min), Some(max)] => max.saturating_sub(min).saturating_add(1) != count,
+        _ => false,
+    };
+    let shard = Shard::new(id, count).ok();
+    let shard = shard.filter(|_| !has_gaps || Some(count) != tasks);
+    Some(shard.ok_or_else(|| {
         format!("the tasks of the Slurm array are not numbered 0 to {count}. Add --shard N with the number of all tasks, or number them so")
     }))
 }
@@ -163,6 +172,20 @@ mod tests {
             Ok((0, 9))
         );
         assert_eq!(of_text(Some("9"), &[("HQ_TASK_ID", "9")]), Ok((0, 9)));
+        let array = |tasks: [&'static str; 2]| {
+            let limits = [
+                ("SLURM_ARRAY_TASK_MIN", "0"),
+                ("SLURM_ARRAY_TASK_MAX", tasks[1]),
+            ];
+            let ids = [
+                ("SLURM_ARRAY_TASK_ID", "0"),
+                ("SLURM_ARRAY_TASK_COUNT", tasks[0]),
+            ];
+            [ids, limits].concat()
+        };
+        assert_eq!(of_text(None, &array(["2", "1"])), Ok((0, 2)));
+        assert!(of_text(None, &array(["2", "2"])).is_err());
+        assert_eq!(of_text(Some("8"), &array(["2", "7"])), Ok((0, 8)));
         for (option, variables) in [
             (Some("9/8"), &[][..]),
             (Some("0/0"), &[]),

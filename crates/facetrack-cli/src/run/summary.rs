@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The account of a run.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use facetrack_jobs::Status;
@@ -58,6 +59,12 @@ impl Summary {
         reports.retain(|report| report.marker.outcome.status != Status::Complete);
         reports.sort_by_key(|report| report.index);
         reports
+    }
+
+    /// The indexes of the videos that are not settled.
+    pub fn unsettled(&self) -> Vec<usize> {
+        let settled: HashSet<_> = self.reports.iter().map(|report| report.index).collect();
+        (0..self.total).filter(|it| !settled.contains(it)).collect()
     }
 
     /// Whether every video is complete.

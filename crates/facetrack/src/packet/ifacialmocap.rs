@@ -71,9 +71,8 @@ pub fn encode(avatar: &Avatar, version: Version) -> Vec<u8> {
     text.push('=');
     if let Some(head) = &avatar.head {
         push_numbers(&mut text, "head", &of_head(head));
-    }
-    // A receiver that looks for `=head#` takes the rest for other parts.
-    if avatar.head.is_none() {
+    } else {
+        // A receiver that looks for `=head#` takes the rest for other parts.
         text.push('|');
     }
     for (part, eye) in [
