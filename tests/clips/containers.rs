@@ -81,7 +81,7 @@ const ODD: [(&str, &str, &str); 22] = [
     ),
     (
         "still.mp4",
-        "VIDEO -f lavfi -i sine=duration=12 -vf setpts=PTS+gte(N\\,25)*10/TB -vsync passthrough",
+        "VIDEO -f lavfi -i sine=duration=12 -vf setpts=PTS+gte(N\\,25)*10/TB -vsync vfr",
         "X264 -c:a aac",
     ),
     (
@@ -322,7 +322,7 @@ fn the_rate_is_that_of_the_frames() {
         ("film.mkv", 24_000.0 / 1001.0, false),
         ("ntsc.mkv", 30_000.0 / 1001.0, false),
         ("wrong-rate.mkv", 6.25, false),
-        ("still.mp4", 49.0 / 11.96, true),
+        ("still.mkv", 49.0 / 11.96, true),
         ("uneven-step.mp4", 25.0, false),
         ("two-frames.mp4", 25.0, false),
     ] {
