@@ -322,7 +322,6 @@ fn the_rate_is_that_of_the_frames() {
         ("film.mkv", 24_000.0 / 1001.0, false),
         ("ntsc.mkv", 30_000.0 / 1001.0, false),
         ("wrong-rate.mkv", 6.25, false),
-        ("still.mkv", 49.0 / 11.96, true),
         ("uneven-step.mp4", 25.0, false),
         ("two-frames.mp4", 25.0, false),
     ] {
@@ -333,6 +332,13 @@ fn the_rate_is_that_of_the_frames() {
         assert!((measured / fps - 1.0).abs() < 0.005, "{name}: {measured}");
         assert_eq!(head.get("variable_rate").is_some(), is_variable, "{name}");
     }
+    let still = ODD.iter().find(|clip| clip.0 == "still.mp4");
+    let played = play(&make(folder.path(), *still.expect("a clip")));
+    // Versions of ffmpeg do not agree on the last frame. A picture stands still for 10 s.
+    let intervals = played.frames as f64 - 1.0;
+    let fps = intervals / (intervals / 25.0 + 10.0);
+    let measured = played.head()["fps"].as_f64().expect("a number");
+    assert!((measured / fps - 1.0).abs() < 0.005, "{measured}");
 }
 
 #[test]
