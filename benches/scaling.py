@@ -87,7 +87,7 @@ def compare(title: str, engines: tuple[str, ...], option: str, clip: Clip, args,
             for (number, cores), track in zip(numbers.items(), tracks)
         ]
         results = take_turns(programs, args.repeats)
-        # A program on each core, of which none waits for another: more than this the machine does not give.
+        # Independent programs, one on each core: they show what the machine can give.
         copies = [
             facetrack(core, clip, f"engine={engine}", folder / f"core-{core}.json", core, DECODER) for core in map(str, CORES)
         ]

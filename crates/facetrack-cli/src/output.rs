@@ -24,7 +24,7 @@ pub fn print(text: impl Display) -> Result<(), StoreError> {
 /// Prints a line to standard output for another program.
 ///
 /// # Errors
-/// As [`print()`], and when nobody reads it any more.
+/// As [`print()`], and when that program has ended.
 pub fn send_line(text: impl Display) -> Result<(), StoreError> {
     write(&format_args!("{text}\n")).map_err(StoreError::at(Path::new(STANDARD_OUTPUT)))
 }

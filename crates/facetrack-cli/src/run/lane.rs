@@ -284,7 +284,7 @@ impl<'a> Lane<'a> {
         let (attempt, seconds) = self.fetch_and_track(crew, order, events);
         let outcome = match attempt {
             Attempt::Ended(outcome) => outcome,
-            // What ends a run may end its workers, too.
+            // The signal that ends a run may reach its workers, too.
             _ if self.queue.stopped().is_some() => return Tried::Interrupted,
             Attempt::Lost(_) if !is_last => return Tried::Again { has_record: true },
             Attempt::Busy(_) if !is_last => return Tried::Again { has_record: false },
