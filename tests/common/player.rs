@@ -33,6 +33,12 @@ pub fn open(media: &Path, elements: &str) -> (gst::Pipeline, gst_app::AppSink) {
     .expect("a pipeline")
     .downcast::<gst::Pipeline>()
     .expect("of several elements");
+    pipeline.connect_deep_element_added(|_, _, element| {
+        // Without it, avdec_h264 can abort the process; see `restrict` in the worker.
+        if element.has_property("direct-rendering") {
+            element.set_property("direct-rendering", false);
+        }
+    });
     let source = pipeline.by_name("file").expect("the source");
     source.set_property("location", media.to_str().expect("a readable name"));
     let out = pipeline.by_name("out").expect("the sink");

@@ -104,6 +104,10 @@ pub fn still(decoder: &gst::Bin) -> Option<String> {
 }
 
 /// Leaves everything other than video undecoded, and limits the threads of the decoder.
+///
+/// With several threads, the decoders of libav copy their frames out. Without that, GStreamer 1.22
+/// to 1.26 can abort the process when a stream is negotiated again whose width is not a multiple of
+/// 16: a buffer of the size before cropping fails an assertion. Videos of phones have such widths.
 pub fn restrict(decoder: &gst::Element, threads: u32) {
     decoder.connect("autoplug-continue", false, |arguments| {
         let caps = arguments[2].get::<gst::Caps>().ok();
@@ -118,10 +122,12 @@ pub fn restrict(decoder: &gst::Element, threads: u32) {
         return;
     };
     bin.connect_deep_element_added(move |_, _, element| {
-        let has_threads = element.find_property("max-threads");
-        let is_number = has_threads.is_some_and(|spec| spec.value_type() == glib::Type::I32);
-        if threads > 0 && is_number {
+        let has_threads = element.has_property_with_type("max-threads", glib::Type::I32);
+        if threads > 0 && has_threads {
             element.set_property("max-threads", threads as i32);
+        }
+        if threads != 1 && element.has_property("direct-rendering") {
+            element.set_property("direct-rendering", false);
         }
     });
 }
@@ -189,4 +195,25 @@ pub fn hold_until_sought(pad: &gst::Pad, on_held: impl Fn() + Send + Sync + 'sta
         }
         gst::PadProbeReturn::Handled
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_decoder_with_one_thread_renders_directly() {
+        gst::init().expect("GStreamer");
+        for (threads, is_direct) in [(0, false), (1, true), (2, false)] {
+            let bin = gst::ElementFactory::make("decodebin").build();
+            let bin = bin.expect("decodebin").downcast::<gst::Bin>();
+            let bin = bin.expect("a bin");
+            restrict(bin.upcast_ref(), threads);
+            let decoder = gst::ElementFactory::make("avdec_h264").build();
+            let decoder = decoder.expect("gst-libav");
+            bin.add(&decoder).expect("it is added");
+            assert_eq!(decoder.property::<i32>("max-threads"), threads as i32);
+            assert_eq!(decoder.property::<bool>("direct-rendering"), is_direct);
+        }
+    }
 }
