@@ -65,7 +65,17 @@ def _tables_of(source: Path) -> Iterator[pa.Table]:
         return
     rows = (_row(source, marker) for marker in _markers(source))
     while batch := list(islice(rows, BATCH)):
-        yield pa.Table.from_pylist(batch, VIDEO_COLUMNS)
+        try:
+            yield pa.Table.from_pylist(batch, VIDEO_COLUMNS)
+        except (ValueError, TypeError):
+            yield from (_table_of(row) for row in batch)
+
+
+def _table_of(row: dict[str, Any]) -> pa.Table:
+    try:
+        return pa.Table.from_pylist([row], VIDEO_COLUMNS)
+    except (ValueError, TypeError) as error:
+        return pa.Table.from_pylist([_unreadable(row["id"], row["record"], error)], VIDEO_COLUMNS)
 
 
 def _markers(folder: Path) -> Iterator[str]:
@@ -79,11 +89,16 @@ def _markers(folder: Path) -> Iterator[str]:
 
 def _row(folder: Path, path: str) -> dict[str, Any]:
     record = path.removesuffix(".done")
-    place = {"id": os.path.relpath(record, folder).removesuffix(".json"), "record": record}
+    video = os.path.relpath(record, folder).removesuffix(".json")
     try:
-        return {**json.loads(Path(path).read_bytes()), **place}
+        return {**json.loads(Path(path).read_bytes()), "id": video, "record": record}
     except (OSError, ValueError, TypeError) as error:
-        return {**place, "message": f"the marker cannot be read ({error}). Run `facetrack run` again"}
+        return _unreadable(video, record, error)
+
+
+def _unreadable(video: str, record: str, error: Exception) -> dict[str, Any]:
+    message = f"the marker cannot be read ({error}). Run `facetrack run` again"
+    return {"id": video, "record": record, "message": message}
 
 
 def write_index(
@@ -98,6 +113,8 @@ def write_index(
     columns: Types of further columns of `faces`, such as `{"blendshapes.jawOpen": pyarrow.float32()}`. Their names are
         those of `facetrack.read`. They are null in records without them.
     """
+    if faces is not None and Path(faces).resolve() in [Path(other).resolve() for other in (out, *sources)]:
+        raise ValueError(f"{faces}: `faces` is the index or a source. Name another file")
     videos = index(*sources)
     with _replaced(Path(out)) as path:
         pq.write_table(videos, path)

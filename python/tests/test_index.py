@@ -75,8 +75,14 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     table = facetrack.index(out)
     assert table["status"].to_pylist() == [None, "complete"]
     assert "cannot be read" in table["message"][0].as_py()
+    (out / "clip0.json.done").write_text('{"status": "complete", "frames": "many"}')
+    table = facetrack.index(out)
+    assert table["status"].to_pylist() == [None, "complete"]
+    assert "cannot be read" in table["message"][0].as_py()
     with pytest.raises(FileNotFoundError):
         facetrack.index(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="Name another file"):
+        facetrack.write_index(tmp_path / "faces.parquet", out, faces=tmp_path / "faces.parquet")
     # An index that cannot be written leaves the older one.
     facetrack.write_index(tmp_path / "faces.parquet", out)
     before = (tmp_path / "faces.parquet").read_bytes()
