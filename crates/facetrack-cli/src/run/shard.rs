@@ -6,8 +6,6 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-use super::inputs::Video;
-
 /// The value of `--shard`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShardOption {
@@ -44,12 +42,12 @@ impl Shard {
         })
     }
 
-    fn has(self, id: &str) -> bool {
+    /// Whether a video is in it.
+    pub fn has(self, id: &str) -> bool {
         let hash = Sha256::digest(id.as_bytes());
         let number = hash
-            .iter()
-            .take(8)
-            .fold(0, |number, byte| number << 8 | u64::from(*byte));
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_be_bytes(*bytes));
         number % self.count == self.index
     }
 }
@@ -137,12 +135,6 @@ fn of_slurm(
     Some(shard.ok_or_else(|| {
         format!("the tasks of the Slurm array are not numbered 0 to {count}. Add --shard N with the number of all tasks, or number them so")
     }))
-}
-
-/// The videos of a shard.
-pub fn select(mut videos: Vec<Video>, shard: Shard) -> Vec<Video> {
-    videos.retain(|video| shard.has(&video.id));
-    videos
 }
 
 #[cfg(test)]
