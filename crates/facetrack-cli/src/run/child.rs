@@ -75,9 +75,8 @@ fn not_started(error: &io::Error) -> String {
 
 /// The worker next to this program, else the one on the `PATH`.
 fn program() -> PathBuf {
-    let next_to = env::current_exe()
-        .ok()
-        .map(|own| own.with_file_name(PROGRAM));
+    let own = env::current_exe().ok();
+    let next_to = own.map(|own| own.with_file_name(PROGRAM));
     let there = next_to.filter(|program| program.exists());
     there.unwrap_or_else(|| PROGRAM.into())
 }

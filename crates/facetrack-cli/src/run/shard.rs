@@ -122,14 +122,9 @@ fn of_slurm(
         ));
     };
     // The numbers of an array may be any; those that do not fit are refused.
-    let limits = [
-        number("SLURM_ARRAY_TASK_MIN"),
-        number("SLURM_ARRAY_TASK_MAX"),
-    ];
-    let has_gaps = match limits {
-        [Some(min), Some(max)] => max.saturating_sub(min).saturating_add(1) != count,
-        _ => false,
-    };
+    let limits = number("SLURM_ARRAY_TASK_MIN").zip(number("SLURM_ARRAY_TASK_MAX"));
+    let size = limits.map(|(min, max)| max.saturating_sub(min).saturating_add(1));
+    let has_gaps = size.is_some_and(|size| size != count);
     let shard = Shard::new(id, count).ok();
     let shard = shard.filter(|_| !has_gaps || Some(count) != tasks);
     Some(shard.ok_or_else(|| {
