@@ -89,14 +89,13 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
 /// # Errors
 /// The option that prevents it.
 fn check_parts(options: &Map<String, Value>) -> Result<(), String> {
-    let format = options.get("format").and_then(Value::as_str);
-    if let Some(format) = format.filter(|format| *format != DENSE) {
+    let text = |name| options.get(name).and_then(Value::as_str);
+    if let Some(format) = text("format").filter(|format| *format != DENSE) {
         return Err(format!(
             "--segment joins dense records only: leave out format={format}"
         ));
     }
-    let select = options.get("select").and_then(Value::as_str);
-    if let Some(select) = select.filter(|select| *select != ALL_FACES) {
+    if let Some(select) = text("select").filter(|select| *select != ALL_FACES) {
         return Err(format!(
             "select={select} cannot be used with --segment, because each part would select a face \
              of its own: leave out one of them, or select the face afterwards with `facetrack \

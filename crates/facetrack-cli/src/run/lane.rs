@@ -196,7 +196,7 @@ impl Lane<'_> {
             },
         };
         let group = &part.group;
-        if let Some(parts) = group.finish_part(part.number, marker) {
+        if let Some(parts) = group.finish_part(part.number, *marker) {
             let index = group.task.index;
             let video = &self.run.videos[index];
             let marker = group.finish(video, &self.run.crew.ready, &parts)?;

@@ -56,7 +56,7 @@ pub struct Group {
     start: Instant,
     parts: Vec<Video>,
     /// The accounts of the parts that are done.
-    done: Mutex<Vec<Option<Box<Marker>>>>,
+    done: Mutex<Vec<Option<Marker>>>,
 }
 
 /// A part of a video to track.
@@ -151,7 +151,7 @@ impl Group {
     }
 
     /// Takes the account of a part. After the last part, returns the accounts of all parts.
-    pub fn finish_part(&self, number: usize, marker: Box<Marker>) -> Option<Vec<Box<Marker>>> {
+    pub fn finish_part(&self, number: usize, marker: Marker) -> Option<Vec<Marker>> {
         let mut done = lock(&self.done);
         done[number] = Some(marker);
         done.iter().cloned().collect()
@@ -165,7 +165,7 @@ impl Group {
         &self,
         video: &Video,
         ready: &Ready,
-        parts: &[Box<Marker>],
+        parts: &[Marker],
     ) -> io::Result<Box<Marker>> {
         let mut outcome = outcome(parts);
         if outcome.status.has_record() {
@@ -184,7 +184,7 @@ impl Group {
     }
 
     /// Writes the record. Returns why it lacks a part of the video, if it does.
-    fn join(&self, parts: &[Box<Marker>]) -> io::Result<Option<String>> {
+    fn join(&self, parts: &[Marker]) -> io::Result<Option<String>> {
         let joined = folder(&self.record).join("joined");
         let mut file = BufWriter::new(File::create(&joined)?);
         let nominal = parts.iter().find_map(|part| part.outcome.nominal_rate);
@@ -204,7 +204,7 @@ impl Group {
 }
 
 /// Adds up the outcomes of the parts. Joining the records shows whether the video is complete.
-fn outcome(parts: &[Box<Marker>]) -> Outcome {
+fn outcome(parts: &[Marker]) -> Outcome {
     let outcomes = || parts.iter().map(|part| &part.outcome);
     let count = |of: fn(&Outcome) -> u64| outcomes().map(of).sum();
     let whole = Outcome {
@@ -256,16 +256,14 @@ mod tests {
 
     #[test]
     fn a_part_decides_for_the_whole() {
-        let part = |status, frames, message: Option<&str>| {
-            Box::new(Marker {
-                outcome: Outcome {
-                    status,
-                    frames,
-                    message: message.map(str::to_owned),
-                    ..Outcome::default()
-                },
-                ..Marker::default()
-            })
+        let part = |status, frames, message: Option<&str>| Marker {
+            outcome: Outcome {
+                status,
+                frames,
+                message: message.map(str::to_owned),
+                ..Outcome::default()
+            },
+            ..Marker::default()
         };
         let good = part(Status::Complete, 10, None);
         let empty = part(Status::Truncated, 0, None);
