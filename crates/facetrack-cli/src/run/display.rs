@@ -34,7 +34,7 @@ enum Mode {
 }
 
 impl<'a> Display<'a> {
-    /// A display of `total` of the videos, which are to track.
+    /// A display of a run that tracks `total` of these videos.
     pub fn new(is_json: bool, videos: &'a [Video], total: usize) -> Self {
         let mode = if is_json {
             Mode::Json
