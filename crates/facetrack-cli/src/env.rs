@@ -25,10 +25,8 @@ pub fn exports() -> String {
         // Last, so that no program there hides another one.
         lines.push(format!("PATH=\"$PATH\":{}", quoted(&folder)));
     }
-    lines
-        .iter()
-        .map(|line| format!("export {line}\n"))
-        .collect()
+    let line = |line: &String| format!("export {line}\n");
+    lines.iter().map(line).collect()
 }
 
 /// The variables that name models and runtime, as far as they exist. Paths that the caller's

@@ -22,14 +22,16 @@ use facetrack::replay::Replay;
 
 use contents::Contents;
 use frame::Frame;
+use livelink::LiveLink;
+use openface::OpenFace;
 use resample::Resampled;
 use selection::Selection;
 use smooth::Smoothed;
-use source::Source;
+use tidy::Tidy;
 
 use crate::output;
 use crate::replacement::{Replacement, is_same};
-use crate::table::{CsvTable, ParquetTable};
+use crate::table::{Cell, Column, CsvTable, ParquetTable, Table};
 
 /// Arguments of `facetrack export`.
 #[derive(Debug, Args)]
@@ -79,19 +81,16 @@ enum Format {
     OpenfaceCsv,
 }
 
-/// A file that is being written, frame by frame.
-trait Sink {
-    /// Writes a frame.
-    ///
-    /// # Errors
-    /// The file cannot be written, or the format has no place for the frame.
-    fn add(&mut self, frame: &Frame) -> Result<(), String>;
+/// A way to write frames as rows of a table.
+trait Layout {
+    /// The columns of the table.
+    fn columns(&self) -> Vec<Column>;
 
-    /// Writes the rest, and returns the number of rows.
+    /// The rows of a frame.
     ///
     /// # Errors
-    /// The file cannot be written.
-    fn finish(self: Box<Self>) -> io::Result<u64>;
+    /// The format has no place for the frame.
+    fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String>;
 }
 
 /// Frames in their order, or the reason why there are no more.
@@ -112,19 +111,26 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
     let mut contents = Contents::of(&mut replay).map_err(at)?;
     let selection = selection(arguments, &contents).map_err(at)?;
     let replacement = Replacement::begin(&arguments.out)?;
-    let mut sink = sink(arguments, &contents, replacement.file()?).map_err(at)?;
+    let layout = layout(arguments, &contents).map_err(at)?;
+    let table = table(arguments.format, replacement.file()?, layout.columns());
+    let mut table = table.map_err(|error| at(error.to_string()))?;
     if !arguments.needs_landmarks(&contents) {
         contents.landmarks = 0;
     }
-    let source = Source::new(&mut replay, contents, selection);
-    for frame in processed(Box::new(source), arguments) {
-        sink.add(&frame.map_err(at)?).map_err(at)?;
+    let frames = source::frames(&mut replay, contents, selection);
+    let mut count = 0;
+    for frame in processed(Box::new(frames), arguments) {
+        let rows = frame.and_then(|frame| layout.rows(&frame));
+        for row in rows.map_err(at)? {
+            table.add(row).map_err(|error| at(error.to_string()))?;
+            count += 1;
+        }
     }
-    let rows = sink.finish()?;
+    table.finish()?;
     replacement.finish()?;
     Ok(output::print_line(format_args!(
         "{} in {}",
-        output::counted(rows, "row"),
+        output::counted(count, "row"),
         arguments.out.display()
     ))?)
 }
@@ -160,28 +166,25 @@ fn selection(arguments: &ExportArguments, contents: &Contents) -> Result<Selecti
     Ok(selection)
 }
 
-fn sink(
-    arguments: &ExportArguments,
-    contents: &Contents,
-    file: File,
-) -> Result<Box<dyn Sink>, String> {
+fn layout(arguments: &ExportArguments, contents: &Contents) -> Result<Box<dyn Layout>, String> {
     let is_tidy = matches!(arguments.format, Format::Csv | Format::Parquet);
     if arguments.landmarks && !is_tidy {
         return Err("--landmarks is only for csv and parquet".to_owned());
     }
+    Ok(match arguments.format {
+        Format::LivelinkCsv => Box::new(LiveLink::new(contents)?),
+        Format::OpenfaceCsv => Box::new(OpenFace::new(contents)),
+        Format::Csv | Format::Parquet => Box::new(Tidy::new(contents, arguments.landmarks)),
+    })
+}
+
+/// Begins a file.
+fn table(format: Format, file: File, columns: Vec<Column>) -> io::Result<Box<dyn Table>> {
     let file = BufWriter::new(file);
-    let columns = tidy::columns(contents, arguments.landmarks);
-    let sink: io::Result<Box<dyn Sink>> = match arguments.format {
-        Format::LivelinkCsv => return livelink::sink(file, contents),
-        Format::OpenfaceCsv => openface::sink(file, contents),
-        Format::Csv => {
-            CsvTable::new(file, columns).map(|table| tidy::sink(table, contents, arguments))
-        }
-        Format::Parquet => {
-            ParquetTable::new(file, columns).map(|table| tidy::sink(table, contents, arguments))
-        }
-    };
-    sink.map_err(|error| error.to_string())
+    Ok(match format {
+        Format::Parquet => Box::new(ParquetTable::new(file, columns)?),
+        _ => Box::new(CsvTable::new(file, columns)?),
+    })
 }
 
 /// The frames after smoothing and resampling.

@@ -92,21 +92,16 @@ fn unasked(
     };
     let line =
         |file: &KnownFile| format!("{} ({}): {}", file.name, file.licence, fetch_command(file));
+    let title = "Not fetched unless requested, because their licence restricts their use:";
     let files = manifest.usable().filter(left_out).map(line);
-    let files = files.filter(|_| names.is_empty());
-    listed(
-        "Not fetched unless requested, because their licence restricts their use:",
-        files,
-    )
+    listed(title, files.filter(|_| names.is_empty()))
 }
 
 /// Names the variables that let elements find the files under `root`; `None` if elements search it
 /// anyway.
 fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
-    if places::search_paths()
-        .data_dirs()
-        .any(|folder| folder == root)
-    {
+    let paths = places::search_paths();
+    if paths.data_dirs().any(|folder| folder == root) {
         return None;
     }
     let models = (MODELS_DIR_VARIABLE, root.join(FileKind::Model.folder()));
@@ -128,13 +123,9 @@ fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
 /// Says which functions are missing without `files`, which are in no package; `None` if there are
 /// none.
 fn without(files: &[&KnownFile]) -> Option<String> {
-    let lost = files
-        .iter()
-        .map(|file| format!("{}: {}", file.name, file.purpose));
-    let lost = listed(
-        "Missing, because no package contains them and no server provided them:",
-        lost,
-    )?;
+    let title = "Missing, because no package contains them and no server provided them:";
+    let line = |file: &&KnownFile| format!("{}: {}", file.name, file.purpose);
+    let lost = listed(title, files.iter().map(line))?;
     Some(format!("{lost}\nEverything else works without them."))
 }
 
@@ -192,59 +183,37 @@ fn chosen<'a>(manifest: &'a Manifest, names: &[String]) -> Result<Vec<&'a KnownF
 fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {
     manifest.known(name).ok_or_else(|| {
         let known: Vec<_> = manifest.usable().map(|file| &*file.name).collect();
-        format!(
-            "{name} is not in the manifest, which has: {}",
-            known.join(", ")
-        )
-        .into()
+        let known = known.join(", ");
+        format!("{name} is not in the manifest, which has: {known}").into()
     })
 }
 
-/// Fetches `file` unless it is in place. Returns whether it is in place afterwards.
-fn ensure(
-    store: &Store,
-    file: &KnownFile,
-    aside: &[PathBuf],
-    step: &str,
-) -> Result<bool, StoreError> {
+/// Fetches `file` unless it is in place: tries the sources in order until one provides the right
+/// bytes. Returns whether it is in place afterwards.
+fn ensure(store: &Store, file: &KnownFile, aside: &[PathBuf], step: &str) -> Result<bool> {
     let (path, size) = (store.place(file), size::human(file.size));
     if store::state(&path, file)? == State::Right {
         output::print_line(format_args!("{step}: in place ({size})"))?;
         return Ok(true);
     }
     output::print_line(format_args!("{step}: {size}, {}", file.licence))?;
-    let fetched = bring(store, file, aside)?;
-    match &fetched {
-        Ok(()) => output::print_line(format_args!("{step}: done, {}", path.display()))?,
-        Err(tried) => output::complain(unavailable(file, &path, tried)),
-    }
-    Ok(fetched.is_ok())
-}
-
-/// Tries the sources in order until one provides the right bytes. Returns the error of each source
-/// if none does.
-fn bring(
-    store: &Store,
-    file: &KnownFile,
-    aside: &[PathBuf],
-) -> Result<Result<(), Vec<String>>, StoreError> {
     let mut tried = Vec::new();
     for source in sources(file, aside) {
         output::print_line(format_args!("    from {source} …"))?;
         match attempt(store, file, &source)? {
-            Ok(()) => return Ok(Ok(())),
+            Ok(()) => {
+                output::print_line(format_args!("{step}: done, {}", path.display()))?;
+                return Ok(true);
+            }
             Err(reason) => tried.push(format!("{source}: {reason}")),
         }
     }
-    Ok(Err(tried))
+    output::complain(unavailable(file, &path, &tried));
+    Ok(false)
 }
 
 /// Installs `file` if `source` provides the right bytes. Returns the reason otherwise.
-fn attempt(
-    store: &Store,
-    file: &KnownFile,
-    source: &Source,
-) -> Result<Result<(), String>, StoreError> {
+fn attempt(store: &Store, file: &KnownFile, source: &Source) -> Result<Result<(), String>> {
     let scratch = store.scratch()?;
     let candidate = match source::obtain(source, file, scratch.path()) {
         Ok(candidate) => candidate,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use facetrack::locate::SearchPaths;
 use facetrack::manifest::{self, FileKind, KnownFile};
+use walkdir::DirEntry;
 
 use crate::store;
 
@@ -47,6 +48,29 @@ pub fn fetched(file: &KnownFile) -> Option<PathBuf> {
 pub fn only_file(folder: &Path) -> Option<PathBuf> {
     let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
     entries.next().map(|entry| entry.path())
+}
+
+/// The path of an entry that is no folder, also of a link without a target; `None` for a folder.
+///
+/// # Errors
+/// The entry cannot be read.
+pub fn found(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<PathBuf>> {
+    match entry {
+        Ok(entry) => Ok((!entry.file_type().is_dir()).then(|| entry.into_path())),
+        Err(error) => {
+            let link = error.path().filter(|it| it.is_symlink() && !it.exists());
+            link.map(|link| Some(link.to_owned())).ok_or(error)
+        }
+    }
+}
+
+/// A path as text.
+///
+/// # Errors
+/// It is not UTF-8.
+pub fn text(path: &Path) -> Result<&str, String> {
+    let text = path.to_str();
+    text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
 }
 
 /// The folder next to this program that contains only the plugin; `None` if there is none.

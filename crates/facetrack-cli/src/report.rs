@@ -32,7 +32,6 @@ struct Frame {
 #[derive(Debug, Deserialize)]
 struct Face {
     id: String,
-    #[serde(default)]
     blendshapes: Option<BTreeMap<String, f32>>,
 }
 
@@ -61,19 +60,13 @@ pub fn of_file(
 }
 
 fn summary(track: &Track, elapsed: Option<Duration>) -> String {
-    let Metadata {
-        fps,
-        tracking_engine,
-    } = &track.metadata;
+    let (fps, engine) = (track.metadata.fps, &track.metadata.tracking_engine);
     let frames = track.frames.len();
-    let with_face = track
-        .frames
-        .iter()
-        .filter(|frame| !frame.tracked_objects.is_empty())
-        .count();
+    let has_face = |frame: &&Frame| !frame.tracked_objects.is_empty();
+    let with_face = track.frames.iter().filter(has_face).count();
     let faces = frames_of_each_face(track).len();
     let mut out = format!(
-        "  engine   {tracking_engine}\n  frames   {frames} at {fps:.3} fps\n  \
+        "  engine   {engine}\n  frames   {frames} at {fps:.3} fps\n  \
         faces    {faces}, in {with_face} of {frames} frames\n"
     );
     if let Some(elapsed) = elapsed.filter(|elapsed| !elapsed.is_zero()) {
@@ -88,11 +81,8 @@ fn picture(track: &Track, blendshape: &str) -> String {
     let Some(face) = most_seen(track) else {
         return "  No face to draw.\n".to_owned();
     };
-    let samples: Vec<Option<f32>> = track
-        .frames
-        .iter()
-        .map(|frame| value(frame, face, blendshape))
-        .collect();
+    let frames = track.frames.iter();
+    let samples: Vec<_> = frames.map(|frame| value(frame, face, blendshape)).collect();
     if samples.iter().all(Option::is_none) {
         return format!("  {blendshape} was not measured.\n");
     }
@@ -102,21 +92,14 @@ fn picture(track: &Track, blendshape: &str) -> String {
     } else {
         0.0
     };
-    format!(
-        "  {blendshape} of {face} over time\n{}",
-        plot::curve(&samples, seconds)
-    )
+    let curve = plot::curve(&samples, seconds);
+    format!("  {blendshape} of {face} over time\n{curve}")
 }
 
 fn value(frame: &Frame, face: &str, blendshape: &str) -> Option<f32> {
-    frame
-        .tracked_objects
-        .iter()
-        .find(|object| object.id == face)?
-        .blendshapes
-        .as_ref()?
-        .get(blendshape)
-        .copied()
+    let mut faces = frame.tracked_objects.iter();
+    let face = faces.find(|object| object.id == face)?;
+    face.blendshapes.as_ref()?.get(blendshape).copied()
 }
 
 /// The face that is in most frames, the first of several.

@@ -27,26 +27,28 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 
+use facetrack_jobs::Refused;
 use serde_json::{Map, Value};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 pub use arguments::RunArguments;
-use child::{Crew, Start, Worker};
+use child::{Crew, Worker};
 use display::Display;
 use events::Event;
 use inputs::Video;
 use lane::Lane;
-use plan::{Policy, Task};
+use plan::Task;
 use queue::{Queue, Stop};
 use seats::Seats;
 use shard::Shard;
 use staging::Staging;
 use summary::Summary;
 
+use crate::error::StoreError;
 use crate::output;
 
 /// Exit status of wrong usage, as clap has it.
@@ -64,27 +66,19 @@ const DENSE: &str = "dense";
 /// Value of `select` without a selection.
 const ALL_FACES: &str = "all";
 
-/// Why nothing was started.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("{0}")]
-    Usage(String),
-    #[error("{0}")]
-    Setup(String),
-}
-
 /// Tracks what the arguments name.
 ///
 /// # Errors
 /// When nothing can be printed.
 pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     match Run::prepare(arguments) {
-        Ok(run) => run.execute(),
-        Err(refusal) => {
-            output::complain(format_args!("facetrack run: {refusal}"));
-            Ok(match refusal {
-                Refusal::Usage(_) => USAGE.into(),
-                Refusal::Setup(_) => ExitCode::FAILURE,
+        Ok((run, worker)) => run.execute(worker),
+        Err(Refused { message, is_usage }) => {
+            output::complain(format_args!("facetrack run: {message}"));
+            Ok(if is_usage {
+                USAGE.into()
+            } else {
+                ExitCode::FAILURE
             })
         }
     }
@@ -95,14 +89,13 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
 /// # Errors
 /// The option that prevents it.
 fn check_parts(options: &Map<String, Value>) -> Result<(), String> {
-    let format = options.get("format").and_then(Value::as_str);
-    if let Some(format) = format.filter(|format| *format != DENSE) {
+    let text = |name| options.get(name).and_then(Value::as_str);
+    if let Some(format) = text("format").filter(|format| *format != DENSE) {
         return Err(format!(
             "--segment joins dense records only: leave out format={format}"
         ));
     }
-    let select = options.get("select").and_then(Value::as_str);
-    if let Some(select) = select.filter(|select| *select != ALL_FACES) {
+    if let Some(select) = text("select").filter(|select| *select != ALL_FACES) {
         return Err(format!(
             "select={select} cannot be used with --segment, because each part would select a face \
              of its own: leave out one of them, or select the face afterwards with `facetrack \
@@ -126,131 +119,103 @@ struct Run<'a> {
     shard: Shard,
     videos: Vec<Video>,
     crew: Crew,
-    first: Option<Worker>,
     staging: Option<Staging>,
     stop: Arc<AtomicBool>,
 }
 
 impl<'a> Run<'a> {
-    fn prepare(arguments: &'a RunArguments) -> Result<Self, Refusal> {
-        let videos = inputs::collect(arguments).map_err(Refusal::Usage)?;
+    /// Checks the arguments, and starts the first worker.
+    fn prepare(arguments: &'a RunArguments) -> Result<(Self, Worker), Refused> {
+        let mut videos = inputs::collect(arguments).map_err(Refused::usage)?;
         let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
-        let shard = shard.map_err(Refusal::Usage)?;
-        let videos = shard::select(videos, shard);
+        let shard = shard.map_err(Refused::usage)?;
+        videos.retain(|video| shard.has(&video.id));
         let stop = Arc::new(AtomicBool::new(false));
-        watch_signals(&stop).map_err(|error| Refusal::Setup(error.to_string()))?;
-        let staging = staging(arguments).map_err(|error| Refusal::Setup(error.to_string()))?;
-        let start = Start::new(arguments);
-        let (first, ready) = start.worker().map_err(|refused| {
-            if refused.is_usage {
-                Refusal::Usage(refused.message)
-            } else {
-                Refusal::Setup(refused.message)
-            }
-        })?;
+        watch_signals(&stop).map_err(Refused::other)?;
+        let command = arguments.fetch.clone();
+        let staging = command.map(|command| Staging::new(command, arguments.timeout));
+        let staging = staging.transpose().map_err(Refused::other)?;
+        let (crew, worker) = Crew::start(arguments)?;
         if arguments.segment.is_some() {
-            check_parts(&ready.options).map_err(Refusal::Usage)?;
+            check_parts(&crew.ready.options).map_err(Refused::usage)?;
         }
-        Ok(Self {
+        let run = Self {
             arguments,
             shard,
             videos,
-            crew: Crew { start, ready },
-            first: Some(first),
+            crew,
             staging,
             stop,
-        })
+        };
+        Ok((run, worker))
     }
 
-    fn execute(mut self) -> Result<ExitCode, Box<dyn Error>> {
-        let policy = Policy::new(self.arguments);
-        let ready = &self.crew.ready;
-        let (tasks, settled) = plan::plan(&self.videos, ready, &policy);
+    fn execute(self, worker: Worker) -> Result<ExitCode, Box<dyn Error>> {
+        let (tasks, settled) = plan::plan(&self.videos, self.arguments, &self.crew.ready);
         if self.arguments.dry_run {
             output::print(plan::described(&self.videos, &tasks, &settled))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut summary = Summary::new(self.videos.len());
-        let mut display = Display::new(self.arguments.json, tasks.len());
+        let mut display = Display::new(self.arguments.json, &self.videos, tasks.len());
         for report in settled {
-            display.on_event(&Event::Finished(Box::new(report.clone())), &self.videos)?;
-            summary.add(report);
+            display.on_event(Event::Finished(report))?;
         }
-        let stop = self.track(tasks, &mut display, &mut summary)?;
+        let stop = self.track(tasks, worker, &mut display)?;
         display.end();
-        let failures = failures::write(self.arguments, self.shard, &self.videos, &summary);
+        let failures = failures::write(&self, &display.summary);
         if let Err(error) = &failures {
             output::complain(format_args!("facetrack run: the list of failures: {error}"));
         }
         let listed = failures.as_ref().ok().and_then(Option::as_deref);
-        display.summarise(&summary, listed)?;
-        Ok(exit_code(&summary, stop, failures.is_ok()))
+        display.summarise(listed)?;
+        Ok(exit_code(&display.summary, stop, failures.is_ok()))
     }
 
     /// Tracks the videos that are left, and returns why that stopped early.
     fn track(
-        &mut self,
+        &self,
         tasks: Vec<Task>,
+        worker: Worker,
         display: &mut Display,
-        summary: &mut Summary,
-    ) -> Result<Option<Stop>, Box<dyn Error>> {
+    ) -> Result<Option<Stop>, StoreError> {
         let jobs = self.arguments.jobs();
         let jobs = match self.arguments.segment {
             Some(_) => jobs,
             None => jobs.min(tasks.len()),
         };
         let queue = Queue::new(tasks, self.stop.clone(), self.arguments.fail_fast);
-        let seats = Seats::new(jobs, self.first.take());
-        let staging = self.staging.as_ref();
-        let lane = |number| {
-            let (arguments, videos) = (self.arguments, &self.videos);
-            Lane::new(number, arguments, &queue, videos, &seats, staging)
+        let seats = Seats::new(jobs, worker);
+        let (queue, seats) = (&queue, &seats);
+        let lane = |number, events| Lane {
+            number,
+            run: self,
+            queue,
+            seats,
+            events,
         };
-        let lanes = jobs + staging.map_or(0, |_| self.arguments.fetch_ahead);
-        let (sender, receiver) = channel();
-        let crew = &self.crew;
+        let ahead = self
+            .staging
+            .as_ref()
+            .map_or(0, |_| self.arguments.fetch_ahead);
+        let (sender, events) = channel();
         thread::scope(|scope| {
-            let start = |number| {
-                let (sender, lane) = (sender.clone(), lane(number));
-                scope.spawn(move || lane.run(crew, &sender))
-            };
-            let lanes: Vec<_> = (0..lanes).map(start).collect();
-            let (queue, seats, alone) = (&queue, &seats, lane(0));
+            let lanes = (0..jobs + ahead).map(|number| lane(number, sender.clone()));
+            let lanes: Vec<_> = lanes.map(|lane| scope.spawn(move || lane.run())).collect();
+            let alone = lane(0, sender);
             scope.spawn(move || {
                 // A panic was printed when it happened.
                 lanes.into_iter().for_each(|lane| drop(lane.join()));
                 seats.dismiss();
                 queue.begin_second_attempts();
-                alone.run(crew, &sender);
+                alone.run();
             });
-            let followed = follow(&receiver, &self.videos, display, summary);
+            let mut events = events.into_iter();
+            let followed = events.try_for_each(|event| display.on_event(event));
             // Nobody is left who would see the results.
             followed.inspect_err(|_| queue.stop(Stop::Terminated))
         })?;
         Ok(queue.stopped())
     }
-}
-
-fn staging(arguments: &RunArguments) -> io::Result<Option<Staging>> {
-    let command = arguments.fetch.clone();
-    let staging = command.map(|command| Staging::new(command, arguments.timeout));
-    staging.transpose()
-}
-
-/// Shows events until all lanes have ended.
-fn follow(
-    events: &Receiver<Event>,
-    videos: &[Video],
-    display: &mut Display,
-    summary: &mut Summary,
-) -> Result<(), Box<dyn Error>> {
-    for event in events {
-        display.on_event(&event, videos)?;
-        if let Event::Finished(report) = event {
-            summary.add(*report);
-        }
-    }
-    Ok(())
 }
 
 fn exit_code(summary: &Summary, stop: Option<Stop>, is_listed: bool) -> ExitCode {

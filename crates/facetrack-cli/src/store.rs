@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use facetrack::file;
@@ -98,7 +99,14 @@ pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
 /// If it cannot be read.
 pub fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
     match file::read(path, known.size) {
-        Ok(bytes) => Ok(compared(&ModelFile::of(path, &bytes), known)),
+        Ok(bytes) => {
+            let found = ModelFile::of(path, &bytes).sha256;
+            Ok(if *found == *known.sha256 {
+                State::Right
+            } else {
+                State::Wrong(format!("its sha256 is {found}"))
+            })
+        }
         Err(error) => match error.kind() {
             ErrorKind::NotFound => Ok(State::Missing),
             ErrorKind::FileTooLarge => Ok(State::Wrong(error.to_string())),
@@ -107,22 +115,11 @@ pub fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
     }
 }
 
-fn compared(found: &ModelFile, known: &KnownFile) -> State {
-    if *found.sha256 == *known.sha256 {
-        return State::Right;
-    }
-    State::Wrong(format!("its sha256 is {}", found.sha256))
-}
-
 /// Opens the file to lock, or creates it. Its content is kept, in case another program uses it.
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    }
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     options.open(path).map_err(|error| {
         let found = path.symlink_metadata();
         if found.is_ok_and(|found| !found.is_file()) {

@@ -70,7 +70,7 @@ impl Cell {
 
 /// A table that is being written.
 pub trait Table {
-    /// Adds a row with a cell for each column.
+    /// Adds a row with a cell for each column; a CSV file may lack the last ones.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -111,6 +111,22 @@ pub struct Refused {
     pub is_usage: bool,
 }
 
+impl Refused {
+    /// A setting is wrong.
+    #[must_use]
+    pub fn usage(message: String) -> Self {
+        let is_usage = true;
+        Self { message, is_usage }
+    }
+
+    /// Something else is wrong.
+    #[must_use]
+    pub fn other(reason: impl ToString) -> Self {
+        let (message, is_usage) = (reason.to_string(), false);
+        Self { message, is_usage }
+    }
+}
+
 /// State of a video.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {

@@ -28,11 +28,7 @@ fn library(candidates: &[PathBuf]) -> Finding {
     if let Err(error) = trust::check(library) {
         return Finding::bad(error.to_string(), protect(&error));
     }
-    let name = library
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let name = library.file_name().unwrap_or_default().to_string_lossy();
     match manifest::known(&name) {
         // No manifest lists the runtime for NVIDIA GPUs.
         Some(file) if !library.with_file_name(CUDA_PROVIDER).is_file() => {
@@ -102,23 +98,20 @@ fn pack() -> Finding {
 }
 
 fn checked(path: &Path, file: &KnownFile, remedy: String) -> Finding {
+    let shown = path.display();
     let about = format!(
-        "{}, {}, sha256 {}…, licence {}",
-        path.display(),
+        "{shown}, {}, sha256 {}…, licence {}",
         size::human(file.size),
         &file.sha256[..8],
         file.licence
     );
     match store::state(path, file) {
         Ok(State::Right) => Finding::good(about),
-        Ok(State::Wrong(difference)) => Finding::bad(
-            format!(
-                "{} is damaged or another version: {difference}",
-                path.display()
-            ),
-            remedy,
-        ),
-        Ok(State::Missing) => Finding::bad(format!("{} is missing", path.display()), remedy),
+        Ok(State::Wrong(difference)) => {
+            let told = format!("{shown} is damaged or another version: {difference}");
+            Finding::bad(told, remedy)
+        }
+        Ok(State::Missing) => Finding::bad(format!("{shown} is missing"), remedy),
         Err(error) => Finding::bad(error.to_string(), remedy),
     }
 }

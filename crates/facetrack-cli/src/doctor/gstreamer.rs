@@ -24,15 +24,13 @@ const PLUGIN_PATH: &str = "GST_PLUGIN_PATH";
 
 /// Version and elements.
 pub fn framework() -> Vec<Finding> {
-    let version = match version() {
-        Ok(version) => Finding::good(version),
-        Err(reason) => Finding::bad(reason, "sudo apt-get install gstreamer1.0-tools"),
-    };
-    let mut findings = vec![version];
-    if !findings[0].is_bad() {
-        findings.extend(elements());
+    match version() {
+        Ok(version) => [vec![Finding::good(version)], elements()].concat(),
+        Err(reason) => {
+            let remedy = "sudo apt-get install gstreamer1.0-tools";
+            vec![Finding::bad(reason, remedy)]
+        }
     }
-    findings
 }
 
 /// Whether the plugin is built, and found in this shell.
@@ -66,9 +64,8 @@ pub fn plugin() -> Vec<Finding> {
 fn version() -> Result<String, String> {
     let printed = program::output(Command::new(INSPECT).arg("--version"))?;
     let version = printed.lines().find(|line| line.starts_with("GStreamer "));
-    version
-        .map(str::to_owned)
-        .ok_or_else(|| format!("{INSPECT} does not print its version"))
+    let version = version.ok_or_else(|| format!("{INSPECT} does not print its version"))?;
+    Ok(version.to_owned())
 }
 
 fn elements() -> Vec<Finding> {
@@ -114,10 +111,9 @@ pub fn with_plugin_path(folder: &Path) -> OsString {
 }
 
 fn filename(inspected: &str) -> Option<String> {
-    inspected
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("Filename"))
-        .map(|rest| rest.trim().to_owned())
+    let mut lines = inspected.lines();
+    let rest = lines.find_map(|line| line.trim().strip_prefix("Filename"))?;
+    Some(rest.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -36,25 +36,21 @@ pub fn hardware() -> Vec<Finding> {
         ref known => known.join(" "),
     };
     let model = model(&cpuinfo);
-    let processor = Finding::note(format!("processor: {model}, {cores} cores, {features}"));
-    vec![processor]
+    let processor = format!("processor: {model}, {cores} cores, {features}");
+    vec![Finding::note(processor)]
 }
 
 /// Variables that are set.
 pub fn environment() -> Vec<Finding> {
-    let mut findings: Vec<Finding> = set_variables(env::vars_os().filter_map(|(name, value)| {
-        Some((
-            name.into_string().ok()?,
-            value.to_string_lossy().into_owned(),
-        ))
-    }))
-    .into_iter()
-    .map(Finding::note)
-    .collect();
-    if findings.is_empty() {
-        findings.push(Finding::note("no variable that changes the plugin is set"));
+    let variables = env::vars_os().filter_map(|(name, value)| {
+        let value = value.to_string_lossy().into_owned();
+        Some((name.into_string().ok()?, value))
+    });
+    let lines = set_variables(variables);
+    if lines.is_empty() {
+        return vec![Finding::note("no variable that changes the plugin is set")];
     }
-    findings
+    lines.into_iter().map(Finding::note).collect()
 }
 
 fn set_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {

@@ -55,18 +55,14 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
         }
         Err(error) => return Finding::bad(format!("{name}: {error}"), remedy(kind)),
     };
-    let Outcome {
-        loading,
-        frame,
-        faces,
-    } = outcome;
     let told = format!(
-        "{name}: loaded in {} ms, {} in {:.1} ms, faces: {faces}",
-        loading.as_millis(),
+        "{name}: loaded in {} ms, {} in {:.1} ms, faces: {}",
+        outcome.loading.as_millis(),
         picture.name,
-        frame.as_secs_f64() * 1000.0
+        outcome.frame.as_secs_f64() * 1000.0,
+        outcome.faces
     );
-    if !kind.entry().is_synthetic && faces != picture.faces {
+    if !kind.entry().is_synthetic && outcome.faces != picture.faces {
         let told = format!("{told} instead of {}", picture.faces);
         return Finding::bad(told, FETCH);
     }
@@ -74,10 +70,8 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
 }
 
 fn remedy(kind: EngineKind) -> String {
-    let mut models = manifest::manifest().family(kind.name());
-    models
-        .next()
-        .map_or_else(|| FETCH.to_owned(), fetch_command)
+    let model = manifest::manifest().family(kind.name()).next();
+    model.map_or_else(|| FETCH.to_owned(), fetch_command)
 }
 
 fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
@@ -116,13 +110,9 @@ fn sample() -> Option<Picture> {
         .args(["!", "identity", "eos-after=1", "!", "filesink"])
         .arg(format!("location={}", raw.display()));
     program::output(&mut decode).ok()?;
-    let mut rgb = fs::read(raw).ok()?;
-    if rgb.len() < WIDTH * HEIGHT * 3 {
-        return None;
-    }
-    rgb.truncate(WIDTH * HEIGHT * 3);
+    let rgb = fs::read(raw).ok()?;
     Some(Picture {
-        rgb,
+        rgb: rgb.get(..WIDTH * HEIGHT * 3)?.to_vec(),
         faces: 1,
         name: "a frame of the sample clip",
     })

@@ -55,10 +55,9 @@ impl Contents {
             let text = replay.text(place).map_err(|error| error.to_string())?;
             let outline: Outline =
                 serde_json::from_slice(text).map_err(|error| format!("frame {number}: {error}"))?;
-            outline
-                .tracked_objects
-                .into_iter()
-                .for_each(|face| contents.add(face));
+            for face in outline.tracked_objects {
+                contents.add(face);
+            }
         }
         Ok(contents)
     }

@@ -17,14 +17,12 @@
 //!   aim: by 0.93 rad for each rad of yaw (differences of 6 frames, correlation −0.91), and by 0.69 rad
 //!   for each rad of pitch (−0.37).
 
-use std::io::{self, Write};
-
-use csv::{Writer, WriterBuilder};
 use facetrack::packet::MAX_EYE_ANGLE;
 
-use super::Sink;
+use super::Layout;
 use super::contents::Contents;
 use super::frame::{ANGLES, CHANNELS, Face, Frame};
+use crate::table::{Cell, Column, Kind};
 
 /// The blendshapes in the order of the file. Their names in ARKit begin with a small letter.
 #[rustfmt::skip]
@@ -48,35 +46,13 @@ const ROTATIONS: [&str; 9] = [
     "LeftEyeYaw", "LeftEyePitch", "LeftEyeRoll", "RightEyeYaw", "RightEyePitch", "RightEyeRoll",
 ];
 
-/// Frames per second of the timecode.
-const TIMECODE_RATE: u64 = 60;
+/// Thousandths of a frame of the timecode per second: it has 60 frames.
+const TIMECODE_UNIT: u128 = 60_000;
 
-/// A file that is being written.
-struct LiveLink<W: Write> {
-    writer: Writer<W>,
+/// A row per frame.
+pub struct LiveLink {
     /// Place of each of [`BLENDSHAPES`] in the values of a face, if it was measured.
     places: [Option<usize>; 52],
-    rows: u64,
-}
-
-/// Begins a file.
-///
-/// # Errors
-/// No face of the record has blendshapes, or the file cannot be written.
-pub fn sink(output: impl Write + 'static, contents: &Contents) -> Result<Box<dyn Sink>, String> {
-    if contents.channels.is_empty() {
-        return Err("it has no blendshapes, which livelink-csv needs. Track with an engine that measures them, such as mediapipe".to_owned());
-    }
-    let mut writer = WriterBuilder::new().flexible(true).from_writer(output);
-    let header = ["Timecode", "BlendShapeCount"].into_iter();
-    let header = header.chain(BLENDSHAPES).chain(ROTATIONS);
-    let written = writer.write_record(header);
-    written.map_err(|error| error.to_string())?;
-    Ok(Box::new(LiveLink {
-        writer,
-        places: BLENDSHAPES.map(|name| place(name, contents)),
-        rows: 0,
-    }))
 }
 
 /// The place of a blendshape in the values of a face.
@@ -86,7 +62,19 @@ fn place(name: &str, contents: &Contents) -> Option<usize> {
     Some(CHANNELS + index)
 }
 
-impl<W: Write> LiveLink<W> {
+impl LiveLink {
+    /// The layout for a record with these contents.
+    ///
+    /// # Errors
+    /// No face of the record has blendshapes.
+    pub fn new(contents: &Contents) -> Result<Self, String> {
+        if contents.channels.is_empty() {
+            return Err("it has no blendshapes, which livelink-csv needs. Track with an engine that measures them, such as mediapipe".to_owned());
+        }
+        let places = BLENDSHAPES.map(|name| place(name, contents));
+        Ok(Self { places })
+    }
+
     /// The 61 values of a face. Those that were not measured are 0, as the format has no way to
     /// leave them out.
     fn values(&self, face: &Face) -> impl Iterator<Item = f32> {
@@ -118,34 +106,30 @@ fn eyes(blendshapes: &[f32; 52]) -> [f32; 6] {
     ]
 }
 
-impl<W: Write> Sink for LiveLink<W> {
-    fn add(&mut self, frame: &Frame) -> Result<(), String> {
-        let mut row = vec![timecode(frame.time()?)];
+impl Layout for LiveLink {
+    fn columns(&self) -> Vec<Column> {
+        let names = ["Timecode", "BlendShapeCount"].into_iter();
+        let names = names.chain(BLENDSHAPES).chain(ROTATIONS);
+        names.map(|name| Column::new(name, Kind::Text)).collect()
+    }
+
+    fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String> {
+        let mut row = vec![Cell::Text(timecode(frame.time()?))];
         let values = frame.faces.first().map(|face| self.values(face));
         let values = values.into_iter().flatten();
         // Adding 0 turns −0 into 0.
-        let values: Vec<String> = values.map(|value| format!("{:.10}", value + 0.0)).collect();
-        row.push(values.len().to_string());
+        let values = values.map(|value| Cell::Text(format!("{:.10}", value + 0.0)));
+        let values: Vec<_> = values.collect();
+        row.push(Cell::Integer(values.len() as i64));
         row.extend(values);
-        self.rows += 1;
-        let written = self.writer.write_record(row);
-        written.map_err(|error| error.to_string())
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<u64> {
-        self.writer.flush()?;
-        Ok(self.rows)
+        Ok(vec![row])
     }
 }
 
 /// `hh:mm:ss:ff.sss` of a time in ns. Hours begin again after a day.
 fn timecode(time: u64) -> String {
-    let frames = u128::from(time) * u128::from(TIMECODE_RATE * 1000);
-    let thousandths = (frames + 500_000_000) / 1_000_000_000;
-    let (seconds, rest) = (
-        thousandths / u128::from(TIMECODE_RATE * 1000),
-        thousandths % u128::from(TIMECODE_RATE * 1000),
-    );
+    let thousandths = (u128::from(time) * TIMECODE_UNIT + 500_000_000) / 1_000_000_000;
+    let (seconds, rest) = (thousandths / TIMECODE_UNIT, thousandths % TIMECODE_UNIT);
     format!(
         "{:02}:{:02}:{:02}:{:02}.{:03}",
         seconds / 3600 % 24,

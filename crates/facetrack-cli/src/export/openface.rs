@@ -7,21 +7,18 @@
 //! in millimetres; angles are in radians, with the rotation read as Rx·Ry·Rz
 //! (`RotationMatrix2Euler` in its `RotationHelpers.h`).
 
-use std::io::{self, Write};
-
 use facetrack::observation::{LandmarkScheme, Origin};
 
 use super::contents::Contents;
 use super::frame::{ANGLES, AXES, CHANNELS, CONFIDENCE, Face, Frame, POSITION};
-use super::{Sink, tidy};
-use crate::table::{Cell, Column, CsvTable, Kind, Table};
+use super::{Layout, tidy};
+use crate::table::{Cell, Column, Kind};
 
 /// The centimetres of MediaPipe's positions in millimetres.
 const MILLIMETRES: f32 = 10.0;
 
-/// The columns that depend on the record.
-#[derive(Debug, Clone, Copy)]
-struct Groups {
+/// A row per face and frame, with the columns that the record has values for.
+pub struct OpenFace {
     confidence: bool,
     /// Only MediaPipe's position has a depth and a known unit.
     position: bool,
@@ -30,8 +27,9 @@ struct Groups {
     landmarks: Option<usize>,
 }
 
-impl Groups {
-    fn of(contents: &Contents) -> Self {
+impl OpenFace {
+    /// The layout for a record with these contents.
+    pub fn new(contents: &Contents) -> Self {
         let has_mesh = contents.landmarks == LandmarkScheme::MediaPipe478.count();
         let place = CHANNELS + contents.channels.len();
         Self {
@@ -42,33 +40,8 @@ impl Groups {
         }
     }
 
-    fn columns(self) -> Vec<Column> {
-        let mut columns = vec![
-            Column::new("frame", Kind::Integer),
-            Column::new("face_id", Kind::Integer),
-            Column::new("timestamp", Kind::Double),
-        ];
-        if self.confidence {
-            columns.push(Column::new("confidence", Kind::Float));
-        }
-        columns.push(Column::new("success", Kind::Integer));
-        let mut add = |name: String| columns.push(Column::new(name, Kind::Float));
-        if self.position {
-            AXES.iter().for_each(|axis| add(format!("pose_T{axis}")));
-        }
-        if self.rotation {
-            AXES.iter().for_each(|axis| add(format!("pose_R{axis}")));
-        }
-        if self.landmarks.is_some() {
-            let points = LandmarkScheme::Ibug68.count();
-            (0..points).for_each(|point| add(format!("x_{point}")));
-            (0..points).for_each(|point| add(format!("y_{point}")));
-        }
-        columns
-    }
-
     /// The cells after `timestamp`. A frame without a face has no success, and nothing measured.
-    fn cells(self, face: Option<&Face>) -> Vec<Cell> {
+    fn cells(&self, face: Option<&Face>) -> Vec<Cell> {
         let value = |place: usize| tidy::float(face.map_or(f32::NAN, |face| face.values[place]));
         let mut cells = Vec::new();
         if self.confidence {
@@ -97,47 +70,45 @@ pub fn has_landmarks(contents: &Contents) -> bool {
     contents.landmarks == LandmarkScheme::Ibug68.count()
 }
 
-/// Begins a file.
-///
-/// # Errors
-/// It cannot be written.
-pub fn sink(output: impl Write + 'static, contents: &Contents) -> io::Result<Box<dyn Sink>> {
-    let groups = Groups::of(contents);
-    Ok(Box::new(OpenFace {
-        table: Box::new(CsvTable::new(output, groups.columns())?),
-        groups,
-        rows: 0,
-    }))
-}
+impl Layout for OpenFace {
+    fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![
+            Column::new("frame", Kind::Integer),
+            Column::new("face_id", Kind::Integer),
+            Column::new("timestamp", Kind::Double),
+        ];
+        if self.confidence {
+            columns.push(Column::new("confidence", Kind::Float));
+        }
+        columns.push(Column::new("success", Kind::Integer));
+        let mut add = |name: String| columns.push(Column::new(name, Kind::Float));
+        if self.position {
+            AXES.iter().for_each(|axis| add(format!("pose_T{axis}")));
+        }
+        if self.rotation {
+            AXES.iter().for_each(|axis| add(format!("pose_R{axis}")));
+        }
+        if self.landmarks.is_some() {
+            let points = LandmarkScheme::Ibug68.count();
+            (0..points).for_each(|point| add(format!("x_{point}")));
+            (0..points).for_each(|point| add(format!("y_{point}")));
+        }
+        columns
+    }
 
-/// A file that is being written.
-struct OpenFace<T> {
-    table: Box<T>,
-    groups: Groups,
-    rows: u64,
-}
-
-impl<T: Table> Sink for OpenFace<T> {
-    fn add(&mut self, frame: &Frame) -> Result<(), String> {
+    fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String> {
         let time = frame.time()? as f64 / 1e9;
         let faces = frame.faces.iter().map(Some);
         let none = frame.faces.is_empty().then_some(None);
-        for face in faces.chain(none) {
+        let row = |face: Option<&Face>| {
             // OpenFace counts faces from 0, also where there is none.
             let id = face.map_or(0, |face| i64::from(face.id) - 1);
-            let place = [Cell::Integer(frame.number as i64), Cell::Integer(id)];
-            let mut row = Vec::from(place);
+            let mut row = vec![Cell::Integer(frame.number as i64), Cell::Integer(id)];
             row.push(Cell::Double(time));
-            row.extend(self.groups.cells(face));
-            self.table.add(row).map_err(|error| error.to_string())?;
-            self.rows += 1;
-        }
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>) -> io::Result<u64> {
-        self.table.finish()?;
-        Ok(self.rows)
+            row.extend(self.cells(face));
+            row
+        };
+        Ok(faces.chain(none).map(row).collect())
     }
 }
 

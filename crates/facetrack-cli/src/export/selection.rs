@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Selects faces.
 
+use std::cmp::Ordering;
 use std::str::FromStr;
 
 use facetrack::report::TrackedFace;
@@ -63,11 +64,11 @@ impl Selection {
                 faces
             }
             Self::Largest => {
-                let area = |face: &TrackedFace| contents.areas.get(&face.id).copied();
-                let largest = faces.into_iter().max_by(|a, b| {
-                    area(a)
-                        .partial_cmp(&area(b))
-                        .unwrap_or(std::cmp::Ordering::Equal)
+                let area = |face: &TrackedFace| contents.areas.get(&face.id);
+                let faces = faces.into_iter();
+                let largest = faces.max_by(|a, b| {
+                    let order = area(a).partial_cmp(&area(b));
+                    order.unwrap_or(Ordering::Equal)
                 });
                 largest.into_iter().collect()
             }

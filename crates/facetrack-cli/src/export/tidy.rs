@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A row per face and frame, with a column for each measurement that the record contains.
 
-use std::io;
-
+use super::Layout;
 use super::contents::Contents;
 use super::frame::{ANGLES, AXES, BOX, CHANNELS, CONFIDENCE, Face, Frame, POSITION};
-use super::{ExportArguments, Sink};
-use crate::table::{Cell, Column, Kind, Table};
+use crate::table::{Cell, Column, Kind};
 
-/// The columns of a record with these contents.
-pub fn columns(contents: &Contents, with_landmarks: bool) -> Vec<Column> {
-    let mut columns = vec![
-        Column::new("frame", Kind::Integer),
-        Column::new("pts", Kind::Integer),
-        Column::new("id", Kind::Text),
-    ];
-    if contents.has_origin {
-        columns.push(Column::new("origin", Kind::Text));
-    }
-    let floats = places(contents).map(|(_, name)| Column::new(name, Kind::Float));
-    columns.extend(floats);
-    if with_landmarks && contents.landmarks > 0 {
-        let part = |point: usize| AXES.map(|axis| format!("landmarks.{point}.{axis}"));
-        columns.push(Column {
-            parts: (0..contents.landmarks).flat_map(part).collect(),
-            ..Column::new("landmarks", Kind::Floats)
-        });
-    }
-    columns
+/// A row per face and frame.
+pub struct Tidy {
+    /// Places of single values, and the names of their columns.
+    places: Vec<(usize, String)>,
+    has_origin: bool,
+    /// Number of landmarks of a face; 0 if they are not written.
+    landmarks: usize,
 }
 
 /// The places of single values, and the names of their columns.
@@ -48,33 +33,20 @@ fn places(contents: &Contents) -> impl Iterator<Item = (usize, String)> {
         .chain((CHANNELS..).zip(channels.collect::<Vec<_>>()))
 }
 
-/// A file that is being written.
-struct Tidy<T> {
-    table: Box<T>,
-    places: Vec<usize>,
-    has_origin: bool,
-    /// Place of the landmarks, if they are written.
-    landmarks: Option<usize>,
-    rows: u64,
-}
+impl Tidy {
+    /// The layout for a record with these contents.
+    pub fn new(contents: &Contents, with_landmarks: bool) -> Self {
+        Self {
+            places: places(contents).collect(),
+            has_origin: contents.has_origin,
+            landmarks: if with_landmarks {
+                contents.landmarks
+            } else {
+                0
+            },
+        }
+    }
 
-/// Fills `table`, which has the columns of [`columns`].
-pub fn sink<T: Table + 'static>(
-    table: T,
-    contents: &Contents,
-    arguments: &ExportArguments,
-) -> Box<dyn Sink> {
-    let has_landmarks = arguments.landmarks && contents.landmarks > 0;
-    Box::new(Tidy {
-        table: Box::new(table),
-        places: places(contents).map(|(place, _)| place).collect(),
-        has_origin: contents.has_origin,
-        landmarks: has_landmarks.then_some(CHANNELS + contents.channels.len()),
-        rows: 0,
-    })
-}
-
-impl<T> Tidy<T> {
     fn row(&self, frame: &Frame, face: &Face) -> Vec<Cell> {
         let mut row = vec![
             Cell::Integer(frame.number as i64),
@@ -86,33 +58,47 @@ impl<T> Tidy<T> {
         if self.has_origin {
             row.push(Cell::Text(face.origin.to_string()));
         }
-        row.extend(self.places.iter().map(|place| float(face.values[*place])));
-        if let Some(place) = self.landmarks {
-            let landmarks = face.values[place..].to_vec();
+        let places = self.places.iter();
+        row.extend(places.map(|(place, _)| float(face.values[*place])));
+        if self.landmarks > 0 {
+            // They are the last values.
+            let landmarks = &face.values[face.values.len() - 3 * self.landmarks..];
             let is_missing = landmarks.iter().any(|value| value.is_nan());
             row.push(if is_missing {
                 Cell::Missing
             } else {
-                Cell::Floats(landmarks)
+                Cell::Floats(landmarks.to_vec())
             });
         }
         row
     }
 }
 
-impl<T: Table> Sink for Tidy<T> {
-    fn add(&mut self, frame: &Frame) -> Result<(), String> {
-        for face in &frame.faces {
-            let row = self.row(frame, face);
-            self.table.add(row).map_err(|error| error.to_string())?;
-            self.rows += 1;
+impl Layout for Tidy {
+    fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![
+            Column::new("frame", Kind::Integer),
+            Column::new("pts", Kind::Integer),
+            Column::new("id", Kind::Text),
+        ];
+        if self.has_origin {
+            columns.push(Column::new("origin", Kind::Text));
         }
-        Ok(())
+        let places = self.places.iter();
+        columns.extend(places.map(|(_, name)| Column::new(name, Kind::Float)));
+        if self.landmarks > 0 {
+            let part = |point: usize| AXES.map(|axis| format!("landmarks.{point}.{axis}"));
+            columns.push(Column {
+                parts: (0..self.landmarks).flat_map(part).collect(),
+                ..Column::new("landmarks", Kind::Floats)
+            });
+        }
+        columns
     }
 
-    fn finish(self: Box<Self>) -> io::Result<u64> {
-        self.table.finish()?;
-        Ok(self.rows)
+    fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String> {
+        let faces = frame.faces.iter();
+        Ok(faces.map(|face| self.row(frame, face)).collect())
     }
 }
 

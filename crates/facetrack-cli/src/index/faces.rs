@@ -91,9 +91,8 @@ fn kind(name: &str) -> Option<Kind> {
 
 /// All columns of the table.
 pub fn columns(further: Vec<Column>) -> Vec<Column> {
-    let fixed = COLUMNS.iter();
-    let fixed = fixed.map(|(name, kind)| Column::new(*name, *kind));
-    fixed.chain(further).collect()
+    let fixed = COLUMNS.map(|(name, kind)| Column::new(name, kind));
+    fixed.into_iter().chain(further).collect()
 }
 
 /// Lets `add` have a row for each face of the video.

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use facetrack::file;
 use facetrack_jobs::Status;
 use serde_json::{Map, Value as Json};
-use walkdir::{DirEntry, WalkDir};
+use walkdir::WalkDir;
 
 use crate::error::StoreError;
+use crate::places::{self, text};
 use crate::table::{Cell, Column, Kind, read_rows};
 
 /// Suffix of a marker. The rest of its path below the folder is the id of the video.
@@ -64,10 +65,7 @@ pub struct Recorded<'a> {
 
 /// The columns of an index.
 pub fn columns() -> Vec<Column> {
-    let columns = COLUMNS.iter();
-    columns
-        .map(|(name, kind)| Column::new(*name, *kind))
-        .collect()
+    COLUMNS.map(|(name, kind)| Column::new(name, kind)).into()
 }
 
 /// The index of all sources. Of rows with the same id, the one of the last source is kept.
@@ -113,28 +111,13 @@ fn add_file(path: &Path, index: &mut Index) -> io::Result<()> {
 fn add_folder(folder: &Path, index: &mut Index) -> Result<(), Box<dyn Error>> {
     let entries = WalkDir::new(folder).follow_links(true).into_iter();
     for entry in entries.filter_entry(|it| it.depth() == 0 || !ends_with(it.path(), PARTS)) {
-        if let Some(marker) = marker(entry)? {
+        let marker = places::found(entry)?;
+        if let Some(marker) = marker.filter(|it| ends_with(it, MARKER)) {
             let (id, row) = of_marker(folder, &marker)?;
             index.insert(id, row);
         }
     }
     Ok(())
-}
-
-/// The path of a marker; `None` for another entry.
-fn marker(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<PathBuf>> {
-    let path = match entry {
-        Ok(entry) if entry.file_type().is_dir() => return Ok(None),
-        Ok(entry) => entry.into_path(),
-        Err(error) => without_target(error)?,
-    };
-    Ok(ends_with(&path, MARKER).then_some(path))
-}
-
-/// The path of a link without a target.
-fn without_target(error: walkdir::Error) -> walkdir::Result<PathBuf> {
-    let link = error.path().filter(|it| it.is_symlink() && !it.exists());
-    link.map(Path::to_owned).ok_or(error)
 }
 
 fn ends_with(path: &Path, suffix: &str) -> bool {
@@ -143,17 +126,9 @@ fn ends_with(path: &Path, suffix: &str) -> bool {
 }
 
 fn of_marker(folder: &Path, path: &Path) -> Result<(String, Vec<Cell>), Box<dyn Error>> {
-    let text = |path: &Path| {
-        let text = path.to_str().map(str::to_owned);
-        text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
-    };
-    let record = text(&path.with_extension(""))?;
-    let id = text(
-        &path
-            .strip_prefix(folder)?
-            .with_extension("")
-            .with_extension(""),
-    )?;
+    let record = path.with_extension("");
+    let id = record.strip_prefix(folder)?.with_extension("");
+    let (record, id) = (text(&record)?.to_owned(), text(&id)?.to_owned());
     let marker = fs::read(path).map_err(|error| error.to_string());
     let row = marker.and_then(|marker| cells(&marker));
     let mut row = row.unwrap_or_else(|reason| damaged(&reason));

@@ -110,3 +110,28 @@ impl RunArguments {
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
+
+#[cfg(test)]
+pub mod tests {
+    use std::ffi::OsString;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: RunArguments,
+    }
+
+    /// The arguments in these words.
+    pub fn parsed<W: Into<OsString>>(
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<RunArguments, String> {
+        let words = words.into_iter().map(Into::into);
+        let line = Line::try_parse_from([OsString::from("run")].into_iter().chain(words));
+        line.map(|line| line.arguments)
+            .map_err(|error| error.to_string())
+    }
+}

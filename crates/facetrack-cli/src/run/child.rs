@@ -21,53 +21,48 @@ use crate::{env as exported, output};
 /// The program that tracks videos, next to this one.
 const PROGRAM: &str = "facetrack-worker";
 
-/// How a worker starts.
-pub struct Start {
-    setup: Setup,
-}
-
 /// How workers start, and the engine that they have.
 pub struct Crew {
-    pub start: Start,
+    setup: Setup,
     pub ready: Ready,
 }
 
 /// A running worker.
 pub struct Worker {
-    child: Child,
+    child: Running,
     stdin: ChildStdin,
     answers: Receiver<Answer>,
     /// The last line on its standard error.
     last_words: Arc<Mutex<String>>,
 }
 
-impl Start {
-    pub fn new(arguments: &RunArguments) -> Self {
-        Self {
-            setup: Setup {
-                engine: arguments.engine.clone(),
-                properties: arguments.properties.clone(),
-                decoder_threads: arguments.decoder_threads(),
-            },
-        }
-    }
+/// A program that is ended when this is dropped.
+pub struct Running(pub Child);
 
-    /// Starts a worker, and waits until its engine is loaded.
+impl Crew {
+    /// Starts the first worker, whose engine all others have.
     ///
     /// # Errors
     /// The program cannot be started, or refuses the settings.
-    pub fn worker(&self) -> Result<(Worker, Ready), Refused> {
-        let refused = |message| Refused {
-            message,
-            is_usage: false,
+    pub fn start(arguments: &RunArguments) -> Result<(Self, Worker), Refused> {
+        let setup = Setup {
+            engine: arguments.engine.clone(),
+            properties: arguments.properties.clone(),
+            decoder_threads: arguments.decoder_threads(),
         };
-        let mut worker = Worker::spawn().map_err(|error| refused(not_started(&error)))?;
-        let sent = worker.send(&Request::Setup(self.setup.clone()));
-        match sent.ok().and_then(|()| worker.answers.recv().ok()) {
-            Some(Answer::Ready(ready)) => Ok((worker, ready)),
-            Some(Answer::Refused(reason)) => Err(reason),
-            _ => Err(refused(worker.end())),
-        }
+        let (worker, ready) = Worker::start(&setup)?;
+        Ok((Self { setup, ready }, worker))
+    }
+
+    /// Starts another worker.
+    ///
+    /// # Errors
+    /// The reason why it does not start.
+    pub fn worker(&self) -> Result<Worker, String> {
+        let started = Worker::start(&self.setup);
+        started
+            .map(|(worker, _)| worker)
+            .map_err(|refused| refused.message)
     }
 }
 
@@ -80,14 +75,24 @@ fn not_started(error: &io::Error) -> String {
 
 /// The worker next to this program, else the one on the `PATH`.
 fn program() -> PathBuf {
-    let next_to = env::current_exe()
-        .ok()
-        .map(|own| own.with_file_name(PROGRAM));
+    let own = env::current_exe().ok();
+    let next_to = own.map(|own| own.with_file_name(PROGRAM));
     let there = next_to.filter(|program| program.exists());
     there.unwrap_or_else(|| PROGRAM.into())
 }
 
 impl Worker {
+    /// Starts a worker, and waits until its engine is loaded.
+    fn start(setup: &Setup) -> Result<(Self, Ready), Refused> {
+        let mut worker = Self::spawn().map_err(|error| Refused::other(not_started(&error)))?;
+        let sent = worker.send(&Request::Setup(setup.clone()));
+        match sent.ok().and_then(|()| worker.answers.recv().ok()) {
+            Some(Answer::Ready(ready)) => Ok((worker, ready)),
+            Some(Answer::Refused(reason)) => Err(reason),
+            _ => Err(Refused::other(worker.end())),
+        }
+    }
+
     fn spawn() -> io::Result<Self> {
         let mut child = Command::new(program())
             .envs(exported::locations())
@@ -107,7 +112,7 @@ impl Worker {
         thread::spawn(move || read_answers(stdout, &sender));
         thread::spawn(move || keep_last_line(stderr, &kept));
         Ok(Self {
-            child,
+            child: Running(child),
             stdin,
             answers,
             last_words,
@@ -132,22 +137,16 @@ impl Worker {
 
     /// Resident memory in bytes.
     pub fn memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.0.id()));
         let status = status.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| {
-            line.trim()
-                .trim_end_matches("kB")
-                .trim()
-                .parse::<u64>()
-                .ok()
-        });
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
         kib.unwrap_or(0) << 10
     }
 
     /// Waits for a worker that has closed its output, and says how it ended.
     pub fn end(&mut self) -> String {
-        let status = self.child.wait();
+        let status = self.child.0.wait();
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let words = lock(&self.last_words);
         if words.is_empty() {
@@ -157,11 +156,11 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for Running {
     fn drop(&mut self) {
-        // It has nothing to save.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // It has nothing to save. One that has ended cannot be killed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -48,11 +48,8 @@ impl Claim {
         }
         for _ in 0..ATTEMPTS {
             let mut options = File::options();
-            let file = options
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)?;
+            options.write(true).create(true).truncate(false);
+            let file = options.open(&path)?;
             // File systems without locks return another error; then two runs are not noticed.
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
                 return Ok(None);
@@ -85,10 +82,10 @@ impl Claim {
     ///
     /// # Errors
     /// The marker cannot be written.
-    pub fn finish(mut self, marker: &Marker) -> io::Result<()> {
+    pub fn finish(&self, marker: &Marker) -> io::Result<()> {
         let text = serde_json::to_string_pretty(marker)?;
         self.file.set_len(0)?;
-        writeln!(self.file, "{text}")?;
+        writeln!(&self.file, "{text}")?;
         self.file.sync_all()?;
         fs::rename(path(&self.record), marker::path(&self.record))?;
         self.remove_leftovers(marker.outcome.status)?;
@@ -123,7 +120,7 @@ mod tests {
         };
         claim.finish(&marker).unwrap();
         assert!(!exists(&record));
-        assert_eq!(Marker::read(&record), Some(marker));
+        assert_eq!(Marker::read(&record), Some(Box::new(marker)));
         let claim = Claim::new(&record).unwrap().expect("no other run");
         claim.outdate().unwrap();
         assert_eq!(Marker::read(&record), None);

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::time::Instant;
 
 use facetrack_jobs::{Progress, Status};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -18,33 +17,36 @@ use crate::output;
 
 const MILLISECONDS: f64 = 1e3;
 
-/// Shows a run.
-pub struct Display {
+/// Shows a run, and keeps its account.
+pub struct Display<'a> {
+    videos: &'a [Video],
     mode: Mode,
+    pub summary: Summary,
     /// Videos to track, and those that are settled.
     total: usize,
     settled: usize,
 }
 
 enum Mode {
-    Json { lanes: HashMap<usize, usize> },
+    Json,
     Lines,
     Bars(Bars),
 }
 
-impl Display {
-    /// A display of `total` videos to track.
-    pub fn new(is_json: bool, total: usize) -> Self {
+impl<'a> Display<'a> {
+    /// A display of a run that tracks `total` of these videos.
+    pub fn new(is_json: bool, videos: &'a [Video], total: usize) -> Self {
         let mode = if is_json {
-            let lanes = HashMap::new();
-            Mode::Json { lanes }
+            Mode::Json
         } else if io::stderr().is_terminal() {
             Mode::Bars(Bars::new(total))
         } else {
             Mode::Lines
         };
         Self {
+            videos,
             mode,
+            summary: Summary::new(videos.len()),
             total,
             settled: 0,
         }
@@ -54,29 +56,29 @@ impl Display {
     ///
     /// # Errors
     /// When it cannot be printed.
-    pub fn on_event(&mut self, event: &Event, videos: &[Video]) -> Result<(), StoreError> {
-        let is_tracked = |report: &Report| report.marker.outcome.status != Status::Skipped;
-        if let Event::Finished(report) = event {
-            self.settled += usize::from(report.is_new && is_tracked(report));
-        }
+    pub fn on_event(&mut self, event: Event) -> Result<(), StoreError> {
         match &mut self.mode {
-            Mode::Json { lanes } => print_json(event, videos, lanes),
-            Mode::Bars(bars) => {
-                bars.on_event(event, videos);
-                Ok(())
-            }
-            Mode::Lines => match event {
-                Event::Finished(report) if report.is_new => {
-                    let line = line(report, videos);
-                    output::print_line(format_args!("[{}/{}] {line}", self.settled, self.total))
-                }
-                Event::Noted(note) => {
-                    output::complain(note);
-                    Ok(())
-                }
-                _ => Ok(()),
-            },
+            Mode::Json => print_json(&event, self.videos)?,
+            Mode::Bars(bars) => bars.on_event(&event, self.videos),
+            Mode::Lines => self.print_event(&event)?,
         }
+        if let Event::Finished(report) = event {
+            self.summary.reports.push(report);
+        }
+        Ok(())
+    }
+
+    fn print_event(&mut self, event: &Event) -> Result<(), StoreError> {
+        match event {
+            Event::Finished(report) if report.is_new => {
+                self.settled += usize::from(report.is_tracked());
+                let line = line(report, self.videos);
+                output::print_line(format_args!("[{}/{}] {line}", self.settled, self.total))?;
+            }
+            Event::Noted(note) => output::complain(note),
+            _ => (),
+        }
+        Ok(())
     }
 
     /// Removes the bars.
@@ -90,8 +92,9 @@ impl Display {
     ///
     /// # Errors
     /// When it cannot be printed.
-    pub fn summarise(&self, summary: &Summary, failures: Option<&Path>) -> Result<(), StoreError> {
-        if let Mode::Json { .. } = self.mode {
+    pub fn summarise(&self, failures: Option<&Path>) -> Result<(), StoreError> {
+        let summary = &self.summary;
+        if let Mode::Json = self.mode {
             let event =
                 json!({"event": "summary", "figures": summary.figures(), "failures": failures});
             return output::send_line(event);
@@ -133,15 +136,10 @@ fn line(report: &Report, videos: &[Video]) -> String {
     line
 }
 
-fn print_json(
-    event: &Event,
-    videos: &[Video],
-    lanes: &mut HashMap<usize, usize>,
-) -> Result<(), StoreError> {
+fn print_json(event: &Event, videos: &[Video]) -> Result<(), StoreError> {
     let id = |index: usize| &videos[index].id;
     let event = match event {
-        Event::Started { lane, index, part } => {
-            lanes.insert(*lane, *index);
+        Event::Started { index, part, .. } => {
             let mut event = json!({"event": "started", "id": id(*index)});
             if let Some((number, count)) = part {
                 event["part"] = (number + 1).into();
@@ -149,18 +147,13 @@ fn print_json(
             }
             event
         }
-        Event::Progressed { lane, progress } => {
-            let id = lanes.get(lane).map(|index| id(*index));
-            json!({"event": "progress", "id": id, "progress": progress})
-        }
+        Event::Progressed {
+            index, progress, ..
+        } => json!({"event": "progress", "id": id(*index), "progress": progress}),
         Event::Finished(report) => {
-            let Report {
-                index,
-                is_new,
-                marker,
-            } = &**report;
-            let record = &videos[*index].record;
-            json!({"event": "finished", "id": id(*index), "record": record, "new": is_new, "marker": marker})
+            let (index, is_new, marker) = (report.index, report.is_new, &report.marker);
+            let record = &videos[index].record;
+            json!({"event": "finished", "id": id(index), "record": record, "new": is_new, "marker": marker})
         }
         Event::Noted(note) => json!({"event": "note", "message": note}),
         Event::Left { .. } => return Ok(()),
@@ -172,13 +165,7 @@ fn print_json(
 struct Bars {
     all: MultiProgress,
     run: ProgressBar,
-    lanes: HashMap<usize, Lane>,
-}
-
-/// The bar of a video.
-struct Lane {
-    bar: ProgressBar,
-    start: Instant,
+    lanes: HashMap<usize, ProgressBar>,
 }
 
 impl Bars {
@@ -203,17 +190,16 @@ impl Bars {
                 let id = &videos[*index].id;
                 let part = part.map(|(number, count)| format!(" ({} of {count})", number + 1));
                 bar.set_prefix(format!("{id}{}", part.unwrap_or_default()));
-                let start = Instant::now();
-                self.lanes.insert(*lane, Lane { bar, start });
+                self.lanes.insert(*lane, bar);
             }
-            Event::Progressed { lane, progress } => {
-                if let Some(lane) = self.lanes.get(lane) {
-                    lane.show(progress);
+            Event::Progressed { lane, progress, .. } => {
+                if let Some(bar) = self.lanes.get(lane) {
+                    show(progress, bar);
                 }
             }
             Event::Left { lane } => {
-                if let Some(lane) = self.lanes.remove(lane) {
-                    lane.bar.finish_and_clear();
+                if let Some(bar) = self.lanes.remove(lane) {
+                    bar.finish_and_clear();
                 }
             }
             Event::Finished(report) => self.on_finished(report, videos),
@@ -222,11 +208,10 @@ impl Bars {
     }
 
     fn on_finished(&self, report: &Report, videos: &[Video]) {
-        let status = report.marker.outcome.status;
-        if report.is_new && status != Status::Skipped {
+        if report.is_tracked() {
             self.run.inc(1);
         }
-        if report.is_new && status != Status::Complete {
+        if report.is_new && report.marker.outcome.status != Status::Complete {
             self.print(&line(report, videos));
         }
     }
@@ -241,23 +226,21 @@ impl Bars {
     }
 }
 
-impl Lane {
-    fn show(&self, progress: &Progress) {
-        let milliseconds = |seconds: Option<f64>| (seconds.unwrap_or(0.0) * MILLISECONDS) as u64;
-        self.bar.set_length(milliseconds(progress.duration));
-        self.bar.set_position(milliseconds(progress.position));
-        let elapsed = self.start.elapsed().as_secs_f64().max(f64::EPSILON);
-        let position = progress.position.unwrap_or(0.0);
-        let left = progress
-            .duration
-            .map(|end| (end - position) * elapsed / position);
-        let left = left.filter(|left| left.is_finite()).unwrap_or(0.0);
-        self.bar.set_message(format!(
-            "{:6.1} fps {:5.1} x real time {left:5.0} s left",
-            progress.frames as f64 / elapsed,
-            position / elapsed,
-        ));
-    }
+/// Shows the state of a video on its bar.
+fn show(progress: &Progress, bar: &ProgressBar) {
+    let milliseconds = |seconds: Option<f64>| (seconds.unwrap_or(0.0) * MILLISECONDS) as u64;
+    bar.set_length(milliseconds(progress.duration));
+    bar.set_position(milliseconds(progress.position));
+    let elapsed = bar.elapsed().as_secs_f64().max(f64::EPSILON);
+    let position = progress.position.unwrap_or(0.0);
+    let duration = progress.duration;
+    let left = duration.map(|end| (end - position) * elapsed / position);
+    let left = left.filter(|left| left.is_finite()).unwrap_or(0.0);
+    bar.set_message(format!(
+        "{:6.1} fps {:5.1} x real time {left:5.0} s left",
+        progress.frames as f64 / elapsed,
+        position / elapsed,
+    ));
 }
 
 /// A style from a template of this file.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Events of a run, from the lanes to the display.
 
-use facetrack_jobs::Progress;
+use facetrack_jobs::{Progress, Status};
 
 use super::marker::Marker;
 
@@ -16,11 +16,15 @@ pub enum Event {
         part: Option<(usize, usize)>,
     },
     /// A video is under way.
-    Progressed { lane: usize, progress: Progress },
+    Progressed {
+        lane: usize,
+        index: usize,
+        progress: Progress,
+    },
     /// A lane has ended a video, finished or not.
     Left { lane: usize },
     /// A video is settled.
-    Finished(Box<Report>),
+    Finished(Report),
     /// A message for the user.
     Noted(String),
 }
@@ -31,15 +35,12 @@ pub struct Report {
     pub index: usize,
     /// Whether this run has settled it.
     pub is_new: bool,
-    pub marker: Marker,
+    pub marker: Box<Marker>,
 }
 
 impl Report {
-    pub fn new(index: usize, is_new: bool, marker: Marker) -> Self {
-        Self {
-            index,
-            is_new,
-            marker,
-        }
+    /// Whether this run has tried to track the video.
+    pub fn is_tracked(&self) -> bool {
+        self.is_new && self.marker.outcome.status != Status::Skipped
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use facetrack_jobs::{Outcome, Status};
 use serde::Serialize;
 
+use super::Run;
 use super::arguments::RunArguments;
 use super::inputs::Video;
 use super::shard::Shard;
@@ -37,20 +38,17 @@ struct Row<'a> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(
-    arguments: &RunArguments,
-    shard: Shard,
-    videos: &[Video],
-    summary: &Summary,
-) -> Result<Option<PathBuf>, StoreError> {
-    let path = place(arguments, shard);
+pub fn write(run: &Run<'_>, summary: &Summary) -> Result<Option<PathBuf>, StoreError> {
+    let path = place(run.arguments, run.shard);
     let incomplete = summary.incomplete();
-    let settled = incomplete
-        .iter()
-        .map(|it| (it.index, Some(&it.marker.outcome)));
+    let row = |index: usize, outcome| Row::new(&run.videos[index], outcome);
+    let settled = incomplete.iter();
+    let settled = settled.map(|it| row(it.index, Some(&it.marker.outcome)));
     let mut rows: Vec<_> = settled.collect();
-    if arguments.input.iter().any(|input| is_same(input, &path)) {
-        rows.extend(summary.unsettled().into_iter().map(|index| (index, None)));
+    let mut inputs = run.arguments.input.iter();
+    if inputs.any(|input| is_same(input, &path)) {
+        let unsettled = summary.unsettled().into_iter();
+        rows.extend(unsettled.map(|index| row(index, None)));
     }
     if rows.is_empty() {
         // A device, such as /dev/null, stays.
@@ -59,9 +57,7 @@ pub fn write(
         }
         return Ok(None);
     }
-    let line =
-        |(index, outcome): (usize, _)| serde_json::to_string(&Row::new(&videos[index], outcome));
-    let lines: Result<Vec<_>, _> = rows.into_iter().map(line).collect();
+    let lines: Result<Vec<_>, _> = rows.iter().map(serde_json::to_string).collect();
     let text = lines.map_err(|error| StoreError::at(&path)(error.into()))?;
     replace(&path, &(text.join("\n") + "\n"))?;
     Ok(Some(path))

@@ -11,6 +11,7 @@ use walkdir::WalkDir;
 
 use super::arguments::RunArguments;
 use super::lists::{self, Entry};
+use crate::places;
 
 /// Files in folders that are taken for videos, by their suffix. A file that is named is always
 /// taken.
@@ -47,12 +48,12 @@ pub fn collect(arguments: &RunArguments) -> Result<Vec<Video>, String> {
     for input in arguments.input.iter().chain(&arguments.videos_json_path) {
         let is_list = arguments.videos_json_path.as_ref() == Some(input);
         let found = if is_list {
-            lists::read(input)?.into_iter().map(Ok).collect()
+            lists::read(input)?
         } else {
-            entries(input, arguments.fetch.is_some())
+            entries(input, arguments.fetch.is_some())?
         };
         for entry in found {
-            videos.push(Video::new(entry?, arguments)?);
+            videos.push(Video::new(entry, arguments)?);
         }
     }
     refuse_collisions(&videos)?;
@@ -61,25 +62,20 @@ pub fn collect(arguments: &RunArguments) -> Result<Vec<Video>, String> {
 
 impl Video {
     fn new(entry: Entry, arguments: &RunArguments) -> Result<Self, String> {
-        let Entry {
-            id,
-            name,
-            path,
-            part,
-        } = entry;
+        let (id, path) = (Path::new(&entry.id), entry.path);
         let is_below = |part| matches!(part, Component::Normal(_));
-        let id_path = Path::new(&id);
-        if id.is_empty() || !id_path.components().all(is_below) {
+        if entry.id.is_empty() || !id.components().all(is_below) {
             return Err(format!(
-                "the id {id:?} of {} is not a relative path without `..`. Give it another id",
+                "the id {:?} of {} is not a relative path without `..`. Give it another id",
+                entry.id,
                 path.display()
             ));
         }
         let folder = match &arguments.out {
-            Some(out) => out.join(id_path.parent().unwrap_or(Path::new(""))),
+            Some(out) => out.join(id.parent().unwrap_or(Path::new(""))),
             None => path.parent().unwrap_or(Path::new("")).to_owned(),
         };
-        let mut file = id_path.file_name().unwrap_or_default().to_owned();
+        let mut file = id.file_name().unwrap_or_default().to_owned();
         file.push(".json");
         let record = std::path::absolute(folder.join(file))
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -91,14 +87,14 @@ impl Video {
         };
         // Workers are told both as text.
         for path in [&record, &path] {
-            lists::text(path)?;
+            places::text(path)?;
         }
         Ok(Self {
             record,
-            id,
-            name,
+            id: entry.id,
+            name: entry.name,
             path,
-            part,
+            part: entry.part,
         })
     }
 }
@@ -113,76 +109,51 @@ fn refuse_option(path: &Path) -> Result<(), String> {
 }
 
 /// The videos that one argument names. Names of remote videos have no patterns.
-fn entries(input: &Path, are_remote: bool) -> Vec<Result<Entry, String>> {
+fn entries(input: &Path, are_remote: bool) -> Result<Vec<Entry>, String> {
     let text = input.to_string_lossy();
     if text == "-" || input.is_file() && has_suffix(input, &LISTS) {
-        return match lists::read(input) {
-            Ok(entries) => entries.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(error)],
-        };
+        return lists::read(input);
     }
-    if input.is_dir() {
-        return or_none(in_folder(input), input);
-    }
-    if !are_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
-        return or_none(matching(&text), input);
-    }
-    vec![Entry::of_file(input)]
-}
-
-fn or_none(found: Vec<Result<Entry, String>>, input: &Path) -> Vec<Result<Entry, String>> {
-    if found.is_empty() {
-        let suffixes = SUFFIXES.join(", ");
-        let error = format!(
-            "{}: no video found (files named {suffixes})",
-            input.display()
-        );
-        return vec![Err(error)];
-    }
-    found
-}
-
-fn in_folder(folder: &Path) -> Vec<Result<Entry, String>> {
-    let files = WalkDir::new(folder).follow_links(true).sort_by_file_name();
-    let video = |found: walkdir::Result<walkdir::DirEntry>| match found {
-        Ok(file) => {
-            let is_video = !file.file_type().is_dir() && has_suffix(file.path(), &SUFFIXES);
-            is_video.then(|| Entry::below(folder, file.path()))
-        }
-        // A link without a target.
-        Err(error)
-            if error
-                .path()
-                .is_some_and(|it| it.is_symlink() && !it.exists()) =>
-        {
-            let link = error.path().filter(|it| has_suffix(it, &SUFFIXES))?;
-            Some(Entry::below(folder, link))
-        }
-        Err(error) => Some(Err(format!(
-            "{error}. Make it readable, or name its videos"
-        ))),
+    let found = if input.is_dir() {
+        in_folder(input)?
+    } else if !are_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
+        matching(&text)?
+    } else {
+        vec![Entry::of_file(input)?]
     };
-    files.into_iter().filter_map(video).collect()
+    if found.is_empty() {
+        let (input, suffixes) = (input.display(), SUFFIXES.join(", "));
+        return Err(format!("{input}: no video found (files named {suffixes})"));
+    }
+    Ok(found)
+}
+
+fn in_folder(folder: &Path) -> Result<Vec<Entry>, String> {
+    let mut entries = Vec::new();
+    for entry in WalkDir::new(folder).follow_links(true).sort_by_file_name() {
+        let file = places::found(entry)
+            .map_err(|error| format!("{error}. Make it readable, or name its videos"))?;
+        if let Some(video) = file.filter(|file| has_suffix(file, &SUFFIXES)) {
+            entries.push(Entry::below(folder, &video)?);
+        }
+    }
+    Ok(entries)
 }
 
 /// The files that a pattern matches, with the tree below its first part without wildcards. Records
 /// next to the videos are left out.
-fn matching(pattern: &str) -> Vec<Result<Entry, String>> {
+fn matching(pattern: &str) -> Result<Vec<Entry>, String> {
     let has_none = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
-    let root: PathBuf = Path::new(pattern)
-        .components()
-        .take_while(has_none)
-        .collect();
-    let files = match glob(pattern) {
-        Ok(files) => files,
-        Err(error) => return vec![Err(format!("{pattern}: {error}"))],
-    };
-    let entry = |file: glob::GlobResult| match file {
-        Ok(file) if file.is_dir() || !has_suffix(&file, &SUFFIXES) => None,
-        Ok(file) => Some(Entry::below(&root, &file)),
-        Err(error) => Some(Err(error.to_string())),
-    };
-    files.filter_map(entry).collect()
+    let parts = Path::new(pattern).components();
+    let root: PathBuf = parts.take_while(has_none).collect();
+    let mut entries = Vec::new();
+    for file in glob(pattern).map_err(|error| format!("{pattern}: {error}"))? {
+        let file = file.map_err(|error| error.to_string())?;
+        if !file.is_dir() && has_suffix(&file, &SUFFIXES) {
+            entries.push(Entry::below(&root, &file)?);
+        }
+    }
+    Ok(entries)
 }
 
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
@@ -209,22 +180,14 @@ fn refuse_collisions(videos: &[Video]) -> Result<(), String> {
 mod tests {
     use std::fs;
 
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        run: RunArguments,
-    }
+    use crate::run::arguments::tests::parsed;
 
     fn collect_at(folder: &Path, line: &str) -> Result<Vec<(String, String)>, String> {
         let words = line
             .split(' ')
             .map(|word| word.replace('@', &folder.to_string_lossy()));
-        let line = Line::try_parse_from(["run".to_owned()].into_iter().chain(words));
-        let videos = collect(&line.map_err(|error| error.to_string())?.run)?;
+        let videos = collect(&parsed(words)?)?;
         let below = |path: &Path| {
             let path = path.strip_prefix(folder).unwrap_or(path);
             path.display().to_string()
@@ -298,14 +261,8 @@ mod tests {
         let folder = tree();
         let out = folder.path().join(std::ffi::OsString::from_vec(vec![0xff]));
         let video = folder.path().join("in/b.MP4");
-        let words = [
-            "run".as_ref(),
-            video.as_os_str(),
-            "--out".as_ref(),
-            out.as_os_str(),
-        ];
-        let line = Line::try_parse_from(words).unwrap();
-        let error = collect(&line.run).unwrap_err();
+        let words = [video.as_os_str(), "--out".as_ref(), out.as_os_str()];
+        let error = collect(&parsed(words).unwrap()).unwrap_err();
         assert!(error.contains("not UTF-8"), "{error}");
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use facetrack::file::{self, hex};
 use facetrack::record::SCHEMA;
@@ -13,23 +13,15 @@ use facetrack_jobs::Ready;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::arguments::RunArguments;
 use super::inputs::Video;
-use super::segments::Grid;
-
-/// How the content of a file is recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
-    /// By its size and the time of its last change.
-    Stamp,
-    /// By a hash of the content.
-    Content,
-}
 
 /// The key of a video with a loaded engine. A file that cannot be read has a key, too.
-pub fn of(video: &Video, identity: Identity, grid: Option<Grid>, ready: &Ready) -> String {
-    let content = match identity {
-        Identity::Stamp => stamp(&video.path),
-        Identity::Content => hash_of_file(&video.path).map(Value::from),
+pub fn of(video: &Video, arguments: &RunArguments, ready: &Ready) -> String {
+    let content = if arguments.checksum {
+        hash_of_file(&video.path).map(Value::from)
+    } else {
+        stamp(&video.path)
     };
     let options: BTreeMap<_, _> = ready.options.iter().collect();
     let mut parts = json!({
@@ -42,17 +34,17 @@ pub fn of(video: &Video, identity: Identity, grid: Option<Grid>, ready: &Ready) 
         "models": ready.models,
         "options": options,
     });
-    if let Some(grid) = grid {
+    if let Some(grid) = arguments.grid() {
         parts["grid"] = json!(grid);
     }
     hex(&Sha256::digest(parts.to_string()))
 }
 
+/// The size of a file and the time of its last change.
 fn stamp(path: &Path) -> io::Result<Value> {
     let found = fs::metadata(path)?;
-    let changed = found.modified()?;
-    let since = |from: SystemTime, to: SystemTime| to.duration_since(from).ok();
-    let changed = since(UNIX_EPOCH, changed).map(|time| time.as_nanos().to_string());
+    let changed = found.modified()?.duration_since(UNIX_EPOCH).ok();
+    let changed = changed.map(|time| time.as_nanos().to_string());
     Ok(json!([found.len(), changed]))
 }
 
@@ -73,6 +65,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::run::arguments::tests::parsed;
 
     fn video(path: PathBuf) -> Video {
         Video {
@@ -92,15 +85,16 @@ mod tests {
         fs::write(&first.path, "one").unwrap();
         fs::write(&moved.path, "one").unwrap();
         let ready = Ready::default();
-        let content = |video| of(video, Identity::Content, None, &ready);
+        let (by_stamp, by_content) = (parsed(["a"]).unwrap(), parsed(["a", "--checksum"]).unwrap());
+        let content = |video| of(video, &by_content, &ready);
         assert_eq!(content(&first), content(&moved));
-        assert_eq!(of(&first, Identity::Stamp, None, &ready).len(), 64);
+        assert_eq!(of(&first, &by_stamp, &ready).len(), 64);
         let before = content(&first);
         fs::write(&first.path, "two").unwrap();
         assert_ne!(content(&first), before);
         let mut other = Ready::default();
         other.options.insert("max-faces".to_owned(), 2.into());
-        assert_ne!(of(&first, Identity::Content, None, &other), content(&first));
+        assert_ne!(of(&first, &by_content, &other), content(&first));
     }
 
     #[test]
@@ -112,7 +106,7 @@ mod tests {
                 options: options.into_iter().collect(),
                 ..Ready::default()
             };
-            of(&video, Identity::Stamp, None, &ready)
+            of(&video, &parsed(["a"]).unwrap(), &ready)
         };
         assert_eq!(key(["a", "b"]), key(["b", "a"]));
     }

@@ -10,6 +10,8 @@ use facetrack_jobs::Part;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
+use crate::places::text;
+
 /// Some editors write it at the beginning of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -48,25 +50,13 @@ impl Entry {
     }
 }
 
-/// A path as text.
-///
-/// # Errors
-/// It is not UTF-8.
-pub fn text(path: &Path) -> Result<&str, String> {
-    let text = path.to_str();
-    text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
-}
-
 /// A row of a list.
 #[derive(Debug, Default, Deserialize)]
 struct Row {
-    #[serde(default)]
     id: Option<String>,
     #[serde(alias = "path", alias = "video_path")]
     uri: String,
-    #[serde(default)]
     start: Option<f64>,
-    #[serde(default)]
     stop: Option<f64>,
 }
 
@@ -149,9 +139,8 @@ fn rows_of_unknown(text: &str) -> Result<Vec<Row>, String> {
 fn text_rows(text: &str) -> Vec<Row> {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| Item::Path(line.to_owned()).into())
-        .collect()
+    let row = |line: &str| Item::Path(line.to_owned()).into();
+    lines.map(row).collect()
 }
 
 fn csv_rows(text: &str) -> Result<Vec<Row>, String> {
@@ -186,15 +175,10 @@ fn entry(row: Row) -> Result<Entry, String> {
     let path = path_of(&row.uri);
     let file = Entry::of_file(&path)?;
     let id = row.id.filter(|id| !id.is_empty());
-    let part = Part {
-        start: row.start,
-        stop: row.stop,
-    };
+    let (start, stop) = (row.start, row.stop);
     let is_time = |time: f64| time >= 0.0 && time.is_finite();
-    let is_ordered = part
-        .stop
-        .is_none_or(|stop| stop > part.start.unwrap_or(0.0));
-    if !part.start.is_none_or(is_time) || !part.stop.is_none_or(is_time) || !is_ordered {
+    let is_ordered = stop.is_none_or(|stop| stop > start.unwrap_or(0.0));
+    if !start.is_none_or(is_time) || !stop.is_none_or(is_time) || !is_ordered {
         return Err(format!(
             "{}: start and stop are not times in order, in seconds",
             row.uri
@@ -202,7 +186,7 @@ fn entry(row: Row) -> Result<Entry, String> {
     }
     Ok(Entry {
         id: id.unwrap_or(file.id),
-        part,
+        part: Part { start, stop },
         ..file
     })
 }

@@ -49,7 +49,7 @@ impl Marker {
     }
 
     /// The marker of a record; `None` if there is none. A damaged one has no key.
-    pub fn read(record: &Path) -> Option<Self> {
+    pub fn read(record: &Path) -> Option<Box<Self>> {
         let text = fs::read(path(record)).ok()?;
         Some(serde_json::from_slice(&text).unwrap_or_default())
     }

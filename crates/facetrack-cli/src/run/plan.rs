@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use facetrack_jobs::{Outcome, Ready, Status};
@@ -12,33 +11,8 @@ use super::arguments::RunArguments;
 use super::claim;
 use super::events::Report;
 use super::inputs::Video;
-use super::key::{self, Identity};
+use super::key;
 use super::marker::Marker;
-use super::segments::Grid;
-
-/// When a video is tracked again.
-#[derive(Debug, Clone, Copy)]
-pub struct Policy {
-    identity: Identity,
-    grid: Option<Grid>,
-    force: bool,
-    retry_failed: bool,
-}
-
-impl Policy {
-    pub fn new(arguments: &RunArguments) -> Self {
-        Self {
-            identity: if arguments.checksum {
-                Identity::Content
-            } else {
-                Identity::Stamp
-            },
-            grid: arguments.grid(),
-            force: arguments.force,
-            retry_failed: arguments.retry_failed,
-        }
-    }
-}
 
 /// A video to track.
 #[derive(Debug)]
@@ -59,28 +33,29 @@ pub struct Task {
 enum Decision {
     /// It is.
     Track { replace: bool },
-    /// It is done, as the marker says.
-    Keep(Box<Marker>),
-    /// The record is not from this command.
-    Foreign(Box<Marker>),
+    /// It is done, or its record is not from this command: that is new.
+    Settled { is_new: bool, marker: Box<Marker> },
 }
 
 /// Decides for all videos. Returns those to track, and the others.
-pub fn plan(videos: &[Video], ready: &Ready, policy: &Policy) -> (Vec<Task>, Vec<Report>) {
+pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<Task>, Vec<Report>) {
     let (mut tasks, mut settled) = (Vec::new(), Vec::new());
     for (index, video) in videos.iter().enumerate() {
-        let key = key::of(video, policy.identity, policy.grid, ready);
+        let key = key::of(video, arguments, ready);
         let known = Marker::read(&video.record);
-        match decide(video, &key, known.as_ref(), ready, policy) {
+        match decide(video, &key, known.as_deref(), ready, arguments) {
             Decision::Track { replace } => tasks.push(Task {
                 index,
                 key,
                 replace,
-                known: known.map(Box::new),
+                known,
                 attempts: 0,
             }),
-            Decision::Keep(marker) => settled.push(Report::new(index, false, *marker)),
-            Decision::Foreign(marker) => settled.push(Report::new(index, true, *marker)),
+            Decision::Settled { is_new, marker } => settled.push(Report {
+                index,
+                is_new,
+                marker,
+            }),
         }
     }
     (tasks, settled)
@@ -88,9 +63,9 @@ pub fn plan(videos: &[Video], ready: &Ready, policy: &Policy) -> (Vec<Task>, Vec
 
 impl Task {
     /// The marker of another run that has settled the video since this run was planned.
-    pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Marker> {
+    pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Box<Marker>> {
         let marker = Marker::read(&video.record);
-        if marker.as_ref() == self.known.as_deref() {
+        if marker == self.known {
             return None;
         }
         self.replace |= marker.is_some();
@@ -103,20 +78,24 @@ fn decide(
     key: &str,
     known: Option<&Marker>,
     ready: &Ready,
-    policy: &Policy,
+    arguments: &RunArguments,
 ) -> Decision {
-    if policy.force {
+    if arguments.force {
         return Decision::Track { replace: true };
     }
     let has_record = fs::symlink_metadata(&video.record).is_ok();
     match known {
-        Some(marker) if is_valid(marker, key, has_record, policy) => {
-            Decision::Keep(Box::new(marker.clone()))
-        }
+        Some(marker) if is_valid(marker, key, has_record, arguments) => Decision::Settled {
+            is_new: false,
+            marker: Box::new(marker.clone()),
+        },
         Some(_) => Decision::Track { replace: true },
         None if has_record && !claim::exists(&video.record) => {
             let outcome = Outcome::without_record(Status::Skipped, foreign(&video.record));
-            Decision::Foreign(Box::new(Marker::new(key, video, ready, outcome)))
+            Decision::Settled {
+                is_new: true,
+                marker: Box::new(Marker::new(key, video, ready, outcome)),
+            }
         }
         None => Decision::Track {
             replace: has_record,
@@ -124,9 +103,9 @@ fn decide(
     }
 }
 
-fn is_valid(marker: &Marker, key: &str, has_record: bool, policy: &Policy) -> bool {
+fn is_valid(marker: &Marker, key: &str, has_record: bool, arguments: &RunArguments) -> bool {
     let status = marker.outcome.status;
-    let is_tried_again = policy.retry_failed && status == Status::Failed;
+    let is_tried_again = arguments.retry_failed && status == Status::Failed;
     marker.key == key && !is_tried_again && (has_record || !status.has_record())
 }
 
@@ -139,46 +118,42 @@ fn foreign(record: &Path) -> String {
 
 /// The outcome of a file that no worker has to open; `None` if it may be a video.
 pub fn refuse(path: &Path) -> Option<Outcome> {
-    let refused = |status, reason: &str| {
-        let message = format!("{}: {reason}", path.display());
-        Some(Outcome::without_record(status, message))
-    };
-    let found = match fs::metadata(path) {
-        Ok(found) => found,
-        Err(_) if path.to_string_lossy().contains(":/") => {
-            return refused(
-                Status::Unsupported,
-                "only local files can be tracked. Copy or mount it, or add --fetch",
-            );
-        }
+    let (status, reason) = refusal(path)?;
+    let message = format!("{}: {reason}", path.display());
+    Some(Outcome::without_record(status, message))
+}
+
+/// Why a file is no video.
+fn refusal(path: &Path) -> Option<(Status, String)> {
+    let (status, reason) = match fs::metadata(path) {
+        Err(_) if path.to_string_lossy().contains(":/") => (
+            Status::Unsupported,
+            "only local files can be tracked. Copy or mount it, or add --fetch",
+        ),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return refused(Status::Failed, "there is no such file");
+            (Status::Failed, "there is no such file")
         }
-        Err(error) => return refused(Status::Failed, &error.to_string()),
-    };
-    let kind = found.file_type();
-    if kind.is_dir() {
-        return refused(
+        Err(error) => return Some((Status::Failed, error.to_string())),
+        Ok(found) if found.is_dir() => (
             Status::Unsupported,
             "it is a folder. Name it on the command line",
-        );
-    }
-    if kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device() {
-        return refused(
+        ),
+        Ok(found) if !found.is_file() => (
             Status::Unsupported,
             "it is a pipe, socket or device, not a file",
-        );
-    }
-    if found.len() == 0 {
-        return refused(Status::NoVideo, "the file is empty");
-    }
-    let error = fs::File::open(path).err()?;
-    refused(Status::Failed, &format!("it cannot be opened: {error}"))
+        ),
+        Ok(found) if found.len() == 0 => (Status::NoVideo, "the file is empty"),
+        Ok(_) => {
+            let error = fs::File::open(path).err()?;
+            return Some((Status::Failed, format!("it cannot be opened: {error}")));
+        }
+    };
+    Some((status, reason.to_owned()))
 }
 
 /// The plan as lines, for `--dry-run`.
 pub fn described(videos: &[Video], tasks: &[Task], settled: &[Report]) -> String {
-    let line = |index: usize, verb: &str| {
+    let line = |(index, verb): (usize, &str)| {
         let Video { path, record, .. } = &videos[index];
         format!("{verb:<10} {} -> {}\n", path.display(), record.display())
     };
@@ -187,25 +162,14 @@ pub fn described(videos: &[Video], tasks: &[Task], settled: &[Report]) -> String
     let others = settled.iter().map(status);
     let mut lines: Vec<_> = tracked.chain(others).collect();
     lines.sort_unstable();
-    lines
-        .into_iter()
-        .map(|(index, verb)| line(index, verb))
-        .collect()
+    lines.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::arguments::tests::parsed;
     use crate::run::marker;
-
-    fn policy(force: bool, retry_failed: bool) -> Policy {
-        Policy {
-            identity: Identity::Stamp,
-            grid: None,
-            force,
-            retry_failed,
-        }
-    }
 
     struct Case {
         folder: tempfile::TempDir,
@@ -238,19 +202,16 @@ mod tests {
             fs::write(self.folder.path().join(name), "x").unwrap();
         }
 
-        fn decide(&self, policy: Policy) -> &'static str {
+        /// The decision with an option, or with none.
+        fn decide(&self, option: Option<&str>) -> &'static str {
+            let arguments = parsed(["a.mp4"].into_iter().chain(option)).unwrap();
             let known = Marker::read(&self.video.record);
-            match decide(
-                &self.video,
-                "key",
-                known.as_ref(),
-                &Ready::default(),
-                &policy,
-            ) {
+            let known = known.as_deref();
+            match decide(&self.video, "key", known, &Ready::default(), &arguments) {
                 Decision::Track { replace: true } => "replace",
                 Decision::Track { replace: false } => "track",
-                Decision::Keep(_) => "keep",
-                Decision::Foreign(_) => "foreign",
+                Decision::Settled { is_new: false, .. } => "keep",
+                Decision::Settled { is_new: true, .. } => "foreign",
             }
         }
     }
@@ -258,31 +219,30 @@ mod tests {
     #[test]
     fn markers_and_claims_decide() {
         let case = Case::new();
-        assert_eq!(case.decide(policy(false, false)), "track");
+        assert_eq!(case.decide(None), "track");
         case.write("a.json");
-        assert_eq!(case.decide(policy(false, false)), "foreign");
-        assert_eq!(case.decide(policy(true, false)), "replace");
+        assert_eq!(case.decide(None), "foreign");
+        assert_eq!(case.decide(Some("--force")), "replace");
         case.write("a.json.done.partial");
-        assert_eq!(case.decide(policy(false, false)), "replace");
+        assert_eq!(case.decide(None), "replace");
         case.mark("key", Status::Complete);
-        assert_eq!(case.decide(policy(false, true)), "keep");
+        assert_eq!(case.decide(Some("--retry-failed")), "keep");
         fs::remove_file(&case.video.record).unwrap();
-        assert_eq!(case.decide(policy(false, false)), "replace");
+        assert_eq!(case.decide(None), "replace");
         case.mark("key", Status::Failed);
-        assert_eq!(case.decide(policy(false, false)), "keep");
-        assert_eq!(case.decide(policy(false, true)), "replace");
+        assert_eq!(case.decide(None), "keep");
+        assert_eq!(case.decide(Some("--retry-failed")), "replace");
         case.mark("other", Status::Failed);
-        assert_eq!(case.decide(policy(false, false)), "replace");
+        assert_eq!(case.decide(None), "replace");
         case.write("a.json.done");
-        assert_eq!(case.decide(policy(false, false)), "replace");
+        assert_eq!(case.decide(None), "replace");
     }
 
     #[test]
     fn a_video_that_another_run_has_settled_is_not_tracked_again() {
         let case = Case::new();
-        let policy = policy(false, false);
         let videos = std::slice::from_ref(&case.video);
-        let (mut tasks, _) = plan(videos, &Ready::default(), &policy);
+        let (mut tasks, _) = plan(videos, &parsed(["a.mp4"]).unwrap(), &Ready::default());
         let task = &mut tasks[0];
         assert_eq!(task.settled_meanwhile(&case.video), None);
         case.write("a.json");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Seats: the videos that are tracked at once, each by a worker. Lanes without a seat fetch videos.
 
-use std::mem;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use facetrack::lock::lock;
@@ -23,9 +22,9 @@ pub struct Seat<'a> {
 
 impl Seats {
     /// `count` seats, the first with a worker.
-    pub fn new(count: usize, worker: Option<Worker>) -> Self {
+    pub fn new(count: usize, worker: Worker) -> Self {
         let mut free: Vec<_> = (1..count).map(|_| None).collect();
-        free.push(worker);
+        free.push(Some(worker));
         Self {
             free: Mutex::new(free),
             freed: Condvar::new(),
@@ -34,17 +33,11 @@ impl Seats {
 
     /// Waits for a free seat. The seat that was given back last is taken first: it has a worker.
     pub fn take(&self) -> Seat<'_> {
-        let mut free = lock(&self.free);
-        loop {
-            if let Some(worker) = free.pop() {
-                let seats = self;
-                return Seat { seats, worker };
-            }
-            free = self
-                .freed
-                .wait(free)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let free = lock(&self.free);
+        let free = self.freed.wait_while(free, |free| free.is_empty());
+        let worker = free.unwrap_or_else(PoisonError::into_inner).pop().flatten();
+        let seats = self;
+        Seat { seats, worker }
     }
 
     /// Ends the workers of all free seats.
@@ -55,7 +48,7 @@ impl Seats {
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        lock(&self.seats.free).push(mem::take(&mut self.worker));
+        lock(&self.seats.free).push(self.worker.take());
         self.seats.freed.notify_one();
     }
 }

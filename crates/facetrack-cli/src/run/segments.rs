@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use facetrack::file::{remove_if_there, sync_folder, with_suffix};
 use facetrack::lock::lock;
 use facetrack::record::joining;
-use facetrack_jobs::{Outcome, Part, Status};
+use facetrack_jobs::{Outcome, Part, Ready, Status};
 use serde::Serialize;
 
 use super::claim::Claim;
@@ -34,7 +34,7 @@ pub struct Grid {
 impl Grid {
     /// The parts of a video that takes this long, s. The last one may be up to half longer or
     /// shorter than the others.
-    fn parts(&self, seconds: f64) -> Vec<Part> {
+    pub fn parts(&self, seconds: f64) -> Vec<Part> {
         let segment = self.segment.as_secs_f64();
         let count = (seconds / segment).round().max(1.0) as u32;
         let start = |number: u32| f64::from(number) * segment;
@@ -51,7 +51,7 @@ impl Grid {
 pub struct Group {
     pub task: Task,
     /// Held until the record is done.
-    claim: Mutex<Option<Claim>>,
+    claim: Claim,
     record: PathBuf,
     start: Instant,
     parts: Vec<Video>,
@@ -85,7 +85,7 @@ impl PartTask {
     }
 
     /// The account of an earlier run that has tracked the part.
-    pub fn known(&self) -> Option<Marker> {
+    pub fn known(&self) -> Option<Box<Marker>> {
         let record = &self.video().record;
         let marker = Marker::read(record)?;
         let is_valid = marker.key == self.key() && marker.outcome.status.has_record();
@@ -124,18 +124,8 @@ pub fn remove(record: &Path) -> io::Result<()> {
 }
 
 impl Group {
-    /// Divides a video that takes this long, s. Gives `task` and `claim` back if it is too short.
-    pub fn divide(
-        task: Task,
-        claim: Claim,
-        video: &Video,
-        grid: Grid,
-        seconds: f64,
-    ) -> Result<Vec<PartTask>, (Task, Claim)> {
-        let parts = grid.parts(seconds);
-        if parts.len() < 2 {
-            return Err((task, claim));
-        }
+    /// Divides a video into parts.
+    pub fn divide(task: Task, claim: Claim, video: &Video, parts: &[Part]) -> Vec<PartTask> {
         let folder = folder(&video.record);
         let own = |(number, part): (usize, &Part)| Video {
             part: *part,
@@ -146,7 +136,7 @@ impl Group {
         let count = parts.len();
         let group = Arc::new(Self {
             task,
-            claim: Mutex::new(Some(claim)),
+            claim,
             record: video.record.clone(),
             start: Instant::now(),
             done: Mutex::new(vec![None; count]),
@@ -157,7 +147,7 @@ impl Group {
             number,
             attempts: 0,
         };
-        Ok((0..count).map(task).collect())
+        (0..count).map(task).collect()
     }
 
     /// Takes the account of a part. After the last part, returns the accounts of all parts.
@@ -171,10 +161,12 @@ impl Group {
     ///
     /// # Errors
     /// If a file cannot be read or written.
-    pub fn finish(&self, marker: Marker, parts: &[Marker]) -> io::Result<Option<Marker>> {
-        let Some(claim) = lock(&self.claim).take() else {
-            return Ok(None);
-        };
+    pub fn finish(
+        &self,
+        video: &Video,
+        ready: &Ready,
+        parts: &[Marker],
+    ) -> io::Result<Box<Marker>> {
         let mut outcome = outcome(parts);
         if outcome.status.has_record() {
             outcome.message = self.join(parts)?;
@@ -182,31 +174,26 @@ impl Group {
         if outcome.message.is_some() && outcome.status == Status::Complete {
             outcome.status = Status::Truncated;
         }
-        let marker = Marker {
+        let marker = Box::new(Marker {
             seconds: self.start.elapsed().as_secs_f64(),
             attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
-            outcome,
-            ..marker
-        };
-        claim.finish(&marker)?;
-        Ok(Some(marker))
+            ..Marker::new(&self.task.key, video, ready, outcome)
+        });
+        self.claim.finish(&marker)?;
+        Ok(marker)
     }
 
     /// Writes the record. Returns why it lacks a part of the video, if it does.
     fn join(&self, parts: &[Marker]) -> io::Result<Option<String>> {
         let joined = folder(&self.record).join("joined");
         let mut file = BufWriter::new(File::create(&joined)?);
+        let nominal = parts.iter().find_map(|part| part.outcome.nominal_rate);
         let parts = self.parts.iter().zip(parts);
-        let part = |(video, marker): (&Video, &Marker)| joining::Part {
+        let parts = parts.filter(|(_, marker)| marker.outcome.frames > 0);
+        let parts = parts.map(|(video, marker)| joining::Part {
             record: video.record.clone(),
             before: marker.outcome.before.clone(),
-        };
-        let nominal = parts
-            .clone()
-            .find_map(|(_, marker)| marker.outcome.nominal_rate);
-        let parts = parts
-            .filter(|(_, marker)| marker.outcome.frames > 0)
-            .map(part);
+        });
         let reason = joining::join(&parts.collect::<Vec<_>>(), nominal, &mut file)?;
         file.get_ref().sync_all()?;
         fs::rename(&joined, &self.record)?;

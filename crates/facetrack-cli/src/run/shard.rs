@@ -6,8 +6,6 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-use super::inputs::Video;
-
 /// The value of `--shard`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShardOption {
@@ -44,12 +42,12 @@ impl Shard {
         })
     }
 
-    fn has(self, id: &str) -> bool {
+    /// Whether a video is in it.
+    pub fn has(self, id: &str) -> bool {
         let hash = Sha256::digest(id.as_bytes());
         let number = hash
-            .iter()
-            .take(8)
-            .fold(0, |number, byte| number << 8 | u64::from(*byte));
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_be_bytes(*bytes));
         number % self.count == self.index
     }
 }
@@ -124,25 +122,14 @@ fn of_slurm(
         ));
     };
     // The numbers of an array may be any; those that do not fit are refused.
-    let limits = [
-        number("SLURM_ARRAY_TASK_MIN"),
-        number("SLURM_ARRAY_TASK_MAX"),
-    ];
-    let has_gaps = match limits {
-        [Some(min), Some(max)] => max.saturating_sub(min).saturating_add(1) != count,
-        _ => false,
-    };
+    let limits = number("SLURM_ARRAY_TASK_MIN").zip(number("SLURM_ARRAY_TASK_MAX"));
+    let size = limits.map(|(min, max)| max.saturating_sub(min).saturating_add(1));
+    let has_gaps = size.is_some_and(|size| size != count);
     let shard = Shard::new(id, count).ok();
     let shard = shard.filter(|_| !has_gaps || Some(count) != tasks);
     Some(shard.ok_or_else(|| {
         format!("the tasks of the Slurm array are not numbered 0 to {count}. Add --shard N with the number of all tasks, or number them so")
     }))
-}
-
-/// The videos of a shard.
-pub fn select(mut videos: Vec<Video>, shard: Shard) -> Vec<Video> {
-    videos.retain(|video| shard.has(&video.id));
-    videos
 }
 
 #[cfg(test)]

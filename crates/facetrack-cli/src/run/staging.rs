@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Videos that are fetched to a local file before they are tracked: `--fetch`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use tempfile::{TempDir, TempPath};
+
+use super::child::Running;
 
 /// The placeholder of the video in the command.
 const REMOTE: &str = "{}";
@@ -53,10 +55,6 @@ impl FetchCommand {
         command.args(words);
         command
     }
-
-    fn program(&self) -> &str {
-        self.0.first().map_or("", String::as_str)
-    }
 }
 
 /// Where videos are fetched to.
@@ -66,10 +64,6 @@ pub struct Staging {
     timeout: Option<Duration>,
     folder: TempDir,
 }
-
-/// The local file of a video. It is removed when this is dropped.
-#[derive(Debug)]
-pub struct Staged(PathBuf);
 
 /// Why a video was not fetched.
 #[derive(Debug, PartialEq)]
@@ -93,7 +87,7 @@ impl Staging {
         })
     }
 
-    /// Fetches the video `number`, until `is_stopped`.
+    /// Fetches the video `number`, until `is_stopped`. Its local file is removed when it is dropped.
     ///
     /// # Errors
     /// The command failed, took too long, or the run ends.
@@ -102,80 +96,67 @@ impl Staging {
         number: usize,
         video: &Path,
         is_stopped: impl Fn() -> bool,
-    ) -> Result<Staged, Unfetched> {
-        let staged = Staged(self.folder.path().join(local_name(number, video)));
-        let ended = self.run(video, &staged.0, is_stopped);
-        let (status, last_words) = ended
-            .map_err(|error| self.failed(video, &error.to_string()))?
-            .ok_or(Unfetched::Stopped)?;
-        let Some(status) = status else {
-            return Err(self.failed(video, "took longer than --timeout"));
-        };
-        if !status.success() {
-            return Err(self.failed(video, &format!("ended ({status}): {last_words}")));
-        }
-        if !staged.0.exists() {
-            return Err(self.failed(video, &format!("has not created the file {LOCAL}")));
-        }
-        Ok(staged)
+    ) -> Result<TempPath, Unfetched> {
+        let local = self.folder.path().join(local_name(number, video));
+        let fetched = self.run(video, local, is_stopped);
+        fetched.map_err(|unfetched| match unfetched {
+            Unfetched::Failed(reason) => {
+                let (video, program) = (video.display(), &self.command.0[0]);
+                Unfetched::Failed(format!("{video} was not fetched: `{program}` {reason}"))
+            }
+            Unfetched::Stopped => Unfetched::Stopped,
+        })
     }
 
-    /// Runs the command. Returns its status, or `None` if it took too long, and its last words;
-    /// nothing if the run ends first.
+    /// Runs the command.
     fn run(
         &self,
         video: &Path,
-        local: &Path,
+        local: PathBuf,
         is_stopped: impl Fn() -> bool,
-    ) -> io::Result<Option<(Option<ExitStatus>, String)>> {
+    ) -> Result<TempPath, Unfetched> {
+        let local = TempPath::try_from_path(local)?;
         let errors = tempfile::tempfile()?;
-        let mut command = self.command.command(video, local);
+        let mut command = self.command.command(video, &local);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(errors.try_clone()?).spawn()?;
-        let mut child = Running(child);
+        let status = self.ended(Running(child), is_stopped)?;
+        if !status.success() {
+            let last_words = last_line(errors)?;
+            return Err(Unfetched::Failed(format!("ended ({status}): {last_words}")));
+        }
+        if !local.exists() {
+            let reason = format!("has not created the file {LOCAL}");
+            return Err(Unfetched::Failed(reason));
+        }
+        Ok(local)
+    }
+
+    /// Waits until the command has ended.
+    fn ended(
+        &self,
+        mut child: Running,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<ExitStatus, Unfetched> {
         let start = Instant::now();
         loop {
             if let Some(status) = child.0.try_wait()? {
-                return Ok(Some((Some(status), last_line(errors)?)));
+                return Ok(status);
             }
             if is_stopped() {
-                return Ok(None);
+                return Err(Unfetched::Stopped);
             }
             if self.timeout.is_some_and(|limit| start.elapsed() > limit) {
-                return Ok(Some((None, String::new())));
+                return Err(Unfetched::Failed("took longer than --timeout".to_owned()));
             }
             thread::sleep(POLL);
         }
     }
-
-    fn failed(&self, video: &Path, reason: &str) -> Unfetched {
-        let program = self.command.program();
-        let video = video.display();
-        Unfetched::Failed(format!("{video} was not fetched: `{program}` {reason}"))
-    }
 }
 
-impl Staged {
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        // The whole folder is removed in the end.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// A command that is ended when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A command that has ended cannot be killed.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+impl From<io::Error> for Unfetched {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 
@@ -201,6 +182,8 @@ fn last_line(mut file: File) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A command that takes longer than a test.
@@ -210,9 +193,9 @@ mod tests {
         let limit = Duration::from_millis(300);
         let staging = Staging::new(command.parse().unwrap(), Some(limit)).unwrap();
         let staged = staging.fetch(7, video, || false)?;
-        assert_eq!(staged.path().file_name(), Some("7.mp4".as_ref()));
-        let bytes = fs::read(staged.path()).unwrap();
-        let path = staged.path().to_owned();
+        assert_eq!(staged.file_name(), Some("7.mp4".as_ref()));
+        let bytes = fs::read(&staged).unwrap();
+        let path = staged.to_path_buf();
         drop(staged);
         assert!(!path.exists());
         Ok(bytes)

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use facetrack_jobs::Status;
+use facetrack_jobs::{Outcome, Status};
 use serde::Serialize;
 
 use super::events::Report;
@@ -17,7 +17,7 @@ pub struct Summary {
     total: usize,
     start: Instant,
     /// All settled videos.
-    reports: Vec<Report>,
+    pub reports: Vec<Report>,
 }
 
 /// The figures of a run.
@@ -49,10 +49,6 @@ impl Summary {
         }
     }
 
-    pub fn add(&mut self, report: Report) {
-        self.reports.push(report);
-    }
-
     /// The settled videos that are not complete, in the order of the input.
     pub fn incomplete(&self) -> Vec<&Report> {
         let mut reports: Vec<_> = self.reports.iter().collect();
@@ -74,10 +70,8 @@ impl Summary {
 
     /// The status of the only video; `None` if there are several, or it is not settled.
     pub fn only_status(&self) -> Option<Status> {
-        match self.reports.as_slice() {
-            [report] if self.total == 1 => Some(report.marker.outcome.status),
-            _ => None,
-        }
+        let report = self.reports.first().filter(|_| self.total == 1)?;
+        Some(report.marker.outcome.status)
     }
 
     /// Videos that are not settled.
@@ -85,42 +79,24 @@ impl Summary {
         self.total - self.reports.len()
     }
 
-    fn tracked(&self) -> impl Iterator<Item = &Report> {
-        let is_tracked =
-            |report: &&Report| report.is_new && report.marker.outcome.status != Status::Skipped;
-        self.reports.iter().filter(is_tracked)
-    }
-
-    fn count(&self, is_meant: impl Fn(&Report) -> bool) -> usize {
-        self.tracked().filter(|report| is_meant(report)).count()
-    }
-
-    fn sum(&self, figure: impl Fn(&Report) -> f64) -> f64 {
-        self.tracked().map(figure).fold(0.0, |sum, it| sum + it)
-    }
-
     pub fn figures(&self) -> Figures {
-        let status = |status| move |report: &Report| report.marker.outcome.status == status;
-        let has_no_face = |report: &Report| {
-            report.marker.outcome.status.has_record() && report.marker.outcome.faces == 0
-        };
-        let failed = |report: &Report| !report.marker.outcome.status.has_record();
+        let tracked = self.reports.iter().filter(|report| report.is_tracked());
+        let outcomes: Vec<_> = tracked.map(|report| &report.marker.outcome).collect();
+        let count =
+            |is_meant: fn(&Outcome) -> bool| outcomes.iter().filter(|it| is_meant(it)).count();
+        let seconds = outcomes.iter().filter_map(|it| it.video_seconds);
         Figures {
             videos: self.total,
-            done: self.count(status(Status::Complete)),
-            skipped: self.reports.len() - self.tracked().count(),
-            no_face: self.count(has_no_face),
-            truncated: self.count(status(Status::Truncated)),
-            failed: self.count(failed),
+            done: count(|it| it.status == Status::Complete),
+            skipped: self.reports.len() - outcomes.len(),
+            no_face: count(|it| it.status.has_record() && it.faces == 0),
+            truncated: count(|it| it.status == Status::Truncated),
+            failed: count(|it| !it.status.has_record()),
             open: self.open(),
-            frames: self.sum(|report| report.marker.outcome.frames as f64) as u64,
-            video_hours: self.video_seconds() / HOUR,
+            frames: outcomes.iter().map(|it| it.frames).sum(),
+            video_hours: seconds.fold(0.0, |sum, it| sum + it) / HOUR,
             seconds: self.start.elapsed().as_secs_f64(),
         }
-    }
-
-    fn video_seconds(&self) -> f64 {
-        self.sum(|report| report.marker.outcome.video_seconds.unwrap_or(0.0))
     }
 }
 
@@ -129,27 +105,25 @@ impl Figures {
     pub fn table(&self) -> String {
         let line = |name: &str, value: String| format!("  {name:<12}{value:>10}\n");
         let counts = [
-            ("done", self.done),
-            ("skipped", self.skipped),
-            ("no face", self.no_face),
-            ("truncated", self.truncated),
-            ("failed", self.failed),
+            ("done", self.done as u64),
+            ("skipped", self.skipped as u64),
+            ("no face", self.no_face as u64),
+            ("truncated", self.truncated as u64),
+            ("failed", self.failed as u64),
+            ("frames", self.frames),
         ];
         let counts = counts.map(|(name, count)| line(name, count.to_string()));
-        let frames = line("frames", self.frames.to_string());
         let hours = line("video", format!("{:.2} h", self.video_hours));
         let seconds = self.seconds.max(f64::EPSILON);
         let fps = self.frames as f64 / seconds;
         let speed = self.video_hours * HOUR / seconds;
         let speed = format!("{fps:.1} fps, {speed:.1} x real time");
-        format!("{}{frames}{hours}  speed       {speed}\n", counts.concat())
+        format!("{}{hours}  speed       {speed}\n", counts.concat())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use facetrack_jobs::Outcome;
-
     use super::*;
     use crate::run::marker::Marker;
 
@@ -168,22 +142,20 @@ mod tests {
         Report {
             index,
             is_new,
-            marker,
+            marker: Box::new(marker),
         }
     }
 
     #[test]
     fn figures_of_a_run() {
         let mut summary = Summary::new(6);
-        for report in [
+        summary.reports.extend([
             report(3, Status::Failed, true, 0),
             report(0, Status::Complete, true, 5),
             report(1, Status::Complete, false, 5),
             report(2, Status::Truncated, true, 0),
             report(4, Status::Skipped, true, 0),
-        ] {
-            summary.add(report);
-        }
+        ]);
         let table = summary.figures().table();
         let figures = serde_json::to_value(summary.figures()).unwrap();
         for (name, count) in [
@@ -209,7 +181,7 @@ mod tests {
     fn a_run_of_one_video() {
         let mut summary = Summary::new(1);
         assert!(!summary.is_complete());
-        summary.add(report(0, Status::Complete, false, 0));
+        summary.reports.push(report(0, Status::Complete, false, 0));
         assert!(summary.is_complete());
         assert_eq!(summary.only_status(), Some(Status::Complete));
     }

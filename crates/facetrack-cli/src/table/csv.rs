@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::{Cell, Column, Table};
 
-/// A CSV file that is being written.
+/// A CSV file that is being written. Its rows may have fewer cells than there are columns.
 pub struct CsvTable<W: Write> {
     writer: csv::Writer<W>,
     columns: Vec<Column>,
@@ -18,7 +18,8 @@ impl<W: Write> CsvTable<W> {
     /// # Errors
     /// The file cannot be written.
     pub fn new(output: W, columns: Vec<Column>) -> io::Result<Self> {
-        let mut writer = csv::Writer::from_writer(output);
+        let mut builder = csv::WriterBuilder::new();
+        let mut writer = builder.flexible(true).from_writer(output);
         writer.write_record(columns.iter().flat_map(names))?;
         Ok(Self {
             writer,
@@ -47,7 +48,7 @@ impl<W: Write> Table for CsvTable<W> {
                 Cell::Double(value) => self.field(value)?,
                 Cell::Float(value) => self.field(value)?,
                 Cell::Boolean(value) => self.field(value)?,
-                Cell::Text(value) => self.field(value)?,
+                Cell::Text(value) => self.writer.write_field(value)?,
                 Cell::Floats(list) => list.into_iter().try_for_each(|it| self.field(it))?,
             }
         }
