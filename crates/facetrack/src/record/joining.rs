@@ -30,12 +30,6 @@ const ID: &[u8] = b"\"id\":\"obj_";
 /// Text before the number of a frame.
 const FRAME: &[u8] = b"{\"frame\":";
 
-/// Counts of damage, and what they count.
-const DAMAGE: [(&str, &str); 2] = [
-    ("decode_errors", completeness::DECODING_ERROR),
-    ("corrupted_frames", completeness::DAMAGED_FRAME),
-];
-
 /// The faces of a frame before the start of a part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeenFrame {
@@ -90,8 +84,7 @@ pub fn join(
     }
     to.write_all(CLOSING)?;
     to.flush()?;
-    let reason = metadata.get("incomplete_reason").and_then(Value::as_str);
-    Ok(reason.map(str::to_owned))
+    Ok(incomplete_reason(&metadata).map(str::to_owned))
 }
 
 fn not_dense() -> io::Error {
@@ -280,36 +273,24 @@ fn metadata(
             metadata.insert(name.to_owned(), value.clone());
         }
     }
-    let count = |name| {
-        readers
-            .iter()
-            .filter_map(|reader| reader.number(name))
-            .sum::<u64>()
-    };
-    for name in ["total_frames", "padded_frames"]
-        .into_iter()
-        .chain(DAMAGE.map(|(name, _)| name))
-    {
-        metadata.insert(name.to_owned(), count(name).into());
+    let counts = [
+        "total_frames",
+        "padded_frames",
+        "decode_errors",
+        "corrupted_frames",
+    ];
+    for name in counts {
+        let counts = readers.iter().filter_map(|reader| reader.number(name));
+        metadata.insert(name.to_owned(), counts.sum::<u64>().into());
     }
-    let damage = |count: &dyn Fn(&'static str) -> u64| {
-        DAMAGE
-            .map(|(name, what)| completeness::counted(count(name), what))
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-    };
-    let of_last = damage(&|name| last.number(name).unwrap_or(0));
-    let reason = last
-        .metadata
-        .get("incomplete_reason")
-        .and_then(Value::as_str);
+    let of_last = damage(&last.metadata);
+    let reason = incomplete_reason(&last.metadata);
     let reasons = reason.into_iter().flat_map(|reason| reason.split(REASONS));
     let mut reasons: Vec<_> = reasons
         .map(str::to_owned)
         .filter(|reason| !of_last.contains(reason))
         .collect();
-    reasons.extend(damage(&count));
+    reasons.extend(damage(&metadata));
     metadata.insert("complete".to_owned(), reasons.is_empty().into());
     if reasons.is_empty() {
         metadata.shift_remove("incomplete_reason");
@@ -319,6 +300,21 @@ fn metadata(
     }
     set_rate(&mut metadata, rate(parts, nominal)?);
     Ok(metadata)
+}
+
+/// The counts of damage in words.
+fn damage(metadata: &Map<String, Value>) -> Vec<String> {
+    [
+        ("decode_errors", completeness::DECODING_ERROR),
+        ("corrupted_frames", completeness::DAMAGED_FRAME),
+    ]
+    .into_iter()
+    .filter_map(|(name, what)| completeness::counted(metadata.get(name)?.as_u64()?, what))
+    .collect()
+}
+
+fn incomplete_reason(metadata: &Map<String, Value>) -> Option<&str> {
+    metadata.get("incomplete_reason")?.as_str()
 }
 
 /// Sets the rate, and the number of frames that was computed from it.
