@@ -91,13 +91,12 @@ impl<'a> Frame<'a> {
             return Err("a frame of no size".to_owned());
         }
         let faces = self.tracked_objects.into_iter();
+        let faces: Result<_, _> = faces.map(|face| face.tracked(channels)).collect();
         Ok(FrameReport {
             width,
             height,
             status,
-            faces: faces
-                .map(|face| face.tracked(channels))
-                .collect::<Result<_, _>>()?,
+            faces: faces?,
             source,
         })
     }
