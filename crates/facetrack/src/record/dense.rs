@@ -8,6 +8,7 @@
 use std::io;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::array::{ArrayDocument, PAGE, Storage};
 use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
@@ -17,7 +18,7 @@ use crate::wire::{Frame, Head};
 const MARGIN: usize = 64;
 
 /// Separator between the metadata and the first line.
-pub(super) const FRAMES: &[u8] = b",\"frames\":[";
+const FRAMES: &[u8] = b",\"frames\":[";
 
 pub(super) const CLOSING: &[u8] = b"\n]}\n";
 
@@ -72,6 +73,13 @@ impl<S: Storage> Layout for Dense<S> {
         }
         Ok(written)
     }
+}
+
+/// The object with the metadata on the first line of a dense record; `None` if it is not one. The
+/// line has no blanks at its end.
+pub(crate) fn header<T: DeserializeOwned>(line: &[u8]) -> Option<serde_json::Result<T>> {
+    let object = [line.strip_suffix(FRAMES)?, b"}"].concat();
+    Some(serde_json::from_slice(&object))
 }
 
 /// Everything before the first frame of a file with these final metadata.

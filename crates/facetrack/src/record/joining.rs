@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::completeness::{self, REASONS};
-use super::dense::{self, CLOSING, FRAMES};
+use super::dense::{self, CLOSING};
 use super::rhythm::Rate;
 use super::timeline::{Continuity, Timeline};
 use crate::file;
@@ -70,7 +70,7 @@ pub fn join(
         identities.begin(&parts[index].before);
         let next = parts.get(index + 1).and_then(|next| next.before.first());
         while let Some(line) = reader.next()? {
-            let faces = Line::parse(&line)?;
+            let faces: Line = serde_json::from_slice(&line)?;
             identities.take(&faces, reader.start_time(), next.map(|next| next.time));
             to.write_all(if frames == 0 { b"\n" } else { b",\n" })?;
             frames += 1;
@@ -107,9 +107,8 @@ impl PartReader {
         let mut file = BufReader::new(file::open(&part.record)?);
         let mut line = Vec::new();
         file.read_until(b'\n', &mut line)?;
-        let head = line.trim_ascii_end().strip_suffix(FRAMES);
-        let head = [head.ok_or_else(not_dense)?, b"}"].concat();
-        let Opening { metadata } = serde_json::from_slice(&head)?;
+        let opening = dense::header(line.trim_ascii_end());
+        let Opening { metadata } = opening.ok_or_else(not_dense)??;
         Ok(Self { file, metadata })
     }
 
@@ -157,10 +156,6 @@ struct Face {
 }
 
 impl Line {
-    fn parse(line: &[u8]) -> io::Result<Self> {
-        Ok(serde_json::from_slice(line)?)
-    }
-
     fn faces(&self) -> impl Iterator<Item = (u32, Rect)> {
         self.tracked_objects.iter().filter_map(|face| {
             let number = face.id.strip_prefix("obj_")?.parse().ok()?;
@@ -355,7 +350,8 @@ fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<Rate> {
     for part in parts {
         let mut reader = PartReader::open(part)?;
         while let Some(line) = reader.next()? {
-            timeline.frame(Line::parse(&line)?.pts, Continuity::Continuous);
+            let Line { pts, .. } = serde_json::from_slice(&line)?;
+            timeline.frame(pts, Continuity::Continuous);
         }
     }
     Ok(timeline.rhythm().rate(nominal))
