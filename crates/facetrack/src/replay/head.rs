@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::ReplayError;
+use super::{Replay, ReplayError};
 use crate::model::ModelFile;
 use crate::record::timeline::Filling;
 use crate::record::{SCHEMA, SCHEMA_1};
@@ -81,17 +81,24 @@ impl Head {
         (self.width > 0 && self.height > 0).then_some((self.width, self.height))
     }
 
+    fn is_first_schema(&self) -> bool {
+        self.schema.as_deref() == Some(SCHEMA_1)
+    }
+}
+
+impl<S> Replay<S> {
     /// Frames per second; `None` when unknown.
-    pub(super) fn fps(&self) -> Option<f64> {
-        (self.fps > 0.0).then_some(self.fps)
+    pub fn fps(&self) -> Option<f64> {
+        Some(self.index.head.fps).filter(|fps| *fps > 0.0)
     }
 
-    /// Which holes of the stream were filled in.
-    pub(super) fn filling(&self) -> Filling {
-        let option = |name| self.options.get(name);
+    /// Which frames that were missing in the stream have a number.
+    pub fn filling(&self) -> Filling {
+        let head = &self.index.head;
+        let option = |name| head.options.get(name);
         if option("fill-gaps").and_then(Json::as_bool) == Some(false) {
             Filling::Never
-        } else if self.is_first_schema() {
+        } else if head.is_first_schema() {
             Filling::Timestamps1
         } else if option("fill-by").is_some_and(|by| by == "timestamps") {
             Filling::Timestamps
@@ -101,16 +108,13 @@ impl Head {
     }
 
     /// The kind of time that frames have.
-    pub(super) fn times(&self) -> Times {
-        if self.is_first_schema() {
+    pub fn times(&self) -> Times {
+        let head = &self.index.head;
+        if head.is_first_schema() {
             Times::Timestamps
         } else {
-            Times::Stream(self.start_time)
+            Times::Stream(head.start_time)
         }
-    }
-
-    fn is_first_schema(&self) -> bool {
-        self.schema.as_deref() == Some(SCHEMA_1)
     }
 }
 
