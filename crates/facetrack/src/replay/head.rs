@@ -64,6 +64,7 @@ impl Head {
 
     /// The engine that analysed the frames.
     pub(super) fn source(&self) -> Arc<ReportSource> {
+        let models = self.models.clone().into_iter();
         Arc::new(ReportSource {
             engine: self.tracking_engine.clone(),
             device: self.device.clone(),
@@ -71,7 +72,9 @@ impl Head {
             device_reason: self.device_reason.clone(),
             load_time: self.load_time_ms.map(from_milliseconds).unwrap_or_default(),
             generator: self.generator.clone(),
-            models: self.models.iter().map(model_file).collect(),
+            models: models
+                .map(|(name, sha256)| ModelFile { name, sha256 })
+                .collect(),
             options: options_text(&self.facetrack_options),
         })
     }
@@ -126,11 +129,4 @@ fn from_milliseconds(time: f64) -> Duration {
 fn is_model(name: &str, sha256: &str) -> bool {
     let named = !name.is_empty() && !name.contains(char::is_control);
     named && sha256.len() == 64 && sha256.bytes().all(|digit| digit.is_ascii_hexdigit())
-}
-
-fn model_file((name, sha256): (&String, &String)) -> ModelFile {
-    ModelFile {
-        name: name.clone(),
-        sha256: sha256.clone(),
-    }
 }
