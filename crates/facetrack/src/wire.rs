@@ -14,8 +14,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::de::IntoDeserializer;
-use serde::de::value::Error as WordError;
+use serde::de::value::{Error as WordError, StrDeserializer};
 use serde::{Deserialize, Serialize, Serializer};
 
 pub(crate) use self::face::Face;
@@ -27,7 +26,7 @@ use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 
 /// The value that has this name in records and metadata.
 pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
-    T::deserialize(IntoDeserializer::<WordError>::into_deserializer(name)).ok()
+    T::deserialize(StrDeserializer::<WordError>::new(name)).ok()
 }
 
 /// One frame.
