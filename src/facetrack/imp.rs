@@ -132,7 +132,7 @@ impl Active {
         Self {
             env: env.clone(),
             setup: plan.setup.clone(),
-            info: analyzer.info().clone(),
+            info: analyzer.engine.info().clone(),
             source: analyzer.source().clone(),
             device: decision.placement.device(),
             vram: OwnMemory::of(&decision.placement).map(Arc::new),
@@ -346,7 +346,7 @@ impl FaceTrack {
     /// Resets the calibration before it is used, if that was requested.
     fn apply_calibration_reset(&self, state: &mut State) {
         if self.forget_calibration.swap(false, Ordering::AcqRel) {
-            state.analyzer.reset_calibration();
+            state.analyzer.engine.completer.reset_calibration();
         }
     }
 
@@ -401,7 +401,7 @@ impl FaceTrack {
         }
         self.apply_calibration_reset(state);
         if self.learn_neutral.swap(false, Ordering::AcqRel) {
-            state.analyzer.neutral_mut().request();
+            state.analyzer.neutral.request();
         }
         state.admit(buffer, now, &self.schedule);
         Ok(())

@@ -31,26 +31,26 @@ pub(super) struct Learned {
 /// The calibration of the engine.
 pub(super) const CALIBRATION: Learned = Learned {
     property: "calibration-file",
-    begin: |analyzer| match analyzer.calibration() {
+    begin: |analyzer| match analyzer.engine.completer.calibration() {
         Some(_) => Ok(()),
-        None => Err(Failure::NoCalibration(analyzer.info().name)),
+        None => Err(Failure::NoCalibration(analyzer.engine.info().name)),
     },
-    restore: Analyzer::set_calibration,
-    content: Analyzer::calibration,
+    restore: |analyzer, text| analyzer.engine.completer.set_calibration(text),
+    content: |analyzer| analyzer.engine.completer.calibration(),
 };
 
 /// The rest values of blendshapes.
 pub(super) const NEUTRAL: Learned = Learned {
     property: "neutral-file",
     begin: |analyzer| {
-        if analyzer.info().blendshapes.is_empty() {
-            return Err(Failure::NoBlendshapes(analyzer.info().name));
+        if analyzer.engine.info().blendshapes.is_empty() {
+            return Err(Failure::NoBlendshapes(analyzer.engine.info().name));
         }
-        analyzer.neutral_mut().share();
+        analyzer.neutral.share();
         Ok(())
     },
-    restore: |analyzer, text| analyzer.neutral_mut().set_common(text),
-    content: Analyzer::common_rest,
+    restore: |analyzer, text| analyzer.neutral.set_common(text),
+    content: |analyzer| analyzer.neutral.common(),
 };
 
 /// A file and its content.

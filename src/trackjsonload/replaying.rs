@@ -77,7 +77,7 @@ impl Replaying {
 
     /// How many frames there are.
     pub(super) fn len(&self) -> usize {
-        self.replay.len()
+        self.replay.frames().len()
     }
 
     /// A description of the missing part of the file.

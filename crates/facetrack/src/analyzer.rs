@@ -17,8 +17,7 @@ use smart_default::SmartDefault;
 use super::blendshape::Blendshapes;
 use super::device::Placement;
 use super::engine::{
-    Context, Engine, EngineError, EngineInfo, Finder, Frame, FrameOutline, Notice, Thresholds,
-    Wanted,
+    Context, Engine, EngineError, Finder, Frame, FrameOutline, Notice, Thresholds, Wanted,
 };
 use super::geometry::Point;
 use super::motion::{self, Motion};
@@ -50,13 +49,15 @@ pub struct Tuning {
 
 /// Analyses the frames of a stream with an engine.
 pub struct Analyzer {
-    engine: Engine,
+    /// Between frames, its completer may be calibrated.
+    pub engine: Engine,
     tracker: Tracker,
     tuning: Tuning,
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
     selector: Selector,
-    neutral: Neutral,
+    /// The rest values of blendshapes.
+    pub neutral: Neutral,
     /// Memory of each selected face that the tracker follows.
     memories: HashMap<u32, Memory>,
     /// Faces of the last analysed frame; `None` if the next frame does not follow one.
@@ -136,11 +137,6 @@ impl Analyzer {
         analyzer
     }
 
-    /// The engine's name and measurements.
-    pub fn info(&self) -> &EngineInfo {
-        self.engine.info()
-    }
-
     /// The source of the reports.
     pub fn source(&self) -> &Arc<ReportSource> {
         &self.source
@@ -170,34 +166,6 @@ impl Analyzer {
         if self.source.options != options {
             Arc::make_mut(&mut self.source).options = options;
         }
-    }
-
-    /// The calibration: [`Completer::calibration`](super::engine::Completer::calibration).
-    pub fn calibration(&self) -> Option<String> {
-        self.engine.completer.calibration()
-    }
-
-    /// Restores a calibration that [`Analyzer::calibration`] returned.
-    ///
-    /// # Errors
-    /// Those of [`Completer::set_calibration`](super::engine::Completer::set_calibration).
-    pub fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
-        self.engine.completer.set_calibration(calibration)
-    }
-
-    /// Discards the calibration.
-    pub fn reset_calibration(&mut self) {
-        self.engine.completer.reset_calibration();
-    }
-
-    /// The rest values of blendshapes.
-    pub fn neutral_mut(&mut self) -> &mut Neutral {
-        &mut self.neutral
-    }
-
-    /// The rest values of blendshapes for faces without own ones: [`Neutral::common`].
-    pub fn common_rest(&self) -> Option<String> {
-        self.neutral.common()
     }
 
     /// Analyses the next frame.
@@ -240,29 +208,25 @@ impl Analyzer {
     /// Those of the engine's completer.
     pub fn complete(&mut self, found: Found) -> Result<FrameReport, EngineError> {
         let start = Instant::now();
-        let Found {
-            frame,
-            faces,
-            source,
-            cost,
-        } = found;
+        let frame = &found.frame;
         self.last_faces = None;
         let profile = self.profile.clone();
         let (ids, faces) = profile.time(Stage::Track, || {
-            let ids = self.tracker.assign(&faces);
+            let ids = self.tracker.assign(&found.faces);
             self.forget_ended();
-            self.select(ids, faces, &frame)
+            self.select(ids, found.faces, frame)
         });
         self.engine.completer.begin_frame(&faces);
         let mut faces: Vec<_> = std::iter::zip(ids, faces)
             .map(|(id, face)| TrackedFace { id, face })
             .collect();
         profile.time(Stage::Smooth, || self.smooth(&mut faces, frame.time));
-        profile.time(Stage::Complete, || self.complete_faces(&mut faces, &frame))?;
+        profile.time(Stage::Complete, || self.complete_faces(&mut faces, frame))?;
         self.update_motion(&faces, frame.time);
         self.last_faces = Some(faces.clone());
-        profile.add(Stage::Total, cost + start.elapsed());
-        Ok(report(&frame, faces, FrameStatus::NoFace, source))
+        profile.add(Stage::Total, found.cost + start.elapsed());
+        let source = found.source;
+        Ok(report(frame, faces, FrameStatus::NoFace, source))
     }
 
     /// Holds or predicts the faces of the last analysed frame in the next one.

@@ -48,7 +48,7 @@ pub enum BlendshapeSource {
 display_as_serialized!(BlendshapeSource);
 
 /// Channels with their values, in the engine's order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Blendshapes {
     names: Arc<[String]>,
     values: Vec<f32>,
@@ -66,9 +66,7 @@ impl Blendshapes {
         Self {
             names,
             values,
-            raw: None,
-            is_corrected: false,
-            source: BlendshapeSource::Measured,
+            ..Self::default()
         }
     }
 

@@ -103,7 +103,7 @@ impl<F: Read + Seek> File<'_, F> {
     fn riff(&mut self) -> io::Result<Extent> {
         let mut offset = 0;
         while let Some(chunk) = self.at::<8>(offset)? {
-            let size = u64::from(u32::from_le_bytes([chunk[4], chunk[5], chunk[6], chunk[7]]));
+            let size = u64::from_le_bytes(chunk) >> 32;
             // Behind the last chunk there may be anything.
             if !chunk.starts_with(b"RIFF") {
                 break;
@@ -130,9 +130,7 @@ impl<F: Read + Seek> File<'_, F> {
             let Some(header) = self.at::<8>(offset)? else {
                 return Ok(self.ends_at(offset + 8));
             };
-            let size = match u64::from(u32::from_be_bytes([
-                header[0], header[1], header[2], header[3],
-            ])) {
+            let size = match u64::from_be_bytes(header) >> 32 {
                 // To the end of the file.
                 0 => return Ok(Extent::Whole),
                 1 => match self.at::<8>(offset + 8)? {

@@ -22,7 +22,7 @@ const REQUESTED_TIME: f64 = 0.5;
 const MAX_REST: f32 = 0.9;
 
 /// Rest values of the faces in a stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Neutral {
     /// Channels of the engine.
     channels: Arc<[String]>,
@@ -46,7 +46,7 @@ struct Face {
 }
 
 /// Rest values that are being learned.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Learning {
     /// Time of learning, s.
     time: f64,
@@ -61,10 +61,7 @@ impl Neutral {
     pub fn new(channels: Arc<[String]>) -> Self {
         Self {
             channels,
-            faces: HashMap::new(),
-            common: None,
-            is_shared: false,
-            is_requested: false,
+            ..Self::default()
         }
     }
 
@@ -180,8 +177,7 @@ impl Learning {
     fn new(time: f64) -> Self {
         Self {
             time,
-            start: None,
-            samples: Vec::new(),
+            ..Self::default()
         }
     }
 }

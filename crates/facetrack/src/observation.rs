@@ -70,30 +70,23 @@ impl Observation {
     /// picture, px. The depth is 0 for points in the plane. The box is not among them; pose and 3-D
     /// models have spaces of their own.
     pub fn for_each_point(&mut self, mut change: impl FnMut(&mut f32, &mut f32, &mut f32)) {
-        let mut change_landmark =
-            |point: &mut Landmark| change(&mut point.x, &mut point.y, &mut point.z);
+        let mut morphable = self.morphable.as_mut().and_then(|fit| fit.as_mut().ok());
+        let meshes = morphable.iter_mut().flat_map(|fit| &mut fit.mesh);
         let dense = [&mut self.landmarks, &mut self.secondary_landmarks].into_iter();
         dense
             .flatten()
             .flat_map(|landmarks| &mut landmarks.points)
-            .for_each(&mut change_landmark);
-        if let Some(Ok(fit)) = &mut self.morphable {
-            let mesh = fit.mesh.iter_mut().flat_map(Arc::make_mut);
-            mesh.for_each(&mut change_landmark);
-        }
-        let mut change_point = |point: &mut Point| change(&mut point.x, &mut point.y, &mut 0.0);
-        self.key_points.iter_mut().for_each(&mut change_point);
-        if let Some(gaze) = &mut self.gaze {
-            change_point(&mut gaze.right.position);
-            change_point(&mut gaze.left.position);
-        }
-        if let Some(fit) = &mut self.fit {
-            fit.projected.iter_mut().for_each(&mut change_point);
-        }
-        if let Some(Ok(fit)) = &mut self.morphable {
-            change_point(&mut fit.origin);
-            fit.contour.iter_mut().for_each(&mut change_point);
-        }
+            .chain(meshes.flat_map(Arc::make_mut))
+            .for_each(|point| change(&mut point.x, &mut point.y, &mut point.z));
+        let pupils = self.gaze.iter_mut();
+        let pupils = pupils.flat_map(|gaze| [&mut gaze.right, &mut gaze.left]);
+        let outline = morphable.into_iter();
+        self.key_points
+            .iter_mut()
+            .chain(pupils.map(|pupil| &mut pupil.position))
+            .chain(self.fit.iter_mut().flat_map(|fit| &mut fit.projected))
+            .chain(outline.flat_map(|fit| [&mut fit.origin].into_iter().chain(&mut fit.contour)))
+            .for_each(|point| change(&mut point.x, &mut point.y, &mut 0.0));
     }
 
     /// Multiplies every x by `scale`: from displayed to stored columns.

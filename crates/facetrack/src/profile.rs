@@ -26,9 +26,6 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage, in the order of the work.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
     /// The name in logs and statistics.
     pub fn name(self) -> &'static str {
         self.into()
@@ -38,7 +35,7 @@ impl Stage {
 /// Times of all stages. Other threads may read them while frames are analysed.
 #[derive(Debug, Default)]
 pub struct Profile {
-    stages: Mutex<[Histogram; Stage::ALL.len()]>,
+    stages: Mutex<[Histogram; Stage::VARIANTS.len()]>,
 }
 
 /// Statistics of a stage.
@@ -71,9 +68,9 @@ impl Profile {
     }
 
     /// Statistics of all stages, in the order of the work.
-    pub fn summary(&self) -> [StageSummary; Stage::ALL.len()] {
+    pub fn summary(&self) -> [StageSummary; Stage::VARIANTS.len()] {
         let stages = lock(&self.stages);
-        std::array::from_fn(|index| stages[index].summary(Stage::ALL[index]))
+        std::array::from_fn(|index| stages[index].summary(Stage::VARIANTS[index]))
     }
 
     /// Number of frames.

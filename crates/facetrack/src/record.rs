@@ -14,7 +14,7 @@
 
 mod array;
 pub mod completeness;
-mod dense;
+pub(crate) mod dense;
 mod fields;
 pub mod joining;
 mod jsonl;

@@ -22,7 +22,6 @@ use thiserror::Error;
 
 pub use self::head::Times;
 use self::index::{Entry, Index};
-use super::record::timeline::Filling;
 use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus};
 use super::wire::Frame;
@@ -115,18 +114,8 @@ impl<S: Read + Seek> Replay<S> {
         })
     }
 
-    /// How many frames there are.
-    pub fn len(&self) -> usize {
-        self.index.entries.len()
-    }
-
-    /// Whether there is no frame.
-    pub fn is_empty(&self) -> bool {
-        self.index.entries.is_empty()
-    }
-
     /// Number and time of every frame, in the record's order.
-    pub fn frames(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = (u64, Option<u64>)> {
         let entries = self.index.entries.iter();
         entries.map(|entry| (entry.number, entry.pts))
     }
@@ -134,21 +123,6 @@ impl<S: Read + Seek> Replay<S> {
     /// The line that a broken end has cut off, from 1; the frames before it are whole.
     pub fn cut_line(&self) -> Option<u64> {
         self.index.cut_line
-    }
-
-    /// Frames per second; `None` when unknown.
-    pub fn fps(&self) -> Option<f64> {
-        self.index.head.fps()
-    }
-
-    /// Which frames that were missing in the stream have a number.
-    pub fn filling(&self) -> Filling {
-        self.index.head.filling()
-    }
-
-    /// The kind of time that frames have.
-    pub fn times(&self) -> Times {
-        self.index.head.times()
     }
 
     /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not

@@ -46,11 +46,6 @@ pub enum FrameStatus {
     Error,
 }
 
-impl FrameStatus {
-    /// Every status.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-}
-
 display_as_serialized!(FrameStatus);
 
 /// A face with an identity.

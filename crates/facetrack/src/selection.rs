@@ -61,7 +61,8 @@ struct Candidate {
 impl Candidate {
     fn new(id: u32, face: &Observation, rule: Select, frame: &FrameOutline) -> Self {
         let score = match rule {
-            Select::Largest => size(face),
+            // The side of a square with the area of the face's box, px.
+            Select::Largest => face.bbox.area().sqrt(),
             Select::Center => 1.0 / (1.0 + distance_from_center(face, frame)),
             // The lowest id wins, which was assigned first.
             Select::All | Select::First | Select::Id => 0.0,
@@ -73,11 +74,6 @@ impl Candidate {
     fn is_clearly_better_than(&self, other: &Self) -> bool {
         self.score > other.score * CLEAR_FACTOR
     }
-}
-
-/// Side of a square with the area of the face's box, px.
-fn size(face: &Observation) -> f32 {
-    (face.bbox.width.max(0.0) * face.bbox.height.max(0.0)).sqrt()
 }
 
 /// Distance of the box's centre from the centre of the frame, px.

@@ -24,16 +24,20 @@ const VISUAL_SHARE: f64 = 0.4;
 const SPEAKING_CONFIDENCE: f64 = 0.3;
 
 /// The verdict on one face.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Speaking {
-    /// Whether the face speaks.
+    /// For older consumers: whether speaking_confidence is above 0.3. It depends only on how far
+    /// the jaw is open in this frame and does not detect speech; false without blendshapes.
     pub is_speaking: bool,
-    /// 0…0.4, because there is no audio.
-    pub confidence: f32,
-    /// Method of the verdict.
-    pub method: SpeakingMethod,
-    /// Evidence of the mouth; `None` if `jawOpen` was not measured.
-    pub visual: Option<VisualEvidence>,
+    /// For older consumers: 0.4 × the confidence of speaking_sources.visual.
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
+    pub speaking_confidence: f32,
+    /// For older consumers: visual_primary if the jaw is open far enough, otherwise no_detection.
+    pub speaking_method: SpeakingMethod,
+    /// For older consumers: the evidence; empty without blendshapes.
+    pub speaking_sources: SpeakingSources,
 }
 
 /// Method of a verdict.
@@ -46,6 +50,15 @@ pub enum SpeakingMethod {
     NoDetection,
     /// The mouth is open.
     VisualPrimary,
+}
+
+/// Evidence of speech by its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub struct SpeakingSources {
+    /// Evidence from the blendshapes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visual: Option<VisualEvidence>,
 }
 
 /// Evidence of the mouth.
@@ -67,10 +80,7 @@ impl Speaking {
     /// The verdict on a face with these blendshapes. Channels other than `jawOpen` are 0 if they
     /// were not measured.
     pub fn from_blendshapes(blendshapes: Option<&Blendshapes>) -> Self {
-        let Some(blendshapes) = blendshapes else {
-            return Self::default();
-        };
-        let channel = |name| blendshapes.get(name).filter(|value| value.is_finite());
+        let channel = |name| blendshapes?.get(name).filter(|value| value.is_finite());
         let Some(jaw_open) = channel("jawOpen") else {
             return Self::default();
         };
@@ -80,18 +90,20 @@ impl Speaking {
         let confidence = VISUAL_SHARE * visual;
         Self {
             is_speaking: confidence > SPEAKING_CONFIDENCE,
-            confidence: confidence as f32,
-            method: if visual > 0.0 {
+            speaking_confidence: confidence as f32,
+            speaking_method: if visual > 0.0 {
                 SpeakingMethod::VisualPrimary
             } else {
                 SpeakingMethod::NoDetection
             },
-            visual: Some(VisualEvidence {
-                jaw_open,
-                jaw_threshold: JAW_THRESHOLD,
-                mouth_activity: activity as f32,
-                confidence: visual as f32,
-            }),
+            speaking_sources: SpeakingSources {
+                visual: Some(VisualEvidence {
+                    jaw_open,
+                    jaw_threshold: JAW_THRESHOLD,
+                    mouth_activity: activity as f32,
+                    confidence: visual as f32,
+                }),
+            },
         }
     }
 }
@@ -130,10 +142,10 @@ mod tests {
             let verdict = speaking(&[("jawOpen", jaw)]);
             assert_eq!(verdict.is_speaking, is_speaking, "jawOpen {jaw}");
             assert!(
-                (verdict.confidence - confidence).abs() < 1e-6,
+                (verdict.speaking_confidence - confidence).abs() < 1e-6,
                 "{verdict:?}"
             );
-            assert_eq!(verdict.method, method, "jawOpen {jaw}");
+            assert_eq!(verdict.speaking_method, method, "jawOpen {jaw}");
         }
     }
 
@@ -141,13 +153,16 @@ mod tests {
     fn lips_add_to_an_open_jaw_only() {
         let lips = [("mouthShrugUpper", 0.3), ("mouthShrugLower", 0.3)];
         let closed = speaking(&[("jawOpen", 0.05), lips[0], lips[1]]);
-        assert_eq!(closed.confidence, 0.0);
-        let evidence = closed.visual.expect("jawOpen was measured");
+        assert_eq!(closed.speaking_confidence, 0.0);
+        let evidence = closed
+            .speaking_sources
+            .visual
+            .expect("jawOpen was measured");
         assert!((evidence.mouth_activity - 0.2).abs() < 1e-6);
 
         let open = speaking(&[("jawOpen", 0.0857), lips[0], lips[1]]);
         assert!(open.is_speaking);
-        let evidence = open.visual.expect("jawOpen was measured");
+        let evidence = open.speaking_sources.visual.expect("jawOpen was measured");
         assert!((evidence.confidence - (0.749_875 + 0.04)).abs() < 1e-6);
     }
 

@@ -45,7 +45,7 @@ pub struct TrackerConfig {
 /// assert_eq!(tracker.assign(&[face(100.0), face(300.0)]), [1, 2]);
 /// assert_eq!(tracker.assign(&[face(305.0)]), [2]);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tracker {
     config: TrackerConfig,
     tracks: Vec<Track>,
@@ -86,9 +86,7 @@ impl Tracker {
     pub fn new(config: TrackerConfig) -> Self {
         Self {
             config,
-            tracks: Vec::new(),
-            ended: Vec::new(),
-            last_id: 0,
+            ..Self::default()
         }
     }
 

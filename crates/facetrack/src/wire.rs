@@ -14,8 +14,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde::de::IntoDeserializer;
-use serde::de::value::Error as WordError;
+use serde::de::value::{Error as WordError, StrDeserializer};
 use serde::{Deserialize, Serialize, Serializer};
 
 pub(crate) use self::face::Face;
@@ -27,7 +26,7 @@ use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 
 /// The value that has this name in records and metadata.
 pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
-    T::deserialize(IntoDeserializer::<WordError>::into_deserializer(name)).ok()
+    T::deserialize(StrDeserializer::<WordError>::new(name)).ok()
 }
 
 /// One frame.
@@ -91,13 +90,12 @@ impl<'a> Frame<'a> {
             return Err("a frame of no size".to_owned());
         }
         let faces = self.tracked_objects.into_iter();
+        let faces: Result<_, _> = faces.map(|face| face.tracked(channels)).collect();
         Ok(FrameReport {
             width,
             height,
             status,
-            faces: faces
-                .map(|face| face.tracked(channels))
-                .collect::<Result<_, _>>()?,
+            faces: faces?,
             source,
         })
     }

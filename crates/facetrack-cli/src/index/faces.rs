@@ -107,7 +107,8 @@ pub fn read(
     let at = |error: &dyn Display| format!("{}: {error}", video.record.display());
     let file = file::open(video.record).map_err(|error| at(&error))?;
     let mut replay = Replay::open(file).map_err(|error| at(&error))?;
-    for place in 0..replay.len() {
+    let frames = replay.frames().len();
+    for place in 0..frames {
         let text = replay.text(place).map_err(|error| at(&error))?;
         let frame: Frame = serde_json::from_slice(text).map_err(|error| at(&error))?;
         for face in &frame.tracked_objects {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use strum::VariantArray;
+
 use super::*;
 use crate::blendshape::Blendshapes;
 use crate::geometry::{Point, Rect};
@@ -744,7 +746,7 @@ fn nothing_in_a_report_makes_a_drawing_fail() {
             engine: source.to_owned(),
             ..(*report.source).clone()
         });
-        for &status in FrameStatus::ALL {
+        for &status in FrameStatus::VARIANTS {
             report.status = status;
             for size in [(1, 1), (1, 7), (3, 1), (33, 17), (160, 120)] {
                 for (_, layout) in yuv_layouts() {

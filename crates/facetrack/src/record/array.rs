@@ -125,8 +125,7 @@ impl<S: Storage> ArrayDocument<S> {
             return Err(error);
         }
         self.written += lines as u64;
-        self.closing.clear();
-        self.closing.extend_from_slice(closing);
+        closing.clone_into(&mut self.closing);
         self.totals = totals;
         Ok(())
     }

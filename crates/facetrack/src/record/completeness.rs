@@ -100,9 +100,7 @@ impl Completeness {
     pub fn of(promise: &Promise, found: &Found) -> Self {
         let early = early_end(promise, found);
         let reasons: Vec<String> = [
-            cut(promise, found).map(|(promised, found)| {
-                format!("the file is cut off: it has {found} of at least {promised} bytes")
-            }),
+            cut(promise, found),
             early.map(|(end, expected)| {
                 let [end, expected] = [end, expected].map(|time| time as f64 * 1e-9);
                 format!("the video ends at {end:.3} s of {expected:.3} s")
@@ -153,9 +151,9 @@ fn early_end(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     (expected as f64 - end as f64 > tolerance).then_some((end, expected))
 }
 
-/// Bytes promised and found of a file that was cut off, unless the video has come to its stated
+/// The missing part of a file that was cut off, in words, unless the video has come to its stated
 /// end.
-fn cut(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
+fn cut(promise: &Promise, found: &Found) -> Option<String> {
     let Extent::Cut {
         promised,
         found: bytes,
@@ -166,7 +164,8 @@ fn cut(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     let is_reached = matches!(promise.end, Some(End::Video(_)))
         && found.end.is_some()
         && early_end(promise, found).is_none();
-    (!is_reached).then_some((promised, bytes))
+    (!is_reached)
+        .then(|| format!("the file is cut off: it has {bytes} of at least {promised} bytes"))
 }
 
 /// Whether the longest track ends with the video, and its end is stated, not derived from the data

@@ -8,6 +8,7 @@
 use std::io;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::array::{ArrayDocument, PAGE, Storage};
 use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
@@ -17,7 +18,7 @@ use crate::wire::{Frame, Head};
 const MARGIN: usize = 64;
 
 /// Separator between the metadata and the first line.
-pub(super) const FRAMES: &[u8] = b",\"frames\":[";
+const FRAMES: &[u8] = b",\"frames\":[";
 
 pub(super) const CLOSING: &[u8] = b"\n]}\n";
 
@@ -29,51 +30,34 @@ pub(super) struct Dense<S> {
     metadata: Metadata,
     /// Bytes of the metadata and the blanks after them.
     room: usize,
-    has_frames: bool,
 }
 
 impl<S: Storage> Dense<S> {
     pub(super) fn new(storage: S, export: Export, metadata: Metadata) -> io::Result<Self> {
-        let head = head(&metadata, Totals::default())?;
-        let room = room(&head);
-        let opening = [&padded(head, room), FRAMES].concat();
+        let head = padded(&Head::new(&metadata, Some(Totals::default())))?;
+        let opening = [&head, FRAMES].concat();
         Ok(Self {
             document: ArrayDocument::new(storage, opening, CLOSING)?,
             export,
             metadata,
-            room,
-            has_frames: false,
+            room: head.len(),
         })
     }
 
     /// Puts `metadata` at the start of the file.
     fn set_metadata(&mut self, metadata: &Metadata, totals: Totals) -> io::Result<()> {
-        let head = head(metadata, totals)?;
-        let room = room(&head);
-        self.document
-            .replace_start(self.room, &padded(head, room))?;
-        self.room = room;
+        let head = padded(&Head::new(metadata, Some(totals)))?;
+        self.document.replace_start(self.room, &head)?;
+        self.room = head.len();
         self.metadata.clone_from(metadata);
         Ok(())
     }
 }
 
-/// Bytes that are kept for the metadata `head`. They depend on nothing else, so that files with the
-/// same metadata have the same bytes.
-fn room(head: &[u8]) -> usize {
-    (head.len() + MARGIN).next_multiple_of(PAGE)
-}
-
-fn padded(mut head: Vec<u8>, room: usize) -> Vec<u8> {
-    head.resize(room, b' ');
-    head
-}
-
 impl<S: Storage> Layout for Dense<S> {
     fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()> {
-        if !self.has_frames {
+        if stream.totals.frames == 1 {
             self.set_metadata(&stream.metadata, Totals::default())?;
-            self.has_frames = true;
         }
         let frame = Frame::new(frame, stream, &self.export);
         self.document.line(&frame, stream.totals, CLOSING)
@@ -91,20 +75,23 @@ impl<S: Storage> Layout for Dense<S> {
     }
 }
 
-fn head(metadata: &Metadata, totals: Totals) -> io::Result<Vec<u8>> {
-    object_with(&Head::new(metadata, Some(totals)))
+/// The object with the metadata on the first line of a dense record; `None` if it is not one. The
+/// line has no blanks at its end.
+pub(crate) fn header<T: DeserializeOwned>(line: &[u8]) -> Option<serde_json::Result<T>> {
+    let object = [line.strip_suffix(FRAMES)?, b"}"].concat();
+    Some(serde_json::from_slice(&object))
 }
 
 /// Everything before the first frame of a file with these final metadata.
 pub(super) fn opening(metadata: &impl Serialize) -> io::Result<Vec<u8>> {
-    let head = object_with(metadata)?;
-    let room = room(&head);
-    Ok([&padded(head, room), FRAMES].concat())
+    Ok([&padded(metadata)?, FRAMES].concat())
 }
 
-/// An object that begins with the metadata.
-fn object_with(metadata: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut bytes = b"{\"metadata\":".to_vec();
-    serde_json::to_writer(&mut bytes, metadata)?;
-    Ok(bytes)
+/// The start of an object, with the metadata and the blanks after them. Their number depends on
+/// nothing else, so that files with the same metadata have the same bytes.
+fn padded(metadata: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut head = b"{\"metadata\":".to_vec();
+    serde_json::to_writer(&mut head, metadata)?;
+    head.resize((head.len() + MARGIN).next_multiple_of(PAGE), b' ');
+    Ok(head)
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::completeness::{self, REASONS};
-use super::dense::{self, CLOSING, FRAMES};
+use super::dense::{self, CLOSING};
 use super::rhythm::Rate;
 use super::timeline::{Continuity, Timeline};
 use crate::file;
@@ -29,12 +29,6 @@ const ID: &[u8] = b"\"id\":\"obj_";
 
 /// Text before the number of a frame.
 const FRAME: &[u8] = b"{\"frame\":";
-
-/// Counts of damage, and what they count.
-const DAMAGE: [(&str, &str); 2] = [
-    ("decode_errors", completeness::DECODING_ERROR),
-    ("corrupted_frames", completeness::DAMAGED_FRAME),
-];
 
 /// The faces of a frame before the start of a part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,7 +70,7 @@ pub fn join(
         identities.begin(&parts[index].before);
         let next = parts.get(index + 1).and_then(|next| next.before.first());
         while let Some(line) = reader.next()? {
-            let faces = Line::parse(&line)?;
+            let faces: Line = serde_json::from_slice(&line)?;
             identities.take(&faces, reader.start_time(), next.map(|next| next.time));
             to.write_all(if frames == 0 { b"\n" } else { b",\n" })?;
             frames += 1;
@@ -90,8 +84,7 @@ pub fn join(
     }
     to.write_all(CLOSING)?;
     to.flush()?;
-    let reason = metadata.get("incomplete_reason").and_then(Value::as_str);
-    Ok(reason.map(str::to_owned))
+    Ok(incomplete_reason(&metadata).map(str::to_owned))
 }
 
 fn not_dense() -> io::Error {
@@ -114,9 +107,8 @@ impl PartReader {
         let mut file = BufReader::new(file::open(&part.record)?);
         let mut line = Vec::new();
         file.read_until(b'\n', &mut line)?;
-        let head = line.trim_ascii_end().strip_suffix(FRAMES);
-        let head = [head.ok_or_else(not_dense)?, b"}"].concat();
-        let Opening { metadata } = serde_json::from_slice(&head)?;
+        let opening = dense::header(line.trim_ascii_end());
+        let Opening { metadata } = opening.ok_or_else(not_dense)??;
         Ok(Self { file, metadata })
     }
 
@@ -164,10 +156,6 @@ struct Face {
 }
 
 impl Line {
-    fn parse(line: &[u8]) -> io::Result<Self> {
-        Ok(serde_json::from_slice(line)?)
-    }
-
     fn faces(&self) -> impl Iterator<Item = (u32, Rect)> {
         self.tracked_objects.iter().filter_map(|face| {
             let number = face.id.strip_prefix("obj_")?.parse().ok()?;
@@ -280,36 +268,24 @@ fn metadata(
             metadata.insert(name.to_owned(), value.clone());
         }
     }
-    let count = |name| {
-        readers
-            .iter()
-            .filter_map(|reader| reader.number(name))
-            .sum::<u64>()
-    };
-    for name in ["total_frames", "padded_frames"]
-        .into_iter()
-        .chain(DAMAGE.map(|(name, _)| name))
-    {
-        metadata.insert(name.to_owned(), count(name).into());
+    let counts = [
+        "total_frames",
+        "padded_frames",
+        "decode_errors",
+        "corrupted_frames",
+    ];
+    for name in counts {
+        let counts = readers.iter().filter_map(|reader| reader.number(name));
+        metadata.insert(name.to_owned(), counts.sum::<u64>().into());
     }
-    let damage = |count: &dyn Fn(&'static str) -> u64| {
-        DAMAGE
-            .map(|(name, what)| completeness::counted(count(name), what))
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-    };
-    let of_last = damage(&|name| last.number(name).unwrap_or(0));
-    let reason = last
-        .metadata
-        .get("incomplete_reason")
-        .and_then(Value::as_str);
+    let of_last = damage(&last.metadata);
+    let reason = incomplete_reason(&last.metadata);
     let reasons = reason.into_iter().flat_map(|reason| reason.split(REASONS));
     let mut reasons: Vec<_> = reasons
         .map(str::to_owned)
         .filter(|reason| !of_last.contains(reason))
         .collect();
-    reasons.extend(damage(&count));
+    reasons.extend(damage(&metadata));
     metadata.insert("complete".to_owned(), reasons.is_empty().into());
     if reasons.is_empty() {
         metadata.shift_remove("incomplete_reason");
@@ -319,6 +295,21 @@ fn metadata(
     }
     set_rate(&mut metadata, rate(parts, nominal)?);
     Ok(metadata)
+}
+
+/// The counts of damage in words.
+fn damage(metadata: &Map<String, Value>) -> Vec<String> {
+    [
+        ("decode_errors", completeness::DECODING_ERROR),
+        ("corrupted_frames", completeness::DAMAGED_FRAME),
+    ]
+    .into_iter()
+    .filter_map(|(name, what)| completeness::counted(metadata.get(name)?.as_u64()?, what))
+    .collect()
+}
+
+fn incomplete_reason(metadata: &Map<String, Value>) -> Option<&str> {
+    metadata.get("incomplete_reason")?.as_str()
 }
 
 /// Sets the rate, and the number of frames that was computed from it.
@@ -359,7 +350,8 @@ fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<Rate> {
     for part in parts {
         let mut reader = PartReader::open(part)?;
         while let Some(line) = reader.next()? {
-            timeline.frame(Line::parse(&line)?.pts, Continuity::Continuous);
+            let Line { pts, .. } = serde_json::from_slice(&line)?;
+            timeline.frame(pts, Continuity::Continuous);
         }
     }
     Ok(timeline.rhythm().rate(nominal))

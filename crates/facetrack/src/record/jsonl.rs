@@ -12,7 +12,6 @@ use crate::wire::{Frame, Head, Header, Trailer};
 pub(super) struct Jsonl<W> {
     output: W,
     export: Export,
-    has_header: bool,
     /// Counts of the frames written.
     totals: Totals,
 }
@@ -22,16 +21,11 @@ impl<W: Write> Jsonl<W> {
         Self {
             output,
             export,
-            has_header: false,
             totals: Totals::default(),
         }
     }
 
     fn header(&mut self, metadata: &Metadata) -> io::Result<()> {
-        if self.has_header {
-            return Ok(());
-        }
-        self.has_header = true;
         let metadata = Head::new(metadata, None);
         write_line(&mut self.output, &Header { metadata })
     }
@@ -39,7 +33,9 @@ impl<W: Write> Jsonl<W> {
 
 impl<W: Write + Send> Layout for Jsonl<W> {
     fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()> {
-        self.header(&stream.metadata)?;
+        if stream.totals.frames == 1 {
+            self.header(&stream.metadata)?;
+        }
         let frame = Frame::new(frame, stream, &self.export);
         write_line(&mut self.output, &frame)?;
         self.totals = stream.totals;
@@ -49,7 +45,9 @@ impl<W: Write + Send> Layout for Jsonl<W> {
     /// A broken record has no trailer: that is how a reader knows.
     fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals> {
         if end == End::Complete {
-            self.header(&stream.metadata)?;
+            if stream.totals.frames == 0 {
+                self.header(&stream.metadata)?;
+            }
             let trailer = Head::new(&stream.metadata, Some(stream.totals));
             write_line(&mut self.output, &Trailer { trailer })?;
         }

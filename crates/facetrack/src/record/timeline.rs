@@ -162,13 +162,8 @@ impl Timeline {
     }
 
     fn missing(&mut self, pts: f64, continuity: Continuity) -> Before {
-        let is_looked_for = match self.filling {
-            Filling::Never => false,
-            Filling::Loss => continuity != Continuity::Continuous,
-            Filling::Timestamps | Filling::Timestamps1 => true,
-        };
-        let (Some(period), Some(last), true) = (self.filled_period(), self.last, is_looked_for)
-        else {
+        let period = self.filled_period().filter(|_| self.may_miss(continuity));
+        let (Some(period), Some(last)) = (period, self.last) else {
             self.last = Some(pts);
             return Before::Nothing;
         };
@@ -192,11 +187,11 @@ impl Timeline {
             return Before::Nothing;
         };
         let start = start as f64;
-        let expected = match (self.filling, self.last) {
-            (Filling::Never, _) | (Filling::Loss, None) => return Before::Nothing,
-            (Filling::Loss, _) if continuity == Continuity::Continuous => return Before::Nothing,
-            (_, last) => last.map_or(start, |last| last + period),
-        };
+        let has_begun = self.last.is_some() || self.filling != Filling::Loss;
+        if !has_begun || !self.may_miss(continuity) {
+            return Before::Nothing;
+        }
+        let expected = self.last.map_or(start, |last| last + period);
         let end = start + duration as f64;
         if end <= expected {
             return Before::Nothing;
@@ -204,6 +199,11 @@ impl Timeline {
         self.last = Some(end - period);
         self.seen = None;
         self.before(expected, end, period)
+    }
+
+    /// Whether frames may be missing, by the time or by the continuity.
+    fn may_miss(&self, continuity: Continuity) -> bool {
+        self.filling != Filling::Loss || continuity != Continuity::Continuous
     }
 
     /// Time from frame to frame that holes are filled with, ns: the nominal one unless frames come

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Finds the frames of a dense record that another program has reformatted.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::index::{Entry, Index};
 use super::{LIMIT, ReplayError, no_record};
+use crate::file;
 use crate::wire::Head;
 
 #[derive(Deserialize)]
@@ -52,14 +53,9 @@ pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayErr
 }
 
 fn read(storage: &mut (impl Read + Seek)) -> Result<Vec<u8>, ReplayError> {
-    storage.seek(SeekFrom::Start(0))?;
-    let mut text = Vec::new();
-    storage
-        .by_ref()
-        .take(LIMIT as u64 + 1)
-        .read_to_end(&mut text)?;
-    if text.len() > LIMIT {
-        return Err(ReplayError::TooLarge);
+    storage.rewind()?;
+    match file::read_from(storage, LIMIT as u64) {
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => Err(ReplayError::TooLarge),
+        text => Ok(text?),
     }
-    Ok(text)
 }

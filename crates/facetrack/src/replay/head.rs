@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::ReplayError;
+use super::{Replay, ReplayError};
 use crate::model::ModelFile;
 use crate::record::timeline::Filling;
 use crate::record::{SCHEMA, SCHEMA_1};
@@ -64,6 +64,7 @@ impl Head {
 
     /// The engine that analysed the frames.
     pub(super) fn source(&self) -> Arc<ReportSource> {
+        let models = self.models.clone().into_iter();
         Arc::new(ReportSource {
             engine: self.tracking_engine.clone(),
             device: self.device.clone(),
@@ -71,7 +72,9 @@ impl Head {
             device_reason: self.device_reason.clone(),
             load_time: self.load_time_ms.map(from_milliseconds).unwrap_or_default(),
             generator: self.generator.clone(),
-            models: self.models.iter().map(model_file).collect(),
+            models: models
+                .map(|(name, sha256)| ModelFile { name, sha256 })
+                .collect(),
             options: options_text(&self.facetrack_options),
         })
     }
@@ -81,17 +84,24 @@ impl Head {
         (self.width > 0 && self.height > 0).then_some((self.width, self.height))
     }
 
+    fn is_first_schema(&self) -> bool {
+        self.schema.as_deref() == Some(SCHEMA_1)
+    }
+}
+
+impl<S> Replay<S> {
     /// Frames per second; `None` when unknown.
-    pub(super) fn fps(&self) -> Option<f64> {
-        (self.fps > 0.0).then_some(self.fps)
+    pub fn fps(&self) -> Option<f64> {
+        Some(self.index.head.fps).filter(|fps| *fps > 0.0)
     }
 
-    /// Which holes of the stream were filled in.
-    pub(super) fn filling(&self) -> Filling {
-        let option = |name| self.options.get(name);
+    /// Which frames that were missing in the stream have a number.
+    pub fn filling(&self) -> Filling {
+        let head = &self.index.head;
+        let option = |name| head.options.get(name);
         if option("fill-gaps").and_then(Json::as_bool) == Some(false) {
             Filling::Never
-        } else if self.is_first_schema() {
+        } else if head.is_first_schema() {
             Filling::Timestamps1
         } else if option("fill-by").is_some_and(|by| by == "timestamps") {
             Filling::Timestamps
@@ -101,16 +111,13 @@ impl Head {
     }
 
     /// The kind of time that frames have.
-    pub(super) fn times(&self) -> Times {
-        if self.is_first_schema() {
+    pub fn times(&self) -> Times {
+        let head = &self.index.head;
+        if head.is_first_schema() {
             Times::Timestamps
         } else {
-            Times::Stream(self.start_time)
+            Times::Stream(head.start_time)
         }
-    }
-
-    fn is_first_schema(&self) -> bool {
-        self.schema.as_deref() == Some(SCHEMA_1)
     }
 }
 
@@ -122,11 +129,4 @@ fn from_milliseconds(time: f64) -> Duration {
 fn is_model(name: &str, sha256: &str) -> bool {
     let named = !name.is_empty() && !name.contains(char::is_control);
     named && sha256.len() == 64 && sha256.bytes().all(|digit| digit.is_ascii_hexdigit())
-}
-
-fn model_file((name, sha256): (&String, &String)) -> ModelFile {
-    ModelFile {
-        name: name.clone(),
-        sha256: sha256.clone(),
-    }
 }

@@ -8,10 +8,8 @@ use serde::de::IgnoredAny;
 
 use super::index::{Entry, Index};
 use super::{LIMIT, ReplayError, document, no_record};
+use crate::record::dense;
 use crate::wire::{Head, Header, Trailer};
-
-/// End of the first line of a dense record.
-const DENSE_OPENING: &[u8] = b",\"frames\":[";
 
 /// The last line of a dense record.
 const DENSE_CLOSING: &[u8] = b"]}";
@@ -35,8 +33,9 @@ pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayErro
             return Err(ReplayError::Empty);
         }
     }
-    if let Some(head) = lines.text().strip_suffix(DENSE_OPENING) {
-        return dense(head_of_dense(head)?, lines);
+    if let Some(header) = dense::header(lines.text()) {
+        let Header { metadata } = header.map_err(|error| no_record(&error, 1))?;
+        return dense(metadata, lines);
     }
     match serde_json::from_slice(lines.text()) {
         Ok(FirstLine {
@@ -50,37 +49,23 @@ pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayErro
     }
 }
 
-/// The head of a dense record: an object that its frames were to close.
-fn head_of_dense(text: &[u8]) -> Result<Head, ReplayError> {
-    let object = [text, b"}"].concat();
-    let Header { metadata } =
-        serde_json::from_slice(&object).map_err(|error| no_record(&error, 1))?;
-    Ok(metadata)
-}
-
 fn dense(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
-    let mut entries = Vec::new();
-    let cut_line = lines.each(|text, offset, line| {
-        if text != DENSE_CLOSING {
-            let text = text.strip_suffix(b",").unwrap_or(text);
-            entries.push(Entry::new(text, offset, line)?);
-        }
-        Ok(())
+    let (entries, cut_line) = lines.entries(|text| {
+        let is_frame = text != DENSE_CLOSING;
+        Ok(is_frame.then(|| text.strip_suffix(b",").unwrap_or(text)))
     })?;
     Index::new(entries, head, None, cut_line)
 }
 
 fn jsonl(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
-    let mut entries = Vec::new();
     let mut last = None;
-    let cut_line = lines.each(|text, offset, line| {
-        if text.starts_with(b"{\"trailer\"") {
-            let Trailer { trailer } = serde_json::from_slice(text)?;
-            last = Some(trailer);
-        } else {
-            entries.push(Entry::new(text, offset, line)?);
+    let (entries, cut_line) = lines.entries(|text| {
+        if !text.starts_with(b"{\"trailer\"") {
+            return Ok(Some(text));
         }
-        Ok(())
+        let Trailer { trailer } = serde_json::from_slice(text)?;
+        last = Some(trailer);
+        Ok(None)
     })?;
     Index::new(entries, head, last, cut_line)
 }
@@ -124,26 +109,28 @@ impl<R: BufRead> Lines<R> {
         self.line.trim_ascii()
     }
 
-    /// Lets `work` have the text, place and number of every line that is left. The last one may be
-    /// cut off: its number is returned then.
-    fn each(
+    /// The frames on the lines that are left. `frame` returns the frame that a line contains, if it
+    /// contains one. The last line may be cut off: its number is returned then.
+    fn entries(
         &mut self,
-        mut work: impl FnMut(&[u8], u64, u64) -> serde_json::Result<()>,
-    ) -> Result<Option<u64>, ReplayError> {
+        mut frame: impl FnMut(&[u8]) -> serde_json::Result<Option<&[u8]>>,
+    ) -> Result<(Vec<Entry>, Option<u64>), ReplayError> {
+        let mut entries = Vec::new();
         while self.next()? {
             if self.text().is_empty() {
                 continue;
             }
             let blanks = self.line.len() - self.line.trim_ascii_start().len();
             let offset = self.offset + blanks as u64;
-            let Err(error) = work(self.text(), offset, self.number) else {
-                continue;
-            };
-            if self.reader.fill_buf()?.is_empty() {
-                return Ok(Some(self.number));
+            let entry = |frame| Entry::new(frame, offset, self.number);
+            match frame(self.text()).and_then(|frame| frame.map(entry).transpose()) {
+                Ok(entry) => entries.extend(entry),
+                Err(_) if self.reader.fill_buf()?.is_empty() => {
+                    return Ok((entries, Some(self.number)));
+                }
+                Err(error) => return Err(no_record(&error, self.number)),
             }
-            return Err(no_record(&error, self.number));
         }
-        Ok(None)
+        Ok((entries, None))
     }
 }

@@ -56,15 +56,6 @@ struct LatePeriod {
     lowest: Option<(Duration, Duration)>,
 }
 
-/// The reason why frames are late.
-enum Cause {
-    Unknown,
-    /// A backlog behind analyses, which has been cleared.
-    Backlog,
-    /// The source, with this delay.
-    Source(Duration),
-}
-
 impl Lateness {
     /// See [`Schedule::on_qos`](super::Schedule::on_qos).
     pub fn on_qos(&mut self, time: Duration, lateness: i64) {
@@ -116,12 +107,10 @@ impl Lateness {
         let (now, delay) = (arrival.now, arrival.delay());
         let mut usual = self.usual_delay.unwrap_or(delay);
         if let Some(period) = self.long_period(now, cost) {
-            let as_before = usual.saturating_add(arrival.duration() / 2);
-            match period.compare(now, delay, as_before) {
-                Cause::Unknown => return true,
-                Cause::Backlog => {}
-                Cause::Source(delay) => usual = delay,
-            }
+            let Some(delay) = period.usual_delay(arrival, usual) else {
+                return true;
+            };
+            usual = delay;
             self.usual_delay = Some(usual);
             self.period = None;
         }
@@ -152,24 +141,21 @@ impl LatePeriod {
         }
     }
 
-    /// Compares the delay of a frame with the minimum. Up to `as_before`, it is as low as before
-    /// the period.
-    fn compare(&mut self, now: Duration, delay: Duration, as_before: Duration) -> Cause {
+    /// The usual delay after the period, by the delay of a frame; `None` as long as the reason why
+    /// frames are late is unknown. The reason was a backlog behind analyses, which has been cleared,
+    /// if the delay is as low as the usual one `before` the period. The reason is the source if the
+    /// minimum delay is stable.
+    fn usual_delay(&mut self, arrival: Arrival, before: Duration) -> Option<Duration> {
+        let (now, delay) = (arrival.now, arrival.delay());
         self.last = now;
-        match self.lowest {
-            Some((lowest, _)) if delay >= lowest && delay <= as_before => Cause::Backlog,
-            Some((lowest, since)) if delay >= lowest => {
-                if now >= since.saturating_add(SETTLING) {
-                    Cause::Source(lowest)
-                } else {
-                    Cause::Unknown
-                }
-            }
-            _ => {
-                self.lowest = Some((delay, now));
-                Cause::Unknown
-            }
+        let Some((lowest, since)) = self.lowest.filter(|(lowest, _)| delay >= *lowest) else {
+            self.lowest = Some((delay, now));
+            return None;
+        };
+        if delay <= before.saturating_add(arrival.duration() / 2) {
+            return Some(before);
         }
+        (now >= since.saturating_add(SETTLING)).then_some(lowest)
     }
 }
 

@@ -28,11 +28,10 @@ pub(super) fn matches(
         .filter_map(|(face, seen)| nearest(tracks, face, seen.centroid()))
         .filter(|candidate| candidate.distance <= max_distance)
         .collect();
+    // The sort is stable: of equal candidates, the face that comes first is matched.
     candidates.sort_by(|a, b| {
-        a.distance
-            .total_cmp(&b.distance)
-            .then(a.track.cmp(&b.track))
-            .then(a.face.cmp(&b.face))
+        let by_distance = a.distance.total_cmp(&b.distance);
+        by_distance.then(a.track.cmp(&b.track))
     });
 
     let mut taken = vec![false; tracks.len()];

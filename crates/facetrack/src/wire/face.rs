@@ -18,7 +18,7 @@ use crate::observation::{
 };
 use crate::record::{Export, Fields};
 use crate::report::TrackedFace;
-use crate::speaking::{Speaking, SpeakingMethod, VisualEvidence};
+use crate::speaking::Speaking;
 
 /// One face in one frame. A key that is not required is absent if it was not measured, or not
 /// selected with the properties fields and verbose.
@@ -59,20 +59,8 @@ pub(crate) struct Face<'a> {
     bbox_width: i32,
     /// Height of the box in pixels, truncated.
     bbox_height: i32,
-    /// For older consumers: whether speaking_confidence is above 0.3. It depends only on how far
-    /// the jaw is open in this frame and does not detect speech; false without blendshapes.
-    #[serde(skip_deserializing)]
-    is_speaking: bool,
-    /// For older consumers: 0.4 × the confidence of speaking_sources.visual.
-    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
-    #[serde(skip_deserializing)]
-    speaking_confidence: f32,
-    /// For older consumers: visual_primary if the jaw is open far enough, otherwise no_detection.
-    #[serde(skip_deserializing)]
-    speaking_method: SpeakingMethod,
-    /// For older consumers: the evidence; empty without blendshapes.
-    #[serde(skip_deserializing)]
-    speaking_sources: SpeakingSources,
+    #[serde(flatten, skip_deserializing)]
+    speaking: Speaking,
     /// Landmarks as x, y, z in pixels (fields=landmarks). Their number identifies the scheme: 478
     /// MediaPipe, 66 OpenSeeFace, 68 iBUG, 106 InsightFace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,15 +176,6 @@ pub(super) enum Label {
     Face,
 }
 
-/// Evidence of speech by its kind.
-#[derive(Debug, Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-struct SpeakingSources {
-    /// Evidence from the blendshapes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    visual: Option<VisualEvidence>,
-}
-
 /// Position and rotation of the head (fields=pose).
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
@@ -298,13 +277,10 @@ impl<'a> Face<'a> {
         let blendshapes = face.blendshapes.as_ref();
         let exported = blendshapes
             .and_then(|channels| export.profile.apply(channels.names(), channels.values()));
-        let speaking = Speaking::from_blendshapes(blendshapes);
         let landmarks = face.landmarks.as_ref();
         let morphable = face.morphable.as_ref();
         let attributes = face.attributes.filter(|looks| looks.age.is_finite());
-        let features = face
-            .features
-            .filter(|features| finite(features.0).is_some());
+        let features = face.features.filter(|it| finite(it.0).is_some());
         let known = face.confidence.filter(|score| score.is_finite());
         Some(Self {
             id: Id(*id),
@@ -322,12 +298,7 @@ impl<'a> Face<'a> {
             bbox_ymax: bbox_ymin.saturating_add(bbox_height),
             bbox_width,
             bbox_height,
-            is_speaking: speaking.is_speaking,
-            speaking_confidence: speaking.confidence,
-            speaking_method: speaking.method,
-            speaking_sources: SpeakingSources {
-                visual: speaking.visual,
-            },
+            speaking: Speaking::from_blendshapes(blendshapes),
             landmarks: export.part(Fields::LANDMARKS, || solid(&landmarks?.points)),
             eos: export.part(Fields::MORPHABLE, || {
                 Coefficients::new(morphable?.as_ref().ok()?)
@@ -401,34 +372,26 @@ impl<'a> Face<'a> {
         let landmarks = self.landmarks.map(|points| read_landmarks(points, scores));
         let landmarks = landmarks.transpose()?;
         let secondary = self.landmarks_106.map(read_106).transpose()?;
-        let same = |other: &Landmarks| {
-            landmarks
-                .as_ref()
-                .is_some_and(|it| it.scheme == other.scheme)
-        };
-        let source = self.blendshapes_source.unwrap_or_default();
-        let raw = self.blendshapes_raw;
-        let is_corrected = self.blendshapes_corrected;
-        let blendshapes = self.blendshapes.map(|values| {
-            let blendshapes = read_blendshapes(values, raw, channels)?;
-            Ok::<_, String>(if is_corrected {
-                blendshapes.assume_corrected()
-            } else {
-                blendshapes
-            })
-        });
+        let scheme = landmarks.as_ref().map(|landmarks| landmarks.scheme);
         let morphable = self.eos_fit.map(|fit| fit.fit(self.eos)).transpose()?;
+        let raw = self.blendshapes_raw;
+        let blendshapes = self
+            .blendshapes
+            .map(|values| read_blendshapes(values, raw, channels));
+        let mut blendshapes = blendshapes.transpose()?;
+        if self.blendshapes_corrected {
+            blendshapes = blendshapes.map(Blendshapes::assume_corrected);
+        }
+        let source = self.blendshapes_source.unwrap_or_default();
         let mut face = Observation {
             // Records without decimals do not state it.
             origin: self.origin.unwrap_or_default(),
             // A record has 0 for an engine without a score.
             confidence: Some(self.confidence.0).filter(|confidence| *confidence != 0.0),
-            secondary_landmarks: secondary.filter(|it| !same(it)),
+            secondary_landmarks: secondary.filter(|it| Some(it.scheme) != scheme),
             landmarks,
             key_points: points(self.key_points.unwrap_or_default()),
-            blendshapes: blendshapes
-                .transpose()?
-                .map(|blendshapes| blendshapes.from_source(source)),
+            blendshapes: blendshapes.map(|blendshapes| blendshapes.from_source(source)),
             pose: self.pose.map(|Pose { matrix, .. }| HeadPose { matrix }),
             attributes: attributes(self.age, self.gender)?,
             embedding: self.embedding.map(Arc::from),

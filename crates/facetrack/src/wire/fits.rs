@@ -172,10 +172,7 @@ impl<'a> Morphable<'a> {
         }
         check_names(names)?;
         let fit = self.whole(coefficients);
-        fit.map_or_else(
-            || Err("`eos_fit` is not whole".to_owned()),
-            |fit| Ok(Some(Ok(fit))),
-        )
+        Ok(Some(Ok(fit.ok_or("`eos_fit` is not whole")?)))
     }
 
     /// The fit, if every part of it is there.

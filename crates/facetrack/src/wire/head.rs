@@ -123,10 +123,8 @@ impl Head {
     pub(crate) fn new(metadata: &Metadata, totals: Option<Totals>) -> Self {
         let metadata = metadata.clone();
         let completeness = metadata.completeness;
-        let generator = match &metadata.source {
-            Some(source) => source.generator.clone(),
-            None => metadata.generator,
-        };
+        let source = metadata.source.as_ref();
+        let generator = source.map_or(metadata.generator, |source| source.generator.clone());
         let source = metadata.source.unwrap_or_default();
         let models = source.models.iter();
         Self {

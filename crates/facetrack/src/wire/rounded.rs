@@ -8,7 +8,7 @@
 
 use super::thousandths;
 use crate::geometry::Rect;
-use crate::observation::{Landmark, Landmarks, Observation};
+use crate::observation::{Landmark, Observation};
 
 /// Half of what positions are rounded to, px.
 const HALF: f32 = 0.0005;
@@ -37,7 +37,8 @@ pub(super) fn place(
         None => Rect::new(x as f32, y as f32, width as f32, height as f32),
     };
     if let Some(landmarks) = face.landmarks.as_mut().filter(|_| is_at_mean) {
-        center_landmarks(landmarks, centroid);
+        center_along(&mut landmarks.points, centroid.0, |point| &mut point.x);
+        center_along(&mut landmarks.points, centroid.1, |point| &mut point.y);
     }
 }
 
@@ -107,13 +108,8 @@ impl Rounded {
     }
 }
 
-/// Moves landmarks with three decimals so that their mean is in the whole pixel `center`, and keeps
-/// those decimals.
-fn center_landmarks(landmarks: &mut Landmarks, center: (i32, i32)) {
-    center_along(&mut landmarks.points, center.0, |point| &mut point.x);
-    center_along(&mut landmarks.points, center.1, |point| &mut point.y);
-}
-
+/// Moves landmarks with three decimals along an axis, so that their mean is in the whole pixel
+/// `center`, and keeps those decimals.
 fn center_along(points: &mut [Landmark], center: i32, axis: fn(&mut Landmark) -> &mut f32) {
     let sum: f64 = points.iter_mut().map(|point| f64::from(*axis(point))).sum();
     let mean = sum / points.len().max(1) as f64;

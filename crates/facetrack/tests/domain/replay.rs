@@ -174,7 +174,8 @@ fn open(text: impl AsRef<[u8]>) -> Result<Replay<Cursor<Vec<u8>>>, ReplayError> 
 /// Values that a record gives for all its frames.
 fn reports(text: impl AsRef<[u8]>) -> Result<Vec<Option<FrameReport>>, ReplayError> {
     let mut replay = open(text)?;
-    (0..replay.len())
+    let frames = replay.frames().len();
+    (0..frames)
         .map(|place| replay.report(place, (1280, 720)))
         .collect()
 }
@@ -336,7 +337,7 @@ fn records_that_broke_off_are_read_to_their_last_whole_frame() {
             let mut cut = text.as_bytes().to_vec();
             cut.truncate(end);
             let mut replay = open(&cut).unwrap_or_else(|e| panic!("cut at {end}: {e}"));
-            let read = replay.len();
+            let read = replay.frames().len();
             let lines = cut.split(|byte| *byte == b'\n').count();
             assert!(read + 3 > lines, "{read} frames of {lines} lines");
             for (place, wanted) in whole.iter().enumerate().take(read) {
