@@ -278,6 +278,9 @@ fn metadata(
         let counts = readers.iter().filter_map(|reader| reader.number(name));
         metadata.insert(name.to_owned(), counts.sum::<u64>().into());
     }
+    if let Some(frame) = corrected_from(readers) {
+        metadata.insert("corrected_from".to_owned(), frame.into());
+    }
     let of_last = damage(&last.metadata);
     let reason = incomplete_reason(&last.metadata);
     let reasons = reason.into_iter().flat_map(|reason| reason.split(REASONS));
@@ -295,6 +298,18 @@ fn metadata(
     }
     set_rate(&mut metadata, rate(parts, nominal)?);
     Ok(metadata)
+}
+
+/// Number in the whole video of the first frame with a corrected face.
+fn corrected_from(readers: &[PartReader]) -> Option<u64> {
+    let mut before = 0;
+    for reader in readers {
+        if let Some(frame) = reader.number("corrected_from") {
+            return Some(before + frame);
+        }
+        before += reader.number("total_frames").unwrap_or(0);
+    }
+    None
 }
 
 /// The counts of damage in words.

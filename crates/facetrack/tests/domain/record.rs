@@ -893,12 +893,16 @@ fn a_disk_full_from_the_start_holds_nothing() {
     assert_eq!(disk.text(), "");
 }
 
-/// Faces of a frame that moves on by a pixel: one that stays, and one from frame 6 on.
+/// Faces of a frame that moves on by a pixel: one that stays, and one from frame 6 on, whose
+/// blendshapes are corrected.
 fn walkers(frame: u64, ids: [u32; 2]) -> Vec<TrackedFace> {
     let x = frame as f32;
     let mut faces = vec![at(ids[0], Rect::new(10.0 + x, 20.0, 80.0, 90.0))];
     if frame >= 6 {
-        faces.push(at(ids[1], Rect::new(300.0 - x, 40.0, 70.0, 80.0)));
+        let mut second = at(ids[1], Rect::new(300.0 - x, 40.0, 70.0, 80.0));
+        let blendshapes = Blendshapes::new(Arc::from(["jawOpen".to_owned()]), vec![0.5]);
+        second.face.blendshapes = Some(blendshapes.assume_corrected());
+        faces.push(second);
     }
     faces
 }
