@@ -100,8 +100,8 @@ impl Search {
     /// Those of the finder.
     pub fn run(self, finder: &mut dyn Finder, frame: &Frame<'_>) -> Result<Found, EngineError> {
         let start = Instant::now();
-        finder.set_thresholds(self.thresholds);
-        let faces = self.profile.time(Stage::Process, || finder.find(frame))?;
+        let find = || finder.find(frame, &self.thresholds);
+        let faces = self.profile.time(Stage::Process, find)?;
         Ok(Found {
             frame: frame.outline(),
             faces,
@@ -120,7 +120,7 @@ impl Analyzer {
         source: ReportSource,
     ) -> Self {
         let mut analyzer = Self {
-            neutral: Neutral::new(engine.info().blendshapes.clone()),
+            neutral: Neutral::new(engine.info.blendshapes.clone()),
             engine,
             tracker: Tracker::new(tracker),
             tuning,
@@ -138,7 +138,7 @@ impl Analyzer {
 
     /// The engine's name and measurements.
     pub fn info(&self) -> &EngineInfo {
-        self.engine.info()
+        &self.engine.info
     }
 
     /// The source of the reports.
@@ -327,11 +327,11 @@ impl Analyzer {
     /// the CPU now.
     fn collect_notices(&mut self) {
         for notice in self.engine.finder.take_notices() {
-            if let Notice::FellBackToCpu { .. } = notice {
+            if let Notice::FellBackToCpu { models, .. } = &notice {
                 let source = Arc::make_mut(&mut self.source);
                 source.place(&Placement::Cpu, notice.to_string());
-                // The CPU may run another network for the same task.
-                source.models.clone_from(&self.engine.info().models);
+                source.models.clone_from(models);
+                self.engine.info.models.clone_from(models);
             }
             self.notices.push(notice);
         }

@@ -1,7 +1,40 @@
 // SPDX-License-Identifier: MPL-2.0
 //! How far a jaw is open, as landmarks tell it.
 
-use crate::observation::Landmark;
+use std::sync::Arc;
+
+use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::observation::{Landmark, LandmarkScheme, Landmarks};
+
+/// The blendshape that [`JawOpen`] measures, in ARKit's spelling.
+pub const CHANNELS: [&str; 1] = ["jawOpen"];
+
+/// Measures `jawOpen`, as the only blendshape.
+pub struct JawOpen {
+    channels: Arc<[String]>,
+    scale: f32,
+}
+
+impl JawOpen {
+    /// The measure is multiplied by `scale`.
+    pub fn new(scale: f32) -> Self {
+        Self {
+            channels: CHANNELS.map(str::to_owned).into(),
+            scale,
+        }
+    }
+
+    /// `jawOpen`, if `landmarks` determine it. They are iBUG's or InsightFace's.
+    pub fn measure(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
+        let jaw = match landmarks.scheme {
+            LandmarkScheme::Ibug68 => Jaw::IBUG_68,
+            _ => Jaw::INSIGHTFACE_106,
+        };
+        let open = jaw.open(&landmarks.points, self.scale)?;
+        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
+        Some(channels.from_source(BlendshapeSource::Derived))
+    }
+}
 
 /// Landmarks of a scheme that show an open jaw. Lips and length are measured along the face, across
 /// the line between the eyes.

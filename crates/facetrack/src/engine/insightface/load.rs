@@ -3,10 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::networks::Networks;
 use super::pack::{self, Opened, Pack};
+use super::pose::PoseFinder;
 use super::resilient::Resilient;
-use super::{InsightFace, placed, rewrite, scrfd};
+use super::{Derived, placed, rewrite, scrfd};
 use crate::device::{Need, Placement};
+use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::model::ModelError;
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
@@ -18,16 +21,20 @@ use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOpt
 /// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the
 /// GPU can't be used and there is no falling back.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let need = folder(config)?.need;
-    let finder = Resilient::load(&config.placement, need, |placement, det_size| {
+    let pack = folder(config)?;
+    let (need, settings) = (pack.need, config.clone());
+    let finder = Resilient::load(&config.placement, need, move |placement, det_size| {
         let config = EngineConfig {
             placement: placement.clone(),
-            ..config.clone()
+            ..settings.clone()
         };
-        InsightFace::with_det_size(Box::new(folder(&config)?), &config, det_size)
+        Networks::open(&pack, &config, det_size)
     })?;
-    let derived = finder.engine().derived();
-    Ok(Engine::new(finder, derived))
+    let derived = Derived {
+        pose: PoseFinder::new(),
+        jaw_open: JawOpen::new(config.jaw_open_scale),
+    };
+    Ok(Engine::new(finder.engine.info(), finder, derived))
 }
 
 /// The pack that `config` names, or the one that is found.

@@ -24,17 +24,14 @@ pub fn provider(placement: &Placement, need: Need, module: Module, bytes: u64) -
 fn input(need: Need, module: Module) -> InputExtents {
     match module {
         Module::Detection => InputExtents {
-            images: Extents::fixed(1),
             side: Extents {
                 least: scrfd::MULTIPLE,
                 usual: need.det_size,
                 most: need.det_size.next_multiple_of(scrfd::LARGEST_MULTIPLE),
             },
-        },
-        _ => InputExtents {
-            images: Extents::fixed(1),
             ..InputExtents::default()
         },
+        _ => InputExtents::default(),
     }
 }
 
