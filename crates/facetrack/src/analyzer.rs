@@ -34,6 +34,7 @@ use super::tracker::{Tracker, TrackerConfig};
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Tuning {
     /// Minimum scores.
+    #[default(Thresholds::DEFAULT)]
     pub thresholds: Thresholds,
     /// Faces to complete and report.
     pub selection: Selection,

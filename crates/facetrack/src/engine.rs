@@ -43,6 +43,9 @@ entry::engines! {
     Scripted = scripted;
 }
 
+/// Result of an engine.
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;
+
 /// A loaded engine, in two halves. It assigns no identities and never smooths.
 ///
 /// The [`Finder`] looks at pixels. The [`Completer`] adds, in the order of the frames, what follows
@@ -80,11 +83,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of the two halves.
-    pub fn look(
-        &mut self,
-        frame: &Frame<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    pub fn look(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         let mut faces = self.finder.find(frame, thresholds)?;
         self.completer.begin_frame(&faces);
         let frame = frame.outline();
@@ -109,11 +108,7 @@ pub trait Finder: Send {
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
-    fn find(
-        &mut self,
-        frame: &Frame<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError>;
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>>;
 
     /// Whether it keeps nothing from frame to frame, so that frames may be searched in any order,
     /// and in parallel by several finders of the engine.
@@ -136,13 +131,9 @@ pub trait Finder: Send {
 /// A closure is a finder that keeps nothing from frame to frame.
 impl<F> Finder for F
 where
-    F: FnMut(&Frame<'_>, &Thresholds) -> Result<Vec<Observation>, EngineError> + Send,
+    F: FnMut(&Frame<'_>, &Thresholds) -> Result<Vec<Observation>> + Send,
 {
-    fn find(
-        &mut self,
-        frame: &Frame<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         self(frame, thresholds)
     }
 
@@ -161,7 +152,7 @@ pub trait Completer: Send {
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
-    fn complete(&mut self, _face: &mut Observation, _context: &Context) -> Result<(), EngineError> {
+    fn complete(&mut self, _face: &mut Observation, _context: &Context) -> Result<()> {
         Ok(())
     }
 
@@ -169,10 +160,7 @@ pub trait Completer: Send {
     ///
     /// # Errors
     /// Those of [`Completer::complete`].
-    fn complete_all(
-        &mut self,
-        faces: &mut [(&mut Observation, Context)],
-    ) -> Result<(), EngineError> {
+    fn complete_all(&mut self, faces: &mut [(&mut Observation, Context)]) -> Result<()> {
         let mut faces = faces.iter_mut();
         faces.try_for_each(|(face, context)| self.complete(face, context))
     }
@@ -192,7 +180,7 @@ pub trait Completer: Send {
     ///
     /// # Errors
     /// [`EngineError::Config`] if it is damaged, or if the engine has none.
-    fn set_calibration(&mut self, _calibration: &str) -> Result<(), EngineError> {
+    fn set_calibration(&mut self, _calibration: &str) -> Result<()> {
         Err(EngineError::config("calibration", "the engine has none"))
     }
 
@@ -436,10 +424,4 @@ impl Thresholds {
         presence: 0.5,
         tracking: 0.5,
     };
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
 }

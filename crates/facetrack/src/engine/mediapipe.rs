@@ -19,8 +19,8 @@ mod roi;
 use std::mem;
 
 use super::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    RunningMode, Setting, Thresholds, parallel,
+    Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, Finder, Frame, Result, RunningMode,
+    Setting, Thresholds, parallel,
 };
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::image::ImageView;
@@ -114,11 +114,7 @@ impl Finder for MediaPipe {
         self.running_mode == RunningMode::Image
     }
 
-    fn find(
-        &mut self,
-        frame: &Frame<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         let rois = self.regions(&frame.image, thresholds)?;
         let faces = parallel::map(&mut self.landmarks, rois, |landmarks, roi| {
             let face = landmarks.measure(&frame.image, &roi.rect, thresholds.presence)?;
@@ -141,11 +137,7 @@ impl Finder for MediaPipe {
 impl MediaPipe {
     /// Regions to search in this frame: the tracked faces and, if there are fewer than the maximum,
     /// the detected ones.
-    fn regions(
-        &mut self,
-        image: &ImageView<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Roi>, ModelError> {
+    fn regions(&mut self, image: &ImageView<'_>, thresholds: &Thresholds) -> Result<Vec<Roi>> {
         let mut rois = mem::take(&mut self.followed);
         if rois.len() < self.max_faces {
             let detections = self.detector.detect(image, thresholds.detection)?;

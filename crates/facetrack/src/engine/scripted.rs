@@ -23,11 +23,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{mem, thread};
 
+use nalgebra::{Matrix3, Vector3};
 use smart_default::SmartDefault;
 
 use super::{
     Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Finder, Frame, FrameOutline, Notice, RunningMode, Setting, Thresholds,
+    Finder, Frame, FrameOutline, Notice, Result, RunningMode, Setting, Thresholds,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
@@ -268,11 +269,7 @@ impl Scripted {
 }
 
 impl Finder for Scripted {
-    fn find(
-        &mut self,
-        frame: &Frame<'_>,
-        _thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, _thresholds: &Thresholds) -> Result<Vec<Observation>> {
         self.number += 1;
         thread::sleep(self.script.slow);
         let faults = &self.script.faults;
@@ -313,7 +310,8 @@ impl Completer for Counter {
     fn complete(&mut self, face: &mut Observation, _context: &Context) -> Result<(), EngineError> {
         if let Some(landmarks) = &face.landmarks {
             face.bbox = landmarks.extent();
-            face.pose = Some(HeadPose { matrix: STRAIGHT });
+            // Half a metre in front of the camera, looking at it.
+            face.pose = HeadPose::new(&Matrix3::identity(), &Vector3::new(0.0, 0.0, -50.0));
         }
         Ok(())
     }
@@ -336,14 +334,6 @@ impl Completer for Counter {
         self.learned = self.learned.take().map(|_| Learned::default());
     }
 }
-
-/// A head half a metre in front of the camera, looking at it.
-const STRAIGHT: [[f32; 4]; 4] = [
-    [1.0, 0.0, 0.0, 0.0],
-    [0.0, 1.0, 0.0, 0.0],
-    [0.0, 0.0, 1.0, -50.0],
-    [0.0, 0.0, 0.0, 1.0],
-];
 
 /// Points along the ellipse inside `bbox`, as many as the scheme has.
 fn mask(bbox: Rect) -> Landmarks {

@@ -4,7 +4,7 @@
 use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
 use crate::engine::parallel;
-use crate::engine::{Completer, Context, EngineError, Wanted};
+use crate::engine::{Completer, Context, EngineError, Result, Wanted};
 use crate::observation::Observation;
 
 /// Derives blendshapes and pose from landmarks.
@@ -18,14 +18,11 @@ pub struct MeshReader {
 impl Completer for MeshReader {
     /// Also sets the bounding box to the extent of the landmarks, except for a face with key points,
     /// which has the box of its detector. A face without landmarks is not changed.
-    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
+    fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<()> {
         self.complete_all(&mut [(face, *context)])
     }
 
-    fn complete_all(
-        &mut self,
-        faces: &mut [(&mut Observation, Context)],
-    ) -> Result<(), EngineError> {
+    fn complete_all(&mut self, faces: &mut [(&mut Observation, Context)]) -> Result<()> {
         let geometry = self.geometry.as_ref();
         parallel::map(&mut self.blendshapes, faces, |network, (face, context)| {
             let Some(landmarks) = &face.landmarks else {

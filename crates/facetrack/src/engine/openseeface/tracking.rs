@@ -11,7 +11,7 @@ mod landmarks;
 mod schedule;
 
 use super::{MAX_FACES, Networks};
-use crate::engine::{EngineConfig, EngineError, Finder, Frame, RunningMode, Thresholds, parallel};
+use crate::engine::{EngineConfig, Finder, Frame, Result, RunningMode, Thresholds, parallel};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::ModelError;
@@ -111,11 +111,7 @@ impl Finder for Tracking {
         self.running_mode == RunningMode::Image
     }
 
-    fn find(
-        &mut self,
-        frame: &Frame<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         let image = &frame.image;
         if self.running_mode == RunningMode::Image {
             self.reset();
