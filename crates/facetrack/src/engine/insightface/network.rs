@@ -78,7 +78,7 @@ impl FaceNetwork {
             }
             output => output?,
         };
-        pack::check_numbers(&self.network.path, &[output])
+        self.network.check_numbers(&[output])
     }
 
     /// Runs the network on `regions` of `image`: in one run, except for crowds and for a network

@@ -2,15 +2,15 @@
 //! The networks of a pack, ready to run: the half of the engine that looks at pixels.
 
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::thread;
 
 use super::network::FaceNetwork;
-use super::pack::{Opened, Pack};
+use super::pack::{self, Opened};
 use super::resilient::Reducible;
 use super::scrfd::Detector;
 use super::{Module, measures, placed, regions};
-use crate::device::Placement;
-use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Thresholds};
+use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Result, Thresholds};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::{ModelError, ModelFile};
@@ -30,41 +30,38 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// Opens the networks of `pack` where `config` places them, with a detector's input of
-    /// `det_size` px.
+    /// Runs the networks `opened` from `folder` once, with a detector's input of `det_size` px:
+    /// at most one of each task, a detector among them.
     ///
     /// # Errors
-    /// [`EngineError::Config`] for settings that can't be used, or if a network that was asked for
-    /// is missing. [`EngineError::Model`] if a network cannot be opened or has other tensors, or if
-    /// there is no detector.
-    pub fn open(
-        pack: &dyn Pack,
+    /// If one does not run or has other tensors, if there is no detector, or if a network that was
+    /// asked for is missing.
+    pub fn new(
+        opened: Vec<Opened>,
+        folder: &Path,
         config: &EngineConfig,
         det_size: usize,
-    ) -> Result<Self, EngineError> {
-        config.pack.check()?;
-        check_tuning(&config.placement)?;
-        let opened = pack.open(&config.placement)?;
+    ) -> Result<Self> {
         let files = opened.iter().map(|opened| opened.file.clone()).collect();
         let is_detector = |opened: &Opened| opened.module == Module::Detection;
         let (detectors, others): (Vec<_>, Vec<_>) = opened.into_iter().partition(is_detector);
         let Some(detector) = detectors.into_iter().next() else {
-            return Err(pack.unusable("it has no detector").into());
+            return Err(pack::unusable(folder, "it has no detector").into());
         };
         let networks = ready(detector, others, config, det_size);
-        let (detector, measures) = networks.map_err(|error| of_pack(pack, error))?;
+        let (detector, measures) = networks.map_err(|error| of_pack(folder, error))?;
         let networks = Self {
             detector,
             measures,
             files,
         };
         if config.pack.embedding {
-            networks.check_embedding(pack)?;
+            networks.check_embedding(folder)?;
         }
         Ok(networks)
     }
 
-    fn check_embedding(&self, pack: &dyn Pack) -> Result<(), EngineError> {
+    fn check_embedding(&self, folder: &Path) -> Result<()> {
         let reason = if self.values(Module::Recognition).is_none() {
             "it has no recognition network"
         } else if self.detector.key_points() == 0 {
@@ -72,7 +69,7 @@ impl Networks {
         } else {
             return Ok(());
         };
-        let error = pack.unusable(reason).to_string();
+        let error = pack::unusable(folder, reason).to_string();
         Err(EngineError::config("embedding", error))
     }
 
@@ -94,11 +91,7 @@ impl Networks {
 }
 
 impl Finder for Networks {
-    fn find(
-        &mut self,
-        frame: &Frame<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         let found = self.detector.detect(&frame.image, thresholds.detection)?;
         let mut faces: Vec<_> = found.into_iter().map(Observation::from).collect();
         measures::measure(&mut self.measures, &frame.image, &mut faces)?;
@@ -122,7 +115,7 @@ impl Reducible for Networks {
 
     /// Runs on a black frame of the detector's size, and measures a face as if the frame showed
     /// one.
-    fn warm_up(&mut self) -> Result<(), EngineError> {
+    fn warm_up(&mut self) -> Result<()> {
         let side = self.det_size().max(FACE);
         let pixels = vec![0; side * side * 3];
         let image = ImageView::rgb(side, side, &pixels)
@@ -134,16 +127,6 @@ impl Reducible for Networks {
             ..Observation::from_bbox(bbox)
         }];
         Ok(measures::measure(&mut self.measures, &image, &mut faces)?)
-    }
-}
-
-fn check_tuning(placement: &Placement) -> Result<(), EngineError> {
-    match placement {
-        Placement::Cuda(cuda) if cuda.tuning.is_contradictory() => Err(EngineError::config(
-            "deterministic",
-            "TensorRT chooses its operators by measuring them, so it is not deterministic",
-        )),
-        _ => Ok(()),
     }
 }
 
@@ -172,16 +155,17 @@ fn ready(
 }
 
 /// Converts the error of a network with other tensors: the whole pack has to be replaced.
-fn of_pack(pack: &dyn Pack, error: ModelError) -> ModelError {
+fn of_pack(folder: &Path, error: ModelError) -> ModelError {
     match error {
         ModelError::Tensors {
             path,
             expected,
             actual,
-        } => pack.unusable(&format!(
-            "{} has other tensors than {expected}: {actual}",
-            path.display()
-        )),
+        } => {
+            let path = path.display();
+            let reason = format!("{path} has other tensors than {expected}: {actual}");
+            pack::unusable(folder, &reason)
+        }
         error => error,
     }
 }

@@ -51,10 +51,7 @@ pub fn most_faces(placement: &Placement) -> usize {
 /// Whether the networks make their first runs at the same time. These runs prepare a GPU's
 /// convolutions. If that measures their speed, no other network may run.
 pub fn are_tried_at_once(placement: &Placement) -> bool {
-    match placement {
-        Placement::Cpu => false,
-        Placement::Cuda(cuda) => !cuda.tuning.measures_speed(),
-    }
+    matches!(placement, Placement::Cuda(cuda) if !cuda.tuning.measures_speed())
 }
 
 /// Precision of the networks at `placement`, if a pack leaves the choice. A CPU is slow in half

@@ -8,7 +8,7 @@ use crate::device::{
     self, Claim, Cuda, Fault, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
     largest_det_size,
 };
-use crate::engine::{EngineError, Finder, Frame, Notice, Thresholds};
+use crate::engine::{EngineError, Finder, Frame, Notice, Result, Thresholds};
 use crate::model::{ModelError, ModelFile};
 use crate::observation::Observation;
 
@@ -27,15 +27,17 @@ pub trait Reducible: Finder {
     ///
     /// # Errors
     /// Those of the networks.
-    fn warm_up(&mut self) -> Result<(), EngineError>;
+    fn warm_up(&mut self) -> Result<()>;
 }
 
+/// Opens an engine on a device, with a detector's input of a number of px.
+pub type Open<E> = Box<dyn Fn(&Placement, usize) -> Result<E> + Send>;
+
 /// An engine that runs on a GPU until the GPU fails, and then on the CPU.
-pub struct Resilient<E, O> {
+pub struct Resilient<E> {
     /// The engine that runs now.
     pub engine: E,
-    /// Opens the engine on a device, with a detector's input of a number of px.
-    open: O,
+    open: Open<E>,
     /// Side of the detector's input that is wanted, px.
     det_size: usize,
     /// `None` on the processor.
@@ -51,11 +53,7 @@ struct OnGpu {
     is_reduced: bool,
 }
 
-impl<E, O> Resilient<E, O>
-where
-    E: Reducible,
-    O: Fn(&Placement, usize) -> Result<E, EngineError>,
-{
+impl<E: Reducible> Resilient<E> {
     /// Loads an engine with `open`, on `placement` if possible, with a detector's input of a number
     /// of px. `wanted` is the GPU memory that it needs. If less is available, the detector's input
     /// is reduced.
@@ -63,7 +61,7 @@ where
     /// # Errors
     /// Those of `open`; [`EngineError::Device`] when the GPU has too little memory and there is no
     /// falling back.
-    pub fn load(placement: &Placement, wanted: Need, open: O) -> Result<Self, EngineError> {
+    pub fn load(placement: &Placement, wanted: Need, open: Open<E>) -> Result<Self> {
         let (engine, gpu, notice) = match placement {
             Placement::Cpu => (open(placement, wanted.det_size)?, None, None),
             Placement::Cuda(cuda) => match on_gpu(cuda, wanted, &open) {
@@ -90,7 +88,7 @@ where
 
     /// Warms the GPU up with some runs. Errors of the memory estimate show here, before the first
     /// frame.
-    fn warm_up(&mut self, runs: usize) -> Result<(), EngineError> {
+    fn warm_up(&mut self, runs: usize) -> Result<()> {
         for _ in 0..runs {
             if self.gpu.is_some() {
                 self.run(E::warm_up)?;
@@ -100,10 +98,7 @@ where
     }
 
     /// Calls `run` again, each time with less GPU use, until it does not fail because of the GPU.
-    fn run<T>(
-        &mut self,
-        mut run: impl FnMut(&mut E) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
+    fn run<T>(&mut self, mut run: impl FnMut(&mut E) -> Result<T>) -> Result<T> {
         loop {
             let Some(gpu) = &mut self.gpu else {
                 return run(&mut self.engine);
@@ -121,7 +116,7 @@ where
     }
 
     /// Reduces GPU use after it failed with `error`. Nothing changes if that fails.
-    fn retreat(&mut self, error: EngineError) -> Result<(), EngineError> {
+    fn retreat(&mut self, error: EngineError) -> Result<()> {
         let Some(gpu) = self.gpu.as_mut().filter(|gpu| gpu.fallback) else {
             return Err(error);
         };
@@ -155,11 +150,7 @@ where
 /// An engine on a GPU, its state, and a notice if its detector's input is smaller than `wanted`.
 type Opened<E> = (E, Option<OnGpu>, Option<Notice>);
 
-fn on_gpu<E: Reducible>(
-    cuda: &Cuda,
-    wanted: Need,
-    open: impl Fn(&Placement, usize) -> Result<E, EngineError>,
-) -> Result<Opened<E>, EngineError> {
+fn on_gpu<E: Reducible>(cuda: &Cuda, wanted: Need, open: &Open<E>) -> Result<Opened<E>> {
     let (mut claim, det_size, of_others) = claim(cuda, wanted)?;
     let permit = claim.turn();
     let placement = Placement::Cuda(Cuda {
@@ -196,7 +187,7 @@ fn fell_back(engine: &impl Reducible, reason: String) -> Notice {
 
 /// Claims GPU memory for `wanted`, or for the largest detector input that fits. Returns the claim,
 /// the size of the input, and the memory that other engines of this process have claimed, bytes.
-fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64), EngineError> {
+fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64)> {
     let (mut det_size, mut of_others) = (0, 0);
     let claim = device::claim(cuda.index, |claimed| {
         of_others = claimed;
@@ -236,22 +227,18 @@ fn is_out_of_memory(error: &EngineError) -> bool {
     matches!(error, EngineError::Model(ModelError::OutOfMemory { .. }))
 }
 
-impl<E, O> Finder for Resilient<E, O>
-where
-    E: Reducible,
-    O: Fn(&Placement, usize) -> Result<E, EngineError> + Send,
-{
+impl<E: Reducible> Finder for Resilient<E> {
     /// On a GPU it measures the memory and decides about the fallback, for all frames.
     fn is_independent(&self) -> bool {
         self.gpu.is_none()
     }
 
-    fn find(
-        &mut self,
-        frame: &Frame<'_>,
-        thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         self.run(|engine| engine.find(frame, thresholds))
+    }
+
+    fn reset(&mut self) {
+        self.engine.reset();
     }
 
     fn take_notices(&mut self) -> Vec<Notice> {

@@ -7,12 +7,12 @@ use ndarray::{ArrayD, IxDyn};
 
 use super::fake::{Fake, Runs};
 use super::networks::Networks;
+use super::pack::Opened;
 use super::resilient::Reducible;
 use super::*;
 use crate::device::{Cuda, CudaTuning, Placement};
 use crate::engine::{Finder, Frame, Thresholds};
 use crate::image::ImageView;
-use crate::model::ModelError;
 use crate::observation::Landmarks;
 
 /// A pack that knows where it was opened.
@@ -49,19 +49,15 @@ impl FakePack {
     }
 }
 
-impl Pack for FakePack {
-    fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
+impl FakePack {
+    fn open(&self, placement: &Placement) -> Vec<Opened> {
         self.opened.lock().unwrap().push(placement.clone());
         let modules = self.modules.iter();
         let mut networks: Vec<Opened> = modules.map(|m| self.network(*m).opened(*m)).collect();
         for network in &mut networks {
             network.file.name.push_str(&placement.device());
         }
-        Ok(networks)
-    }
-
-    fn unusable(&self, reason: &str) -> ModelError {
-        pack::unusable("a pack".as_ref(), reason)
+        networks
     }
 }
 
@@ -121,8 +117,13 @@ fn with_embedding() -> Settings {
     }
 }
 
-fn open(pack: &dyn Pack, config: &EngineConfig) -> Result<Networks, EngineError> {
-    Networks::open(pack, config, config.pack.det_size)
+fn ready(opened: Vec<Opened>, config: &EngineConfig) -> Result<Networks, EngineError> {
+    Networks::new(opened, "a pack".as_ref(), config, config.pack.det_size)
+}
+
+fn open(pack: &FakePack, config: &EngineConfig) -> Result<Networks, EngineError> {
+    load::check(config)?;
+    ready(pack.open(&config.placement), config)
 }
 
 fn engine(modules: &[Module], settings: Settings) -> Networks {
@@ -294,19 +295,6 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
 /// Makes networks.
 type Maker = fn() -> Vec<Opened>;
 
-/// A pack of these networks.
-struct PackOf(Maker);
-
-impl Pack for PackOf {
-    fn open(&self, _: &Placement) -> Result<Vec<Opened>, ModelError> {
-        Ok((self.0)())
-    }
-
-    fn unusable(&self, reason: &str) -> ModelError {
-        pack::unusable("a pack".as_ref(), reason)
-    }
-}
-
 /// Sees no face, and would not know its key points.
 fn detector_without_points() -> Opened {
     let output: &[_] = &[None, None, None];
@@ -347,14 +335,14 @@ fn networks_that_can_not_be_used_are_told_with_what_fetches_others() {
         ),
     ];
     for (networks, settings, part) in cases {
-        let error = open(&PackOf(networks), &config(settings)).err();
+        let error = ready(networks(), &config(settings)).err();
         let error = error.expect("unusable").to_string();
         for part in [part, "a pack"] {
             assert!(error.contains(part), "{part} is not in: {error}");
         }
     }
-    let pack = PackOf(|| vec![detector_without_points()]);
-    let engine = open(&pack, &config(Settings::default())).unwrap();
+    let without_points = vec![detector_without_points()];
+    let engine = ready(without_points, &config(Settings::default())).unwrap();
     assert_eq!(engine.info().key_points, 0);
 }
 

@@ -103,9 +103,6 @@ fn model_of(placement: &Placement) -> ModelFile {
     }
 }
 
-/// Opens an engine on a device, with a detector's input of a number of px.
-type Open = Box<dyn Fn(&Placement, usize) -> Result<Fake, EngineError> + Send>;
-
 /// A test's world.
 #[derive(Clone)]
 struct World {
@@ -173,11 +170,11 @@ impl World {
         })
     }
 
-    fn load(&self) -> Result<Resilient<Fake, Open>, EngineError> {
+    fn load(&self) -> Result<Resilient<Fake>, EngineError> {
         self.load_on(&Placement::Cuda(self.cuda.clone()))
     }
 
-    fn load_on(&self, placement: &Placement) -> Result<Resilient<Fake, Open>, EngineError> {
+    fn load_on(&self, placement: &Placement) -> Result<Resilient<Fake>, EngineError> {
         let world = self.clone();
         let open = move |placement: &Placement, det_size| world.open(placement, det_size);
         Resilient::load(placement, NEED, Box::new(open))
