@@ -88,10 +88,8 @@ impl Jaw {
         let [right, left] = [point(self.eyes[0])?, point(self.eyes[1])?];
         let (sin, cos) = (left.y - right.y).atan2(left.x - right.x).sin_cos();
         let height = |i: usize| point(i).map(|p| cos * p.y - sin * p.x);
-        let mean = |lip: [usize; 3]| -> Option<f32> {
-            let sum: Option<f32> = lip.into_iter().map(height).sum();
-            Some(sum? / 3.0)
-        };
+        let sum = |lip: [usize; 3]| lip.into_iter().map(height).sum::<Option<f32>>();
+        let mean = |lip| Some(sum(lip)? / 3.0);
         let gap = (mean(self.upper_lip)? - mean(self.lower_lip)?).abs();
         let [from, to] = self.length;
         let length = ((height(from)? - height(to)?) * self.part).abs();

@@ -74,7 +74,8 @@ struct Source {
     path: PathBuf,
     bundle: Bundle,
     runtime: OnnxRuntime,
-    threads: usize,
+    /// Settings of a network that measures a face on each thread.
+    of_a_face: SessionOptions,
 }
 
 impl Source {
@@ -84,7 +85,10 @@ impl Source {
             bundle: Bundle::open(&path)?,
             path,
             runtime: OnnxRuntime::load(&config.paths.runtime_candidates())?,
-            threads: config.threads,
+            of_a_face: SessionOptions {
+                runs: config.threads,
+                ..SessionOptions::default()
+            },
         })
     }
 
@@ -100,29 +104,20 @@ impl Source {
         Ok(Box::new(model))
     }
 
-    /// A network that measures a face on each thread.
-    fn network_of_a_face(&self, name: &str, bytes: &[u8]) -> Result<Box<dyn Model>, ModelError> {
-        let options = SessionOptions {
-            runs: self.threads,
-            ..SessionOptions::default()
-        };
-        self.network(name, bytes, options)
-    }
-
     fn landmarks(&self) -> Result<LandmarkDetector, ModelError> {
         let bytes = &self.bundle.face_landmarks_detector;
-        let network = self.network_of_a_face("face_landmarks_detector.tflite", bytes)?;
+        let network = self.network("face_landmarks_detector.tflite", bytes, self.of_a_face)?;
         LandmarkDetector::new(network, &self.path)
     }
 
     fn reader(&self) -> Result<MeshReader, ModelError> {
         let bytes = &self.bundle.face_blendshapes;
-        let network = self.network_of_a_face("face_blendshapes.tflite", bytes)?;
+        let network = self.network("face_blendshapes.tflite", bytes, self.of_a_face)?;
         let blendshapes = BlendshapeNetwork::new(network, &self.path)?;
         let geometry = self.bundle.geometry_metadata.as_deref();
         let geometry = geometry.map(FaceGeometry::from_metadata).transpose();
         Ok(MeshReader {
-            blendshapes: vec![blendshapes; self.threads.max(1)],
+            blendshapes: vec![blendshapes; self.of_a_face.runs.max(1)],
             geometry: geometry
                 .map_err(|reason| format_error(&self.path, "face geometry", reason))?,
         })
