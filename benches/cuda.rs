@@ -328,7 +328,7 @@ fn measure(
             image: arguments.image(pixels)?,
             time: Duration::from_secs(1) * index / RATE,
         };
-        faces.push(engine.look(&frame)?);
+        faces.push(engine.look(&frame, &EngineKind::InsightFace.thresholds())?);
         times.push(start.elapsed());
     }
     let memory = gpu.taken(arguments);

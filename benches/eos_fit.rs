@@ -58,7 +58,8 @@ fn measured() -> Result<Faces, Box<dyn Error>> {
             image: ImageView::rgb(640, 360, &pixels)?,
             time: Duration::from_nanos(buffer.pts().ok_or("no time")?.nseconds()),
         };
-        if let [face] = &engine.finder.find(&frame)?[..]
+        let thresholds = EngineKind::Eos.thresholds();
+        if let [face] = &engine.finder.find(&frame, &thresholds)?[..]
             && let Some(landmarks) = &face.landmarks
         {
             faces.push(landmarks.points.iter().map(|p| [p.x, p.y]).collect());

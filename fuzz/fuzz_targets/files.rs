@@ -5,7 +5,7 @@ use std::str::from_utf8;
 
 use facetrack::container::Extent;
 use facetrack::engine::scripted::Script;
-use facetrack::engine::{EngineConfig, Frame, RunningMode, scripted};
+use facetrack::engine::{EngineConfig, Frame, RunningMode, Thresholds, scripted};
 use facetrack::fuzzing;
 use facetrack::image::ImageView;
 use facetrack::observation::{Landmark, LandmarkScheme, Landmarks};
@@ -57,7 +57,8 @@ fn run(config: &EngineConfig) {
     for number in 1..4 {
         let image = ImageView::rgb(8, 4, &pixels).expect("a frame");
         let time = std::time::Duration::from_millis(40 * number);
-        let faces = engine.finder.find(&Frame { image, time });
+        let frame = Frame { image, time };
+        let faces = engine.finder.find(&frame, &Thresholds::DEFAULT);
         for face in faces.unwrap_or_default() {
             assert_eq!(face.confidence, Some(0.9));
         }

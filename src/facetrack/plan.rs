@@ -121,10 +121,10 @@ impl Plan {
         let workers = has_workers.then(|| setup.start_workers(config));
         let workers = workers.transpose()?;
         let mut source = ReportSource {
-            engine: engine.info().name.to_owned(),
+            engine: engine.info.name.to_owned(),
             load_time: start.elapsed(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
-            models: engine.info().models.clone(),
+            models: engine.info.models.clone(),
             options: options_text(&self.options),
             ..ReportSource::default()
         };

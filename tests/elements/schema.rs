@@ -129,7 +129,7 @@ fn what_each_engine_measures_follows_the_schema() {
         let Some(engine) = engine(kind, &EngineConfig::default()) else {
             continue;
         };
-        let info = engine.info();
+        let info = &engine.info;
         let name = kind.name();
         let record = measured(&format!("engine={name}"));
         assert_valid("dense", &record);

@@ -101,7 +101,7 @@ fn analyzer(
     eprintln!("loaded in {:.0?}", start.elapsed());
     let mut source = ReportSource {
         engine: kind.name().to_owned(),
-        models: engine.info().models.clone(),
+        models: engine.info.models.clone(),
         generator: "raw_frames".to_owned(),
         ..ReportSource::default()
     };

@@ -33,6 +33,7 @@ use super::tracker::{Tracker, TrackerConfig};
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Tuning {
     /// Minimum scores.
+    #[default(Thresholds::DEFAULT)]
     pub thresholds: Thresholds,
     /// Faces to complete and report.
     pub selection: Selection,
@@ -101,8 +102,8 @@ impl Search {
     /// Those of the finder.
     pub fn run(self, finder: &mut dyn Finder, frame: &Frame<'_>) -> Result<Found, EngineError> {
         let start = Instant::now();
-        finder.set_thresholds(self.thresholds);
-        let faces = self.profile.time(Stage::Process, || finder.find(frame))?;
+        let find = || finder.find(frame, &self.thresholds);
+        let faces = self.profile.time(Stage::Process, find)?;
         Ok(Found {
             frame: frame.outline(),
             faces,
@@ -121,7 +122,7 @@ impl Analyzer {
         source: ReportSource,
     ) -> Self {
         let mut analyzer = Self {
-            neutral: Neutral::new(engine.info().blendshapes.clone()),
+            neutral: Neutral::new(engine.info.blendshapes.clone()),
             engine,
             tracker: Tracker::new(tracker),
             tuning,
@@ -291,11 +292,11 @@ impl Analyzer {
     /// the CPU now.
     fn collect_notices(&mut self) {
         for notice in self.engine.finder.take_notices() {
-            if let Notice::FellBackToCpu { .. } = notice {
+            if let Notice::FellBackToCpu { models, .. } = &notice {
                 let source = Arc::make_mut(&mut self.source);
                 source.place(&Placement::Cpu, notice.to_string());
-                // The CPU may run another network for the same task.
-                source.models.clone_from(&self.engine.info().models);
+                source.models.clone_from(models);
+                self.engine.info.models.clone_from(models);
             }
             self.notices.push(notice);
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The engines that find and measure faces, and their interface.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strum::Display;
 use thiserror::Error;
 
 use super::blendshape::BlendshapeSource;
@@ -17,7 +17,6 @@ use crate::words::choices;
 mod config;
 mod entry;
 pub mod eos;
-mod independent;
 pub mod insightface;
 pub mod jaw;
 pub mod mediapipe;
@@ -44,6 +43,9 @@ entry::engines! {
     Scripted = scripted;
 }
 
+/// Result of an engine.
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;
+
 /// A loaded engine, in two halves. It assigns no identities and never smooths.
 ///
 /// The [`Finder`] looks at pixels. The [`Completer`] adds, in the order of the frames, what follows
@@ -54,6 +56,9 @@ entry::engines! {
 /// An engine sees the picture as it is displayed, and its coordinates count those square pixels;
 /// [`FrameOutline::to_stored`] converts a finished face to pixels of the frame in memory.
 pub struct Engine {
+    /// The engine's name and measurements. Another device may run other models, which a [`Notice`]
+    /// names.
+    pub info: EngineInfo,
     /// The half that looks at pixels.
     pub finder: Box<dyn Finder>,
     /// The half that works in the order of the frames.
@@ -61,25 +66,25 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The engine with these halves.
-    pub fn new(finder: impl Finder + 'static, completer: impl Completer + 'static) -> Self {
+    /// The engine with these halves, which `info` describes.
+    pub fn new(
+        info: EngineInfo,
+        finder: impl Finder + 'static,
+        completer: impl Completer + 'static,
+    ) -> Self {
         Self {
+            info,
             finder: Box::new(finder),
             completer: Box::new(completer),
         }
-    }
-
-    /// The engine's name and measurements.
-    pub fn info(&self) -> &EngineInfo {
-        self.finder.info()
     }
 
     /// Finds and completes the faces of an independent frame. The first face gets the identity 1.
     ///
     /// # Errors
     /// Those of the two halves.
-    pub fn look(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        let mut faces = self.finder.find(frame)?;
+    pub fn look(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+        let mut faces = self.finder.find(frame, thresholds)?;
         self.completer.begin_frame(&faces);
         let frame = frame.outline();
         for (id, face) in (1..).zip(&mut faces) {
@@ -98,14 +103,12 @@ impl Engine {
 
 /// Finds faces in frames.
 pub trait Finder: Send {
-    /// The engine's name and measurements.
-    fn info(&self) -> &EngineInfo;
-
-    /// Faces in `frame`, best first; an empty list when there are none.
+    /// Faces in `frame`, best first; an empty list when there are none. Finders without thresholds
+    /// ignore those.
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError>;
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>>;
 
     /// Whether it keeps nothing from frame to frame, so that frames may be searched in any order,
     /// and in parallel by several finders of the engine.
@@ -119,12 +122,23 @@ pub trait Finder: Send {
     /// Begins another stream: as after loading. Called after [`Finder::reset`].
     fn restart(&mut self) {}
 
-    /// Sets the thresholds for the next frames. Finders without thresholds ignore them.
-    fn set_thresholds(&mut self, _thresholds: Thresholds) {}
-
     /// Notices since the last call, such as that the engine runs on another device now.
     fn take_notices(&mut self) -> Vec<Notice> {
         Vec::new()
+    }
+}
+
+/// A closure is a finder that keeps nothing from frame to frame.
+impl<F> Finder for F
+where
+    F: FnMut(&Frame<'_>, &Thresholds) -> Result<Vec<Observation>> + Send,
+{
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+        self(frame, thresholds)
+    }
+
+    fn is_independent(&self) -> bool {
+        true
     }
 }
 
@@ -138,7 +152,7 @@ pub trait Completer: Send {
     ///
     /// # Errors
     /// [`EngineError::Model`] when a network fails to run.
-    fn complete(&mut self, _face: &mut Observation, _context: &Context) -> Result<(), EngineError> {
+    fn complete(&mut self, _face: &mut Observation, _context: &Context) -> Result<()> {
         Ok(())
     }
 
@@ -146,10 +160,7 @@ pub trait Completer: Send {
     ///
     /// # Errors
     /// Those of [`Completer::complete`].
-    fn complete_all(
-        &mut self,
-        faces: &mut [(&mut Observation, Context)],
-    ) -> Result<(), EngineError> {
+    fn complete_all(&mut self, faces: &mut [(&mut Observation, Context)]) -> Result<()> {
         let mut faces = faces.iter_mut();
         faces.try_for_each(|(face, context)| self.complete(face, context))
     }
@@ -169,7 +180,7 @@ pub trait Completer: Send {
     ///
     /// # Errors
     /// [`EngineError::Config`] if it is damaged, or if the engine has none.
-    fn set_calibration(&mut self, _calibration: &str) -> Result<(), EngineError> {
+    fn set_calibration(&mut self, _calibration: &str) -> Result<()> {
         Err(EngineError::config("calibration", "the engine has none"))
     }
 
@@ -305,9 +316,10 @@ impl EngineInfo {
 }
 
 /// An event of a running engine that users should know about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
 pub enum Notice {
     /// GPU memory was exhausted: frames are scaled to `det_size` px for detection.
+    #[strum(to_string = "too little GPU memory, det-size reduced to {det_size} px: {reason}")]
     DetectionSizeReduced {
         /// Side of the detector's input now, px.
         det_size: usize,
@@ -315,24 +327,13 @@ pub enum Notice {
         reason: String,
     },
     /// The GPU failed: the engine runs on the CPU now.
+    #[strum(to_string = "the GPU failed, continuing on the CPU: {reason}")]
     FellBackToCpu {
         /// Error of the runtime.
         reason: String,
+        /// Models that it runs there, which may be others for the same task.
+        models: Vec<ModelFile>,
     },
-}
-
-impl fmt::Display for Notice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DetectionSizeReduced { det_size, reason } => write!(
-                f,
-                "too little GPU memory, det-size reduced to {det_size} px: {reason}"
-            ),
-            Self::FellBackToCpu { reason } => {
-                write!(f, "the GPU failed, continuing on the CPU: {reason}")
-            }
-        }
-    }
 }
 
 /// Why an engine can't go on.
@@ -423,10 +424,4 @@ impl Thresholds {
         presence: 0.5,
         tracking: 0.5,
     };
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
 }

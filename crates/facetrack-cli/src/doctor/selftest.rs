@@ -86,7 +86,7 @@ fn run(kind: EngineKind, picture: &Picture) -> Result<Outcome, EngineError> {
         .map_err(|error| EngineError::Frame(error.to_string()))?;
     let start = Instant::now();
     let time = Duration::ZERO;
-    let faces = engine.look(&Frame { image, time })?;
+    let faces = engine.look(&Frame { image, time }, &kind.thresholds())?;
     Ok(Outcome {
         loading,
         frame: start.elapsed(),

@@ -11,15 +11,14 @@ mod report;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::blendshape::{BlendshapeSource, Blendshapes};
-use crate::engine::independent::Independent;
-use crate::engine::jaw::Jaw;
+use crate::blendshape::BlendshapeSource;
+use crate::engine::jaw::{CHANNELS, JawOpen};
 use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;
 use crate::engine::{
     Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    RunningMode, Setting, Wanted,
+    Frame, RunningMode, Setting, Thresholds, Wanted,
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
@@ -29,10 +28,6 @@ use crate::words::choices;
 use report::Reporter;
 
 pub use load::load;
-
-/// The blendshapes that follow from landmarks, in ARKit's spelling. The model's own expressions
-/// (anger, disgust, fear, happiness, sadness, surprise) are not ARKit blendshapes.
-pub const CHANNELS: [&str; 1] = ["jawOpen"];
 
 /// Default maximum width of the frame that the detector sees, px. A face too small to be found at
 /// this width has too few pixels for a fit.
@@ -57,13 +52,12 @@ pub struct Settings {
 
 /// The half of the engine that fits the model to landmarks.
 struct Fitting {
-    channels: Arc<[String]>,
     fitter: Fitter,
     reporter: Reporter,
     identity: Identity,
     /// State of each face, by identity.
     pasts: HashMap<u32, Past>,
-    jaw_open_scale: f32,
+    jaw_open: JawOpen,
 }
 
 /// The engine `eos`.
@@ -91,6 +85,8 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     EngineInfo {
         landmarks: Some(LandmarkScheme::Ibug68),
         key_points: yunet::KEY_POINTS,
+        // The model's own expressions (anger, disgust, fear, happiness, sadness, surprise) are not
+        // ARKit blendshapes.
         blendshapes: CHANNELS.map(str::to_owned).into(),
         blendshape_source: BlendshapeSource::Derived,
         pose: true,
@@ -123,33 +119,25 @@ pub fn assemble(
     };
     let model = Arc::new(model);
     let fitting = Fitting {
-        channels: info.blendshapes.clone(),
         fitter: Fitter::new(model.clone(), FitSettings::default()),
         reporter: Reporter::new(model, config.morphable.mesh),
         identity: identity(config),
         pasts: HashMap::new(),
-        jaw_open_scale: config.jaw_open_scale,
+        jaw_open: JawOpen::new(config.jaw_open_scale),
     };
     let mut faces = YunetMesh::new(detector, vec![landmarks; config.threads.max(1)]);
     // Faces have the measured landmarks until the fit replaces them.
-    let finder = Independent::new(info, yunet::THRESHOLDS, move |frame, thresholds| {
+    let finder = move |frame: &Frame<'_>, thresholds: &Thresholds| {
         let mut faces = faces.find(&frame.image, thresholds)?;
         for face in &mut faces {
             face.landmarks = face.landmarks.as_ref().and_then(ibug::from_mesh);
         }
         Ok(faces)
-    });
-    Engine::new(finder, fitting)
+    };
+    Engine::new(info, finder, fitting)
 }
 
 impl Fitting {
-    /// `jawOpen`, if `landmarks` determine it.
-    fn blendshapes(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
-        let open = Jaw::IBUG_68.open(&landmarks.points, self.jaw_open_scale)?;
-        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
-        Some(channels.from_source(BlendshapeSource::Derived))
-    }
-
     fn fit(&mut self, landmarks: &Landmarks, context: &Context) -> Result<Fit, FitFailure> {
         let points = landmarks.points.iter().map(|p| Point::new(p.x, p.y));
         let points: Vec<_> = points.collect();
@@ -174,7 +162,7 @@ impl Completer for Fitting {
             return Ok(());
         };
         if context.wanted == Wanted::Everything {
-            face.blendshapes = self.blendshapes(&measured);
+            face.blendshapes = self.jaw_open.measure(&measured);
         }
         let fit = self.fit(&measured, context);
         let report = |fit| self.reporter.report(face, fit, context.frame_size);

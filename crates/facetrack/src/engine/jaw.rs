@@ -1,7 +1,40 @@
 // SPDX-License-Identifier: MPL-2.0
 //! How far a jaw is open, as landmarks tell it.
 
-use crate::observation::Landmark;
+use std::sync::Arc;
+
+use crate::blendshape::{BlendshapeSource, Blendshapes};
+use crate::observation::{Landmark, LandmarkScheme, Landmarks};
+
+/// The blendshape that [`JawOpen`] measures, in ARKit's spelling.
+pub const CHANNELS: [&str; 1] = ["jawOpen"];
+
+/// Measures `jawOpen`, as the only blendshape.
+pub struct JawOpen {
+    channels: Arc<[String]>,
+    scale: f32,
+}
+
+impl JawOpen {
+    /// The measure is multiplied by `scale`.
+    pub fn new(scale: f32) -> Self {
+        Self {
+            channels: CHANNELS.map(str::to_owned).into(),
+            scale,
+        }
+    }
+
+    /// `jawOpen`, if `landmarks` determine it. They are iBUG's or InsightFace's.
+    pub fn measure(&self, landmarks: &Landmarks) -> Option<Blendshapes> {
+        let jaw = match landmarks.scheme {
+            LandmarkScheme::Ibug68 => Jaw::IBUG_68,
+            _ => Jaw::INSIGHTFACE_106,
+        };
+        let open = jaw.open(&landmarks.points, self.scale)?;
+        let channels = Blendshapes::new(self.channels.clone(), vec![open]);
+        Some(channels.from_source(BlendshapeSource::Derived))
+    }
+}
 
 /// Landmarks of a scheme that show an open jaw. Lips and length are measured along the face, across
 /// the line between the eyes.
@@ -55,10 +88,8 @@ impl Jaw {
         let [right, left] = [point(self.eyes[0])?, point(self.eyes[1])?];
         let (sin, cos) = (left.y - right.y).atan2(left.x - right.x).sin_cos();
         let height = |i: usize| point(i).map(|p| cos * p.y - sin * p.x);
-        let mean = |lip: [usize; 3]| -> Option<f32> {
-            let sum: Option<f32> = lip.into_iter().map(height).sum();
-            Some(sum? / 3.0)
-        };
+        let sum = |lip: [usize; 3]| lip.into_iter().map(height).sum::<Option<f32>>();
+        let mean = |lip| Some(sum(lip)? / 3.0);
         let gap = (mean(self.upper_lip)? - mean(self.lower_lip)?).abs();
         let [from, to] = self.length;
         let length = ((height(from)? - height(to)?) * self.part).abs();

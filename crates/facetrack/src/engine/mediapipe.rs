@@ -19,23 +19,22 @@ mod roi;
 use std::mem;
 
 use super::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Finder, Frame,
-    RunningMode, Setting, Thresholds, parallel,
+    Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, Finder, Frame, Result, RunningMode,
+    Setting, Thresholds, parallel,
 };
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::image::ImageView;
-use crate::model::{Model, ModelFile};
+use crate::model::{ModelError, ModelFile};
 use crate::observation::{LandmarkScheme, Observation, Origin};
 use detector::Detector;
 use landmarks::Face;
+use mesh::MeshReader;
 use roi::associate;
 
 pub(super) use geometry::METRES;
 pub use landmarks::LandmarkDetector;
 pub use load::load;
 pub(super) use load::{load_landmarks, load_mesh};
-pub(super) use mesh::FaceMesh;
-pub use mesh::MeshParts;
 pub(super) use roi::Roi;
 
 /// Default maximum number of faces, as in the pipeline that this engine replaces. (The original's
@@ -63,22 +62,10 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ..EngineEntry::new("mediapipe", |config| Ok(describe(config)), load)
 };
 
-/// Parts of the engine. The networks come from `face_landmarker.task` and run in any runtime.
-pub struct Parts {
-    /// `face_detector.tflite`, with its input's channels first.
-    pub face_detector: Box<dyn Model>,
-    /// The rest of the bundle.
-    pub mesh: MeshParts,
-    /// The files, for the record.
-    pub files: Vec<ModelFile>,
-}
-
 /// The half of the engine that looks at pixels.
-pub struct MediaPipe {
-    info: EngineInfo,
+struct MediaPipe {
     running_mode: RunningMode,
     max_faces: usize,
-    thresholds: Thresholds,
     detector: Detector,
     /// One per thread.
     landmarks: Vec<LandmarkDetector>,
@@ -98,78 +85,67 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
     }
 }
 
-/// Creates the engine from `parts`. Each network is run once.
-///
-/// # Errors
-/// [`EngineError::Model`] if a part is invalid or does not run.
-pub fn assemble(parts: Parts, config: &EngineConfig) -> Result<Engine, EngineError> {
-    let detector = Detector::new(parts.face_detector, &parts.mesh.path)?;
-    let FaceMesh { landmarks, reader } = FaceMesh::new(parts.mesh, config.threads)?;
+/// Creates the engine from a detector, a network that measures its faces, and the networks that
+/// derive from landmarks. `files` are listed in the record.
+fn assemble(
+    detector: Detector,
+    landmarks: LandmarkDetector,
+    reader: MeshReader,
+    files: Vec<ModelFile>,
+    config: &EngineConfig,
+) -> Engine {
+    let info = EngineInfo {
+        pose: reader.geometry.is_some(),
+        models: files,
+        ..describe(config)
+    };
     let finder = MediaPipe {
-        info: reader.described(EngineInfo {
-            models: parts.files,
-            ..describe(config)
-        }),
         running_mode: config.running_mode,
         max_faces: config.max_faces.unwrap_or(DEFAULT_MAX_FACES).max(1),
-        thresholds: Thresholds::default(),
         detector,
-        landmarks,
+        landmarks: vec![landmarks; config.threads.max(1)],
         followed: Vec::new(),
     };
-    Ok(Engine::new(finder, reader))
+    Engine::new(info, finder, reader)
 }
 
 impl Finder for MediaPipe {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
     fn is_independent(&self) -> bool {
         self.running_mode == RunningMode::Image
     }
 
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        let rois = self.regions(&frame.image)?;
-        let min_presence = self.thresholds.presence;
-        let faces = parallel::map(&mut self.landmarks, &rois, |landmarks, roi| {
-            landmarks.measure(&frame.image, &roi.rect, min_presence)
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+        let rois = self.regions(&frame.image, thresholds)?;
+        let faces = parallel::map(&mut self.landmarks, rois, |landmarks, roi| {
+            let face = landmarks.measure(&frame.image, &roi.rect, thresholds.presence)?;
+            Ok::<_, ModelError>(face.and_then(|face| with_next_region(face, roi.origin)))
         })?;
-        let faces: Vec<_> = std::iter::zip(faces, rois)
-            .filter_map(|(face, roi)| with_next_region(face?, roi.origin))
-            .collect();
+        let (mut faces, next): (Vec<_>, Vec<_>) = faces.into_iter().flatten().unzip();
         if self.running_mode == RunningMode::Video {
-            self.followed = faces.iter().map(|(_, next)| *next).collect();
+            self.followed = next;
         }
-        let mut faces: Vec<_> = faces.into_iter().map(|(face, _)| face).collect();
-        faces.sort_by(|a, b| {
-            let score = |face: &Observation| face.confidence.unwrap_or_default();
-            score(b).total_cmp(&score(a))
-        });
+        let score = |face: &Observation| face.confidence.unwrap_or_default();
+        faces.sort_by(|a, b| score(b).total_cmp(&score(a)));
         Ok(faces)
     }
 
     fn reset(&mut self) {
         self.followed.clear();
     }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
-    }
 }
 
 impl MediaPipe {
     /// Regions to search in this frame: the tracked faces and, if there are fewer than the maximum,
     /// the detected ones.
-    fn regions(&mut self, image: &ImageView<'_>) -> Result<Vec<Roi>, EngineError> {
+    fn regions(&mut self, image: &ImageView<'_>, thresholds: &Thresholds) -> Result<Vec<Roi>> {
         let mut rois = mem::take(&mut self.followed);
         if rois.len() < self.max_faces {
-            let detections = self.detector.detect(image, self.thresholds.detection)?;
+            let detections = self.detector.detect(image, thresholds.detection)?;
             let best = detections.iter().take(self.max_faces);
             rois.extend(best.filter_map(Roi::from_detection));
         }
         if self.running_mode == RunningMode::Video {
-            rois = associate(rois, self.thresholds.tracking);
+            rois = associate(rois, thresholds.tracking);
         }
         rois.truncate(self.max_faces);
         Ok(rois)

@@ -124,6 +124,17 @@ impl Network {
         Err(self.failed("an output changed its size"))
     }
 
+    /// Checks that `outputs` are finite. Otherwise the network would silently measure nothing.
+    ///
+    /// # Errors
+    /// [`ModelError::Run`].
+    pub fn check_numbers(&self, outputs: &[ArrayD<f32>]) -> Result<(), ModelError> {
+        if outputs.iter().flatten().all(|value| value.is_finite()) {
+            return Ok(());
+        }
+        Err(self.failed("its outputs contain NaN or infinite values"))
+    }
+
     fn are_expected(&self, outputs: &[ArrayD<f32>]) -> bool {
         let expected = &self.contract.outputs;
         let mut pairs = outputs.iter().zip(expected);
@@ -131,11 +142,8 @@ impl Network {
     }
 
     fn other_tensors(&self) -> ModelError {
-        let Contract {
-            name,
-            input,
-            outputs,
-        } = &self.contract;
+        let Contract { name, .. } = self.contract;
+        let (input, outputs) = (&self.contract.input, &self.contract.outputs);
         let expected = format!("{name} ({input:?} to outputs of {outputs:?} elements)");
         other_tensors(&*self.model, &self.path, expected)
     }

@@ -125,5 +125,5 @@ pub fn assemble(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig
         models: files,
         ..describe(config)
     };
-    Engine::new(Tracking::new(info, networks, config), faces)
+    Engine::new(info, Tracking::new(networks, config), faces)
 }

@@ -2,9 +2,8 @@
 //! Measures the faces of a frame in parallel.
 
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::sync::Mutex;
+use std::{mem, thread};
 
 use once_cell::sync::Lazy;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -28,28 +27,21 @@ static POOL: Lazy<Option<ThreadPool>> = Lazy::new(|| {
 ///
 /// # Errors
 /// The first error of `measure`, in the order of the items.
-pub fn map<T, I, R, E>(
+pub fn map<T: Send, I: Send, R: Send, E: Send>(
     tools: &mut [T],
-    items: &[I],
-    measure: impl Fn(&mut T, &I) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E>
-where
-    T: Send,
-    I: Sync,
-    R: Send,
-    E: Send,
-{
+    items: impl IntoIterator<Item = I, IntoIter: ExactSizeIterator + Send>,
+    measure: impl Fn(&mut T, I) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let items = items.into_iter();
     let used = tools.len().min(items.len());
     let Some((own, others)) = tools[..used].split_first_mut() else {
         return Ok(Vec::new());
     };
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (queue, results) = (Mutex::new(items.enumerate()), Mutex::new(Vec::new()));
+    // The lock is free again while an item is measured.
+    let next = || lock(&queue).next();
     let work = |tool: &mut T| {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(index) else {
-                return;
-            };
+        while let Some((index, item)) = next() {
             let result = measure(tool, item);
             lock(&results).push((index, result));
         }
@@ -63,8 +55,7 @@ where
         }),
         None => work(own),
     }
-    let results = results.into_inner();
-    let mut results = results.unwrap_or_else(PoisonError::into_inner);
+    let mut results = mem::take(&mut *lock(&results));
     results.sort_unstable_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
 }

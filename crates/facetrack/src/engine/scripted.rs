@@ -15,23 +15,25 @@
 //! With the feature `test-faults`, which released builds do not have, more clauses make the engine
 //! fail.
 
-#[cfg(feature = "test-faults")]
 mod faults;
 
 use std::f32::consts::TAU;
 use std::str::FromStr;
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
+use std::{mem, thread};
 
+use nalgebra::{Matrix3, Vector3};
 use smart_default::SmartDefault;
 
 use super::{
     Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Finder, Frame, FrameOutline, RunningMode, Setting,
+    Finder, Frame, FrameOutline, Notice, Result, RunningMode, Setting, Thresholds,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
 use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
+use faults::Faults;
 
 /// The engine `scripted`.
 pub static ENTRY: EngineEntry = EngineEntry {
@@ -69,8 +71,7 @@ pub struct Script {
     detailed: bool,
     learns: bool,
     slow: Duration,
-    #[cfg(feature = "test-faults")]
-    faults: faults::Faults,
+    faults: Faults,
 }
 
 #[derive(Debug, Clone, PartialEq, SmartDefault)]
@@ -150,17 +151,13 @@ impl Script {
             "landmarks" => self.detailed = true,
             "learns" => self.learns = true,
             "slow" => self.slow = Duration::from_millis(read_only("ms", verb, &pairs)?),
-            #[cfg(feature = "test-faults")]
-            _ if FAULTS.contains(&verb) => self.faults.read(verb, &pairs)?,
-            #[cfg(not(feature = "test-faults"))]
-            _ if FAULTS.contains(&verb) => {
-                return Err(format!("{verb:?} needs a build with test-faults"));
-            }
-            _ => {
+            _ if !FAULTS.contains(&verb) => {
                 return Err(format!(
                     "unknown clause {verb:?}, expected one of: face, landmarks, learns, slow"
                 ));
             }
+            _ if cfg!(feature = "test-faults") => self.faults.read(verb, &pairs)?,
+            _ => return Err(format!("{verb:?} needs a build with test-faults")),
         }
         Ok(())
     }
@@ -211,13 +208,13 @@ struct Learned {
 #[derive(Debug)]
 struct Scripted {
     script: Script,
-    info: EngineInfo,
+    channels: Arc<[String]>,
+    running_mode: RunningMode,
     max_faces: usize,
     /// Number of the last frame; 0 before the first.
     number: u64,
     origin: Origin,
-    #[cfg(feature = "test-faults")]
-    notices: Vec<super::Notice>,
+    notices: Vec<Notice>,
 }
 
 /// The half of the engine that completes faces and counts the frames that showed them.
@@ -236,16 +233,17 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let counter = Counter {
         learned: script.learns.then(Learned::default),
     };
+    let info = script.info(config.running_mode);
     let finder = Scripted {
-        info: script.info(config.running_mode),
-        #[cfg(feature = "test-faults")]
+        channels: info.blendshapes.clone(),
+        running_mode: config.running_mode,
         notices: script.faults.notices(0).collect(),
         script,
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         number: 0,
         origin: Origin::Detected,
     };
-    Ok(Engine::new(finder, counter))
+    Ok(Engine::new(info, finder, counter))
 }
 
 impl Scripted {
@@ -264,37 +262,26 @@ impl Scripted {
     fn expression(&self) -> Blendshapes {
         let phase = (self.number % JAW_PERIOD) as f32 / JAW_PERIOD as f32;
         let jaw_open = (1.0 - (phase * TAU).cos()) / 2.0;
-        let values = self
-            .info
-            .blendshapes
-            .iter()
-            .map(|name| if name == "jawOpen" { jaw_open } else { 0.0 })
-            .collect();
-        Blendshapes::new(self.info.blendshapes.clone(), values)
+        let value = |name: &String| if name == "jawOpen" { jaw_open } else { 0.0 };
+        let values = self.channels.iter().map(value).collect();
+        Blendshapes::new(self.channels.clone(), values)
     }
 }
 
 impl Finder for Scripted {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, _thresholds: &Thresholds) -> Result<Vec<Observation>> {
         self.number += 1;
         thread::sleep(self.script.slow);
-        #[cfg(feature = "test-faults")]
-        {
-            let faults = &self.script.faults;
-            self.notices.extend(faults.notices(self.number));
-            faults.check(self.number)?;
-        }
+        let faults = &self.script.faults;
+        self.notices.extend(faults.notices(self.number));
+        faults.check(self.number)?;
         let faces = self.script.faces.iter();
         let faces = faces
             .filter(|face| (face.from..=face.to).contains(&self.number))
             .take(self.max_faces)
             .map(|face| self.observe(face.bbox(self.number, &frame.outline())))
             .collect();
-        if self.info.temporal {
+        if self.running_mode == RunningMode::Video {
             self.origin = Origin::Tracked;
         }
         Ok(faces)
@@ -308,9 +295,8 @@ impl Finder for Scripted {
         self.number = 0;
     }
 
-    #[cfg(feature = "test-faults")]
-    fn take_notices(&mut self) -> Vec<super::Notice> {
-        std::mem::take(&mut self.notices)
+    fn take_notices(&mut self) -> Vec<Notice> {
+        mem::take(&mut self.notices)
     }
 }
 
@@ -324,7 +310,8 @@ impl Completer for Counter {
     fn complete(&mut self, face: &mut Observation, _context: &Context) -> Result<(), EngineError> {
         if let Some(landmarks) = &face.landmarks {
             face.bbox = landmarks.extent();
-            face.pose = Some(HeadPose { matrix: STRAIGHT });
+            // Half a metre in front of the camera, looking at it.
+            face.pose = HeadPose::new(&Matrix3::identity(), &Vector3::new(0.0, 0.0, -50.0));
         }
         Ok(())
     }
@@ -347,14 +334,6 @@ impl Completer for Counter {
         self.learned = self.learned.take().map(|_| Learned::default());
     }
 }
-
-/// A head half a metre in front of the camera, looking at it.
-const STRAIGHT: [[f32; 4]; 4] = [
-    [1.0, 0.0, 0.0, 0.0],
-    [0.0, 1.0, 0.0, 0.0],
-    [0.0, 0.0, 1.0, -50.0],
-    [0.0, 0.0, 0.0, 1.0],
-];
 
 /// Points along the ellipse inside `bbox`, as many as the scheme has.
 fn mask(bbox: Rect) -> Landmarks {
@@ -390,10 +369,9 @@ mod tests {
     fn see(engine: &mut Engine) -> Result<Vec<Observation>, EngineError> {
         let pixels = [0; 100 * 50 * 3];
         let image = ImageView::rgb(100, 50, &pixels).expect("100×50");
-        engine.finder.find(&Frame {
-            image,
-            time: Duration::ZERO,
-        })
+        let time = Duration::ZERO;
+        let frame = Frame { image, time };
+        engine.finder.find(&frame, &Thresholds::DEFAULT)
     }
 
     #[test]
@@ -452,7 +430,7 @@ mod tests {
             wanted: crate::engine::Wanted::Everything,
         };
         engine.completer.complete(&mut face, &context).unwrap();
-        let info = engine.info();
+        let info = engine.info;
         assert_eq!(info.landmarks, face.landmarks.as_ref().map(|l| l.scheme));
         assert_eq!(face.landmarks.unwrap().points.len(), 478);
         assert_eq!(face.blendshapes.unwrap().names(), &info.blendshapes);

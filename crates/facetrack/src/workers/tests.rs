@@ -5,32 +5,32 @@ use std::time::Duration;
 
 use super::*;
 use crate::analyzer::{Analyzer, Tuning};
-use crate::engine::{Engine, EngineInfo, Frame};
+use crate::engine::{Engine, EngineInfo, Frame, Thresholds};
 use crate::image::ImageView;
 use crate::observation::Observation;
 use crate::report::ReportSource;
 use crate::tracker::TrackerConfig;
 
 /// Finds nothing.
-struct Idle(EngineInfo);
+struct Idle;
 
 impl Finder for Idle {
-    fn info(&self) -> &EngineInfo {
-        &self.0
-    }
-
-    fn find(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(
+        &mut self,
+        _frame: &Frame<'_>,
+        _thresholds: &Thresholds,
+    ) -> Result<Vec<Observation>, EngineError> {
         Ok(Vec::new())
     }
 }
 
 fn finders(count: usize) -> Vec<Box<dyn Finder>> {
-    let finder = |_| Box::new(Idle(EngineInfo::default())) as Box<dyn Finder>;
+    let finder = |_| Box::new(Idle) as Box<dyn Finder>;
     (0..count).map(finder).collect()
 }
 
 fn analyzer() -> Analyzer {
-    let engine = Engine::new(Idle(EngineInfo::default()), ());
+    let engine = Engine::new(EngineInfo::default(), Idle, ());
     let (tracker, source) = (TrackerConfig::default(), ReportSource::default());
     Analyzer::new(engine, tracker, Tuning::default(), source)
 }

@@ -48,7 +48,9 @@ fn is_not_installed(error: &ModelError) -> bool {
 /// Faces in an image, with everything that the engine measures.
 pub fn look(engine: &mut Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Observation> {
     let time = Duration::from_millis(time_ms);
-    engine.look(&Frame { image, time }).unwrap()
+    let kind: EngineKind = engine.info.name.parse().unwrap();
+    let frame = Frame { image, time };
+    engine.look(&frame, &kind.thresholds()).unwrap()
 }
 
 /// As [`look`], in tightly packed RGB.

@@ -56,7 +56,7 @@ fn walk(engine: &mut Engine) -> Vec<Vec<Observation>> {
 }
 
 fn assert_sound(kind: EngineKind, engine: &Engine, face: &Observation) {
-    let info = engine.info();
+    let info = &engine.info;
     let name = kind.name();
     let bbox = face.bbox;
     let mut numbers = vec![bbox.x, bbox.y, bbox.width, bbox.height];
@@ -139,7 +139,7 @@ fn assert_sound(kind: EngineKind, engine: &Engine, face: &Observation) {
 #[test]
 fn every_engine_has_its_name() {
     for (kind, engine) in engines() {
-        assert_eq!(engine.info().name, kind.name());
+        assert_eq!(engine.info.name, kind.name());
     }
 }
 

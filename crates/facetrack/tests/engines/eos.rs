@@ -44,7 +44,7 @@ fn measured(engine: &mut Engine) -> Observation {
         image: ImageView::rgb(SIZE.0, SIZE.1, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let mut faces = engine.finder.find(&frame).unwrap();
+    let mut faces = engine.finder.find(&frame, &KIND.thresholds()).unwrap();
     assert_eq!(faces.len(), 1);
     faces.remove(0)
 }
@@ -151,11 +151,16 @@ fn a_face_without_presence_is_reported_as_yunet_sees_it() {
         return;
     };
     let present = look_at_rgb(&mut engine, SIZE, &picture(), 0).remove(0);
-    engine.finder.set_thresholds(Thresholds {
+    let thresholds = Thresholds {
         presence: 1.0,
         ..KIND.thresholds()
-    });
-    let absent = look_at_rgb(&mut engine, SIZE, &picture(), 40).remove(0);
+    };
+    let pixels = picture();
+    let frame = Frame {
+        image: ImageView::rgb(SIZE.0, SIZE.1, &pixels).unwrap(),
+        time: Duration::from_millis(40),
+    };
+    let absent = engine.look(&frame, &thresholds).unwrap().remove(0);
     let bare = Observation {
         landmarks: None,
         blendshapes: None,
@@ -171,7 +176,7 @@ fn all_files_are_on_record() {
     let Some(engine) = engine() else {
         return;
     };
-    let info = engine.info();
+    let info = engine.info;
     let names: Vec<&str> = info.models.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(
         names,

@@ -173,7 +173,7 @@ fn what_is_allowed_is_measured() {
             return;
         };
         let scheme = has(Landmark2d106).then_some(LandmarkScheme::InsightFace106);
-        let info = engine.info().clone();
+        let info = engine.info.clone();
         assert_eq!(info.landmarks, scheme);
         assert_eq!(info.attributes, has(GenderAge));
         assert_eq!(info.embedding, if embedding { 512 } else { 0 });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use drawn::{Face, draw};
 use facetrack::engine::opencv::haar::Search;
-use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame};
+use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, Thresholds};
 use facetrack::image::{Colorimetry, ImageView, PixelFormat, Plane};
 use facetrack::model::ModelError;
 use installed::{engine, load};
@@ -82,7 +82,9 @@ fn small_cascade(haar: Search) -> EngineConfig {
 
 fn boxes(engine: &mut Engine, image: ImageView<'_>) -> Vec<[f32; 4]> {
     let time = Duration::ZERO;
-    let faces = engine.finder.find(&Frame { image, time }).expect("a frame");
+    let frame = Frame { image, time };
+    let faces = engine.finder.find(&frame, &Thresholds::DEFAULT);
+    let faces = faces.expect("a frame");
     faces
         .into_iter()
         .map(|face| {
@@ -222,7 +224,11 @@ fn a_frame_too_large_for_the_arithmetic_is_an_error() {
     let pixels = vec![0; 65_536 * 3];
     let image = ImageView::rgb(65_536, 1, &pixels).unwrap();
     let time = Duration::ZERO;
-    let error = engine.finder.find(&Frame { image, time }).unwrap_err();
+    let frame = Frame { image, time };
+    let error = engine
+        .finder
+        .find(&frame, &Thresholds::DEFAULT)
+        .unwrap_err();
     assert!(error.to_string().contains("65536×1"), "{error}");
 }
 

@@ -20,9 +20,19 @@ use yunet::Found;
 const KIND: EngineKind = EngineKind::OpenCvYunet;
 
 fn find(engine: &mut Engine, size: (usize, usize), rgb: &[u8]) -> Vec<Observation> {
+    find_with(engine, size, rgb, &KIND.thresholds())
+}
+
+fn find_with(
+    engine: &mut Engine,
+    size: (usize, usize),
+    rgb: &[u8],
+    thresholds: &Thresholds,
+) -> Vec<Observation> {
     let image = ImageView::rgb(size.0, size.1, rgb).unwrap();
     let time = Duration::ZERO;
-    engine.finder.find(&Frame { image, time }).unwrap()
+    let frame = Frame { image, time };
+    engine.finder.find(&frame, thresholds).unwrap()
 }
 
 fn with_detection(detection: f32) -> Thresholds {
@@ -157,10 +167,9 @@ fn drawn_faces_are_found_as_opencv_does() {
         let Some(mut engine) = engine(KIND, &scene.config()) else {
             return;
         };
-        engine
-            .finder
-            .set_thresholds(with_detection(scene.threshold));
-        let faces = find(&mut engine, (scene.width, scene.height), &scene.pixels());
+        let size = (scene.width, scene.height);
+        let thresholds = with_detection(scene.threshold);
+        let faces = find_with(&mut engine, size, &scene.pixels(), &thresholds);
         assert_eq!(faces.len(), scene.found.len(), "{}", scene.name);
         let scale = match scene.max_width {
             0 => 1.0,
@@ -209,9 +218,9 @@ fn thresholds_and_the_number_of_faces_are_kept_to() {
     let score = |face: &Observation| face.confidence.unwrap();
     assert!(faces.is_sorted_by(|a, b| score(a) >= score(b)));
 
-    let least = score(&faces[9]);
-    all.finder.set_thresholds(with_detection(least));
-    assert_eq!(find(&mut all, size, &pixels), faces[..10]);
+    let thresholds = with_detection(score(&faces[9]));
+    let best = find_with(&mut all, size, &pixels, &thresholds);
+    assert_eq!(best, faces[..10]);
 
     let few = EngineConfig {
         max_faces: Some(3),

@@ -6,10 +6,12 @@ use crate::common::drawn;
 use crate::common::engine as installed;
 
 use std::path::Path;
+use std::time::Duration;
 
 use drawn::{Face, draw};
-use facetrack::engine::{EngineConfig, EngineError, EngineKind, ModelRole, Thresholds};
+use facetrack::engine::{EngineConfig, EngineError, EngineKind, Frame, ModelRole, Thresholds};
 use facetrack::geometry::{Point, Rect};
+use facetrack::image::ImageView;
 use facetrack::model::ModelError;
 use facetrack::observation::Observation;
 use installed::{engine as installed_engine, load, look_at_rgb};
@@ -144,11 +146,15 @@ fn a_face_without_presence_is_reported_as_yunet_sees_it() {
     let rgb = draw(size.0, size.1, &[face_at(120.0, 100.0, 60.0)]);
     let present = look_at_rgb(&mut engine, size, &rgb, 0).remove(0);
     assert!(present.landmarks.is_some() && present.blendshapes.is_some());
-    engine.finder.set_thresholds(Thresholds {
+    let thresholds = Thresholds {
         presence: 1.0,
         ..KIND.thresholds()
-    });
-    let absent = look_at_rgb(&mut engine, size, &rgb, 0).remove(0);
+    };
+    let frame = Frame {
+        image: ImageView::rgb(size.0, size.1, &rgb).unwrap(),
+        time: Duration::ZERO,
+    };
+    let absent = engine.look(&frame, &thresholds).unwrap().remove(0);
     let bare = Observation {
         landmarks: None,
         blendshapes: None,
@@ -258,7 +264,7 @@ fn both_files_are_on_record() {
     let Some(engine) = installed_engine(KIND, &EngineConfig::default()) else {
         return;
     };
-    let info = engine.info();
+    let info = engine.info;
     let names: Vec<&str> = info.models.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(
         names,

@@ -306,7 +306,7 @@ fn without_gaze_no_gaze_network_is_read() {
     };
     let engine = load(EngineKind::OpenSeeFace, &config(false)).unwrap();
     let files: Vec<&str> = engine
-        .info()
+        .info
         .models
         .iter()
         .map(|file| file.name.as_str())

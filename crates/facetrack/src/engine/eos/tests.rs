@@ -7,6 +7,7 @@ use std::time::Duration;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
+use crate::blendshape::Blendshapes;
 use crate::engine::Frame;
 use crate::geometry::Rect;
 use crate::image::ImageView;
@@ -180,7 +181,7 @@ fn processed(engine: &mut Engine) -> Observation {
         image: ImageView::rgb(SIZE.0, SIZE.1, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let mut faces = engine.finder.find(&frame).unwrap();
+    let mut faces = engine.finder.find(&frame, &ENTRY.thresholds).unwrap();
     assert_eq!(faces.len(), 1);
     faces.remove(0)
 }
@@ -408,7 +409,7 @@ fn an_open_jaw_is_that_of_the_landmarks_measured() {
     let found = completed(&mut engine, open.clone(), 1);
     let blendshapes = found.blendshapes.expect("an open jaw");
     assert_eq!(blendshapes.source(), BlendshapeSource::Derived);
-    assert_eq!(blendshapes.names(), &engine.info().blendshapes);
+    assert_eq!(blendshapes.names(), &engine.info.blendshapes);
     assert!((blendshapes.values()[0] - 0.4).abs() < 1e-5);
 
     let mut face = face(open);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Loads the engine from a folder of published files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::pack::{self, Opened, Pack};
+use super::networks::Networks;
+use super::pack::{self, Opened};
+use super::pose::PoseFinder;
 use super::resilient::Resilient;
-use super::{InsightFace, placed, rewrite, scrfd};
+use super::{Derived, placed, rewrite, scrfd};
 use crate::device::{Need, Placement};
+use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::model::ModelError;
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
@@ -18,53 +21,69 @@ use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOpt
 /// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the
 /// GPU can't be used and there is no falling back.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let need = folder(config)?.need;
-    let finder = Resilient::load(&config.placement, need, |placement, det_size| {
+    let pack = folder(config)?;
+    let (need, settings) = (pack.need, config.clone());
+    let open = move |placement: &Placement, det_size| {
         let config = EngineConfig {
             placement: placement.clone(),
-            ..config.clone()
+            ..settings.clone()
         };
-        InsightFace::with_det_size(Box::new(folder(&config)?), &config, det_size)
-    })?;
-    let derived = finder.engine().derived();
-    Ok(Engine::new(finder, derived))
+        check(&config)?;
+        Networks::new(pack.open(&config)?, &pack.folder, &config, det_size)
+    };
+    let finder = Resilient::load(&config.placement, need, Box::new(open))?;
+    let derived = Derived {
+        pose: PoseFinder::new(),
+        jaw_open: JawOpen::new(config.jaw_open_scale),
+    };
+    Ok(Engine::new(finder.engine.info(), finder, derived))
+}
+
+/// # Errors
+/// [`EngineError::Config`] for settings that contradict one another or can't be used.
+pub(super) fn check(config: &EngineConfig) -> Result<(), EngineError> {
+    config.pack.check()?;
+    match &config.placement {
+        Placement::Cuda(cuda) if cuda.tuning.is_contradictory() => Err(EngineError::config(
+            "deterministic",
+            "TensorRT chooses its operators by measuring them, so it is not deterministic",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The pack that `config` names, or the one that is found.
 pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
     let folder = config.paths.pack(config.model.as_deref())?;
-    Ok(Folder {
-        need: need(&folder, config)?,
-        folder,
-        config: config.clone(),
-    })
-}
-
-/// GPU memory that the networks in `folder` need if all of them are opened. Files that are not
-/// opened count as well.
-fn need(folder: &Path, config: &EngineConfig) -> Result<Need, ModelError> {
-    let files = pack::files(folder)?;
+    let files = pack::files(&folder)?;
     let sizes = files
         .iter()
         .map(|file| file.metadata().map_or(0, |m| m.len()));
-    Ok(Need {
+    let need = Need {
         det_size: scrfd::wanted_side(config),
         weights: sizes.sum(),
         others: files.len().saturating_sub(1),
-    })
+    };
+    Ok(Folder { folder, need })
 }
 
-/// A folder with a pack, and the settings that its networks are opened with.
+/// A folder with a pack.
 pub(super) struct Folder {
     folder: PathBuf,
+    /// GPU memory that the networks need if all of them are opened. Files that are not opened count
+    /// as well.
     need: Need,
-    config: EngineConfig,
 }
 
-impl Pack for Folder {
-    fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
-        let runtime = OnnxRuntime::load(&self.config.paths.runtime_candidates())?;
-        let wanted = self.config.pack.wanted();
+impl Folder {
+    /// Opens the networks that `config` wants, where it places them: at most one of each task, a
+    /// detector among them.
+    ///
+    /// # Errors
+    /// When a file is missing or damaged, there is no detector, or the runtime refuses one.
+    pub(super) fn open(&self, config: &EngineConfig) -> Result<Vec<Opened>, ModelError> {
+        let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
+        let (wanted, placement) = (config.pack.wanted(), &config.placement);
         pack::open(
             &self.folder,
             placed::precision(placement),
@@ -72,7 +91,7 @@ impl Pack for Folder {
             |module, path, bytes| {
                 let provider = placed::provider(placement, self.need, module, bytes.len() as u64);
                 let options = SessionOptions {
-                    threads: self.config.threads,
+                    threads: config.threads,
                     runs: 1,
                     memory: Memory::Pieces,
                     transfer: placed::transfer(provider, module),
@@ -86,9 +105,5 @@ impl Pack for Folder {
                 Ok(Box::new(model))
             },
         )
-    }
-
-    fn unusable(&self, reason: &str) -> ModelError {
-        pack::unusable(&self.folder, reason)
     }
 }

@@ -4,81 +4,46 @@
 use std::sync::Arc;
 
 use super::network::{Answer, FaceNetwork};
-use super::pack::Opened;
 use super::{Module, regions};
-use crate::geometry::{Point, RotatedRect};
+use crate::geometry::Point;
 use crate::image::ImageView;
 use crate::model::ModelError;
 use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks, Observation};
 
-/// The networks that measure faces, with their tasks.
-#[derive(Default)]
-pub struct Measures(Vec<(Module, FaceNetwork)>);
-
-impl Measures {
-    /// Adds the network of `module`.
-    pub fn add(&mut self, module: Module, network: FaceNetwork) {
-        self.0.push((module, network));
-    }
-
-    /// Number of values that the network of `module` yields for a face; `None` without one.
-    pub fn values(&self, module: Module) -> Option<usize> {
-        let network = self.0.iter().find(|(own, _)| *own == module);
-        network.map(|(_, network)| network.values)
-    }
-
-    /// Measures the `faces` of `image`. Values that are not finite stay absent.
-    ///
-    /// # Errors
-    /// [`ModelError::Run`].
-    pub fn measure(
-        &mut self,
-        image: &ImageView<'_>,
-        faces: &mut [Observation],
-    ) -> Result<(), ModelError> {
-        let has_68 = self.values(Module::Landmark3d68).is_some();
-        for (module, network) in &mut self.0 {
-            let side = network.side;
-            let region = |face: &Observation| match module {
-                Module::Recognition => regions::aligned(&face.key_points, side),
-                _ => Some(regions::around(&face.bbox)),
-            };
-            let regions: Vec<Option<RotatedRect>> = faces.iter().map(region).collect();
-            let answers = network.run(image, &regions)?;
-            for (face, answer) in std::iter::zip(&mut *faces, answers) {
-                let Some(answer) = answer else { continue };
-                match module {
-                    Module::Landmark2d106 if has_68 => {
-                        face.secondary_landmarks = landmarks_106(&answer, side);
-                    }
-                    Module::Landmark2d106 => face.landmarks = landmarks_106(&answer, side),
-                    Module::Landmark3d68 => face.landmarks = landmarks_68(&answer, side),
-                    Module::GenderAge => face.attributes = attributes(&answer.values),
-                    Module::Recognition => face.embedding = embedding(answer.values),
-                    Module::Detection => {}
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Opens a network that measures faces, which gets up to `most` in a run.
+/// Measures the `faces` of `image` with `networks`. Values that are not finite stay absent.
 ///
 /// # Errors
-/// Those of [`FaceNetwork::new`], and [`ModelError::Tensors`] for an embedding network with an input
-/// size that faces cannot be aligned to.
-pub fn network(opened: Opened, most: usize) -> Result<FaceNetwork, ModelError> {
-    let (module, path) = (opened.module, opened.path.clone());
-    let network = FaceNetwork::new(opened, most)?;
-    if module == Module::Recognition && !regions::is_aligned_side(network.side) {
-        return Err(ModelError::Tensors {
-            path,
-            expected: "embeddings of faces of a multiple of 112 or 128 pixels".to_owned(),
-            actual: format!("{0}×{0} pixels", network.side),
-        });
+/// [`ModelError::Run`].
+pub fn measure(
+    networks: &mut [FaceNetwork],
+    image: &ImageView<'_>,
+    faces: &mut [Observation],
+) -> Result<(), ModelError> {
+    let mut modules = networks.iter().map(|network| network.module);
+    let has_68 = modules.any(|module| module == Module::Landmark3d68);
+    for network in networks {
+        let (module, side) = (network.module, network.side);
+        let region = |face: &Observation| match module {
+            Module::Recognition => regions::aligned(&face.key_points, side),
+            _ => Some(regions::around(&face.bbox)),
+        };
+        let regions: Vec<_> = faces.iter().map(region).collect();
+        let answers = network.run(image, &regions)?;
+        for (face, answer) in std::iter::zip(&mut *faces, answers) {
+            let Some(answer) = answer else { continue };
+            match module {
+                Module::Landmark2d106 if has_68 => {
+                    face.secondary_landmarks = landmarks_106(&answer, side);
+                }
+                Module::Landmark2d106 => face.landmarks = landmarks_106(&answer, side),
+                Module::Landmark3d68 => face.landmarks = landmarks_68(&answer, side),
+                Module::GenderAge => face.attributes = attributes(&answer.values),
+                Module::Recognition => face.embedding = embedding(answer.values),
+                Module::Detection => {}
+            }
+        }
     }
-    Ok(network)
+    Ok(())
 }
 
 /// `get` in `landmark.py` for two values per point; −1…1 span the input.

@@ -4,6 +4,7 @@
 use ndarray::{ArrayD, Axis};
 
 use super::pack::{self, Opened};
+use super::{Module, regions};
 use crate::engine::network::{Network, other_tensors};
 use crate::geometry::{Affine, RotatedRect};
 use crate::image::ImageView;
@@ -12,6 +13,8 @@ use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
 /// The network.
 pub struct FaceNetwork {
+    /// Its task.
+    pub module: Module,
     network: Network,
     range: ValueRange,
     /// Width and height of the input, px.
@@ -37,15 +40,24 @@ impl FaceNetwork {
     /// that takes only one face whatever its file says.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it has other tensors, [`ModelError::Run`] when it does not run,
-    /// or if its outputs are not finite.
+    /// [`ModelError::Tensors`] when it has other tensors, or if faces cannot be aligned to the input
+    /// of an embedding network. [`ModelError::Run`] when it does not run, or if its outputs are not
+    /// finite.
     pub fn new(opened: Opened, most: usize) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some((takes_many, side, values)) = sizes else {
             let expected = "a network of faces ([any, 3, side, side] to [any, values])".to_owned();
             return Err(other_tensors(&*opened.model, &opened.path, expected));
         };
+        if opened.module == Module::Recognition && !regions::is_aligned_side(side) {
+            return Err(ModelError::Tensors {
+                path: opened.path,
+                expected: "embeddings of faces of a multiple of 112 or 128 pixels".to_owned(),
+                actual: format!("{side}×{side} pixels"),
+            });
+        }
         let mut network = Self {
+            module: opened.module,
             network: Network::new(opened.model, &opened.path),
             range: opened.range,
             side,
@@ -66,7 +78,7 @@ impl FaceNetwork {
             }
             output => output?,
         };
-        pack::check_numbers(&self.network.path, &[output])
+        self.network.check_numbers(&[output])
     }
 
     /// Runs the network on `regions` of `image`: in one run, except for crowds and for a network
@@ -82,7 +94,7 @@ impl FaceNetwork {
     ) -> Result<Vec<Option<Answer>>, ModelError> {
         let mut answers = Vec::with_capacity(regions.len());
         for regions in regions.chunks(self.most) {
-            self.run_chunk(image, regions, &mut answers)?;
+            answers.extend(self.run_chunk(image, regions)?);
         }
         Ok(answers)
     }
@@ -91,8 +103,7 @@ impl FaceNetwork {
         &mut self,
         image: &ImageView<'_>,
         regions: &[Option<RotatedRect>],
-        answers: &mut Vec<Option<Answer>>,
-    ) -> Result<(), ModelError> {
+    ) -> Result<Vec<Option<Answer>>, ModelError> {
         self.resize(regions.len());
         let len = CHANNELS * self.side * self.side;
         let mut shown: Vec<Option<Affine>> = Vec::with_capacity(regions.len());
@@ -106,13 +117,9 @@ impl FaceNetwork {
             faces += usize::from(frame_from_input.is_some());
             shown.push(frame_from_input);
         }
-        if faces == 0 {
-            answers.extend(regions.iter().map(|_| None));
-            return Ok(());
-        }
-        let output = self.run_once(faces)?;
-        let mut rows = output.axis_iter(Axis(0));
-        answers.extend(shown.into_iter().map(|frame_from_input| {
+        let output = (faces > 0).then(|| self.run_once(faces)).transpose()?;
+        let mut rows = output.iter().flat_map(|output| output.axis_iter(Axis(0)));
+        let answers = shown.into_iter().map(|frame_from_input| {
             let frame_from_input = frame_from_input?;
             let values: Vec<f32> = rows.next()?.iter().copied().collect();
             let is_finite = values.iter().all(|value| value.is_finite());
@@ -120,8 +127,8 @@ impl FaceNetwork {
                 values,
                 frame_from_input,
             })
-        }));
-        Ok(())
+        });
+        Ok(answers.collect())
     }
 
     /// Runs the network on the first `faces` of the input, for `[faces, values]`.

@@ -1,80 +1,76 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The networks of a pack, ready to run.
+//! The networks of a pack, ready to run: the half of the engine that looks at pixels.
 
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::thread;
 
-use super::measures::{self, Measures};
 use super::network::FaceNetwork;
-use super::pack::{Opened, Pack};
+use super::pack::{self, Opened};
+use super::resilient::Reducible;
 use super::scrfd::Detector;
-use super::{Module, placed};
-use crate::device::Placement;
-use crate::engine::{EngineConfig, EngineError, EngineInfo};
+use super::{Module, measures, placed, regions};
+use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Result, Thresholds};
+use crate::geometry::Rect;
+use crate::image::ImageView;
 use crate::model::{ModelError, ModelFile};
+use crate::observation::Observation;
+
+/// Side of the image used for warming up, px: the side of an aligned face.
+const FACE: usize = 112;
 
 /// The networks of a pack, ready to run.
 pub struct Networks {
     /// Finds faces.
-    pub detector: Detector,
-    /// Measures each face.
-    pub measures: Measures,
+    detector: Detector,
+    /// Measure each face.
+    measures: Vec<FaceNetwork>,
     /// The files, in reading order.
-    pub files: Vec<ModelFile>,
+    files: Vec<ModelFile>,
 }
 
 impl Networks {
-    /// Opens the networks of `pack` on `placement`, with a detector's input of `det_size` px.
+    /// Runs the networks `opened` from `folder` once, with a detector's input of `det_size` px:
+    /// at most one of each task, a detector among them.
     ///
     /// # Errors
-    /// If one cannot be opened or has other tensors, if there is no detector, or if a network that
-    /// was asked for is missing.
-    pub fn open(
-        pack: &dyn Pack,
+    /// If one does not run or has other tensors, if there is no detector, or if a network that was
+    /// asked for is missing.
+    pub fn new(
+        opened: Vec<Opened>,
+        folder: &Path,
         config: &EngineConfig,
-        placement: &Placement,
         det_size: usize,
-    ) -> Result<Self, EngineError> {
-        let opened = pack.open(placement)?;
+    ) -> Result<Self> {
         let files = opened.iter().map(|opened| opened.file.clone()).collect();
-        let ready = |opened: Opened| match opened.module {
-            Module::Detection => {
-                Detector::new(opened, config, det_size).map(|own| Ready::Detector(Box::new(own)))
-            }
-            module => {
-                let network = measures::network(opened, placed::most_faces(placement))?;
-                Ok(Ready::OfFaces(module, Box::new(network)))
-            }
+        let is_detector = |opened: &Opened| opened.module == Module::Detection;
+        let (detectors, others): (Vec<_>, Vec<_>) = opened.into_iter().partition(is_detector);
+        let Some(detector) = detectors.into_iter().next() else {
+            return Err(pack::unusable(folder, "it has no detector").into());
         };
-        let networks = if placed::are_tried_at_once(placement) {
-            all_at_once(opened, ready)
-        } else {
-            opened.into_iter().map(ready).collect()
-        };
-        let mut detector = None;
-        let mut measures = Measures::default();
-        for network in networks {
-            match network.map_err(|error| of_pack(pack, error))? {
-                Ready::Detector(own) => detector = Some(*own),
-                Ready::OfFaces(module, network) => measures.add(module, *network),
-            }
-        }
-        let Some(detector) = detector else {
-            return Err(pack.unusable("it has no detector").into());
-        };
-        if config.pack.embedding && measures.values(Module::Recognition).is_none() {
-            let error = pack.unusable("it has no recognition network");
-            return Err(EngineError::config("embedding", error.to_string()));
-        }
-        if config.pack.embedding && detector.key_points() == 0 {
-            let error = pack.unusable("its detector finds no key points, which align faces");
-            return Err(EngineError::config("embedding", error.to_string()));
-        }
-        Ok(Self {
+        let networks = ready(detector, others, config, det_size);
+        let (detector, measures) = networks.map_err(|error| of_pack(folder, error))?;
+        let networks = Self {
             detector,
             measures,
             files,
-        })
+        };
+        if config.pack.embedding {
+            networks.check_embedding(folder)?;
+        }
+        Ok(networks)
+    }
+
+    fn check_embedding(&self, folder: &Path) -> Result<()> {
+        let reason = if self.values(Module::Recognition).is_none() {
+            "it has no recognition network"
+        } else if self.detector.key_points() == 0 {
+            "its detector finds no key points, which align faces"
+        } else {
+            return Ok(());
+        };
+        let error = pack::unusable(folder, reason).to_string();
+        Err(EngineError::config("embedding", error))
     }
 
     /// Describes an engine with these networks.
@@ -82,44 +78,94 @@ impl Networks {
         EngineInfo {
             key_points: self.detector.key_points(),
             models: self.files.clone(),
-            ..super::info(|module| self.measures.values(module))
+            ..super::info(|module| self.values(module))
         }
+    }
+
+    /// Number of values that the network of `module` yields for a face; `None` without one.
+    fn values(&self, module: Module) -> Option<usize> {
+        let mut networks = self.measures.iter();
+        let network = networks.find(|network| network.module == module);
+        network.map(|network| network.values)
     }
 }
 
-/// A network that has run once.
-enum Ready {
-    Detector(Box<Detector>),
-    OfFaces(Module, Box<FaceNetwork>),
+impl Finder for Networks {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+        let found = self.detector.detect(&frame.image, thresholds.detection)?;
+        let mut faces: Vec<_> = found.into_iter().map(Observation::from).collect();
+        measures::measure(&mut self.measures, &frame.image, &mut faces)?;
+        Ok(faces)
+    }
 }
 
-/// Calls `ready` for each network, in a thread of its own.
-fn all_at_once<T: Send>(opened: Vec<Opened>, ready: impl Fn(Opened) -> T + Sync) -> Vec<T> {
-    let ready = &ready;
+impl Reducible for Networks {
+    fn models(&self) -> &[ModelFile] {
+        &self.files
+    }
+
+    fn det_size(&self) -> usize {
+        self.detector.side()
+    }
+
+    /// The side is a multiple of 32.
+    fn set_det_size(&mut self, side: usize) {
+        self.detector.side = side;
+    }
+
+    /// Runs on a black frame of the detector's size, and measures a face as if the frame showed
+    /// one.
+    fn warm_up(&mut self) -> Result<()> {
+        let side = self.det_size().max(FACE);
+        let pixels = vec![0; side * side * 3];
+        let image = ImageView::rgb(side, side, &pixels)
+            .map_err(|error| EngineError::Frame(error.to_string()))?;
+        self.detector.detect(&image, 1.0)?;
+        let bbox = Rect::new(0.0, 0.0, FACE as f32, FACE as f32);
+        let mut faces = [Observation {
+            key_points: regions::aligned_points(FACE).to_vec(),
+            ..Observation::from_bbox(bbox)
+        }];
+        Ok(measures::measure(&mut self.measures, &image, &mut faces)?)
+    }
+}
+
+/// Runs each network once: one after the other, or at the same time.
+fn ready(
+    detector: Opened,
+    others: Vec<Opened>,
+    config: &EngineConfig,
+    det_size: usize,
+) -> Result<(Detector, Vec<FaceNetwork>), ModelError> {
+    let most = placed::most_faces(&config.placement);
+    let detector = || Detector::new(detector, config, det_size);
+    let others = others.into_iter();
+    if !placed::are_tried_at_once(&config.placement) {
+        let others = others.map(|opened| FaceNetwork::new(opened, most));
+        return Ok((detector()?, others.collect::<Result<_, _>>()?));
+    }
     thread::scope(|scope| {
-        let threads: Vec<_> = opened
-            .into_iter()
-            .map(|opened| scope.spawn(move || ready(opened)))
-            .collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
-        joined
-            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect()
+        let threads = others.map(|opened| scope.spawn(move || FaceNetwork::new(opened, most)));
+        let threads: Vec<_> = threads.collect();
+        let detector = detector();
+        let others = threads.into_iter().map(|thread| thread.join());
+        let others = others.map(|joined| joined.unwrap_or_else(|panic| resume_unwind(panic)));
+        Ok((detector?, others.collect::<Result<_, _>>()?))
     })
 }
 
 /// Converts the error of a network with other tensors: the whole pack has to be replaced.
-fn of_pack(pack: &dyn Pack, error: ModelError) -> ModelError {
+fn of_pack(folder: &Path, error: ModelError) -> ModelError {
     match error {
         ModelError::Tensors {
             path,
             expected,
             actual,
-            ..
-        } => pack.unusable(&format!(
-            "{} has other tensors than {expected}: {actual}",
-            path.display()
-        )),
+        } => {
+            let path = path.display();
+            let reason = format!("{path} has other tensors than {expected}: {actual}");
+            pack::unusable(folder, &reason)
+        }
         error => error,
     }
 }

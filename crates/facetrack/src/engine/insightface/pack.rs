@@ -6,10 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ndarray::ArrayD;
-
 use super::Module;
-use crate::device::Placement;
 use crate::manifest;
 use crate::model::graph::outline::{OnnxOutline, Precision};
 use crate::model::{Model, ModelError, ModelFile, TensorSpec, file};
@@ -21,18 +18,6 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// Values of a face in the output of `1k3d68`; `Landmark` in `landmark.py` knows it by them.
 const VALUES_3D: usize = 3309;
-
-/// Where networks come from.
-pub trait Pack: Send {
-    /// Opens the networks on `placement`: at most one of each task, a detector among them.
-    ///
-    /// # Errors
-    /// When a file is missing or damaged, there is no detector, or the runtime refuses one.
-    fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError>;
-
-    /// The error that these are not the networks that the engine needs.
-    fn unusable(&self, reason: &str) -> ModelError;
-}
 
 /// A network of a pack.
 pub struct Opened {
@@ -195,18 +180,6 @@ pub(super) fn values(output: &TensorSpec) -> Option<usize> {
         [_, values] => values,
         _ => None,
     }
-}
-
-/// Checks that the `outputs` of a network are finite. Otherwise the network would silently measure
-/// nothing.
-pub(super) fn check_numbers(path: &Path, outputs: &[ArrayD<f32>]) -> Result<(), ModelError> {
-    if outputs.iter().flatten().all(|value| value.is_finite()) {
-        return Ok(());
-    }
-    Err(ModelError::Run {
-        model: path.display().to_string(),
-        reason: "its outputs contain NaN or infinite values".to_owned(),
-    })
 }
 
 /// Range of a network's input: `input_mean` and `input_std` of its class. A network of faces that

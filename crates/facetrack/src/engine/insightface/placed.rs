@@ -24,17 +24,14 @@ pub fn provider(placement: &Placement, need: Need, module: Module, bytes: u64) -
 fn input(need: Need, module: Module) -> InputExtents {
     match module {
         Module::Detection => InputExtents {
-            images: Extents::fixed(1),
             side: Extents {
                 least: scrfd::MULTIPLE,
                 usual: need.det_size,
                 most: need.det_size.next_multiple_of(scrfd::LARGEST_MULTIPLE),
             },
-        },
-        _ => InputExtents {
-            images: Extents::fixed(1),
             ..InputExtents::default()
         },
+        _ => InputExtents::default(),
     }
 }
 
@@ -54,10 +51,7 @@ pub fn most_faces(placement: &Placement) -> usize {
 /// Whether the networks make their first runs at the same time. These runs prepare a GPU's
 /// convolutions. If that measures their speed, no other network may run.
 pub fn are_tried_at_once(placement: &Placement) -> bool {
-    match placement {
-        Placement::Cpu => false,
-        Placement::Cuda(cuda) => !cuda.tuning.measures_speed(),
-    }
+    matches!(placement, Placement::Cuda(cuda) if !cuda.tuning.measures_speed())
 }
 
 /// Precision of the networks at `placement`, if a pack leaves the choice. A CPU is slow in half

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Regions of a frame that networks are shown of a face: `face_align.py`.
 
+use nalgebra::Vector2;
+
 use crate::geometry::{Point, Rect, RotatedRect};
 
 /// Side of the square around a face, relative to the longer side of its box: `get` in `landmark.py`
@@ -39,17 +41,15 @@ pub fn is_aligned_side(side: usize) -> bool {
 pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     let key_points: &[Point; 5] = key_points.try_into().ok()?;
     let wanted = aligned_points(side);
-    let (from, to) = (mean(&wanted), mean(key_points));
+    let [from, to] = [&wanted, key_points].map(mean);
     // The least-squares similarity is a quotient of complex numbers. This is the inverse of
     // skimage's `SimilarityTransform.estimate`, which adds up the same products.
     let (mut real, mut imaginary, mut spread) = (0.0, 0.0, 0.0);
     for (key_point, wanted) in key_points.iter().zip(&wanted) {
-        let from_mean =
-            |p: &Point, mean: [f64; 2]| [f64::from(p.x) - mean[0], f64::from(p.y) - mean[1]];
-        let ([px, py], [wx, wy]) = (from_mean(key_point, to), from_mean(wanted, from));
-        real += px * wx + py * wy;
-        imaginary += px * wy - py * wx;
-        spread += px * px + py * py;
+        let (p, w) = (place(key_point) - to, place(wanted) - from);
+        real += p.dot(&w);
+        imaginary += p.perp(&w);
+        spread += p.norm_squared();
     }
     // Input pixels per pixel of the frame, and the turn from the frame to the input.
     let (scale, turn) = (real.hypot(imaginary) / spread, imaginary.atan2(real));
@@ -58,9 +58,9 @@ pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     }
     let (sin, cos) = turn.sin_cos();
     let half = side as f64 / 2.0;
-    let (dx, dy) = ((half - from[0]) / scale, (half - from[1]) / scale);
-    let x = to[0] + cos * dx + sin * dy;
-    let y = to[1] - sin * dx + cos * dy;
+    let (dx, dy) = ((half - from.x) / scale, (half - from.y) / scale);
+    let x = to.x + cos * dx + sin * dy;
+    let y = to.y - sin * dx + cos * dy;
     let center = Point::new(x as f32, y as f32);
     Some(RotatedRect {
         rotation: -turn as f32,
@@ -79,11 +79,12 @@ pub fn aligned_points(side: usize) -> [Point; 5] {
     ALIGNED.map(|p| Point::new((p.x + margin) * ratio, p.y * ratio))
 }
 
-fn mean(points: &[Point; 5]) -> [f64; 2] {
-    let sum = points.iter().fold([0.0, 0.0], |[x, y], p| {
-        [x + f64::from(p.x), y + f64::from(p.y)]
-    });
-    sum.map(|coordinate| coordinate / points.len() as f64)
+fn place(point: &Point) -> Vector2<f64> {
+    Vector2::new(point.x, point.y).map(f64::from)
+}
+
+fn mean(points: &[Point; 5]) -> Vector2<f64> {
+    points.iter().map(place).sum::<Vector2<f64>>() / points.len() as f64
 }
 
 #[cfg(test)]

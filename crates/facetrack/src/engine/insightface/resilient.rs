@@ -8,12 +8,15 @@ use crate::device::{
     self, Claim, Cuda, Fault, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
     largest_det_size,
 };
-use crate::engine::{EngineError, EngineInfo, Finder, Frame, Notice, Thresholds};
-use crate::model::ModelError;
+use crate::engine::{EngineError, Finder, Frame, Notice, Result, Thresholds};
+use crate::model::{ModelError, ModelFile};
 use crate::observation::Observation;
 
-/// An engine that can move to another device.
-pub trait Movable: Finder {
+/// An engine whose detector takes smaller inputs on demand.
+pub trait Reducible: Finder {
+    /// The models that it runs.
+    fn models(&self) -> &[ModelFile];
+
     /// Side of the detector's input, px.
     fn det_size(&self) -> usize;
 
@@ -24,19 +27,19 @@ pub trait Movable: Finder {
     ///
     /// # Errors
     /// Those of the networks.
-    fn warm_up(&mut self) -> Result<(), EngineError>;
-
-    /// Reopens the networks on `placement`, with the initial detector input. Nothing changes if
-    /// that fails.
-    ///
-    /// # Errors
-    /// Those of loading.
-    fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError>;
+    fn warm_up(&mut self) -> Result<()>;
 }
+
+/// Opens an engine on a device, with a detector's input of a number of px.
+pub type Open<E> = Box<dyn Fn(&Placement, usize) -> Result<E> + Send>;
 
 /// An engine that runs on a GPU until the GPU fails, and then on the CPU.
 pub struct Resilient<E> {
-    engine: E,
+    /// The engine that runs now.
+    pub engine: E,
+    open: Open<E>,
+    /// Side of the detector's input that is wanted, px.
+    det_size: usize,
     /// `None` on the processor.
     gpu: Option<OnGpu>,
     notices: Vec<Notice>,
@@ -50,7 +53,7 @@ struct OnGpu {
     is_reduced: bool,
 }
 
-impl<E: Movable> Resilient<E> {
+impl<E: Reducible> Resilient<E> {
     /// Loads an engine with `open`, on `placement` if possible, with a detector's input of a number
     /// of px. `wanted` is the GPU memory that it needs. If less is available, the detector's input
     /// is reduced.
@@ -58,99 +61,44 @@ impl<E: Movable> Resilient<E> {
     /// # Errors
     /// Those of `open`; [`EngineError::Device`] when the GPU has too little memory and there is no
     /// falling back.
-    pub fn load(
-        placement: &Placement,
-        wanted: Need,
-        open: impl Fn(&Placement, usize) -> Result<E, EngineError>,
-    ) -> Result<Self, EngineError> {
-        let mut notices = Vec::new();
-        if let Placement::Cuda(cuda) = placement {
-            match Self::on_gpu(cuda, wanted, &open) {
+    pub fn load(placement: &Placement, wanted: Need, open: Open<E>) -> Result<Self> {
+        let (engine, gpu, notice) = match placement {
+            Placement::Cpu => (open(placement, wanted.det_size)?, None, None),
+            Placement::Cuda(cuda) => match on_gpu(cuda, wanted, &open) {
                 Err(error) if cuda.fallback && is_of_gpu(&error) => {
-                    let reason = error.to_string();
-                    notices.push(Notice::FellBackToCpu { reason });
+                    let engine = open(&Placement::Cpu, wanted.det_size)?;
+                    let notice = fell_back(&engine, error.to_string());
+                    (engine, None, Some(notice))
                 }
-                loaded => return loaded,
-            }
-        }
-        Ok(Self {
-            engine: open(&Placement::Cpu, wanted.det_size)?,
-            gpu: None,
-            notices,
-        })
-    }
-
-    fn on_gpu(
-        cuda: &Cuda,
-        wanted: Need,
-        open: impl Fn(&Placement, usize) -> Result<E, EngineError>,
-    ) -> Result<Self, EngineError> {
-        let (mut claim, det_size, limits) = claim(cuda, wanted)?;
-        let permit = claim.turn();
-        let placement = Placement::Cuda(Cuda {
-            max_vram: limits.max_vram,
-            ..cuda.clone()
-        });
-        // The first run of the networks is a part of opening them.
-        let (engine, shortage) = match open(&placement, det_size) {
-            Err(error) if cuda.fallback && is_out_of_memory(&error) => {
-                match halved_det_size(det_size) {
-                    Some(half) => (open(&placement, half)?, Some(error)),
-                    None => return Err(error),
-                }
-            }
-            opened => (opened?, None),
+                opened => opened?,
+            },
         };
-        drop(permit);
         let mut resilient = Self {
             engine,
-            gpu: Some(OnGpu {
-                claim,
-                fallback: cuda.fallback,
-                is_reduced: shortage.is_some(),
-            }),
-            notices: Vec::new(),
+            open,
+            det_size: wanted.det_size,
+            gpu,
+            notices: notice.into_iter().collect(),
         };
-        let det_size = resilient.engine.det_size();
-        if det_size < wanted.det_size {
-            resilient.notices.push(Notice::DetectionSizeReduced {
-                det_size,
-                reason: shortage
-                    .map_or_else(|| limits.too_little(wanted), |error| error.to_string()),
-            });
-        }
-        // Errors of the memory estimate show here, before the first frame.
-        for _ in 0..cuda.tuning.warm_up_runs {
-            if resilient.gpu.is_some() {
-                resilient.run(E::warm_up)?;
-            }
+        if let Placement::Cuda(cuda) = placement {
+            resilient.warm_up(cuda.tuning.warm_up_runs)?;
         }
         Ok(resilient)
     }
 
-    /// Reduces the detector's input and adds a notice; returns whether that was possible.
-    fn reduce(&mut self, det_size: usize, reason: impl FnOnce() -> String) -> bool {
-        let before = self.engine.det_size();
-        self.engine.set_det_size(det_size);
-        let det_size = self.engine.det_size();
-        if det_size < before {
-            let reason = reason();
-            self.notices
-                .push(Notice::DetectionSizeReduced { det_size, reason });
+    /// Warms the GPU up with some runs. Errors of the memory estimate show here, before the first
+    /// frame.
+    fn warm_up(&mut self, runs: usize) -> Result<()> {
+        for _ in 0..runs {
+            if self.gpu.is_some() {
+                self.run(E::warm_up)?;
+            }
         }
-        det_size < before
-    }
-
-    /// The engine that runs now.
-    pub fn engine(&self) -> &E {
-        &self.engine
+        Ok(())
     }
 
     /// Calls `run` again, each time with less GPU use, until it does not fail because of the GPU.
-    fn run<T>(
-        &mut self,
-        mut run: impl FnMut(&mut E) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
+    fn run<T>(&mut self, mut run: impl FnMut(&mut E) -> Result<T>) -> Result<T> {
         loop {
             let Some(gpu) = &mut self.gpu else {
                 return run(&mut self.engine);
@@ -167,102 +115,130 @@ impl<E: Movable> Resilient<E> {
         }
     }
 
-    /// Reduces GPU use after it failed with `error`.
-    fn retreat(&mut self, error: EngineError) -> Result<(), EngineError> {
+    /// Reduces GPU use after it failed with `error`. Nothing changes if that fails.
+    fn retreat(&mut self, error: EngineError) -> Result<()> {
         let Some(gpu) = self.gpu.as_mut().filter(|gpu| gpu.fallback) else {
             return Err(error);
         };
-        let reason = error.to_string();
         let is_first = !mem::replace(&mut gpu.is_reduced, true);
-        let half = halved_det_size(self.engine.det_size())
-            .filter(|_| is_first && is_out_of_memory(&error));
-        if half.is_some_and(|half| self.reduce(half, || reason.clone())) {
-            return Ok(());
+        let is_halved = is_first && is_out_of_memory(&error) && self.halve(&error);
+        if !is_halved {
+            self.engine = (self.open)(&Placement::Cpu, self.det_size)?;
+            self.gpu = None;
+            let notice = fell_back(&self.engine, error.to_string());
+            self.notices.push(notice);
         }
-        self.engine.reopen(&Placement::Cpu)?;
-        self.gpu = None;
-        self.notices.push(Notice::FellBackToCpu { reason });
         Ok(())
+    }
+
+    /// Halves the detector's input because of `error`, if possible; returns whether it was.
+    fn halve(&mut self, error: &EngineError) -> bool {
+        let before = self.engine.det_size();
+        if let Some(half) = halved_det_size(before) {
+            self.engine.set_det_size(half);
+        }
+        let det_size = self.engine.det_size();
+        if det_size < before {
+            let reason = error.to_string();
+            self.notices
+                .push(Notice::DetectionSizeReduced { det_size, reason });
+        }
+        det_size < before
+    }
+}
+
+/// An engine on a GPU, its state, and a notice if its detector's input is smaller than `wanted`.
+type Opened<E> = (E, Option<OnGpu>, Option<Notice>);
+
+fn on_gpu<E: Reducible>(cuda: &Cuda, wanted: Need, open: &Open<E>) -> Result<Opened<E>> {
+    let (mut claim, det_size, of_others) = claim(cuda, wanted)?;
+    let permit = claim.turn();
+    let placement = Placement::Cuda(Cuda {
+        max_vram: cuda.max_vram.saturating_sub(of_others),
+        ..cuda.clone()
+    });
+    // The first run of the networks is a part of opening them.
+    let (engine, shortage) = match (open(&placement, det_size), halved_det_size(det_size)) {
+        (Err(error), Some(half)) if cuda.fallback && is_out_of_memory(&error) => {
+            (open(&placement, half)?, Some(error.to_string()))
+        }
+        (opened, _) => (opened?, None),
+    };
+    drop(permit);
+    let gpu = OnGpu {
+        claim,
+        fallback: cuda.fallback,
+        is_reduced: shortage.is_some(),
+    };
+    let det_size = engine.det_size();
+    let notice = (det_size < wanted.det_size).then(|| Notice::DetectionSizeReduced {
+        det_size,
+        reason: shortage.unwrap_or_else(|| too_little(cuda, of_others, wanted)),
+    });
+    Ok((engine, Some(gpu), notice))
+}
+
+fn fell_back(engine: &impl Reducible, reason: String) -> Notice {
+    Notice::FellBackToCpu {
+        reason,
+        models: engine.models().to_vec(),
     }
 }
 
 /// Claims GPU memory for `wanted`, or for the largest detector input that fits. Returns the claim,
-/// the size of the input, and the limits for the arenas.
-fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, Limits), EngineError> {
-    let mut fitting = (0, Limits::default());
-    let claim = device::claim(cuda.index, |of_others| {
-        let limits = Limits {
-            free_memory: cuda.free_memory,
-            max_vram: cuda.max_vram.saturating_sub(of_others),
-            of_others,
-        };
-        let det_size = largest_det_size(wanted, cuda, of_others).ok_or_else(|| {
-            let reason = limits.too_little(wanted.smallest());
-            EngineError::Device(Refusal::Unavailable(Fault::NetworkMemory(reason)))
+/// the size of the input, and the memory that other engines of this process have claimed, bytes.
+fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64)> {
+    let (mut det_size, mut of_others) = (0, 0);
+    let claim = device::claim(cuda.index, |claimed| {
+        of_others = claimed;
+        det_size = largest_det_size(wanted, cuda, claimed).ok_or_else(|| {
+            let reason = too_little(cuda, claimed, wanted.smallest());
+            Refusal::Unavailable(Fault::NetworkMemory(reason))
         })?;
-        fitting = (det_size, limits);
-        Ok::<_, EngineError>(Need { det_size, ..wanted }.arenas())
+        Ok::<_, Refusal>(Need { det_size, ..wanted }.arenas())
     })?;
-    let (det_size, limits) = fitting;
-    Ok((claim, det_size, limits))
+    Ok((claim, det_size, of_others))
 }
 
-/// GPU memory that an engine may use, bytes.
-#[derive(Clone, Copy, Default)]
-struct Limits {
-    free_memory: u64,
-    /// For its arenas.
-    max_vram: u64,
-    /// Claimed by other engines of this process.
-    of_others: u64,
-}
-
-impl Limits {
-    /// Message that there is less memory than `need`.
-    fn too_little(&self, need: Need) -> String {
-        if self.free_memory < need.in_all() {
-            return insufficient(self.free_memory, need.in_all());
-        }
-        let [left, needed, taken] =
-            [self.max_vram, need.arenas(), self.of_others].map(|bytes| bytes >> 20);
-        let others = match taken {
-            0 => String::new(),
-            _ => format!(" (other engines of this process have claimed {taken} MiB)"),
-        };
-        format!("the limit for GPU memory leaves {left} MiB{others}, but {needed} MiB are needed")
+/// Message that there is less memory than `need`. Other engines of this process have claimed
+/// `of_others` bytes.
+fn too_little(cuda: &Cuda, of_others: u64, need: Need) -> String {
+    if cuda.free_memory < need.in_all() {
+        return insufficient(cuda.free_memory, need.in_all());
     }
+    let left = cuda.max_vram.saturating_sub(of_others);
+    let [left, needed, taken] = [left, need.arenas(), of_others].map(|bytes| bytes >> 20);
+    let others = match taken {
+        0 => String::new(),
+        _ => format!(" (other engines of this process have claimed {taken} MiB)"),
+    };
+    format!("the limit for GPU memory leaves {left} MiB{others}, but {needed} MiB are needed")
 }
 
 fn is_of_gpu(error: &EngineError) -> bool {
-    let is_refused = matches!(error, EngineError::Device(_));
-    let is_broken = matches!(error, EngineError::Model(ModelError::Gpu { .. }));
-    is_refused || is_broken || is_out_of_memory(error)
+    let is_failure = matches!(
+        error,
+        EngineError::Device(_) | EngineError::Model(ModelError::Gpu { .. })
+    );
+    is_failure || is_out_of_memory(error)
 }
 
 fn is_out_of_memory(error: &EngineError) -> bool {
     matches!(error, EngineError::Model(ModelError::OutOfMemory { .. }))
 }
 
-impl<E: Movable> Finder for Resilient<E> {
-    fn info(&self) -> &EngineInfo {
-        self.engine.info()
-    }
-
+impl<E: Reducible> Finder for Resilient<E> {
     /// On a GPU it measures the memory and decides about the fallback, for all frames.
     fn is_independent(&self) -> bool {
         self.gpu.is_none()
     }
 
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
-        self.run(|engine| engine.find(frame))
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+        self.run(|engine| engine.find(frame, thresholds))
     }
 
     fn reset(&mut self) {
         self.engine.reset();
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.engine.set_thresholds(thresholds);
     }
 
     fn take_notices(&mut self) -> Vec<Notice> {

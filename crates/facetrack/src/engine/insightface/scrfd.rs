@@ -6,7 +6,7 @@ mod heads;
 mod letterbox;
 
 use super::MAX_WIDTH;
-use super::pack::{self, Opened};
+use super::pack::Opened;
 use crate::engine::EngineConfig;
 use crate::engine::network::{Network, Outputs, other_tensors};
 use crate::geometry::Rect;
@@ -68,7 +68,7 @@ impl Detector {
         detector.network.resize(&[1, CHANNELS, height, width]);
         let outputs = detector.network.run()?;
         detector.decode(&outputs, [width, height], 1.0)?;
-        pack::check_numbers(&opened.path, &outputs.0)?;
+        detector.network.check_numbers(&outputs.0)?;
         Ok(detector)
     }
 
@@ -94,7 +94,7 @@ impl Detector {
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
         let size = [image.width(), image.height()];
-        let letterbox = self.letterbox(size);
+        let letterbox = Letterbox::new(size, self.input_size());
         let [width, height] = letterbox.input;
         self.network.resize(&[1, CHANNELS, height, width]);
         let (region, border) = (letterbox.region(), Border::Replicate);
@@ -110,10 +110,6 @@ impl Detector {
             faces.truncate(self.max_faces);
         }
         Ok(faces)
-    }
-
-    fn letterbox(&self, size: [usize; 2]) -> Letterbox {
-        Letterbox::new(size, self.input_size())
     }
 
     /// Width and height of the square that frames are fitted into.
@@ -156,11 +152,9 @@ fn limit(config: &EngineConfig) -> usize {
 /// Width and height of the input, `None` where the network takes any; `None` for a network that
 /// takes no image.
 fn input_size(model: &dyn Model) -> Option<[Option<usize>; 2]> {
-    match model.inputs() {
-        [input] => match input.shape[..] {
-            [None | Some(1), Some(CHANNELS), height, width] => Some([width, height]),
-            _ => None,
-        },
+    let [input] = model.inputs() else { return None };
+    match input.shape[..] {
+        [None | Some(1), Some(CHANNELS), height, width] => Some([width, height]),
         _ => None,
     }
 }

@@ -6,11 +6,14 @@ use std::time::Duration;
 use ndarray::{ArrayD, IxDyn};
 
 use super::fake::{Fake, Runs};
-use super::resilient::Movable;
+use super::networks::Networks;
+use super::pack::Opened;
+use super::resilient::Reducible;
 use super::*;
-use crate::device::{Cuda, CudaTuning};
+use crate::device::{Cuda, CudaTuning, Placement};
+use crate::engine::{Finder, Frame, Thresholds};
 use crate::image::ImageView;
-use crate::model::ModelError;
+use crate::observation::Landmarks;
 
 /// A pack that knows where it was opened.
 #[derive(Default, Clone)]
@@ -46,19 +49,15 @@ impl FakePack {
     }
 }
 
-impl Pack for FakePack {
-    fn open(&self, placement: &Placement) -> Result<Vec<Opened>, ModelError> {
+impl FakePack {
+    fn open(&self, placement: &Placement) -> Vec<Opened> {
         self.opened.lock().unwrap().push(placement.clone());
         let modules = self.modules.iter();
         let mut networks: Vec<Opened> = modules.map(|m| self.network(*m).opened(*m)).collect();
         for network in &mut networks {
             network.file.name.push_str(&placement.device());
         }
-        Ok(networks)
-    }
-
-    fn unusable(&self, reason: &str) -> ModelError {
-        pack::unusable("a pack".as_ref(), reason)
+        networks
     }
 }
 
@@ -118,20 +117,42 @@ fn with_embedding() -> Settings {
     }
 }
 
-fn engine(modules: &[Module], settings: Settings) -> InsightFace {
-    InsightFace::new(Box::new(FakePack::of(modules)), &config(settings)).unwrap()
+fn ready(opened: Vec<Opened>, config: &EngineConfig) -> Result<Networks, EngineError> {
+    Networks::new(opened, "a pack".as_ref(), config, config.pack.det_size)
 }
 
-fn find(engine: &mut InsightFace) -> Observation {
+fn open(pack: &FakePack, config: &EngineConfig) -> Result<Networks, EngineError> {
+    load::check(config)?;
+    ready(pack.open(&config.placement), config)
+}
+
+fn engine(modules: &[Module], settings: Settings) -> Networks {
+    open(&FakePack::of(modules), &config(settings)).unwrap()
+}
+
+fn found(engine: &mut Networks, thresholds: &Thresholds) -> Vec<Observation> {
     let pixels = vec![9; 128 * 128 * 3];
     let frame = Frame {
         image: ImageView::rgb(128, 128, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let mut faces = engine.find(&frame).unwrap();
+    engine.find(&frame, thresholds).unwrap()
+}
+
+fn find(engine: &mut Networks) -> Observation {
+    let mut faces = found(engine, &ENTRY.thresholds);
     assert_eq!(faces.len(), 1);
-    let context = Context::of(&frame.outline(), 1);
-    engine.derived().complete(&mut faces[0], &context).unwrap();
+    let context = Context {
+        id: 1,
+        frame_size: (128, 128),
+        time: Duration::ZERO,
+        wanted: Wanted::Everything,
+    };
+    let mut derived = Derived {
+        pose: PoseFinder::new(),
+        jaw_open: JawOpen::new(1.0),
+    };
+    derived.complete(&mut faces[0], &context).unwrap();
     faces.remove(0)
 }
 
@@ -247,7 +268,7 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
     for size in [0, 16, 100, 639, 8192, usize::MAX] {
         let mut config = config(Settings::default());
         config.pack = sized(size);
-        let error = InsightFace::new(Box::new(FakePack::of(&[Detection])), &config).err();
+        let error = open(&FakePack::of(&[Detection]), &config).err();
         let error = error.expect("no size for a detector");
         assert!(matches!(error, EngineError::Config { .. }), "{error}");
         assert!(error.to_string().contains("det_size"), "{error}");
@@ -265,8 +286,7 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
         (&[Detection], with_embedding(), "embedding: "),
         (&[GenderAge], Settings::default(), "a pack"),
     ] {
-        let pack = Box::new(FakePack::of(modules));
-        let error = InsightFace::new(pack, &config(settings)).err();
+        let error = open(&FakePack::of(modules), &config(settings)).err();
         let error = error.expect("unusable").to_string();
         assert!(error.contains(part), "{error}");
     }
@@ -274,19 +294,6 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
 
 /// Makes networks.
 type Maker = fn() -> Vec<Opened>;
-
-/// A pack of these networks.
-struct PackOf(Maker);
-
-impl Pack for PackOf {
-    fn open(&self, _: &Placement) -> Result<Vec<Opened>, ModelError> {
-        Ok((self.0)())
-    }
-
-    fn unusable(&self, reason: &str) -> ModelError {
-        pack::unusable("a pack".as_ref(), reason)
-    }
-}
 
 /// Sees no face, and would not know its key points.
 fn detector_without_points() -> Opened {
@@ -328,14 +335,14 @@ fn networks_that_can_not_be_used_are_told_with_what_fetches_others() {
         ),
     ];
     for (networks, settings, part) in cases {
-        let error = InsightFace::new(Box::new(PackOf(networks)), &config(settings)).err();
+        let error = ready(networks(), &config(settings)).err();
         let error = error.expect("unusable").to_string();
         for part in [part, "a pack"] {
             assert!(error.contains(part), "{part} is not in: {error}");
         }
     }
-    let pack = PackOf(|| vec![detector_without_points()]);
-    let engine = InsightFace::new(Box::new(pack), &config(Settings::default())).unwrap();
+    let without_points = vec![detector_without_points()];
+    let engine = ready(without_points, &config(Settings::default())).unwrap();
     assert_eq!(engine.info().key_points, 0);
 }
 
@@ -359,7 +366,7 @@ fn tuning_that_contradicts_itself_is_an_error_on_a_gpu() {
             placement,
             ..config(Settings::default())
         };
-        InsightFace::new(Box::new(FakePack::of(&[Module::Detection])), &config).err()
+        open(&FakePack::of(&[Module::Detection]), &config).err()
     };
     for fits in [(false, false), (false, true), (true, false)] {
         assert!(tuned(fits.0, fits.1).is_none());
@@ -370,7 +377,7 @@ fn tuning_that_contradicts_itself_is_an_error_on_a_gpu() {
 }
 
 #[test]
-fn networks_are_opened_anew_elsewhere() {
+fn networks_are_opened_where_the_settings_place_them() {
     let pack = FakePack::of(&[Module::Detection, Module::GenderAge]);
     let cuda = Placement::Cuda(Cuda {
         index: 1,
@@ -384,49 +391,42 @@ fn networks_are_opened_anew_elsewhere() {
         placement: cuda.clone(),
         ..config(Settings::default())
     };
-    let mut engine = InsightFace::new(Box::new(pack.clone()), &config).unwrap();
+    let mut engine = open(&pack, &config).unwrap();
     engine.set_det_size(64);
     assert_eq!(engine.det_size(), 64);
     let last_run = |network: usize| {
         let runs = pack.detector_runs.lock().unwrap()[network].clone();
         runs.lock().unwrap().last().cloned().unwrap()
     };
-    let pixels = vec![9; 128 * 128 * 3];
-    let frame = Frame {
-        image: ImageView::rgb(128, 128, &pixels).unwrap(),
-        time: Duration::ZERO,
-    };
-    engine.find(&frame).unwrap();
+    find(&mut engine);
     assert_eq!(last_run(0), [1, 3, 64, 64]);
-    engine.reopen(&Placement::Cpu).unwrap();
+    let config = EngineConfig {
+        placement: Placement::Cpu,
+        ..config
+    };
+    let mut engine = open(&pack, &config).unwrap();
     assert_eq!(*pack.opened.lock().unwrap(), [cuda, Placement::Cpu]);
     assert_eq!(engine.det_size(), 128, "as the settings have it");
-    let names = engine.info().models.iter().map(|file| &*file.name);
+    let names = engine.models().iter().map(|file| &*file.name);
     assert!(names.eq(["detection.onnxcpu", "genderage.onnxcpu"]));
+    assert_eq!(engine.models(), engine.info().models);
     assert!(find(&mut engine).attributes.is_some());
     assert_eq!(last_run(1), [1, 3, 128, 128]);
 }
 
 #[test]
-fn thresholds_are_taken_from_the_next_frame_on() {
+fn thresholds_are_those_of_the_frame() {
     let mut engine = engine(&[Module::Detection], Settings::default());
     find(&mut engine);
-    engine.set_thresholds(Thresholds {
+    let thresholds = Thresholds {
         detection: 0.8,
-        ..THRESHOLDS
-    });
-    let pixels = vec![9; 128 * 128 * 3];
-    let frame = Frame {
-        image: ImageView::rgb(128, 128, &pixels).unwrap(),
-        time: Duration::ZERO,
+        ..ENTRY.thresholds
     };
-    assert!(engine.find(&frame).unwrap().is_empty());
+    assert!(found(&mut engine, &thresholds).is_empty());
 }
 
 #[test]
 fn a_warm_up_runs_the_networks_on_nothing() {
-    use super::resilient::Movable;
-
     let pack = FakePack::of(Module::ALL);
     let config = EngineConfig {
         pack: Settings {
@@ -435,7 +435,7 @@ fn a_warm_up_runs_the_networks_on_nothing() {
         },
         ..EngineConfig::default()
     };
-    let mut engine = InsightFace::new(Box::new(pack.clone()), &config).unwrap();
+    let mut engine = open(&pack.clone(), &config).unwrap();
     let runs = pack.detector_runs.lock().unwrap()[0].clone();
     let before = runs.lock().unwrap().len();
     engine.warm_up().unwrap();

@@ -45,11 +45,6 @@ impl BlendshapeNetwork {
         })
     }
 
-    /// The channels, in order.
-    pub fn names(&self) -> &Arc<[String]> {
-        &self.names
-    }
-
     /// The expression of landmarks in image pixels; `None` when they are not 478 or the network's
     /// answer holds something that is no number.
     ///

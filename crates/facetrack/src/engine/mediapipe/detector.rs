@@ -112,10 +112,9 @@ fn decode_box(values: &[f32], score: f32, anchor: Point) -> Detection {
 }
 
 fn project(mut detection: Detection, image_from_unit: &Affine) -> Detection {
-    let Rect { x, y, .. } = detection.bbox;
-    let (right, bottom) = (detection.bbox.right(), detection.bbox.bottom());
-    let corner = image_from_unit.apply(Point::new(x, y));
-    let opposite = image_from_unit.apply(Point::new(right, bottom));
+    let bbox = detection.bbox;
+    let corner = image_from_unit.apply(Point::new(bbox.x, bbox.y));
+    let opposite = image_from_unit.apply(Point::new(bbox.right(), bbox.bottom()));
     let extent = (opposite.x - corner.x, opposite.y - corner.y);
     detection.bbox = Rect::new(corner.x, corner.y, extent.0, extent.1);
     for point in &mut detection.key_points {

@@ -57,18 +57,11 @@ struct WeightedLandmark {
 }
 
 /// The canonical face.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct FaceGeometry {
-    basis: Vec<BasisPoint>,
-}
-
-/// A landmark that moves with the head and not with the expression.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct BasisPoint {
-    landmark: usize,
-    /// Right-handed, cm, the face looking along +z.
-    canonical: Vector3<f64>,
-    weight: f64,
+    /// The landmarks that move with the head and not with the expression, and their sources:
+    /// right-handed, cm, the face looking along +z. They have no targets yet.
+    basis: Vec<(usize, Correspondence)>,
 }
 
 impl FaceGeometry {
@@ -87,7 +80,7 @@ impl FaceGeometry {
         }
         let basis = metadata.procrustes_landmark_basis.iter();
         let basis: Vec<_> = basis
-            .map(|point| BasisPoint::new(point, &vertices))
+            .map(|point| basis_point(point, &vertices))
             .collect::<Option<_>>()
             .ok_or("a landmark of the basis is not part of the canonical face")?;
         if basis.is_empty() {
@@ -107,30 +100,23 @@ impl FaceGeometry {
     }
 
     fn fit(&self, target: impl Fn(usize) -> Vector3<f64>) -> Option<Similarity> {
-        let points: Vec<_> = self
-            .basis
-            .iter()
-            .map(|point| Correspondence {
-                source: point.canonical,
-                target: target(point.landmark),
-                weight: point.weight,
-            })
-            .collect();
-        procrustes::solve(&points)
+        let points = self.basis.iter().map(|(landmark, point)| Correspondence {
+            target: target(*landmark),
+            ..*point
+        });
+        procrustes::solve(&points.collect::<Vec<_>>())
     }
 }
 
-impl BasisPoint {
-    fn new(point: &WeightedLandmark, vertices: &[f32]) -> Option<Self> {
-        let landmark = point.landmark_id() as usize;
-        let vertex = vertices.chunks_exact(VERTEX_VALUES).nth(landmark)?;
-        let weight = f64::from(point.weight());
-        (weight >= 0.0).then(|| Self {
-            landmark,
-            canonical: Vector3::new(vertex[0], vertex[1], vertex[2]).map(f64::from),
-            weight,
-        })
-    }
+fn basis_point(point: &WeightedLandmark, vertices: &[f32]) -> Option<(usize, Correspondence)> {
+    let landmark = point.landmark_id() as usize;
+    let vertex = vertices.chunks_exact(VERTEX_VALUES).nth(landmark)?;
+    let point = Correspondence {
+        source: Vector3::new(vertex[0], vertex[1], vertex[2]).map(f64::from),
+        target: Vector3::zeros(),
+        weight: f64::from(point.weight()),
+    };
+    (point.weight >= 0.0).then_some((landmark, point))
 }
 
 /// Landmarks on the near plane: x right, y up, z away from the camera, cm.

@@ -3,11 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{LandmarkDetector, MeshParts, Parts, assemble};
+use super::blendshapes::BlendshapeNetwork;
+use super::detector::Detector;
+use super::geometry::FaceGeometry;
+use super::mesh::MeshReader;
+use super::{LandmarkDetector, assemble};
 use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::task::Bundle;
-use crate::model::{Model, ModelError, ModelFile, tflite};
+use crate::model::{Model, ModelError, ModelFile, format_error, tflite};
 
 /// The published bundle.
 const BUNDLE: &str = "face_landmarker.task";
@@ -22,22 +26,19 @@ const FAMILY: &str = "mediapipe";
 /// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let source = Source::open(config.model.as_deref(), config)?;
-    let parts = Parts {
-        // The larger networks come first, because the runtime reuses the memory that it allocates
-        // to load them.
-        mesh: source.mesh()?,
-        face_detector: source.network(
-            "face_detector.tflite",
-            &source.bundle.face_detector,
-            // Several threads would be slower: the operators are small.
-            SessionOptions {
-                memory: Memory::Pieces,
-                ..SessionOptions::default()
-            },
-        )?,
-        files: source.bundle.files,
+    // The larger networks come first, because the runtime reuses the memory that it allocates to
+    // load them.
+    let (landmarks, reader) = (source.landmarks()?, source.reader()?);
+    // Several threads would be slower: the operators are small.
+    let options = SessionOptions {
+        memory: Memory::Pieces,
+        ..SessionOptions::default()
     };
-    assemble(parts, config)
+    let bytes = &source.bundle.face_detector;
+    let detector = source.network("face_detector.tflite", bytes, options)?;
+    let detector = Detector::new(detector, &source.path)?;
+    let files = source.bundle.files;
+    Ok(assemble(detector, landmarks, reader, files, config))
 }
 
 /// Opens the parts of the bundle `model`, or of the bundle found by
@@ -49,9 +50,9 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 pub fn load_mesh(
     model: Option<&Path>,
     config: &EngineConfig,
-) -> Result<(MeshParts, Vec<ModelFile>), ModelError> {
+) -> Result<(LandmarkDetector, MeshReader, Vec<ModelFile>), ModelError> {
     let source = Source::open(model, config)?;
-    Ok((source.mesh()?, source.bundle.files))
+    Ok((source.landmarks()?, source.reader()?, source.bundle.files))
 }
 
 /// Opens only the landmark network of the bundle `model`, or of the bundle found by
@@ -65,8 +66,7 @@ pub fn load_landmarks(
     config: &EngineConfig,
 ) -> Result<(LandmarkDetector, Vec<ModelFile>), ModelError> {
     let source = Source::open(model, config)?;
-    let detector = LandmarkDetector::new(source.landmarks()?, &source.path)?;
-    Ok((detector, source.bundle.files))
+    Ok((source.landmarks()?, source.bundle.files))
 }
 
 /// A bundle, and the settings that its networks are opened with.
@@ -74,7 +74,8 @@ struct Source {
     path: PathBuf,
     bundle: Bundle,
     runtime: OnnxRuntime,
-    threads: usize,
+    /// Settings of a network that measures a face on each thread.
+    of_a_face: SessionOptions,
 }
 
 impl Source {
@@ -84,7 +85,10 @@ impl Source {
             bundle: Bundle::open(&path)?,
             path,
             runtime: OnnxRuntime::load(&config.paths.runtime_candidates())?,
-            threads: config.threads,
+            of_a_face: SessionOptions {
+                runs: config.threads,
+                ..SessionOptions::default()
+            },
         })
     }
 
@@ -100,30 +104,22 @@ impl Source {
         Ok(Box::new(model))
     }
 
-    fn landmarks(&self) -> Result<Box<dyn Model>, ModelError> {
+    fn landmarks(&self) -> Result<LandmarkDetector, ModelError> {
         let bytes = &self.bundle.face_landmarks_detector;
-        self.network("face_landmarks_detector.tflite", bytes, self.of_a_face())
+        let network = self.network("face_landmarks_detector.tflite", bytes, self.of_a_face)?;
+        LandmarkDetector::new(network, &self.path)
     }
 
-    /// Settings of a network that measures a face on each thread.
-    fn of_a_face(&self) -> SessionOptions {
-        SessionOptions {
-            runs: self.threads,
-            ..SessionOptions::default()
-        }
-    }
-
-    fn mesh(&self) -> Result<MeshParts, ModelError> {
-        let bundle = &self.bundle;
-        Ok(MeshParts {
-            face_landmarks_detector: self.landmarks()?,
-            face_blendshapes: self.network(
-                "face_blendshapes.tflite",
-                &bundle.face_blendshapes,
-                self.of_a_face(),
-            )?,
-            geometry_metadata: bundle.geometry_metadata.clone(),
-            path: self.path.clone(),
+    fn reader(&self) -> Result<MeshReader, ModelError> {
+        let bytes = &self.bundle.face_blendshapes;
+        let network = self.network("face_blendshapes.tflite", bytes, self.of_a_face)?;
+        let blendshapes = BlendshapeNetwork::new(network, &self.path)?;
+        let geometry = self.bundle.geometry_metadata.as_deref();
+        let geometry = geometry.map(FaceGeometry::from_metadata).transpose();
+        Ok(MeshReader {
+            blendshapes: vec![blendshapes; self.of_a_face.runs.max(1)],
+            geometry: geometry
+                .map_err(|reason| format_error(&self.path, "face geometry", reason))?,
         })
     }
 }

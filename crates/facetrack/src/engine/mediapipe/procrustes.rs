@@ -43,11 +43,8 @@ pub fn solve(points: &[Correspondence]) -> Option<Similarity> {
         return None;
     }
     let mean = |place: fn(&Correspondence) -> Vector3<f64>| {
-        points
-            .iter()
-            .map(|p| place(p) * p.weight)
-            .sum::<Vector3<f64>>()
-            / total
+        let weighted = points.iter().map(|p| place(p) * p.weight);
+        weighted.sum::<Vector3<f64>>() / total
     };
     let (source_center, target_center) = (mean(|p| p.source), mean(|p| p.target));
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
+use super::blendshapes::BlendshapeNetwork;
+use super::geometry::FaceGeometry;
 use super::*;
 use crate::engine::{Context, Wanted};
 use crate::model::{Model, ModelError, TensorSpec};
@@ -115,23 +117,29 @@ fn script(detections: &[(f32, f32)]) -> Shared {
     }))
 }
 
-fn parts(script: &Shared) -> Parts {
-    Parts {
-        face_detector: scripted(script, &[1, 3, 128, 128], detector),
-        mesh: mesh_parts(script),
-        files: Vec::new(),
-    }
+/// Where the networks were read from, for messages.
+fn path() -> &'static Path {
+    Path::new("scripted")
 }
 
-fn mesh_parts(script: &Shared) -> MeshParts {
-    MeshParts {
-        face_landmarks_detector: scripted(script, &[1, 3, 256, 256], landmark_network),
-        face_blendshapes: scripted(script, &[1, 146, 2], |script| {
-            vec![tensor(&[52], vec![script.blendshape; 52])]
-        }),
-        geometry_metadata: Some(geometry::tests::metadata_bytes()),
-        path: "scripted".into(),
-    }
+/// An engine with the networks of the script.
+fn assembled(script: &Shared, geometry: Option<FaceGeometry>, config: &EngineConfig) -> Engine {
+    let face_detector = scripted(script, &[1, 3, 128, 128], detector);
+    let landmarks = scripted(script, &[1, 3, 256, 256], landmark_network);
+    let blendshapes = scripted(script, &[1, 146, 2], |script| {
+        vec![tensor(&[52], vec![script.blendshape; 52])]
+    });
+    let reader = MeshReader {
+        blendshapes: vec![BlendshapeNetwork::new(blendshapes, path()).unwrap()],
+        geometry,
+    };
+    let detector = Detector::new(face_detector, path()).unwrap();
+    let landmarks = LandmarkDetector::new(landmarks, path()).unwrap();
+    assemble(detector, landmarks, reader, Vec::new(), config)
+}
+
+fn canonical_face() -> FaceGeometry {
+    FaceGeometry::from_metadata(&geometry::tests::metadata_bytes()).unwrap()
 }
 
 fn engine(script: &Shared, running_mode: RunningMode, max_faces: usize) -> Engine {
@@ -140,19 +148,23 @@ fn engine(script: &Shared, running_mode: RunningMode, max_faces: usize) -> Engin
         max_faces: Some(max_faces),
         ..EngineConfig::default()
     };
-    let engine = assemble(parts(script), &config).unwrap();
+    let engine = assembled(script, Some(canonical_face()), &config);
     let mut script = script.lock().unwrap();
     (script.detector_runs, script.landmark_runs) = (0, 0);
     engine
 }
 
 fn see(engine: &mut Engine, frame: u64) -> Vec<Observation> {
+    see_with(engine, frame, &ENTRY.thresholds)
+}
+
+fn see_with(engine: &mut Engine, frame: u64, thresholds: &Thresholds) -> Vec<Observation> {
     let pixels = [0; 200 * 100 * 3];
     let frame = Frame {
         image: ImageView::rgb(200, 100, &pixels).unwrap(),
         time: Duration::from_millis(frame * 40),
     };
-    engine.finder.find(&frame).unwrap()
+    engine.finder.find(&frame, thresholds).unwrap()
 }
 
 fn runs(script: &Shared) -> (usize, usize) {
@@ -227,7 +239,7 @@ fn thresholds_may_change_between_frames() {
     let stricter = |detection, presence| Thresholds {
         detection,
         presence,
-        ..Thresholds::default()
+        ..Thresholds::DEFAULT
     };
     // The detection's score is sigmoid(3) = 0.953, the presence sigmoid(5) = 0.993.
     for (thresholds, faces) in [
@@ -235,8 +247,8 @@ fn thresholds_may_change_between_frames() {
         (stricter(0.96, 0.99), 0),
         (stricter(0.95, 0.994), 0),
     ] {
-        engine.finder.set_thresholds(thresholds);
-        assert_eq!(see(&mut engine, 0).len(), faces, "{thresholds:?}");
+        let found = see_with(&mut engine, 0, &thresholds);
+        assert_eq!(found.len(), faces, "{thresholds:?}");
     }
 }
 
@@ -354,79 +366,51 @@ fn faces_that_are_not_this_engines_are_left_alone() {
 #[test]
 fn what_is_measured_is_known_before_the_first_frame() {
     let script = script(&[]);
-    let engine = |parts| assemble(parts, &EngineConfig::default()).unwrap();
-    let whole = engine(parts(&script));
-    assert_eq!(whole.info().blendshapes.len(), 52);
-    assert!(whole.info().pose && whole.info().temporal);
-    let without_geometry = engine(Parts {
-        mesh: MeshParts {
-            geometry_metadata: None,
-            ..mesh_parts(&script)
-        },
-        ..parts(&script)
-    });
-    assert!(!without_geometry.info().pose);
+    let engine = |geometry| assembled(&script, geometry, &EngineConfig::default());
+    let info = engine(Some(canonical_face())).info;
+    assert_eq!(info.blendshapes.len(), 52);
+    assert!(info.pose && info.temporal);
+    assert!(!engine(None).info.pose);
 }
 
 #[test]
-fn broken_parts_are_refused() {
+fn broken_networks_are_refused() {
     let script = script(&[]);
     let at = |shape: &[usize], answer: fn(&mut Script) -> Vec<ArrayD<f32>>| {
         scripted(&script, shape, answer)
     };
-    let whole = || parts(&script);
-    let with_mesh = |mesh| Parts { mesh, ..whole() };
-    for (name, broken, told) in [
+    let of_detector = |model| Detector::new(model, path()).err();
+    for (name, error, told) in [
         (
             "another input size",
-            Parts {
-                face_detector: at(&[1, 3, 192, 192], detector),
-                ..whole()
-            },
+            of_detector(at(&[1, 3, 192, 192], detector)),
             "[1, 3, 128, 128]",
         ),
         (
             "another rank",
-            Parts {
-                face_detector: at(&[3, 128, 128], detector),
-                ..whole()
-            },
+            of_detector(at(&[3, 128, 128], detector)),
             "face detector",
         ),
         (
             "networks mixed up",
-            Parts {
-                face_detector: at(&[1, 3, 128, 128], landmark_network),
-                ..whole()
-            },
+            of_detector(at(&[1, 3, 128, 128], landmark_network)),
             "face detector",
         ),
         (
             "no output",
-            with_mesh(MeshParts {
-                face_landmarks_detector: at(&[1, 3, 256, 256], |_| Vec::new()),
-                ..mesh_parts(&script)
-            }),
+            LandmarkDetector::new(at(&[1, 3, 256, 256], |_| Vec::new()), path()).err(),
             "face landmarks detector",
         ),
         (
             "blendshapes of another model",
-            with_mesh(MeshParts {
-                face_blendshapes: at(&[1, 146, 2], |_| vec![tensor(&[53], vec![0.0; 53])]),
-                ..mesh_parts(&script)
-            }),
+            BlendshapeNetwork::new(
+                at(&[1, 146, 2], |_| vec![tensor(&[53], vec![0.0; 53])]),
+                path(),
+            )
+            .err(),
             "face blendshapes",
         ),
-        (
-            "geometry cut short",
-            with_mesh(MeshParts {
-                geometry_metadata: Some(geometry::tests::metadata_bytes()[..900].to_vec()),
-                ..mesh_parts(&script)
-            }),
-            "face geometry",
-        ),
     ] {
-        let error = assemble(broken, &EngineConfig::default()).err();
         let error = error.expect(name).to_string();
         assert!(
             error.contains("scripted") && error.contains(told),

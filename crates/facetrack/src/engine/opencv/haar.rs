@@ -16,7 +16,6 @@ pub(crate) mod xml;
 
 use smart_default::SmartDefault;
 
-use crate::engine::independent::Independent;
 use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
     Thresholds,
@@ -128,8 +127,8 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         luma: Vec::new(),
         resizer: Resizer::default(),
     };
-    let finder = Independent::new(info, Thresholds::DEFAULT, move |frame, _| haar.find(frame));
-    Ok(Engine::new(finder, ()))
+    let finder = move |frame: &Frame<'_>, _: &Thresholds| haar.find(frame);
+    Ok(Engine::new(info, finder, ()))
 }
 
 impl Haar {

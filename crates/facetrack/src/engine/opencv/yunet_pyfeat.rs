@@ -6,13 +6,11 @@
 //! pose.
 
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
-use crate::engine::independent::Independent;
-use crate::engine::mediapipe::{FaceMesh, METRES, MeshParts};
+use crate::engine::mediapipe::{self, METRES};
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, ModelRole, Setting,
-    mediapipe,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, ModelRole,
+    Setting, Thresholds,
 };
-use crate::model::ModelFile;
 use crate::observation::LandmarkScheme;
 
 use super::yunet::{self, Detector};
@@ -55,32 +53,17 @@ pub fn describe() -> EngineInfo {
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
         .map_err(|error| error.of(ModelRole::Detector))?;
-    let (mesh, mut files) = mediapipe::load_mesh(config.landmark_model.as_deref(), config)
-        .map_err(|error| error.of(ModelRole::Landmarks))?;
+    let (landmarks, reader, mut files) =
+        mediapipe::load_mesh(config.landmark_model.as_deref(), config)
+            .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
-    assemble(detector, mesh, files, config.threads)
-}
-
-/// The engine made of a detector and of the parts that measure its faces; `files` are where they
-/// came from, for the record. Each network of `mesh` is run once.
-///
-/// # Errors
-/// [`EngineError::Model`] if a part is invalid or does not run.
-pub fn assemble(
-    detector: Detector,
-    mesh: MeshParts,
-    files: Vec<ModelFile>,
-    threads: usize,
-) -> Result<Engine, EngineError> {
-    let FaceMesh { landmarks, reader } =
-        FaceMesh::new(mesh, threads).map_err(|error| error.of(ModelRole::Landmarks))?;
-    let info = reader.described(EngineInfo {
+    let info = EngineInfo {
+        pose: reader.geometry.is_some(),
         models: files,
         ..describe()
-    });
-    let mut faces = YunetMesh::new(detector, landmarks);
-    let finder = Independent::new(info, yunet::THRESHOLDS, move |frame, thresholds| {
-        Ok(faces.find(&frame.image, thresholds)?)
-    });
-    Ok(Engine::new(finder, reader))
+    };
+    let mut faces = YunetMesh::new(detector, vec![landmarks; config.threads.max(1)]);
+    let finder =
+        move |frame: &Frame<'_>, thresholds: &Thresholds| Ok(faces.find(&frame.image, thresholds)?);
+    Ok(Engine::new(info, finder, reader))
 }

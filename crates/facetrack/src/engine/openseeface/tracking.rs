@@ -10,10 +10,8 @@ mod heat;
 mod landmarks;
 mod schedule;
 
-use super::{MAX_FACES, Networks, THRESHOLDS};
-use crate::engine::{
-    EngineConfig, EngineError, EngineInfo, Finder, Frame, RunningMode, Thresholds, parallel,
-};
+use super::{MAX_FACES, Networks};
+use crate::engine::{EngineConfig, Finder, Frame, Result, RunningMode, Thresholds, parallel};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::ModelError;
@@ -33,11 +31,9 @@ struct FaceNetworks {
 
 /// Faces from frame to frame.
 pub struct Tracking {
-    info: EngineInfo,
     detector: Detector,
     /// One per thread.
     networks: Vec<FaceNetworks>,
-    thresholds: Thresholds,
     max_faces: usize,
     running_mode: RunningMode,
     schedule: Schedule,
@@ -46,8 +42,8 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Tracking with `networks`, of the engine that `info` describes.
-    pub fn new(info: EngineInfo, networks: Networks, config: &EngineConfig) -> Self {
+    /// Tracking with `networks`.
+    pub fn new(networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
         let of_a_face = FaceNetworks {
             landmarks: LandmarkNetwork {
@@ -57,10 +53,8 @@ impl Tracking {
             gaze: networks.gaze.map(GazeNetwork::new),
         };
         Self {
-            info,
             detector: Detector(networks.detector),
             networks: vec![of_a_face; config.threads.max(1)],
-            thresholds: THRESHOLDS,
             max_faces,
             running_mode: config.running_mode,
             schedule: Schedule::new(&config.tracking, max_faces),
@@ -74,8 +68,8 @@ impl Tracking {
         image: &ImageView<'_>,
         places: &[Rect],
         origin: Origin,
+        min_confidence: f32,
     ) -> Result<Vec<Candidate>, ModelError> {
-        let min_confidence = self.thresholds.presence;
         let measured = parallel::map(&mut self.networks, places, |networks, place| {
             let Some(window) = crop::around(place, [image.width(), image.height()]) else {
                 return Ok(None);
@@ -113,25 +107,21 @@ impl Tracking {
 }
 
 impl Finder for Tracking {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
     fn is_independent(&self) -> bool {
-        !self.info.temporal
+        self.running_mode == RunningMode::Image
     }
 
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         let image = &frame.image;
         if self.running_mode == RunningMode::Image {
             self.reset();
         }
         let places = self.places.clone();
-        let mut candidates = self.measure(image, &places, Origin::Tracked)?;
+        let (detection, presence) = (thresholds.detection, thresholds.presence);
+        let mut candidates = self.measure(image, &places, Origin::Tracked, presence)?;
         if self.schedule.searches(self.places.len()) {
-            let least_score = self.thresholds.detection;
-            let places = self.detector.detect(image, least_score, self.max_faces)?;
-            candidates.extend(self.measure(image, &places, Origin::Detected)?);
+            let places = self.detector.detect(image, detection, self.max_faces)?;
+            candidates.extend(self.measure(image, &places, Origin::Detected, presence)?);
         }
         let faces = group::best(candidates, self.max_faces);
         if self.schedule.keeps(faces.len()) {
@@ -144,10 +134,6 @@ impl Finder for Tracking {
     fn reset(&mut self) {
         self.places.clear();
         self.schedule.reset();
-    }
-
-    fn set_thresholds(&mut self, thresholds: Thresholds) {
-        self.thresholds = thresholds;
     }
 }
 

@@ -31,19 +31,24 @@ impl Faults {
         self.0.get(verb) == Some(&number)
     }
 
+    /// Reason of the event `verb`, if it is in frame `number`.
+    fn reason(&self, verb: &str, number: u64) -> Option<String> {
+        let is_now = self.is_at(verb, number);
+        is_now.then(|| format!("the script says {verb} at={number}"))
+    }
+
     /// The notices of frame `number`.
     pub fn notices(&self, number: u64) -> impl Iterator<Item = Notice> + use<> {
-        let reduced = self
-            .is_at("reduce", number)
-            .then(|| Notice::DetectionSizeReduced {
-                det_size: REDUCED,
-                reason: format!("the script says reduce at={number}"),
-            });
-        let fell_back = self
-            .is_at("fall-back", number)
-            .then(|| Notice::FellBackToCpu {
-                reason: format!("the script says fall-back at={number}"),
-            });
+        let reduced = self.reason("reduce", number);
+        let reduced = reduced.map(|reason| Notice::DetectionSizeReduced {
+            det_size: REDUCED,
+            reason,
+        });
+        let fell_back = self.reason("fall-back", number);
+        let fell_back = fell_back.map(|reason| Notice::FellBackToCpu {
+            reason,
+            models: Vec::new(),
+        });
         reduced.into_iter().chain(fell_back)
     }
 
@@ -53,12 +58,10 @@ impl Faults {
         if self.is_at("die", number) {
             process::abort();
         }
-        if self.is_at("fail", number) {
-            return Err(EngineError::Model(ModelError::Run {
-                model: "scripted".to_owned(),
-                reason: format!("the script says fail at={number}"),
-            }));
+        let model = "scripted".to_owned();
+        match self.reason("fail", number) {
+            Some(reason) => Err(ModelError::Run { model, reason }.into()),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

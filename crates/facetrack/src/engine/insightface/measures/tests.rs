@@ -21,8 +21,7 @@ fn face() -> Observation {
 
 /// Measurements of a face and of one far away, by networks that answer the same for every picture.
 fn measured(networks: &[(Module, usize, Vec<f32>)]) -> [Observation; 2] {
-    let mut measures = Measures::default();
-    for (module, side, answer) in networks {
+    let networks = networks.iter().map(|(module, side, answer)| {
         let (len, answer) = (answer.len(), answer.clone());
         let fake = Fake::of_faces(None, *side, len, move |face| {
             if face.iter().any(|level| *level > 0.0) {
@@ -32,14 +31,14 @@ fn measured(networks: &[(Module, usize, Vec<f32>)]) -> [Observation; 2] {
                 vec![0.0; len]
             }
         });
-        let network = network(fake.opened(*module), 64).unwrap();
-        measures.add(*module, network);
-    }
+        FaceNetwork::new(fake.opened(*module), 64).unwrap()
+    });
+    let mut networks: Vec<_> = networks.collect();
     let pixels = vec![9; 200 * 160 * 3];
     let image = ImageView::rgb(200, 160, &pixels).unwrap();
     let far = Observation::from_bbox(Rect::new(1e9, 0.0, 40.0, 60.0));
     let mut faces = [face(), far];
-    measures.measure(&image, &mut faces).unwrap();
+    measure(&mut networks, &image, &mut faces).unwrap();
     assert_eq!(
         Observation {
             bbox: faces[0].bbox,
@@ -138,7 +137,7 @@ fn what_is_no_number_stays_absent() {
 #[test]
 fn an_embedding_of_a_side_that_faces_are_not_aligned_to_is_refused() {
     let fake = Fake::of_faces(None, 144, 3, |_| vec![0.0; 3]);
-    let error = network(fake.opened(Module::Recognition), 64).err();
+    let error = FaceNetwork::new(fake.opened(Module::Recognition), 64).err();
     let error = error.unwrap().to_string();
     assert!(
         error.contains("fake.onnx") && error.contains("144×144"),

@@ -182,21 +182,19 @@ fn picture() -> Vec<u8> {
 fn published_networks_say_of_many_faces_what_they_say_of_each() {
     use std::path::Path;
 
-    use crate::device::Placement;
     use crate::engine::EngineConfig;
-    use crate::engine::insightface::pack::Pack;
     use crate::engine::insightface::{Settings, load};
 
     let settings = Settings {
         embedding: true,
         ..Settings::default()
     };
-    let pack = load::folder(&EngineConfig {
+    let config = EngineConfig {
         model: Some(Path::new("insightface").to_owned()),
         pack: settings,
         ..EngineConfig::default()
-    });
-    let opened = match pack.and_then(|pack| pack.open(&Placement::Cpu)) {
+    };
+    let opened = match load::folder(&config).and_then(|pack| pack.open(&config)) {
         Ok(opened) => opened,
         Err(reason @ (ModelError::NoPack { .. } | ModelError::Runtime { .. })) => {
             eprintln!("SKIPPED: {reason}");

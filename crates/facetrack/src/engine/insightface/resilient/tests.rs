@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Engines that fail by script.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
 use crate::device::CudaTuning;
-use crate::engine::EngineKind;
 use crate::image::ImageView;
 
 const MIB: u64 = 1 << 20;
@@ -40,12 +37,11 @@ type Diary = Arc<Mutex<Vec<String>>>;
 
 /// An engine that does on a GPU what the script says, and is well on the processor.
 struct Fake {
-    info: EngineInfo,
+    models: [ModelFile; 1],
     placement: Placement,
     det_size: usize,
     script: Arc<Mutex<Vec<Run>>>,
     diary: Diary,
-    can_move: bool,
     can_shrink: bool,
 }
 
@@ -68,17 +64,21 @@ impl Fake {
 }
 
 impl Finder for Fake {
-    fn info(&self) -> &EngineInfo {
-        &self.info
-    }
-
-    fn find(&mut self, _frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(
+        &mut self,
+        _frame: &Frame<'_>,
+        _thresholds: &Thresholds,
+    ) -> Result<Vec<Observation>, EngineError> {
         self.note("frame");
         self.next().result()
     }
 }
 
-impl Movable for Fake {
+impl Reducible for Fake {
+    fn models(&self) -> &[ModelFile] {
+        &self.models
+    }
+
     fn det_size(&self) -> usize {
         self.det_size
     }
@@ -93,18 +93,18 @@ impl Movable for Fake {
         self.note("warm-up");
         self.next().result().map(|_| ())
     }
+}
 
-    fn reopen(&mut self, placement: &Placement) -> Result<(), EngineError> {
-        if !self.can_move {
-            return Err(EngineError::config("model", "the files are gone"));
-        }
-        self.placement = placement.clone();
-        self.det_size = 640;
-        Ok(())
+/// The model of an engine on `placement`.
+fn model_of(placement: &Placement) -> ModelFile {
+    ModelFile {
+        name: placement.device(),
+        sha256: String::new(),
     }
 }
 
 /// A test's world.
+#[derive(Clone)]
 struct World {
     cuda: Cuda,
     script: Arc<Mutex<Vec<Run>>>,
@@ -113,7 +113,7 @@ struct World {
     largest_that_opens: usize,
     can_move: bool,
     can_shrink: bool,
-    placements: Rc<RefCell<Vec<Placement>>>,
+    placements: Arc<Mutex<Vec<Placement>>>,
 }
 
 impl World {
@@ -137,7 +137,7 @@ impl World {
             largest_that_opens: usize::MAX,
             can_move: true,
             can_shrink: true,
-            placements: Rc::default(),
+            placements: Arc::default(),
         }
     }
 
@@ -147,8 +147,12 @@ impl World {
     }
 
     fn open(&self, placement: &Placement, det_size: usize) -> Result<Fake, EngineError> {
-        self.placements.borrow_mut().push(placement.clone());
-        if *placement != Placement::Cpu {
+        self.placements.lock().unwrap().push(placement.clone());
+        if *placement == Placement::Cpu {
+            if !self.can_move {
+                return Err(EngineError::config("model", "the files are gone"));
+            }
+        } else {
             if !self.opens_on_gpu {
                 Run::Illegal.result()?;
             }
@@ -157,21 +161,23 @@ impl World {
             }
         }
         Ok(Fake {
-            info: EngineInfo::of_boxes(EngineKind::InsightFace),
+            models: [model_of(placement)],
             placement: placement.clone(),
             det_size: if self.can_shrink { det_size } else { 640 },
             script: self.script.clone(),
             diary: self.diary.clone(),
-            can_move: self.can_move,
             can_shrink: self.can_shrink,
         })
     }
 
     fn load(&self) -> Result<Resilient<Fake>, EngineError> {
-        let placement = Placement::Cuda(self.cuda.clone());
-        Resilient::load(&placement, NEED, |placement, det_size| {
-            self.open(placement, det_size)
-        })
+        self.load_on(&Placement::Cuda(self.cuda.clone()))
+    }
+
+    fn load_on(&self, placement: &Placement) -> Result<Resilient<Fake>, EngineError> {
+        let world = self.clone();
+        let open = move |placement: &Placement, det_size| world.open(placement, det_size);
+        Resilient::load(placement, NEED, Box::new(open))
     }
 
     fn diary(&self) -> Vec<String> {
@@ -185,13 +191,11 @@ const NEED: Need = Need {
     others: 2,
 };
 
-fn look(engine: &mut Resilient<Fake>) -> Result<Vec<Observation>, EngineError> {
+fn look(engine: &mut impl Finder) -> Result<Vec<Observation>, EngineError> {
     let pixels = [0; 3];
     let image = ImageView::rgb(1, 1, &pixels).unwrap();
-    engine.find(&Frame {
-        image,
-        time: Duration::ZERO,
-    })
+    let time = Duration::ZERO;
+    engine.find(&Frame { image, time }, &Thresholds::DEFAULT)
 }
 
 fn reduced(det_size: usize) -> Notice {
@@ -204,6 +208,7 @@ fn reduced(det_size: usize) -> Notice {
 fn fell_back(run: Run) -> Notice {
     Notice::FellBackToCpu {
         reason: run.result().unwrap_err().to_string(),
+        models: vec![model_of(&Placement::Cpu)],
     }
 }
 
@@ -215,7 +220,10 @@ fn a_gpu_that_works_is_left_alone() {
     look(&mut engine).unwrap();
     assert_eq!(world.diary(), ["frame cuda:800 640", "frame cuda:800 640"]);
     assert_eq!(engine.take_notices(), []);
-    assert_eq!(*world.placements.borrow(), [Placement::Cuda(world.cuda)]);
+    assert_eq!(
+        *world.placements.lock().unwrap(),
+        [Placement::Cuda(world.cuda)]
+    );
 }
 
 #[test]
@@ -305,7 +313,7 @@ fn a_detector_of_one_size_ends_on_the_processor_and_is_said_to_be_no_smaller() {
 
     world.cuda.free_memory = 1536 * MIB;
     let mut engine = world.load().unwrap();
-    assert_eq!(engine.engine().det_size(), 640);
+    assert_eq!(engine.engine.det_size(), 640);
     assert_eq!(engine.take_notices(), []);
 }
 
@@ -357,10 +365,7 @@ fn warm_up_runs_are_made_on_the_gpu_alone() {
     world.cuda.tuning.warm_up_runs = 3;
     drop(world.load().unwrap());
     assert_eq!(world.diary(), ["warm-up cuda:809 640"; 3]);
-    let on_cpu = Resilient::load(&Placement::Cpu, NEED, |placement, det_size| {
-        world.open(placement, det_size)
-    });
-    drop(on_cpu.unwrap());
+    drop(world.load_on(&Placement::Cpu).unwrap());
     assert_eq!(world.diary().len(), 3);
 }
 
@@ -401,7 +406,7 @@ fn too_little_memory_lowers_the_size_before_it_gives_up() {
     let mut world = World::new(811, &[]);
     world.cuda.free_memory = 1536 * MIB;
     let mut engine = world.load().unwrap();
-    assert_eq!(engine.engine().det_size(), 512);
+    assert_eq!(engine.engine.det_size(), 512);
     let notices = engine.take_notices();
     let [Notice::DetectionSizeReduced { det_size, reason }] = notices.as_slice() else {
         panic!("{notices:?}");
@@ -416,7 +421,7 @@ fn too_little_memory_lowers_the_size_before_it_gives_up() {
     world.cuda.free_memory = 1024 * MIB;
     let mut engine = world.load().unwrap();
     let notices = engine.take_notices();
-    let [Notice::FellBackToCpu { reason }] = notices.as_slice() else {
+    let [Notice::FellBackToCpu { reason, .. }] = notices.as_slice() else {
         panic!("{notices:?}");
     };
     assert!(
@@ -439,7 +444,8 @@ fn a_second_engine_has_what_the_first_left_over() {
     assert_eq!(second.take_notices(), []);
     let limits: Vec<u64> = world
         .placements
-        .borrow()
+        .lock()
+        .unwrap()
         .iter()
         .filter_map(|placement| match placement {
             Placement::Cuda(cuda) => Some(cuda.max_vram),
@@ -449,7 +455,7 @@ fn a_second_engine_has_what_the_first_left_over() {
     assert_eq!(limits, [1300 * MIB, 1300 * MIB - NEED.arenas()]);
     let mut third = world.load().unwrap();
     let notices = third.take_notices();
-    let [Notice::FellBackToCpu { reason }] = notices.as_slice() else {
+    let [Notice::FellBackToCpu { reason, .. }] = notices.as_slice() else {
         panic!("{notices:?}");
     };
     assert!(reason.contains("other engines"), "{reason}");

@@ -28,7 +28,7 @@ pub struct Heads {
 struct Level<'a> {
     stride: usize,
     columns: usize,
-    scores: &'a [f32],
+    scores: &'a [[f32; 1]],
     boxes: &'a [[f32; BOX]],
     points: &'a [[f32; POINTS]],
 }
@@ -60,13 +60,9 @@ impl Heads {
 
     /// The shapes of the outputs for an input of so many columns and rows, for messages.
     pub fn expected(&self, input: [usize; 2]) -> String {
-        let shapes: Vec<String> = self
-            .strides
-            .iter()
-            .map(|stride| self.boxes(*stride, input))
-            .map(|boxes| format!("[{boxes}, 1], [{boxes}, {BOX}], [{boxes}, {POINTS}]"))
-            .collect();
-        format!("SCRFD ({})", shapes.join(", "))
+        let boxes = self.strides.iter().map(|stride| self.boxes(*stride, input));
+        let shapes = boxes.map(|n| format!("[{n}, 1], [{n}, {BOX}], [{n}, {POINTS}]"));
+        format!("SCRFD ({})", shapes.collect::<Vec<_>>().join(", "))
     }
 
     /// Faces with a score of at least `least_score` in an input of so many columns and rows, in its
@@ -81,8 +77,8 @@ impl Heads {
         for index in 0..self.strides.len() {
             let level = self.level(outputs, index, input)?;
             let scores = level.scores.iter().enumerate();
-            let best = scores.filter(|(_, score)| **score >= least_score);
-            found.extend(best.map(|(i, score)| level.detection(i, *score, self.anchors)));
+            let best = scores.filter(|(_, [score])| *score >= least_score);
+            found.extend(best.map(|(i, [score])| level.detection(i, *score, self.anchors)));
         }
         Some(found)
     }
@@ -101,27 +97,25 @@ impl Heads {
         let stride = self.strides[index];
         let boxes = self.boxes(stride, input);
         let values = |kind: usize| outputs.get(kind * self.strides.len() + index)?.as_slice();
-        let level = Level {
+        let points = if self.has_points {
+            rows(values(2)?, boxes)?
+        } else {
+            &[]
+        };
+        Some(Level {
             stride,
             columns: input[0] / stride,
-            scores: values(0)?,
-            boxes: whole_rows(values(1)?)?,
-            points: if self.has_points {
-                whole_rows(values(2)?)?
-            } else {
-                &[]
-            },
-        };
-        let points = if self.has_points { boxes } else { 0 };
-        let lengths = [level.scores.len(), level.boxes.len(), level.points.len()];
-        (lengths == [boxes, boxes, points]).then_some(level)
+            scores: rows(values(0)?, boxes)?,
+            boxes: rows(values(1)?, boxes)?,
+            points,
+        })
     }
 }
 
-/// Values as rows; `None` where they are no whole rows.
-fn whole_rows<const N: usize>(values: &[f32]) -> Option<&[[f32; N]]> {
+/// Values as `count` rows; `None` if there are more or fewer.
+fn rows<const N: usize>(values: &[f32], count: usize) -> Option<&[[f32; N]]> {
     let (rows, rest) = values.as_chunks();
-    rest.is_empty().then_some(rows)
+    (rest.is_empty() && rows.len() == count).then_some(rows)
 }
 
 impl Level<'_> {

@@ -47,8 +47,8 @@ fn seen(
         geometry
             .basis
             .iter()
-            .map(|p| {
-                let at = rotation * p.canonical + translation;
+            .map(|(_, p)| {
+                let at = rotation * p.source + translation;
                 let scale = focal / -translation.z;
                 Landmark {
                     x: (FRAME.0 as f64 / 2.0 + focal * at.x / -at.z) as f32,

@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use super::{Detector, THRESHOLDS, describe, rewrite};
-use crate::engine::independent::Independent;
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo};
+use super::{Detector, describe, rewrite};
+use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, Frame, Thresholds};
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::{ModelError, ModelFile, file};
 use crate::observation::Observation;
@@ -27,11 +26,11 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         models: vec![file],
         ..describe()
     };
-    let finder = Independent::new(info, THRESHOLDS, move |frame, thresholds| {
+    let finder = move |frame: &Frame<'_>, thresholds: &Thresholds| {
         let faces = detector.detect(&frame.image, thresholds.detection)?;
         Ok(faces.into_iter().map(Observation::from).collect())
-    });
-    Ok(Engine::new(finder, ()))
+    };
+    Ok(Engine::new(info, finder, ()))
 }
 
 impl Detector {

@@ -11,7 +11,7 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use super::*;
 use crate::engine::network::Network;
 use crate::engine::openseeface::networks::{detector_contract, gaze_contract};
-use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings, describe};
+use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings, THRESHOLDS};
 use crate::geometry::Point;
 use crate::model::{Model, TensorSpec};
 use crate::observation::Pupil;
@@ -129,17 +129,25 @@ fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> 
         },
         ..EngineConfig::default()
     };
-    Tracking::new(describe(&config), networks, &config)
+    Tracking::new(networks, &config)
 }
 
 /// What is seen in a grey frame.
-fn see_in(tracking: &mut Tracking, (width, height): (usize, usize)) -> Vec<Observation> {
+fn see_in(tracking: &mut Tracking, size: (usize, usize)) -> Vec<Observation> {
+    see_with(tracking, size, &THRESHOLDS)
+}
+
+fn see_with(
+    tracking: &mut Tracking,
+    (width, height): (usize, usize),
+    thresholds: &Thresholds,
+) -> Vec<Observation> {
     let grey = vec![128; width * height * 3];
     let frame = Frame {
         image: ImageView::rgb(width, height, &grey).unwrap(),
         time: Duration::ZERO,
     };
-    tracking.find(&frame).unwrap()
+    tracking.find(&frame, thresholds).unwrap()
 }
 
 fn see(tracking: &mut Tracking) -> Vec<Observation> {
@@ -279,12 +287,13 @@ fn thresholds_are_those_of_detector_and_landmarks() {
     {
         let script = script(&[MIDDLE]);
         let mut tracking = tracking(&script, 1);
-        tracking.set_thresholds(Thresholds {
+        let thresholds = Thresholds {
             detection,
             presence,
             ..THRESHOLDS
-        });
-        assert_eq!(see(&mut tracking).len(), faces, "{detection} {presence}");
+        };
+        let found = see_with(&mut tracking, SIZE, &thresholds);
+        assert_eq!(found.len(), faces, "{detection} {presence}");
         assert_eq!(script.lock().unwrap().landmark_runs, runs);
     }
 }
