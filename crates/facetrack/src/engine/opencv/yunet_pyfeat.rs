@@ -78,7 +78,10 @@ pub fn assemble(
         models: files,
         ..describe()
     });
-    let mut faces = YunetMesh::new(detector, landmarks);
+    let mut faces = YunetMesh {
+        detector,
+        landmarks,
+    };
     let finder = Independent::new(info, yunet::THRESHOLDS, move |frame, thresholds| {
         Ok(faces.find(&frame.image, thresholds)?)
     });
