@@ -19,7 +19,7 @@ pub use crate::model::graph::{Attribute, Graph, Node, Reason, Value, passes};
 
 /// Reads a calibration of OpenSeeFace, and writes it again.
 pub fn calibration(text: &str) -> Result<String, String> {
-    let faces = calibration::read(text).map_err(|error| error.to_string())?;
+    let faces = calibration::read(text)?;
     Ok(calibration::write(faces.iter()))
 }
 

@@ -125,7 +125,10 @@ pub fn assemble(
         pasts: HashMap::new(),
         jaw_open: JawOpen::new(config.jaw_open_scale),
     };
-    let mut faces = YunetMesh::new(detector, vec![landmarks; config.threads.max(1)]);
+    let mut faces = YunetMesh {
+        detector,
+        landmarks: vec![landmarks; config.threads.max(1)],
+    };
     // Faces have the measured landmarks until the fit replaces them.
     let finder = move |frame: &Frame<'_>, thresholds: &Thresholds| {
         let mut faces = faces.find(&frame.image, thresholds)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::model::Contents;
 use super::{EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours};
 use crate::locate::SearchPaths;
-use crate::model::{ModelError, ModelFile, file};
+use crate::model::{ModelError, ModelFile, file, format_error};
 
 /// Folder of the files in a collection of models.
 const FAMILY: &str = "eos";
@@ -60,7 +60,7 @@ pub fn load(
         topology.check(&shape).map(|()| topology)
     })?;
     let model = FaceModel::new(shape, expressions, mapping, contours, topology);
-    let model = model.map_err(|reason| invalid(&path, SHAPE_FORMAT, reason))?;
+    let model = model.map_err(|reason| format_error(&path, SHAPE_FORMAT, reason))?;
     Ok((model, files.read))
 }
 
@@ -96,18 +96,10 @@ impl Files<'_> {
     ) -> Result<T, ModelError> {
         let (bytes, file) = file::read(path, format)?;
         self.read.push(file);
-        parse(&bytes).map_err(|reason| invalid(path, format, reason))
+        parse(&bytes).map_err(|reason| format_error(path, format, reason))
     }
 }
 
 fn text(bytes: &[u8]) -> Result<&str, String> {
     str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
-}
-
-fn invalid(path: &Path, format: &'static str, reason: String) -> ModelError {
-    ModelError::Format {
-        path: path.to_path_buf(),
-        format,
-        reason,
-    }
 }

@@ -33,11 +33,8 @@ impl Pose {
     pub fn estimate(points: &[Point], vertices: &[[f32; 3]]) -> Result<Self, FitFailure> {
         let count = points.len().min(vertices.len()).max(1) as f64;
         let pairs = || std::iter::zip(points, vertices).map(|(p, v)| (place(p), vector(v)));
-        let (place, vertex) = pairs().fold(
-            (Vector2::zeros(), Vector3::zeros()),
-            |sum, (place, vertex)| (sum.0 + place, sum.1 + vertex),
-        );
-        let (mean_place, mean_vertex) = (place / count, vertex / count);
+        let mean_place = pairs().map(|(place, _)| place).sum::<Vector2<_>>() / count;
+        let mean_vertex = pairs().map(|(_, vertex)| vertex).sum::<Vector3<_>>() / count;
 
         let mut scatter = Matrix3::zeros();
         let mut moments = Matrix3x2::zeros();

@@ -5,6 +5,8 @@
 //! and each triangle is tested against those between its lowest and its highest corner, with the
 //! same result.
 
+use std::ops::RangeInclusive;
+
 use super::Pose;
 use super::mesh::Mesh;
 use crate::geometry::Point;
@@ -76,21 +78,21 @@ pub fn hidden(
     });
     let mut probes: Vec<Probe> = probes.collect();
     probes.sort_unstable_by(|a, b| a.position[1].total_cmp(&b.position[1]));
-    let across = Range::of(probes.iter().map(|probe| probe.position[0]));
+    let across = range(probes.iter().map(|probe| probe.position[0]));
     let mut hidden = vec![false; probes.len()];
     for triangle in triangles {
         let corners = triangle.map(|corner| corner as usize);
         let positions = corners.map(|corner| view.mesh.vertex(corner));
         // The vertices are on one side of the face, so that this test excludes most triangles.
-        let wide = Range::of(positions.map(|position| position[0]));
-        if !wide.meets(&across) {
+        let wide = range(positions.map(|position| position[0]));
+        if wide.start() > across.end() || across.start() > wide.end() {
             continue;
         }
-        let high = Range::of(positions.map(|position| position[1]));
-        let first = probes.partition_point(|probe| probe.position[1] < high.low);
+        let high = range(positions.map(|position| position[1]));
+        let first = probes.partition_point(|probe| probe.position[1] < *high.start());
         let probes = probes[first..].iter();
-        for probe in probes.take_while(|probe| probe.position[1] <= high.high) {
-            let is_foreign = wide.holds(probe.position[0]) && !corners.contains(&probe.vertex);
+        for probe in probes.take_while(|probe| probe.position[1] <= *high.end()) {
+            let is_foreign = wide.contains(&probe.position[0]) && !corners.contains(&probe.vertex);
             if is_foreign && hides(positions, probe.position) {
                 hidden[probe.place] = true;
             }
@@ -99,31 +101,12 @@ pub fn hidden(
     hidden
 }
 
-/// A range of numbers, ends included.
-struct Range {
-    low: f32,
-    high: f32,
-}
-
-impl Range {
-    fn of(numbers: impl IntoIterator<Item = f32>) -> Self {
-        let nothing = Self {
-            low: f32::INFINITY,
-            high: f32::NEG_INFINITY,
-        };
-        numbers.into_iter().fold(nothing, |range, number| Self {
-            low: range.low.min(number),
-            high: range.high.max(number),
-        })
-    }
-
-    fn holds(&self, number: f32) -> bool {
-        self.low <= number && number <= self.high
-    }
-
-    fn meets(&self, other: &Self) -> bool {
-        self.low <= other.high && other.low <= self.high
-    }
+/// The range from the least to the greatest number; an empty one without numbers.
+fn range(numbers: impl IntoIterator<Item = f32>) -> RangeInclusive<f32> {
+    let numbers = numbers.into_iter();
+    numbers.fold(f32::INFINITY..=f32::NEG_INFINITY, |range, number| {
+        range.start().min(number)..=range.end().max(number)
+    })
 }
 
 /// Whether a triangle is between `probe` and a camera in z direction: Möller & Trumbore, "Fast,

@@ -21,7 +21,7 @@ use crate::engine::{
     Thresholds,
 };
 use crate::geometry::Rect;
-use crate::model::{ModelError, file};
+use crate::model::{file, format_error};
 use crate::observation::Observation;
 use crate::sample::luma;
 use detector::Detector;
@@ -112,11 +112,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         .paths
         .model(CASCADE, FAMILY, config.model.as_deref())?;
     let (bytes, file) = file::read(&path, FORMAT)?;
-    let cascade = xml::read(&bytes).map_err(|reason| ModelError::Format {
-        path,
-        format: FORMAT,
-        reason,
-    })?;
+    let cascade = xml::read(&bytes).map_err(|reason| format_error(&path, FORMAT, reason))?;
     let info = EngineInfo {
         models: vec![file],
         ..describe()

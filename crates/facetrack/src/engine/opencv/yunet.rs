@@ -101,12 +101,11 @@ impl Detector {
         let crop = Crop::planar(fit.region(), fit.input, ValueRange::BYTE, Border::Black);
         self.network.show(&crop, image)?;
         let outputs = self.run(fit.input)?;
-        let level = |index: usize| Level {
+        let levels = [0, 1, 2].map(|index| Level {
             stride: STRIDES[index],
             columns: fit.input[0] / STRIDES[index],
             values: outputs.get(index),
-        };
-        let levels = [level(0), level(1), level(2)];
+        });
         Ok(decode::decode(&levels, min_score, self.max_iou)
             .into_iter()
             .map(|detection| fit.to_frame(detection))

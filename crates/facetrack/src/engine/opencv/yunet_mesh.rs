@@ -21,21 +21,13 @@ const ANY_PRESENCE: f32 = 0.0;
 
 /// Finds faces and their landmarks.
 pub struct YunetMesh {
-    detector: Detector,
-    /// One per thread.
-    landmarks: Vec<LandmarkDetector>,
+    /// Finds faces.
+    pub detector: Detector,
+    /// Measure several faces at once, each on a thread of its own.
+    pub landmarks: Vec<LandmarkDetector>,
 }
 
 impl YunetMesh {
-    /// Finds faces with `detector`, and the landmarks of several faces at once, with
-    /// `landmarks`, each on a thread of its own.
-    pub fn new(detector: Detector, landmarks: Vec<LandmarkDetector>) -> Self {
-        Self {
-            detector,
-            landmarks,
-        }
-    }
-
     /// Faces in `image`, best first, with 478 landmarks or none.
     ///
     /// # Errors

@@ -62,7 +62,10 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         models: files,
         ..describe()
     };
-    let mut faces = YunetMesh::new(detector, vec![landmarks; config.threads.max(1)]);
+    let mut faces = YunetMesh {
+        detector,
+        landmarks: vec![landmarks; config.threads.max(1)],
+    };
     let finder =
         move |frame: &Frame<'_>, thresholds: &Thresholds| Ok(faces.find(&frame.image, thresholds)?);
     Ok(Engine::new(info, finder, reader))

@@ -29,7 +29,7 @@ use crate::engine::{Completer, Context, EngineConfig, EngineError, RunningMode, 
 use crate::geometry::Point;
 use crate::observation::{ModelFit, Observation};
 use blendshapes::Deriver;
-use expression::{Detail, Expression, Lesson};
+use expression::{Expression, Lesson};
 use fit::{Fit, Places, Points};
 pub use model::POINTS as FACE_POINTS;
 use normalize::normalized;
@@ -61,10 +61,10 @@ impl Faces {
     pub fn new(config: &EngineConfig, contract: &LandmarkContract) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES).max(1);
         let is_fine = contract.points == LandmarkContract::FULL.points;
-        let (contour, detail): (&[_], _) = if is_fine {
-            (&model::CONTOUR, Detail::Fine)
+        let contour: &[_] = if is_fine {
+            &model::CONTOUR
         } else {
-            (&model::COARSE_CONTOUR, Detail::Coarse)
+            &model::COARSE_CONTOUR
         };
         Self {
             slots: Slots::new(max_faces, Vec::new()),
@@ -73,7 +73,7 @@ impl Faces {
             contour,
             lesson: Lesson {
                 time: config.tracking.calibration_time,
-                detail,
+                is_fine,
             },
             projected: match config.tracking.pnp_points {
                 PnpPoints::None => Vec::new(),
@@ -152,7 +152,7 @@ impl Completer for Faces {
     /// Takes the first faces of the calibration, as many as are kept.
     fn set_calibration(&mut self, calibration: &str) -> Result<(), EngineError> {
         let learned = calibration::read(calibration)
-            .map_err(|reason| EngineError::config("calibration", reason.to_string()))?;
+            .map_err(|reason| EngineError::config("calibration", reason))?;
         self.slots = Slots::new(self.max_faces, learned);
         Ok(())
     }

@@ -75,30 +75,22 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 /// The landmark network that the property names by path or number, or the best one available.
 fn find_landmarks(property: Option<&Path>, paths: &SearchPaths) -> Result<PathBuf, EngineError> {
     let names = LANDMARKS.map(|(_, name)| name);
-    let found = match (property, property.and_then(number)) {
-        (_, Some(number)) => paths.model(published(number)?, FAMILY, None),
+    let found = match (property, property.and_then(published)) {
+        (_, Some(name)) => paths.model(name?, FAMILY, None),
         (None, None) => paths.best_model(&names, FAMILY),
         (path, None) => paths.model(names[0], FAMILY, path),
     };
     found.map_err(|error| error.of(ModelRole::Landmarks))
 }
 
-/// The number that the property is, if it is no path.
-fn number(property: &Path) -> Option<i32> {
-    property.to_str()?.parse().ok()
-}
-
-/// The file of the landmark network `number`.
-fn published(number: i32) -> Result<&'static str, EngineError> {
-    let mut networks = LANDMARKS.into_iter();
-    networks
-        .find(|(known, _)| *known == number)
-        .map(|(_, name)| name)
-        .ok_or_else(|| {
-            let reason =
-                format!("{number} is neither a number from -3 to 4 nor the path of a file");
-            EngineError::config("landmark_model", reason)
-        })
+/// The file of the landmark network whose number the property is; `None` for a path.
+fn published(property: &Path) -> Option<Result<&'static str, EngineError>> {
+    let number: i32 = property.to_str()?.parse().ok()?;
+    let known = LANDMARKS.into_iter().find(|(known, _)| *known == number);
+    Some(known.map(|(_, name)| name).ok_or_else(|| {
+        let reason = format!("{number} is neither a number from -3 to 4 nor the path of a file");
+        EngineError::config("landmark_model", reason)
+    }))
 }
 
 /// One of [`rewrite`]'s.
@@ -135,8 +127,8 @@ mod tests {
     #[test]
     fn numbers_stand_for_published_files() {
         let number = |text: &str| {
-            let number = number(Path::new(text))?;
-            Some(published(number).map_err(|error| error.to_string()))
+            let name = published(Path::new(text))?;
+            Some(name.map_err(|error| error.to_string()))
         };
         let cases = [
             ("0", "lm_model0_opt.onnx"),

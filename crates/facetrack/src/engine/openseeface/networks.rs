@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::engine::network::{Contract, Network, other_tensors, takes};
 use crate::engine::{EngineError, ModelRole};
-use crate::model::{Model, ModelError};
+use crate::model::Model;
 
 /// Shape of the detector's input.
 const DETECTOR_INPUT: [usize; 4] = [1, 3, 224, 224];
@@ -127,25 +127,27 @@ impl Networks {
     /// Checks the networks and runs each once.
     ///
     /// # Errors
-    /// [`EngineError::Part`] with [`ModelError::Tensors`] if one has other tensors, with
-    /// [`ModelError::Run`] if one does not run.
+    /// [`EngineError::Part`] with [`ModelError::Tensors`](crate::model::ModelError::Tensors) if one
+    /// has other tensors, with [`ModelError::Run`](crate::model::ModelError::Run) if one does not
+    /// run.
     pub fn new(
         detector: Opened,
         landmarks: Opened,
         gaze: Option<Opened>,
     ) -> Result<Self, EngineError> {
-        let (landmarks, contract) =
-            check_landmarks(landmarks).map_err(|error| error.of(ModelRole::Landmarks))?;
+        let contract = LandmarkContract::of(&*landmarks.model).ok_or_else(|| {
+            let expected = LandmarkContract::expected();
+            other_tensors(&*landmarks.model, &landmarks.path, expected).of(ModelRole::Landmarks)
+        })?;
+        let check = |Opened { model, path }, contract, role| {
+            Network::checked(model, &path, contract).map_err(|error| error.of(role))
+        };
+        let check_gaze = |gaze| check(gaze, gaze_contract(), ModelRole::Gaze);
         Ok(Self {
-            detector: detector
-                .check(detector_contract())
-                .map_err(|error| error.of(ModelRole::Detector))?,
-            landmarks,
+            landmarks: check(landmarks, contract.tensors(), ModelRole::Landmarks)?,
+            detector: check(detector, detector_contract(), ModelRole::Detector)?,
             contract,
-            gaze: gaze
-                .map(|gaze| gaze.check(gaze_contract()))
-                .transpose()
-                .map_err(|error| error.of(ModelRole::Gaze))?,
+            gaze: gaze.map(check_gaze).transpose()?,
         })
     }
 }
@@ -163,20 +165,6 @@ pub(super) fn gaze_contract() -> Contract {
         name: "OpenSeeFace's gaze",
         input: GAZE_INPUT.to_vec(),
         outputs: vec![GAZE_OUTPUT.iter().product()],
-    }
-}
-
-fn check_landmarks(opened: Opened) -> Result<(Network, LandmarkContract), ModelError> {
-    let Some(contract) = LandmarkContract::of(&*opened.model) else {
-        let expected = LandmarkContract::expected();
-        return Err(other_tensors(&*opened.model, &opened.path, expected));
-    };
-    Ok((opened.check(contract.tensors())?, contract))
-}
-
-impl Opened {
-    fn check(self, contract: Contract) -> Result<Network, ModelError> {
-        Network::checked(self.model, &self.path, contract)
     }
 }
 

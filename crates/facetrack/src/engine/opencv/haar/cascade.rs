@@ -18,23 +18,23 @@ pub struct Stage {
     /// Minimum sum of votes to pass.
     pub threshold: f32,
     /// Trees that vote.
-    pub trees: Vec<Tree>,
+    pub trees: Vec<Tree<usize>>,
 }
 
-/// A decision tree; most have one node.
+/// A decision tree; most have one node. `F` stands for the features: in the file, it is an index.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tree {
+pub struct Tree<F> {
     /// Nodes, the root first; a node's children come after it.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<Node<F>>,
     /// Votes.
     pub leaves: Vec<f32>,
 }
 
 /// A decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Node {
-    /// Index of the feature measured.
-    pub feature: usize,
+pub struct Node<F> {
+    /// Feature that is measured.
+    pub feature: F,
     /// Bound between the children.
     pub threshold: f32,
     /// Where a value below the bound leads to.
@@ -83,6 +83,13 @@ impl Cascade {
     }
 }
 
+impl<F> Tree<F> {
+    /// The vote of a leaf.
+    pub fn vote(&self, leaf: usize) -> f64 {
+        f64::from(self.leaves[leaf])
+    }
+}
+
 impl Feature {
     /// For each rectangle the corners whose integrals make its sum as first − second − third +
     /// fourth: `CV_SUM_OFS` and `CV_TILTED_OFS` in OpenCV's `cascadedetect.hpp`. `None` where a
@@ -91,13 +98,7 @@ impl Feature {
         self.rects
             .iter()
             .map(|rect| {
-                let WeightedRect {
-                    x,
-                    y,
-                    width: w,
-                    height: h,
-                    ..
-                } = *rect;
+                let (x, y, w, h) = (rect.x, rect.y, rect.width, rect.height);
                 let corners = if self.tilted {
                     let left = x.checked_sub(h)?;
                     [[x, y], [left, y + h], [x + w, y + w], [left + w, y + w + h]]

@@ -79,11 +79,7 @@ fn scales(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<f32> {
         let squares = scaled(*scale).map(|side| side.abs_diff(least).pow(2));
         squares.iter().sum()
     };
-    fitting
-        .into_iter()
-        .min_by_key(distance)
-        .into_iter()
-        .collect()
+    Vec::from_iter(fitting.into_iter().min_by_key(distance))
 }
 
 /// Converts a length on a level to the frame: OpenCV's `cvRound` of a product in single precision.

@@ -20,7 +20,7 @@ pub struct Program {
 pub type Corners = [u32; 4];
 
 /// A stage.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Panel {
     /// Minimum sum of votes to pass.
     pub threshold: f64,
@@ -30,8 +30,8 @@ pub struct Panel {
     pub start: f64,
     /// Its trees of one node.
     pub stumps: Vec<Stump>,
-    /// Its other trees: nodes, the root first.
-    pub trees: Vec<Vec<Decision>>,
+    /// Its other trees.
+    pub trees: Vec<Tree<Measure>>,
 }
 
 /// A tree of one node.
@@ -45,30 +45,8 @@ pub struct Stump {
     pub gain: f64,
 }
 
-/// A node of a tree.
-#[derive(Debug, Clone, Copy)]
-pub struct Decision {
-    /// Feature that is measured.
-    pub measure: Measure,
-    /// Bound between the outcomes.
-    pub threshold: f32,
-    /// For values below the bound.
-    pub below: Outcome,
-    /// For other values.
-    pub above: Outcome,
-}
-
-/// Outcome of a decision.
-#[derive(Debug, Clone, Copy)]
-pub enum Outcome {
-    /// The tree's vote.
-    Vote(f64),
-    /// Another decision, which comes after it.
-    Decision(usize),
-}
-
 /// A feature. A rectangle with a weight of 0 is unused.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Measure {
     /// Corners of each rectangle.
     pub rects: [Corners; 3],
@@ -86,12 +64,8 @@ impl Program {
             .map(|feature| measure(feature, cascade.window, layout))
             .collect();
         // `HaarEvaluator::normrect`.
-        let corners = [
-            [1, 1],
-            [width - 1, 1],
-            [1, height - 1],
-            [width - 1, height - 1],
-        ];
+        let (right, bottom) = (width - 1, height - 1);
+        let corners = [[1, 1], [right, 1], [1, bottom], [right, bottom]];
         Self {
             panels: cascade
                 .stages
@@ -111,10 +85,7 @@ fn measure(feature: &Feature, window: [usize; 2], layout: &Layout) -> Measure {
     } else {
         Plane::Sums
     };
-    let mut measure = Measure {
-        rects: [[0; 4]; 3],
-        weights: [0.0; 3],
-    };
+    let mut measure = Measure::default();
     let rects = feature.corners(window).unwrap_or_default();
     for (i, (rect, corners)) in feature.rects.iter().zip(rects).enumerate() {
         measure.rects[i] = corners.map(|corner| layout.cell(plane, corner) as u32);
@@ -126,47 +97,41 @@ fn measure(feature: &Feature, window: [usize; 2], layout: &Layout) -> Measure {
 fn panel(stage: &Stage, measures: &[Measure]) -> Panel {
     let mut panel = Panel {
         threshold: f64::from(stage.threshold),
-        start: 0.0,
-        stumps: Vec::new(),
-        trees: Vec::new(),
+        ..Panel::default()
     };
     for tree in &stage.trees {
-        let decisions: Vec<Decision> = tree
-            .nodes
-            .iter()
-            .map(|node| decision(node, tree, measures))
-            .collect();
-        match decisions[..] {
+        match tree.nodes[..] {
             [
-                Decision {
-                    measure,
+                Node {
+                    feature,
                     threshold,
-                    below: Outcome::Vote(below),
-                    above: Outcome::Vote(above),
+                    below: Child::Leaf(below),
+                    above: Child::Leaf(above),
                 },
             ] => {
-                panel.start += above;
+                panel.start += tree.vote(above);
                 panel.stumps.push(Stump {
-                    measure,
+                    measure: measures[feature],
                     threshold,
-                    gain: below - above,
+                    gain: tree.vote(below) - tree.vote(above),
                 });
             }
-            _ => panel.trees.push(decisions),
+            _ => panel.trees.push(measured(tree, measures)),
         }
     }
     panel
 }
 
-fn decision(node: &Node, tree: &Tree, measures: &[Measure]) -> Decision {
-    let outcome = |child| match child {
-        Child::Leaf(leaf) => Outcome::Vote(f64::from(tree.leaves[leaf])),
-        Child::Node(node) => Outcome::Decision(node),
-    };
-    Decision {
-        measure: measures[node.feature],
+/// The tree with the features' measures in place of their indices.
+fn measured(tree: &Tree<usize>, measures: &[Measure]) -> Tree<Measure> {
+    let nodes = tree.nodes.iter().map(|node| Node {
+        feature: measures[node.feature],
         threshold: node.threshold,
-        below: outcome(node.below),
-        above: outcome(node.above),
+        below: node.below,
+        above: node.above,
+    });
+    Tree {
+        nodes: nodes.collect(),
+        leaves: tree.leaves.clone(),
     }
 }

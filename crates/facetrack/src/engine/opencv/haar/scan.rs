@@ -7,7 +7,8 @@
 
 use fearless_simd::{Simd, f32x16, f64x8, i32x16, prelude::*};
 
-use super::program::{Corners, Decision, Measure, Outcome, Panel, Program};
+use super::cascade::{Child, Tree};
+use super::program::{Corners, Measure, Panel, Program};
 use super::xml::MAX_TREE_NODES;
 
 /// Number of windows evaluated together.
@@ -120,16 +121,16 @@ fn judge<S: Simd>(simd: S, panel: &Panel, window: &[i32], norms: f32x16<S>, aliv
 
 /// The votes of a tree, from its last nodes to its root.
 #[inline(always)]
-fn vote<S: Simd>(simd: S, tree: &[Decision], window: &[i32], norms: f32x16<S>) -> Doubles<S> {
+fn vote<S: Simd>(simd: S, tree: &Tree<Measure>, window: &[i32], norms: f32x16<S>) -> Doubles<S> {
     let mut votes = [splat(simd, 0.0); MAX_TREE_NODES];
-    for (own, decision) in tree.iter().enumerate().rev() {
-        let of = |outcome| match outcome {
-            Outcome::Vote(vote) => splat(simd, vote),
-            Outcome::Decision(node) => votes[node],
+    for (own, node) in tree.nodes.iter().enumerate().rev() {
+        let of = |child| match child {
+            Child::Leaf(leaf) => splat(simd, tree.vote(leaf)),
+            Child::Node(node) => votes[node],
         };
-        let (below, above) = (of(decision.below), of(decision.above));
-        let value = measure(simd, &decision.measure, window) * norms;
-        let (low, high) = value.simd_lt(decision.threshold).widen();
+        let (below, above) = (of(node.below), of(node.above));
+        let value = measure(simd, &node.feature, window) * norms;
+        let (low, high) = value.simd_lt(node.threshold).widen();
         votes[own] = (low.select(below.0, above.0), high.select(below.1, above.1));
     }
     votes[0]

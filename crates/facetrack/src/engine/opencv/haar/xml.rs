@@ -131,7 +131,7 @@ fn stage_of(element: Element, features: usize) -> Result<Stage, String> {
     Ok(Stage { threshold, trees })
 }
 
-fn tree_of(element: Element, features: usize) -> Result<Tree, String> {
+fn tree_of(element: Element, features: usize) -> Result<Tree<usize>, String> {
     let numbers_of = |name| numbers::<f64>(child(element, name)?);
     let nodes = numbers_of("internalNodes")?;
     let leaves = numbers_of("leafValues")?;

@@ -66,10 +66,7 @@ fn merge(graph: &mut Graph, stride: usize) -> Result<Value, Reason> {
     let mut depthwise = Vec::new();
     for (name, channels) in HEADS {
         let [first, second] = head(graph, name, stride)?;
-        if [&first, &second]
-            .iter()
-            .any(|own| own.outputs() != channels)
-        {
+        if [first.outputs(), second.outputs()] != [channels; 2] {
             return Err(format!(
                 "{name} at stride {stride} has not {channels} channels"
             ));

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::expression::Expression;
 use super::feature::Feature;
@@ -16,31 +16,8 @@ const SCHEMA: &str = "facetrack-openseeface-calibration";
 /// Increases with each change that earlier readers do not understand.
 const VERSION: u32 = 1;
 
-/// Error of a text that is no calibration.
-#[derive(Debug, Error)]
-pub enum CalibrationError {
-    /// It is no JSON, or has other fields.
-    #[error("this is not a calibration of the engine openseeface: {0}")]
-    Format(#[from] serde_json::Error),
-    /// It has another schema.
-    #[error(
-        "this is not a calibration of the engine openseeface: its schema is {0:?}, not {SCHEMA:?}"
-    )]
-    Schema(String),
-    /// Another release wrote it.
-    #[error(
-        "this calibration has version {0}, but this release reads version {VERSION}: save a new one"
-    )]
-    Version(u32),
-    /// A feature is missing or has invalid values.
-    #[error("this calibration is damaged: face {face} has no usable {name}; save a new one")]
-    Feature {
-        /// Counted from 1.
-        face: usize,
-        /// The missing or damaged field.
-        name: &'static str,
-    },
-}
+/// The beginning of errors of texts that are no calibration.
+const OTHER: &str = "this is not a calibration of the engine openseeface";
 
 /// Fields of every version.
 #[derive(Deserialize)]
@@ -77,20 +54,26 @@ pub fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
 /// Reads the result of [`write`].
 ///
 /// # Errors
-/// [`CalibrationError`] if the text is no calibration of this version or is damaged.
-pub fn read(text: &str) -> Result<Vec<Expression>, CalibrationError> {
-    let header: Header = serde_json::from_str(text)?;
-    if header.schema != SCHEMA {
-        return Err(CalibrationError::Schema(header.schema));
+/// The reason, if the text is no calibration of this version or is damaged.
+pub fn read(text: &str) -> Result<Vec<Expression>, String> {
+    let Header { schema, version } = parse(text)?;
+    if schema != SCHEMA {
+        return Err(format!("{OTHER}: its schema is {schema:?}, not {SCHEMA:?}"));
     }
-    if header.version != VERSION {
-        return Err(CalibrationError::Version(header.version));
+    if version != VERSION {
+        return Err(format!(
+            "this calibration has version {version}, but this release reads version {VERSION}: save a new one"
+        ));
     }
-    let calibration: Calibration = serde_json::from_str(text)?;
+    let calibration: Calibration = parse(text)?;
     let faces = calibration.faces.into_iter().zip(1..);
     faces
         .map(|(face, number)| face.expression(number))
         .collect()
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| format!("{OTHER}: {error}"))
 }
 
 impl From<&Expression> for Face {
@@ -104,15 +87,18 @@ impl From<&Expression> for Face {
 }
 
 impl Face {
-    fn expression(mut self, face: usize) -> Result<Expression, CalibrationError> {
-        let broken = |name| CalibrationError::Feature { face, name };
+    /// `face` is counted from 1.
+    fn expression(mut self, face: usize) -> Result<Expression, String> {
+        let broken = |name| {
+            format!("this calibration is damaged: face {face} has no usable {name}; save a new one")
+        };
         if !(self.learned.is_finite() && self.learned >= 0.0) {
             return Err(broken("time"));
         }
         let mut features = <[Feature; 14]>::default();
         for (feature, name) in features.iter_mut().zip(Features::NAMES) {
             let read = self.features.remove(name).filter(Feature::is_sound);
-            *feature = read.ok_or(broken(name))?;
+            *feature = read.ok_or_else(|| broken(name))?;
         }
         Ok(Expression::resumed(features, self.learned))
     }

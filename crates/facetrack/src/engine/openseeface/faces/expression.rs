@@ -9,23 +9,13 @@ use super::fit::Points;
 use super::measure::measure;
 use crate::observation::Features;
 
-/// Level of detail of the landmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// 30 points; several of these stand for two or three of the 66: the original's `feature_level`
-    /// 1.
-    Coarse,
-    /// 66 points: `feature_level` 2.
-    Fine,
-}
-
 /// For each of [`Features::NAMES`] the threshold of `FeatureExtractor.__init__`, that is the
 /// minimum difference of an extreme from the median, in parts of the median.
 const THRESHOLDS: [f32; 14] = [
     0.15, 0.15, 0.05, 0.15, 0.05, 0.05, 0.15, 0.05, 0.15, 0.02, 0.15, 0.02, 0.15, 0.02,
 ];
 
-/// Indices of the features that need [`Detail::Fine`]: steepness and quirk of the brows, and how
+/// Indices of the features that need fine landmarks: steepness and quirk of the brows, and how
 /// far the corners of the mouth are apart.
 const FINE: [usize; 6] = [2, 4, 5, 7, 9, 11];
 
@@ -46,18 +36,19 @@ pub struct Lesson {
     /// Time, from the first frame of a face on, during which its range is learned, s; 0 = without
     /// limit.
     pub time: f32,
-    /// Level of detail of the landmarks.
-    pub detail: Detail,
+    /// Whether the landmarks are fine, 66 points: the original's `feature_level` 2. Its level 1 has
+    /// 30 points, several of which stand for two or three of the 66.
+    pub is_fine: bool,
 }
 
 impl Expression {
     /// Returns the features of a frame at `time` with these normalised points; `None` if they
-    /// cannot be measured. Features that need more detail stay 0, as in the original.
+    /// cannot be measured. Features that need fine landmarks stay 0, as in the original.
     pub fn update(&mut self, points: &Points, time: Duration, lesson: &Lesson) -> Option<Features> {
         let measures = measure(points)?;
         let learning = self.learning(time, lesson);
         for (index, feature) in self.features.iter_mut().enumerate() {
-            if lesson.detail == Detail::Fine || !FINE.contains(&index) {
+            if lesson.is_fine || !FINE.contains(&index) {
                 feature.update(measures[index], THRESHOLDS[index], learning);
             }
         }
@@ -98,7 +89,7 @@ mod tests {
 
     const FOR_EVER: Lesson = Lesson {
         time: 0.0,
-        detail: Detail::Fine,
+        is_fine: true,
     };
 
     fn points() -> Points {
@@ -136,7 +127,7 @@ mod tests {
     #[test]
     fn what_thirty_points_do_not_show_stays_at_rest() {
         let coarse = Lesson {
-            detail: Detail::Coarse,
+            is_fine: false,
             ..FOR_EVER
         };
         let mut expression = Expression::default();

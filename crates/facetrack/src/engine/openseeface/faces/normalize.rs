@@ -12,18 +12,14 @@ use super::model;
 /// each eye.
 const ACROSS: [[usize; 2]; 3] = [[0, 16], model::EYES[0], model::EYES[1]];
 
-/// Pairs whose distances are the height of a nose, one below the other.
-const DOWN: [[usize; 2]; 3] = [
-    [model::BRIDGE[0], model::BRIDGE[1]],
-    [model::BRIDGE[1], model::BRIDGE[2]],
-    [model::BRIDGE[2], model::BRIDGE[3]],
-];
+/// Pairs whose distances are the height of a nose: its bridge from top to bottom.
+const DOWN: [[usize; 2]; 3] = [[27, 28], [28, 29], [29, model::NOSE]];
 
 /// The points with the tip of the nose at the origin, its bridge upright, and width and height
 /// scaled to the model's. `None` if the result is not finite, as for a flat face.
 pub fn normalized(points: &Points) -> Option<Points> {
     let nose = points[model::NOSE];
-    let bridge = points[model::BRIDGE[0]] - nose;
+    let bridge = points[DOWN[0][0]] - nose;
     let upright = Rotation2::new(std::f64::consts::FRAC_PI_2 - bridge.y.atan2(bridge.x));
     let mut points = points.map(|point| {
         let flat = upright * (point - nose).xy();

@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
-use crate::model::TensorSpec;
+use crate::model::{ModelError, TensorSpec};
 
 /// Yields zeros of the shapes it is told.
 struct Fake {

@@ -39,21 +39,10 @@ impl Detector {
             return Ok(Vec::new());
         }
         let outputs = self.0.run()?;
-        let scale_x = image.width() as f32 / SIDE as f32;
-        let scale_y = image.height() as f32 / SIDE as f32;
-        let mut boxes = decode(outputs.get(0), outputs.get(1), least_score);
-        boxes.truncate(count);
-        for Rect {
-            x,
-            y,
-            width,
-            height,
-        } in &mut boxes
-        {
-            (*x, *y) = (*x * scale_x, *y * scale_y);
-            (*width, *height) = (*width * scale_x, *height * scale_y);
-        }
-        Ok(boxes)
+        let [x, y] = [image.width(), image.height()].map(|side| side as f32 / SIDE as f32);
+        let boxes = decode(outputs.get(0), outputs.get(1), least_score).into_iter();
+        let scaled = |b: Rect| Rect::new(b.x * x, b.y * y, b.width * x, b.height * y);
+        Ok(boxes.take(count).map(scaled).collect())
     }
 }
 

@@ -30,16 +30,12 @@ impl Schedule {
     /// searched.
     pub fn searches(&mut self, followed: usize) -> bool {
         self.waited += 1;
-        let is_due = self.waited >= self.settings.scan_every;
-        let (searches, waits) = match followed {
-            0 => (true, false),
-            _ if followed < self.max_faces => (is_due, !is_due),
-            _ => (false, false),
-        };
-        if !waits {
+        let is_full = followed > 0 && followed >= self.max_faces;
+        let is_due = followed == 0 || self.waited >= self.settings.scan_every;
+        if is_full || is_due {
             self.waited = 0;
         }
-        searches
+        is_due && !is_full
     }
 
     /// Counts the faces found in the frame; returns whether the positions of the previous faces are
