@@ -132,7 +132,7 @@ impl Active {
         Self {
             env: env.clone(),
             setup: plan.setup.clone(),
-            info: analyzer.engine.info().clone(),
+            info: analyzer.engine.info.clone(),
             source: analyzer.source().clone(),
             device: decision.placement.device(),
             vram: OwnMemory::of(&decision.placement).map(Arc::new),

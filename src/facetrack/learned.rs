@@ -33,7 +33,7 @@ pub(super) const CALIBRATION: Learned = Learned {
     property: "calibration-file",
     begin: |analyzer| match analyzer.engine.completer.calibration() {
         Some(_) => Ok(()),
-        None => Err(Failure::NoCalibration(analyzer.engine.info().name)),
+        None => Err(Failure::NoCalibration(analyzer.engine.info.name)),
     },
     restore: |analyzer, text| analyzer.engine.completer.set_calibration(text),
     content: |analyzer| analyzer.engine.completer.calibration(),
@@ -43,8 +43,8 @@ pub(super) const CALIBRATION: Learned = Learned {
 pub(super) const NEUTRAL: Learned = Learned {
     property: "neutral-file",
     begin: |analyzer| {
-        if analyzer.engine.info().blendshapes.is_empty() {
-            return Err(Failure::NoBlendshapes(analyzer.engine.info().name));
+        if analyzer.engine.info.blendshapes.is_empty() {
+            return Err(Failure::NoBlendshapes(analyzer.engine.info.name));
         }
         analyzer.neutral.share();
         Ok(())

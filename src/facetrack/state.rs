@@ -221,7 +221,7 @@ impl State {
         let profile = self.analyzer.profile();
         let frames = profile.frames();
         let due = interval > 0 && frames > 0 && frames.is_multiple_of(interval);
-        due.then(|| profile.line(self.analyzer.engine.info().name, vram()))
+        due.then(|| profile.line(self.analyzer.engine.info.name, vram()))
     }
 
     /// Begins the analysis of a buffer that arrives at the running time `now`, or holds the last

@@ -448,7 +448,7 @@ fn reports_say_where_the_engine_runs_from_the_frame_on_in_which_it_left_the_gpu(
     assert_eq!(ids(&reports), [[1], [1], [1], [1]], "no frame is lost");
     let source = &reports[2].source;
     assert_eq!(source.execution_provider, "CPUExecutionProvider");
-    assert_eq!(source.models, bench.analyzer.engine.info().models);
+    assert_eq!(source.models, bench.analyzer.engine.info.models);
     assert_ne!(source.models, reports[1].source.models);
     let reason = "the GPU failed, continuing on the CPU: the script says fall-back at=3";
     assert_eq!(source.device_reason, reason);
