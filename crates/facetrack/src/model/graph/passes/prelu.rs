@@ -8,46 +8,39 @@
 //! so can their number: see [`negate`] and [`double`].
 
 use super::super::convolution::{Convolution, add_scaled};
-use super::super::{Floats, Graph, Node, Reason, Value};
+use super::super::{Floats, Graph, Node, Value};
 use super::BLOCK;
 
-/// Replaces every PRelu between a convolution and a depthwise convolution.
-pub fn absorb(graph: &mut Graph) -> Result<(), Reason> {
-    for index in 0..graph.nodes.len() {
-        let Some(slopes) = slopes(graph, &graph.nodes[index]) else {
-            continue;
-        };
-        let Some(neighbours) = neighbours(graph, index, slopes.len()) else {
-            continue;
-        };
-        let fills_half_a_block = (1..=BLOCK / 2).contains(&(slopes.len() % BLOCK));
-        match &neighbours.after_next {
-            Some(after_next) if fills_half_a_block => {
-                double(graph, index, &neighbours, after_next, &slopes);
-            }
-            _ => negate(graph, index, &neighbours, &slopes),
+/// Replaces a PRelu between a convolution and a depthwise convolution.
+pub fn absorb(graph: &mut Graph, index: usize) -> Option<()> {
+    let slopes = slopes(graph, &graph.nodes[index])?;
+    let neighbours = neighbours(graph, index, slopes.len())?;
+    let fills_half_a_block = (1..=BLOCK / 2).contains(&(slopes.len() % BLOCK));
+    match &neighbours.after_next {
+        Some(after_next) if fills_half_a_block => {
+            double(graph, index, &neighbours, after_next, &slopes);
         }
-        graph.check_size()?;
+        _ => negate(graph, index, &neighbours, &slopes),
     }
-    Ok(())
+    Some(())
 }
 
-/// Replaces every PRelu by x + (1 − s)·relu(−x).
-pub fn split(graph: &mut Graph) -> Result<(), Reason> {
-    for index in 0..graph.nodes.len() {
-        let node = &graph.nodes[index];
-        let Some(slopes) = slopes(graph, node) else {
-            continue;
-        };
-        let source = node.inputs[0];
-        let negative = add_scaled(graph, source, &vec![-1.0; slopes.len()]);
-        let negative = graph.add_elementwise("Relu", &[negative]);
-        let factors: Vec<f32> = slopes.iter().map(|slope| 1.0 - slope).collect();
-        let correction = add_scaled(graph, negative, &factors);
-        graph.set_node(index, "Add", &[source, correction], vec![]);
-        graph.check_size()?;
-    }
-    Ok(())
+/// Replaces a PRelu by x + (1 − s)·relu(−x).
+pub fn split(graph: &mut Graph, index: usize) -> Option<()> {
+    let slopes = slopes(graph, &graph.nodes[index])?;
+    let source = graph.nodes[index].inputs[0];
+    let negative = add_scaled(graph, source, &vec![-1.0; slopes.len()]);
+    let factors: Vec<f32> = slopes.iter().map(|slope| 1.0 - slope).collect();
+    add_positive_part(graph, index, negative, &factors);
+    Some(())
+}
+
+/// Replaces the node at `index`, whose input is x, by x + factors·relu(`value`).
+fn add_positive_part(graph: &mut Graph, index: usize, value: Value, factors: &[f32]) {
+    let source = graph.nodes[index].inputs[0];
+    let positive = graph.add_elementwise("Relu", &[value]);
+    let correction = add_scaled(graph, positive, factors);
+    graph.set_node(index, "Add", &[source, correction], vec![]);
 }
 
 /// The slope of each channel, if `node` is a PRelu of images with constant slopes, one for each
@@ -108,10 +101,8 @@ fn negate(graph: &mut Graph, index: usize, neighbours: &Neighbours, slopes: &[f3
     negate_all(&mut next.weights.values);
     next.put(graph, at);
     let source = graph.nodes[index].inputs[0];
-    let positive = graph.add_elementwise("Relu", &[source]);
     let factors: Vec<f32> = slopes.iter().map(|slope| slope - 1.0).collect();
-    let correction = add_scaled(graph, positive, &factors);
-    graph.set_node(index, "Add", &[source, correction], vec![]);
+    add_positive_part(graph, index, source, &factors);
 }
 
 /// Channels that fill half a block cost as much as a whole one. So the convolution before yields x
@@ -188,7 +179,7 @@ mod tests {
             let slopes = graph.add_floats(dims, &slopes.collect::<Vec<_>>());
             let output = graph.add_elementwise("PRelu", &[image, slopes]);
             graph.add_output("y", output);
-            split(&mut graph).unwrap();
+            split(&mut graph, 0);
             graph.sort();
             let ops: Vec<_> = graph.nodes.iter().map(|node| &node.op[..]).collect();
             if !is_split {
