@@ -47,10 +47,7 @@ pub const OPENSEEFACE: &[Pass] = &[
 ];
 
 /// The passes of InsightFace's networks.
-pub const INSIGHTFACE: &[Pass] = &[
-    |graph| at_each_node(graph, prelu::split),
-    merge::merge,
-];
+pub const INSIGHTFACE: &[Pass] = &[|graph| at_each_node(graph, prelu::split), merge::merge];
 
 /// Lets `change` change each node of the graph by its index, except those that it adds. It returns
 /// `None` for a node that it leaves as it is.
