@@ -21,6 +21,9 @@ use proto::{DimensionProto, ModelProto, TensorProto, TypeProto};
 /// Describes an error in a file.
 pub type Reason = String;
 
+/// As in the standard library; the error describes a file.
+pub type Result<T, E = Reason> = std::result::Result<T, E>;
+
 /// Maximum size of the constants of a graph, in bytes, including those that a pass replaced: ten
 /// times the size of the largest network that is changed here. Operators of a file may share a
 /// constant and get one each in the graph, so the size of the file does not limit them.
@@ -277,7 +280,7 @@ impl Graph {
 
     /// Refuses a graph whose constants are larger than [`MAX_CONSTANT_BYTES`]. Code that adds
     /// constants in a loop calls it in between.
-    pub fn check_size(&self) -> Result<(), Reason> {
+    pub fn check_size(&self) -> Result<()> {
         if self.constant_bytes <= MAX_CONSTANT_BYTES {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::proto::*;
-use super::{Graph, Info, Node, Port, Reason, Value};
+use super::{Graph, Info, Node, Port, Result, Value};
 
 /// Maximum size of a file that is changed here, in bytes; the largest known file has 4 MB. Integers
 /// of one byte in the file take eight in memory.
@@ -24,7 +24,7 @@ const MAX_CONSTANTS: usize = 4096;
 const GRAPH_NAME: &str = "graph";
 
 impl Graph {
-    pub(super) fn parse(bytes: Bytes) -> Result<Self, Reason> {
+    pub(super) fn parse(bytes: Bytes) -> Result<Self> {
         check_size(&bytes)?;
         let mut versions = ModelProto::decode(bytes).map_err(|error| error.to_string())?;
         let proto = versions.graph.take().ok_or(NO_GRAPH)?;
@@ -112,7 +112,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn constant(&mut self, mut constant: TensorProto) -> Result<(), Reason> {
+    fn constant(&mut self, mut constant: TensorProto) -> Result<()> {
         if constant.data_location == EXTERNAL {
             return Err("its constants are in another file".to_owned());
         }
@@ -126,7 +126,7 @@ impl Reader {
         Ok(())
     }
 
-    fn node(&mut self, node: NodeProto) -> Result<(), Reason> {
+    fn node(&mut self, node: NodeProto) -> Result<()> {
         if node.output.is_empty() {
             return Err(format!("{} has no output", node.op_type));
         }
@@ -166,7 +166,7 @@ impl Reader {
 }
 
 /// Refuses a file that takes much more memory once it is read.
-fn check_size(bytes: &[u8]) -> Result<(), Reason> {
+fn check_size(bytes: &[u8]) -> Result<()> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("it is larger than {MAX_BYTES} bytes"));
     }

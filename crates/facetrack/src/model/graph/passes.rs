@@ -17,10 +17,10 @@ mod prelu;
 mod rows;
 pub mod tail;
 
-use super::{Graph, Reason};
+use super::{Graph, Result};
 
 /// Changes a graph. Each node of the graph comes after the nodes that it depends on.
-pub type Pass = fn(&mut Graph) -> Result<(), Reason>;
+pub type Pass = fn(&mut Graph) -> Result<()>;
 
 /// Channels of a block with AVX-512, a multiple of the block of other instruction sets.
 const BLOCK: usize = 16;
@@ -51,10 +51,7 @@ pub const INSIGHTFACE: &[Pass] = &[|graph| at_each_node(graph, prelu::split), me
 
 /// Lets `change` change each node of the graph by its index, except those that it adds. It returns
 /// `None` for a node that it leaves as it is.
-fn at_each_node(
-    graph: &mut Graph,
-    change: fn(&mut Graph, usize) -> Option<()>,
-) -> Result<(), Reason> {
+fn at_each_node(graph: &mut Graph, change: fn(&mut Graph, usize) -> Option<()>) -> Result<()> {
     for index in 0..graph.nodes.len() {
         change(graph, index);
         graph.check_size()?;
@@ -66,7 +63,7 @@ fn at_each_node(
 ///
 /// # Errors
 /// When the constants of the graph become too large.
-pub fn run(graph: &mut Graph, passes: &[Pass]) -> Result<(), Reason> {
+pub fn run(graph: &mut Graph, passes: &[Pass]) -> Result<()> {
     graph.sort();
     for pass in passes {
         pass(graph)?;

@@ -11,7 +11,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-use super::{Floats, Reason};
+use super::{Floats, Result};
 
 /// `TensorProto.DataType` of 32-bit floats, 64-bit integers and 16-bit floats.
 pub const FLOAT: i32 = 1;
@@ -319,7 +319,7 @@ impl Attribute {
 }
 
 /// The content of the graph in the ONNX file `bytes`.
-pub fn graph_of(bytes: &[u8]) -> Result<&[u8], Reason> {
+pub fn graph_of(bytes: &[u8]) -> Result<&[u8]> {
     let mut graph = None;
     for field in fields(bytes) {
         if let (MODEL_GRAPH, content) = field? {
@@ -331,11 +331,11 @@ pub fn graph_of(bytes: &[u8]) -> Result<&[u8], Reason> {
 
 /// The fields of a message, read one by one so that none takes memory: number and content, which is
 /// empty for numbers.
-pub fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<(u32, &[u8]), Reason>> {
+pub fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<(u32, &[u8])>> {
     iter::from_fn(move || (!message.is_empty()).then(|| next_field(&mut message)))
 }
 
-fn next_field<'a>(message: &mut &'a [u8]) -> Result<(u32, &'a [u8]), Reason> {
+fn next_field<'a>(message: &mut &'a [u8]) -> Result<(u32, &'a [u8])> {
     let cut = || "it is cut short".to_owned();
     let (number, wire_type) = decode_key(message).map_err(|_| cut())?;
     if wire_type != WireType::LengthDelimited {

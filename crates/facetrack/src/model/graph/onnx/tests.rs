@@ -63,7 +63,7 @@ fn model() -> ModelProto {
     }
 }
 
-fn parse(model: &ModelProto) -> Result<Graph, Reason> {
+fn parse(model: &ModelProto) -> Result<Graph> {
     Graph::parse(model.encode_to_vec().into())
 }
 

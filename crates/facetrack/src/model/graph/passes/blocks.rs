@@ -4,7 +4,7 @@
 //! 72 and 88 channels.
 
 use super::super::convolution::Convolution;
-use super::super::{Graph, Node, Reason, Value};
+use super::super::{Graph, Node, Result, Value};
 use super::pad;
 
 /// For each channel of an image, its index in the file; `None` for one that is added.
@@ -21,7 +21,7 @@ pub fn native() -> usize {
 
 /// Rounds up the channels of all images between convolutions that can have more, to multiples of
 /// `block`. A graph stays as it is if such an image meets one that can't have more.
-pub fn round_channels(graph: &mut Graph, block: usize) -> Result<(), Reason> {
+pub fn round_channels(graph: &mut Graph, block: usize) -> Result<()> {
     let roles: Vec<Role> = graph
         .nodes
         .iter()

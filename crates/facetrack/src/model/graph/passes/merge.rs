@@ -4,13 +4,13 @@
 //! each, which cost as much as whole blocks.
 
 use super::super::convolution::Convolution;
-use super::super::{Attribute, Graph, Reason};
+use super::super::{Attribute, Graph, Result};
 
 /// Channels of a block of ONNX Runtime's layout on the processors with the smallest ones.
 const BLOCK: usize = 8;
 
 /// Merges all of them.
-pub fn merge(graph: &mut Graph) -> Result<(), Reason> {
+pub fn merge(graph: &mut Graph) -> Result<()> {
     let mut groups: Vec<Vec<Convolution>> = Vec::new();
     let convolutions = graph.nodes.iter().filter(|node| node.is("Conv"));
     let convolutions = convolutions.filter_map(|node| Convolution::of(graph, node));

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::super::convolution::Convolution;
-use super::super::{Graph, Reason, Value};
+use super::super::{Graph, Result, Value};
 
 /// Maximum number of outputs for which convolutions without groups are faster.
 const MAX_OUTPUTS: usize = 16;
@@ -23,7 +23,7 @@ pub struct Tail {
 }
 
 /// Takes apart the tail of every output that has few channels.
-pub fn split_all(graph: &mut Graph) -> Result<(), Reason> {
+pub fn split_all(graph: &mut Graph) -> Result<()> {
     for port in graph.outputs.clone() {
         let tail = Tail::before(graph, port.value);
         let Some(tail) = tail.filter(|tail| tail.pointwise.outputs() <= MAX_OUTPUTS) else {

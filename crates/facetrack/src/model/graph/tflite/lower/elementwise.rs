@@ -3,15 +3,11 @@
 
 use super::super::schema::Operator;
 use super::{FIRST_FROM_LAST, Lowering, TRANSPOSED, input, output};
-use crate::model::graph::{Attribute, Reason, Value};
+use crate::model::graph::{Attribute, Result, Value};
 
 impl Lowering<'_> {
     /// Applies `ops`, one after the other, to the form of the tensor that exists.
-    pub(super) fn unary(
-        &mut self,
-        operator: &Operator<'_>,
-        ops: &[&'static str],
-    ) -> Result<(), Reason> {
+    pub(super) fn unary(&mut self, operator: &Operator<'_>, ops: &[&str]) -> Result<()> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         self.expect_shape(target, self.shape(source))?;
         let apply = |lowering: &mut Self, value: Value| {
@@ -31,11 +27,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn binary(
-        &mut self,
-        operator: &Operator<'_>,
-        op: &'static str,
-    ) -> Result<(), Reason> {
+    pub(super) fn binary(&mut self, operator: &Operator<'_>, op: &str) -> Result<()> {
         let activation = operator.options.map_or(Ok(0), |options| options.u8(0))?;
         self.combine(operator, |lowering, a, b, shape| {
             let value = lowering.graph.add_shaped(op, &[a, b], vec![], shape);
@@ -43,7 +35,7 @@ impl Lowering<'_> {
         })
     }
 
-    pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<()> {
         self.combine(operator, |lowering, a, b, shape| {
             let difference = lowering.graph.add_shaped("Sub", &[a, b], vec![], shape);
             Ok(lowering
@@ -57,8 +49,8 @@ impl Lowering<'_> {
     fn combine(
         &mut self,
         operator: &Operator<'_>,
-        apply: impl FnOnce(&mut Self, Value, Value, Vec<usize>) -> Result<Value, Reason>,
-    ) -> Result<(), Reason> {
+        apply: impl FnOnce(&mut Self, Value, Value, Vec<usize>) -> Result<Value>,
+    ) -> Result<()> {
         let operands = [input(operator, 0)?, input(operator, 1)?];
         let target = output(operator)?;
         let shape = broadcast(self.shape(operands[0]), self.shape(operands[1]))?;
@@ -88,7 +80,7 @@ impl Lowering<'_> {
     }
 
     /// An operand with channels first. Axes that it lacks are added in front, as broadcasting does.
-    fn operand(&mut self, tensor: usize, target: usize) -> Result<Value, Reason> {
+    fn operand(&mut self, tensor: usize, target: usize) -> Result<Value> {
         let is_matrix = self.is_matrix(target);
         if self.shape(tensor).len() == self.shape(target).len() {
             return match is_matrix {
@@ -111,7 +103,7 @@ impl Lowering<'_> {
     }
 
     /// Applies `op`, which reduces axes to one element each.
-    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<(), Reason> {
+    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<()> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let axes = self.reduced_axes(operator)?;
         self.expect_shape(target, &reduced(self.shape(source), &axes))?;
@@ -130,7 +122,7 @@ impl Lowering<'_> {
     }
 
     /// The axes of a reduction, counted from the end, without the axes that a matrix leaves out.
-    fn reduced_axes(&self, operator: &Operator<'_>) -> Result<Vec<i64>, Reason> {
+    fn reduced_axes(&self, operator: &Operator<'_>) -> Result<Vec<i64>> {
         if operator.options.map_or(Ok(0), |options| options.u8(0))? == 0 {
             return Err("only reductions that keep their axes are supported".into());
         }
@@ -162,7 +154,7 @@ fn reduced(shape: &[usize], axes: &[i64]) -> Vec<usize> {
 }
 
 /// Output shape of an operator with operands of these shapes.
-fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Reason> {
+fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let side = |shape: &[usize], from_end: usize| {
         let index = shape.len().checked_sub(from_end);
         index.map_or(1, |index| shape[index])

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::super::schema::Operator;
 use super::{FIRST_FROM_LAST, Lowering, input, options, output};
-use crate::model::graph::{Attribute, Reason};
+use crate::model::graph::{Attribute, Result};
 
 impl Lowering<'_> {
-    pub(super) fn reshape(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn reshape(&mut self, operator: &Operator<'_>) -> Result<()> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let count = |tensor: usize| self.shape(tensor).iter().product::<usize>();
         if count(source) != count(target) {
@@ -19,7 +19,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn transpose(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn transpose(&mut self, operator: &Operator<'_>) -> Result<()> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let order = self.order(input(operator, 1)?, self.shape(source).len())?;
         let sides = self.shape(source);
@@ -43,7 +43,7 @@ impl Lowering<'_> {
     }
 
     /// A permutation of `rank` axes.
-    fn order(&self, tensor: usize, rank: usize) -> Result<Vec<usize>, Reason> {
+    fn order(&self, tensor: usize, rank: usize) -> Result<Vec<usize>> {
         let order: Vec<usize> = self
             .ints(tensor)?
             .iter()
@@ -59,7 +59,7 @@ impl Lowering<'_> {
     }
 
     /// Pads images.
-    pub(super) fn pad(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn pad(&mut self, operator: &Operator<'_>) -> Result<()> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let value = self.image(source)?;
         let (amounts, rest) = self.ints(input(operator, 1)?)?.as_chunks::<2>();
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn concatenation(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn concatenation(&mut self, operator: &Operator<'_>) -> Result<()> {
         let options = options(operator)?;
         let target = output(operator)?;
         let axis = super::axis_from_end(options.i32(0, 0)?, self.shape(target).len())?;
@@ -108,12 +108,7 @@ impl Lowering<'_> {
     }
 
     /// Refuses parts that, joined along `axis`, which counts from the end, do not make `target`.
-    fn expect_joined(
-        &self,
-        operator: &Operator<'_>,
-        target: usize,
-        axis: i64,
-    ) -> Result<(), Reason> {
+    fn expect_joined(&self, operator: &Operator<'_>, target: usize, axis: i64) -> Result<()> {
         let mut expected = self.shape(target).to_vec();
         let axis = expected.len() - axis.unsigned_abs() as usize;
         let mut joined = 0;
@@ -129,7 +124,7 @@ impl Lowering<'_> {
         self.expect_shape(target, &expected)
     }
 
-    pub(super) fn strided_slice(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn strided_slice(&mut self, operator: &Operator<'_>) -> Result<()> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let bounds = self.bounds(operator)?;
         let kept: usize = bounds.iter().map(Range::len).product();
@@ -149,7 +144,7 @@ impl Lowering<'_> {
     }
 
     /// The elements of a slice on each axis.
-    fn bounds(&self, operator: &Operator<'_>) -> Result<Vec<Range<usize>>, Reason> {
+    fn bounds(&self, operator: &Operator<'_>) -> Result<Vec<Range<usize>>> {
         let options = options(operator)?;
         let shape = self.shape(input(operator, 0)?);
         let begin = self.ints(input(operator, 1)?)?;
