@@ -2,7 +2,7 @@
 //! Operators that treat elements alike, and reductions.
 
 use super::super::schema::Operator;
-use super::{FIRST_FROM_LAST, Lowering, TRANSPOSED, input, output};
+use super::{Lowering, input, output};
 use crate::model::graph::{Attribute, Result, Value};
 
 impl Lowering<'_> {
@@ -10,19 +10,17 @@ impl Lowering<'_> {
     pub(super) fn unary(&mut self, operator: &Operator<'_>, ops: &[&str]) -> Result<()> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         self.expect_shape(target, self.shape(source))?;
-        let apply = |lowering: &mut Self, value: Value| {
-            ops.iter().fold(value, |value, op| {
-                lowering.graph.add_elementwise(op, &[value])
-            })
+        let is_channels_first = self.is_channels_first(source);
+        let value = match is_channels_first {
+            true => self.channels_first(source)?,
+            false => self.as_filed(source)?,
         };
-        if self.is_channels_first(source) {
-            let value = self.channels_first(source)?;
-            let value = apply(self, value);
-            self.set_channels_first(target, value);
-        } else {
-            let value = self.as_filed(source)?;
-            let value = apply(self, value);
-            self.set_as_filed(target, value);
+        let value = ops
+            .iter()
+            .fold(value, |value, op| self.graph.add_elementwise(op, &[value]));
+        match is_channels_first {
+            true => self.set_channels_first(target, value),
+            false => self.set_as_filed(target, value),
         }
         Ok(())
     }
@@ -55,26 +53,17 @@ impl Lowering<'_> {
         let target = output(operator)?;
         let shape = broadcast(self.shape(operands[0]), self.shape(operands[1]))?;
         self.expect_shape(target, &shape)?;
-        let channels_first = operands.iter().any(|t| self.is_channels_first(*t));
-        if !channels_first {
-            let [a, b] = operands;
-            let (a, b) = (self.as_filed(a)?, self.as_filed(b)?);
+        if operands.iter().any(|t| self.is_channels_first(*t)) {
+            let [a, b] = [
+                self.operand(operands[0], target)?,
+                self.operand(operands[1], target)?,
+            ];
+            let value = apply(self, a, b, self.first_shape(target)?)?;
+            self.set_image(target, value);
+        } else {
+            let [a, b] = [self.as_filed(operands[0])?, self.as_filed(operands[1])?];
             let value = apply(self, a, b, self.filed_shape(target))?;
             self.set_as_filed(target, value);
-            return Ok(());
-        }
-        let a = self.operand(operands[0], target)?;
-        let b = self.operand(operands[1], target)?;
-        if self.is_matrix(target) {
-            let [rows, columns] = *self.filed_shape(target) else {
-                return Err("its output is not a matrix".into());
-            };
-            let value = apply(self, a, b, vec![columns, rows])?;
-            self.set_channels_first(target, value);
-        } else {
-            let shape = super::first_from_last(self.shape(target))?;
-            let value = apply(self, a, b, shape)?;
-            self.set_image(target, value);
         }
         Ok(())
     }
@@ -96,10 +85,7 @@ impl Lowering<'_> {
         }
         shape.splice(0..0, vec![1; rank - shape.len()]);
         let value = self.graph.reshape(value, shape);
-        Ok(match is_matrix {
-            true => self.graph.transpose(value, &TRANSPOSED),
-            false => self.graph.transpose(value, &FIRST_FROM_LAST),
-        })
+        Ok(self.graph.transpose(value, self.first_order(target)))
     }
 
     /// Applies `op`, which reduces axes to one element each.
