@@ -14,6 +14,8 @@ pub mod tflite;
 use std::ops::Range;
 use std::path::Path;
 
+use ndarray::ArrayD;
+
 use super::{ModelError, TensorSpec, format_error};
 pub use proto::Attribute;
 use proto::{DimensionProto, ModelProto, TensorProto, TypeProto};
@@ -33,14 +35,8 @@ const MAX_CONSTANT_BYTES: usize = 64 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value(pub(crate) usize);
 
-/// A constant of floats, row-major.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Floats {
-    /// Extents, outermost first.
-    pub dims: Vec<usize>,
-    /// As many as the extents say.
-    pub values: Vec<f32>,
-}
+/// A constant of floats.
+pub type Floats = ArrayD<f32>;
 
 /// An operator.
 #[derive(Debug, Clone)]
@@ -254,7 +250,11 @@ impl Graph {
     }
 
     /// Adds a constant of floats.
-    pub fn add_floats(&mut self, dims: &[usize], values: &[f32]) -> Value {
+    pub fn add_floats<'a>(
+        &mut self,
+        dims: &[usize],
+        values: impl IntoIterator<Item = &'a f32>,
+    ) -> Value {
         self.add_constant(dims, TensorProto::floats(dims, values))
     }
 

@@ -185,8 +185,9 @@ impl ModelProto {
 
 impl TensorProto {
     /// A constant of floats.
-    pub fn floats(dims: &[usize], values: &[f32]) -> Self {
-        Self::raw(dims, FLOAT, values.iter().flat_map(|v| v.to_le_bytes()))
+    pub fn floats<'a>(dims: &[usize], values: impl IntoIterator<Item = &'a f32>) -> Self {
+        let content = values.into_iter().flat_map(|v| v.to_le_bytes());
+        Self::raw(dims, FLOAT, content)
     }
 
     /// A constant of 64-bit integers.
@@ -209,15 +210,14 @@ impl TensorProto {
             return None;
         }
         let dims: Option<Vec<usize>> = self.dims.iter().map(|n| (*n).try_into().ok()).collect();
-        let dims = dims?;
-        let count = dims.iter().try_fold(1usize, |n, dim| n.checked_mul(*dim))?;
         let (raw, rest) = self.raw_data.as_chunks();
         let values: Vec<f32> = if self.raw_data.is_empty() {
             self.float_data.clone()
         } else {
             raw.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
         };
-        (count > 0 && values.len() == count && rest.is_empty()).then_some(Floats { dims, values })
+        let floats = Floats::from_shape_vec(dims?, values).ok();
+        floats.filter(|own| !own.is_empty() && rest.is_empty())
     }
 
     /// The content, if it is of 64-bit integers as [`TensorProto::ints`] stores them.

@@ -101,7 +101,7 @@ fn takes_channels_from_constant(graph: &Graph, node: &Node) -> bool {
         .inputs
         .iter()
         .filter(|input| graph.is_constant(**input));
-    constants.any(|input| graph.floats(*input).is_none_or(|own| own.values.len() != 1))
+    constants.any(|input| graph.floats(*input).is_none_or(|own| own.len() != 1))
 }
 
 /// For each value, whether everything that takes it copes with more channels than the file says.
@@ -189,7 +189,7 @@ impl Rounding {
 
     /// Puts a convolution in place of the node at `index`, unless its channels stay.
     fn put(&mut self, index: usize, before: &Convolution, after: Convolution) {
-        if before.weights.dims != after.weights.dims {
+        if before.weights.dim() != after.weights.dim() {
             after.put(&mut self.graph, index);
         }
     }

@@ -20,7 +20,7 @@ fn source(graph: &Graph, division: &Node) -> Option<Value> {
     let is = |value, number: f32| {
         graph
             .floats(value)
-            .is_some_and(|own| own.values == [number])
+            .is_some_and(|own| own.iter().eq([&number]))
     };
     let [clipped, six] = division.operands("Div")?;
     let [sum, zero, other_six] = graph.operands(clipped, "Clip")?;

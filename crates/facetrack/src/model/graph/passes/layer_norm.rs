@@ -33,7 +33,8 @@ fn normalisation(graph: &Graph, sum: &Node) -> Option<([Value; 2], f32)> {
         && operands == [source, mean]
         && mean_of(graph, mean)? == source
         && graph.shape(scale) == graph.shape(source).last_chunk::<1>()?;
-    let [epsilon] = graph.floats(epsilon)?.values[..] else {
+    let epsilon = graph.floats(epsilon)?;
+    let [epsilon] = *epsilon.as_slice()? else {
         return None;
     };
     holds.then_some(([source, scale], epsilon))

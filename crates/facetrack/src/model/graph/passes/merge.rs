@@ -107,9 +107,9 @@ mod tests {
             }
             assert_eq!(operators(&graph), ["Conv", "Gather", "Gather", "Concat"]);
             let weights = graph.floats(graph.nodes[0].inputs[1]).unwrap();
-            assert_eq!(weights.dims, [a + b, 4, 1, 1]);
+            assert_eq!(weights.shape(), [a + b, 4, 1, 1]);
             let values = (0..4 * a).chain(0..4 * b).map(|i| i as f32);
-            assert_eq!(weights.values, values.collect::<Vec<_>>());
+            assert_eq!(weights.as_slice().unwrap(), values.collect::<Vec<_>>());
         }
     }
 

@@ -7,8 +7,10 @@
 //! Between two convolutions signs can be chosen freely, and where channels only fill half a block,
 //! so can their number: see [`negate`] and [`double`].
 
+use ndarray::s;
+
 use super::super::convolution::{Convolution, add_scaled};
-use super::super::{Floats, Graph, Node, Value};
+use super::super::{Graph, Node, Value};
 use super::BLOCK;
 
 /// Replaces a PRelu between a convolution and a depthwise convolution.
@@ -49,10 +51,10 @@ fn slopes(graph: &Graph, node: &Node) -> Option<Vec<f32>> {
     if !node.is("PRelu") {
         return None;
     }
-    let Floats { dims, values } = graph.floats(*node.inputs.get(1)?)?;
+    let slopes = graph.floats(*node.inputs.get(1)?)?;
     // A single one is for all channels, however many there are.
-    let is_of_channels = matches!(dims[..], [_, 1, 1] | [1, _, 1, 1]) && values.len() > 1;
-    is_of_channels.then_some(values)
+    let is_of_channels = matches!(slopes.shape(), [_, 1, 1] | [1, _, 1, 1]) && slopes.len() > 1;
+    is_of_channels.then(|| slopes.into_iter().collect())
 }
 
 /// The convolutions around a PRelu, with their positions. Nothing else takes the outputs of the
@@ -94,11 +96,13 @@ fn neighbours(graph: &Graph, index: usize, channels: usize) -> Option<Neighbours
 /// 1)·relu(y).
 fn negate(graph: &mut Graph, index: usize, neighbours: &Neighbours, slopes: &[f32]) {
     let (at, mut previous) = neighbours.previous.clone();
-    negate_all(&mut previous.weights.values);
-    negate_all(previous.bias.as_deref_mut().unwrap_or_default());
+    previous.weights *= -1.0;
+    for bias in previous.bias.iter_mut().flatten() {
+        *bias = -*bias;
+    }
     previous.put(graph, at);
     let (at, mut next) = neighbours.next.clone();
-    negate_all(&mut next.weights.values);
+    next.weights *= -1.0;
     next.put(graph, at);
     let source = graph.nodes[index].inputs[0];
     let factors: Vec<f32> = slopes.iter().map(|slope| slope - 1.0).collect();
@@ -121,21 +125,23 @@ fn double(
 
     let (previous_at, previous) = &neighbours.previous;
     let mut previous = previous.select(&twice, &indices(previous.inputs_of_group()));
-    negate_all(second_half(&mut previous.weights.values));
-    negate_all(second_half(
-        previous.bias.as_deref_mut().unwrap_or_default(),
-    ));
+    let mut second = previous.weights.slice_mut(s![channels.., .., .., ..]);
+    second *= -1.0;
+    for bias in previous.bias.iter_mut().flatten().skip(channels) {
+        *bias = -*bias;
+    }
     previous.put(graph, *previous_at);
 
     let (next_at, next) = &neighbours.next;
     let mut next = next.select(&twice, &[Some(0)]);
     next.groups = 2 * channels;
-    let weights = second_half(&mut next.weights.values);
-    let filter = weights.len() / channels;
-    for (weights, slope) in weights.chunks_exact_mut(filter).zip(slopes) {
-        weights.iter_mut().for_each(|weight| *weight *= -slope);
+    let filters = next.weights.outer_iter_mut().skip(channels);
+    for (mut filter, slope) in filters.zip(slopes) {
+        filter *= -slope;
     }
-    second_half(next.bias.as_deref_mut().unwrap_or_default()).fill(0.0);
+    for bias in next.bias.iter_mut().flatten().skip(channels) {
+        *bias = 0.0;
+    }
     next.put(graph, *next_at);
 
     let outputs = indices(after.outputs());
@@ -149,15 +155,6 @@ fn double(
             *own *= 2;
         }
     }
-}
-
-fn negate_all(values: &mut [f32]) {
-    values.iter_mut().for_each(|value| *value = -*value);
-}
-
-fn second_half(values: &mut [f32]) -> &mut [f32] {
-    let half = values.len() / 2;
-    &mut values[half..]
 }
 
 #[cfg(test)]
@@ -188,9 +185,9 @@ mod tests {
             }
             assert_eq!(ops, ["Conv", "Relu", "Conv", "Add"]);
             let weights = |index: usize| graph.floats(graph.nodes[index].inputs[1]).unwrap();
-            assert_eq!(weights(0).values, [-1.0; 4]);
-            assert_eq!(weights(2).values, [1.0, 0.0, -1.0, -2.0]);
-            assert_eq!(weights(2).dims, [4, 1, 1, 1]);
+            assert_eq!(weights(0).as_slice().unwrap(), [-1.0; 4]);
+            assert_eq!(weights(2).as_slice().unwrap(), [1.0, 0.0, -1.0, -2.0]);
+            assert_eq!(weights(2).shape(), [4, 1, 1, 1]);
             let sum = &graph.nodes[3];
             assert_eq!((sum.inputs[0], sum.output()), (image, output));
         }

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use ndarray::Axis;
+
 use super::super::{Graph, Node, Result, Value};
 
 /// Moves slices of rows towards the inputs, past operators that then compute fewer rows. In an
@@ -113,9 +115,8 @@ fn move_up(graph: &mut Graph, slice: Slice) {
 /// `rows` of `value`: a constant is cut, other values share one slice.
 fn sliced(graph: &mut Graph, value: Value, rows: Range<usize>) -> Value {
     if let Some(content) = graph.floats(value) {
-        let columns = graph.shape(value)[1];
-        let content = &content.values[rows.start * columns..rows.end * columns];
-        return graph.add_floats(&[rows.len(), columns], content);
+        let content = content.slice_axis(Axis(0), rows.into());
+        return graph.add_floats(content.shape(), &content);
     }
     let existing = graph.nodes.iter().find(|node| {
         node.inputs.first() == Some(&value) && sliced_rows(graph, node).as_ref() == Some(&rows)

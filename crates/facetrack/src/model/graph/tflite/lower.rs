@@ -207,6 +207,22 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// The shape of a tensor's form with channels first.
+    fn first_shape(&self, tensor: usize) -> Result<Vec<usize>> {
+        match *self.shape(tensor) {
+            [.., rows, columns] if self.is_matrix(tensor) => Ok(vec![columns, rows]),
+            ref shape => first_from_last(shape),
+        }
+    }
+
+    /// The order of axes that makes the form with channels first of the form as filed.
+    fn first_order(&self, tensor: usize) -> &'static [usize] {
+        match self.is_matrix(tensor) {
+            true => &TRANSPOSED,
+            false => &FIRST_FROM_LAST,
+        }
+    }
+
     /// The tensor with its axes as in the file; a matrix without the axes of length 1 in front.
     fn as_filed(&mut self, tensor: usize) -> Result<Value> {
         if let Some(value) = self.forms[tensor].as_filed {
@@ -230,12 +246,8 @@ impl<'a> Lowering<'a> {
             return Ok(value);
         }
         let value = self.as_filed(tensor)?;
-        let value = if self.is_matrix(tensor) {
-            self.graph.transpose(value, &TRANSPOSED)
-        } else {
-            first_from_last(self.shape(tensor))?;
-            self.graph.transpose(value, &FIRST_FROM_LAST)
-        };
+        self.first_shape(tensor)?;
+        let value = self.graph.transpose(value, self.first_order(tensor));
         self.forms[tensor].channels_first = Some(value);
         Ok(value)
     }
@@ -311,7 +323,7 @@ impl Graph {
             return source;
         }
         if let Some(content) = self.floats(source) {
-            return self.add_floats(&shape, &content.values);
+            return self.add_floats(&shape, &content);
         }
         let extents: Vec<i64> = shape.iter().map(|n| *n as i64).collect();
         let target = self.add_ints(&[extents.len()], &extents);
