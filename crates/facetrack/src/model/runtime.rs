@@ -271,8 +271,8 @@ impl Opened {
     }
 }
 
-/// Options of a run; `None` for ONNX Runtime's defaults.
-type Options = Option<RunOptions<NoSelectedOutputs>>;
+/// Options of a run.
+type Options = RunOptions<NoSelectedOutputs>;
 
 /// Runs the network on `inputs` where they are.
 fn run_copied(
@@ -285,10 +285,7 @@ fn run_copied(
         .enumerate()
         .map(|(index, values)| input(session.inputs().get(index), values))
         .collect::<ort::Result<Vec<SessionInputValue<'_>>>>()?;
-    let outputs = match options {
-        None => session.run(inputs.as_slice())?,
-        Some(options) => session.run_with_options(inputs.as_slice(), options)?,
-    };
+    let outputs = session.run_with_options(inputs.as_slice(), options)?;
     outputs.values().map(|value| floats(&value)).collect()
 }
 
@@ -370,12 +367,11 @@ fn with_options<P: ArbitrarilyConfigurableExecutionProvider>(
 /// Options of a run on `provider`; with `graph`, the run is captured as the CUDA graph of this
 /// number.
 fn options_of(provider: Provider, transfer: Transfer, graph: Option<u32>) -> ort::Result<Options> {
-    let Provider::Cuda(provider) = provider else {
-        return Ok(None);
-    };
     let mut options = RunOptions::new()?;
-    for (key, value) in provider.run_options(transfer, graph) {
-        options.set(key, value)?;
+    if let Provider::Cuda(provider) = provider {
+        for (key, value) in provider.run_options(transfer, graph) {
+            options.set(key, value)?;
+        }
     }
-    Ok(Some(options))
+    Ok(options)
 }

@@ -119,10 +119,7 @@ impl Bound {
                 None => slot.bind_input(&mut self.binding)?,
             }
         }
-        match &self.options {
-            None => session.run_binding(&self.binding)?,
-            Some(options) => session.run_binding_with_options(&self.binding, options)?,
-        };
+        session.run_binding_with_options(&self.binding, &self.options)?;
         self.outputs.iter_mut().map(Slot::read).collect()
     }
 }

@@ -66,6 +66,15 @@ struct Forms {
     channels_first: Option<Value>,
 }
 
+impl Forms {
+    fn channels_first(value: Value) -> Self {
+        Self {
+            as_filed: None,
+            channels_first: Some(value),
+        }
+    }
+}
+
 struct Lowering<'a> {
     network: &'a Network<'a>,
     graph: Graph,
@@ -92,14 +101,14 @@ impl<'a> Lowering<'a> {
             let read_by_convolution = self.network.operators.iter().any(|operator| {
                 name(operator.code) == "CONV_2D" && operator.inputs.first() == Some(&Some(tensor))
             });
-            if read_by_convolution {
+            self.forms[tensor] = if read_by_convolution {
                 let shape = first_from_last(&info.shape)?;
                 let value = self.graph.add_input(&info.name, &shape);
-                self.set_image(tensor, value);
+                self.image_forms(tensor, value)
             } else {
                 let value = self.graph.add_input(&info.name, &info.shape);
-                self.set_as_filed(tensor, value);
-            }
+                self.filed_forms(tensor, value)
+            };
         }
         Ok(())
     }
@@ -119,7 +128,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn operator(&mut self, operator: &Operator<'_>) -> Result<()> {
-        match name(operator.code).as_ref() {
+        let forms = match name(operator.code).as_ref() {
             "DEQUANTIZE" => self.dequantize(operator),
             "CONV_2D" => self.conv_2d(operator),
             "DEPTHWISE_CONV_2D" => self.depthwise_conv_2d(operator),
@@ -143,11 +152,13 @@ impl<'a> Lowering<'a> {
             "CONCATENATION" => self.concatenation(operator),
             "STRIDED_SLICE" => self.strided_slice(operator),
             _ => Err("it is not supported".into()),
-        }
+        };
+        self.forms[output(operator)?] = forms?;
+        Ok(())
     }
 
     /// Weights are stored as f16 and were read as f32, so there is nothing left to do.
-    fn dequantize(&mut self, operator: &Operator<'_>) -> Result<()> {
+    fn dequantize(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let source = input(operator, 0)?;
         let source = self.constants[source];
         if self.network.tensors[source].constant.is_none() {
@@ -156,7 +167,7 @@ impl<'a> Lowering<'a> {
         let target = output(operator)?;
         self.expect_shape(target, self.shape(source))?;
         self.constants[target] = source;
-        Ok(())
+        Ok(Forms::default())
     }
 
     fn shape(&self, tensor: usize) -> &'a [usize] {
@@ -276,30 +287,20 @@ impl<'a> Lowering<'a> {
         format!("tensor {name} is used before it is computed")
     }
 
-    /// Defines a tensor by a value with its axes as in the file.
-    fn set_as_filed(&mut self, tensor: usize, value: Value) {
-        let value = self.graph.reshape(value, self.filed_shape(tensor));
-        self.forms[tensor] = Forms {
-            as_filed: Some(value),
+    /// A tensor whose value has its axes as in the file.
+    fn filed_forms(&mut self, tensor: usize, value: Value) -> Forms {
+        Forms {
+            as_filed: Some(self.graph.reshape(value, self.filed_shape(tensor))),
             channels_first: None,
-        };
+        }
     }
 
-    /// Defines a tensor by its form with channels first.
-    fn set_channels_first(&mut self, tensor: usize, value: Value) {
-        self.forms[tensor] = Forms {
-            as_filed: None,
-            channels_first: Some(value),
-        };
-    }
-
-    /// Defines a tensor by an image: batch, channels, height, width.
-    fn set_image(&mut self, tensor: usize, value: Value) {
-        let value = match *self.shape(tensor) {
+    /// A tensor whose value is an image: batch, channels, height, width.
+    fn image_forms(&mut self, tensor: usize, value: Value) -> Forms {
+        Forms::channels_first(match *self.shape(tensor) {
             [1, 1, width, channels] => self.graph.reshape(value, vec![channels, width]),
             _ => value,
-        };
-        self.set_channels_first(tensor, value);
+        })
     }
 
     /// Appends the activation that TFLite fuses into an operator.

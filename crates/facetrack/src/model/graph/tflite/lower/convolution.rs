@@ -3,7 +3,7 @@
 
 use super::super::flatbuffer::Table;
 use super::super::schema::Operator;
-use super::{Lowering, input, options, output};
+use super::{Forms, Lowering, input, options, output};
 use crate::model::graph::{Attribute, Result, Value};
 
 /// Strides, dilations and window sides beyond this are forged: MediaPipe's networks have 5 at most.
@@ -18,7 +18,7 @@ struct Window {
 }
 
 impl Lowering<'_> {
-    pub(super) fn conv_2d(&mut self, operator: &Operator<'_>) -> Result<()> {
+    pub(super) fn conv_2d(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let options = options(operator)?;
         let (source, weights) = (input(operator, 0)?, input(operator, 1)?);
         let [outputs, height, width, inputs] = *self.shape(weights) else {
@@ -38,7 +38,7 @@ impl Lowering<'_> {
         self.convolution(operator, weights, &window, 1, activation)
     }
 
-    pub(super) fn depthwise_conv_2d(&mut self, operator: &Operator<'_>) -> Result<()> {
+    pub(super) fn depthwise_conv_2d(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let options = options(operator)?;
         let (source, weights) = (input(operator, 0)?, input(operator, 1)?);
         let [1, height, width, outputs] = *self.shape(weights) else {
@@ -60,7 +60,7 @@ impl Lowering<'_> {
         window: &Window,
         groups: usize,
         activation: u8,
-    ) -> Result<()> {
+    ) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let outputs = self.graph.shape(weights)[0];
         if window.kernel.iter().any(|side| *side > MAX_STEP) {
@@ -76,8 +76,7 @@ impl Lowering<'_> {
         inputs.extend(self.bias(operator, outputs)?);
         let value = self.graph.add_shaped("Conv", &inputs, attributes, shape);
         let value = self.activated(value, activation)?;
-        self.set_image(target, value);
-        Ok(())
+        Ok(self.image_forms(target, value))
     }
 
     /// A 1×1 convolution over a matrix is a product: of the matrix with the weights, or of the
@@ -87,7 +86,7 @@ impl Lowering<'_> {
         operator: &Operator<'_>,
         [outputs, inputs]: [usize; 2],
         activation: u8,
-    ) -> Result<()> {
+    ) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let mut shape = self.shape(source).to_vec();
         shape.pop();
@@ -101,16 +100,15 @@ impl Lowering<'_> {
             let shape = vec![outputs, self.graph.shape(value)[1]];
             let bias = bias.map(|bias| self.graph.reshape(bias, vec![outputs, 1]));
             let value = self.gemm([weights, value], bias, shape, activation)?;
-            self.set_channels_first(target, value);
+            Ok(Forms::channels_first(value))
         } else {
             let weights = permuted(weights, 1, outputs, inputs);
             let weights = self.graph.add_floats(&[inputs, outputs], &weights);
             let value = self.as_filed(source)?;
             let shape = vec![self.graph.shape(value)[0], outputs];
             let value = self.gemm([value, weights], bias, shape, activation)?;
-            self.set_as_filed(target, value);
+            Ok(self.filed_forms(target, value))
         }
-        Ok(())
     }
 
     fn gemm(
@@ -149,7 +147,7 @@ impl Lowering<'_> {
         self.as_filed(bias).map(Some)
     }
 
-    pub(super) fn max_pool_2d(&mut self, operator: &Operator<'_>) -> Result<()> {
+    pub(super) fn max_pool_2d(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let options = options(operator)?;
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let window = Window::new(&options, steps(&options, [4, 3])?, [1, 1])?;
@@ -164,11 +162,10 @@ impl Lowering<'_> {
             .graph
             .add_shaped("MaxPool", &[value], attributes, shape);
         let value = self.activated(value, options.u8(5)?)?;
-        self.set_image(target, value);
-        Ok(())
+        Ok(self.image_forms(target, value))
     }
 
-    pub(super) fn prelu(&mut self, operator: &Operator<'_>) -> Result<()> {
+    pub(super) fn prelu(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         self.expect_shape(target, self.shape(source))?;
         let value = self.image(source)?;
@@ -181,8 +178,7 @@ impl Lowering<'_> {
         }
         let slopes = self.graph.add_floats(&[channels, 1, 1], slopes);
         let value = self.graph.add_elementwise("PRelu", &[value, slopes]);
-        self.set_image(target, value);
-        Ok(())
+        Ok(self.image_forms(target, value))
     }
 }
 

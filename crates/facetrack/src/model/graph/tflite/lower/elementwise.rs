@@ -2,12 +2,12 @@
 //! Operators that treat elements alike, and reductions.
 
 use super::super::schema::Operator;
-use super::{Lowering, input, output};
+use super::{Forms, Lowering, input, output};
 use crate::model::graph::{Attribute, Result, Value};
 
 impl Lowering<'_> {
     /// Applies `ops`, one after the other, to the form of the tensor that exists.
-    pub(super) fn unary(&mut self, operator: &Operator<'_>, ops: &[&str]) -> Result<()> {
+    pub(super) fn unary(&mut self, operator: &Operator<'_>, ops: &[&str]) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         self.expect_shape(target, self.shape(source))?;
         let is_channels_first = self.is_channels_first(source);
@@ -18,14 +18,13 @@ impl Lowering<'_> {
         let value = ops
             .iter()
             .fold(value, |value, op| self.graph.add_elementwise(op, &[value]));
-        match is_channels_first {
-            true => self.set_channels_first(target, value),
-            false => self.set_as_filed(target, value),
-        }
-        Ok(())
+        Ok(match is_channels_first {
+            true => Forms::channels_first(value),
+            false => self.filed_forms(target, value),
+        })
     }
 
-    pub(super) fn binary(&mut self, operator: &Operator<'_>, op: &str) -> Result<()> {
+    pub(super) fn binary(&mut self, operator: &Operator<'_>, op: &str) -> Result<Forms> {
         let activation = operator.options.map_or(Ok(0), |options| options.u8(0))?;
         self.combine(operator, |lowering, a, b, shape| {
             let value = lowering.graph.add_shaped(op, &[a, b], vec![], shape);
@@ -33,7 +32,7 @@ impl Lowering<'_> {
         })
     }
 
-    pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<()> {
+    pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         self.combine(operator, |lowering, a, b, shape| {
             let difference = lowering.graph.add_shaped("Sub", &[a, b], vec![], shape);
             Ok(lowering
@@ -48,7 +47,7 @@ impl Lowering<'_> {
         &mut self,
         operator: &Operator<'_>,
         apply: impl FnOnce(&mut Self, Value, Value, Vec<usize>) -> Result<Value>,
-    ) -> Result<()> {
+    ) -> Result<Forms> {
         let operands = [input(operator, 0)?, input(operator, 1)?];
         let target = output(operator)?;
         let shape = broadcast(self.shape(operands[0]), self.shape(operands[1]))?;
@@ -59,13 +58,12 @@ impl Lowering<'_> {
                 self.operand(operands[1], target)?,
             ];
             let value = apply(self, a, b, self.first_shape(target)?)?;
-            self.set_image(target, value);
+            Ok(self.image_forms(target, value))
         } else {
             let [a, b] = [self.as_filed(operands[0])?, self.as_filed(operands[1])?];
             let value = apply(self, a, b, self.filed_shape(target))?;
-            self.set_as_filed(target, value);
+            Ok(self.filed_forms(target, value))
         }
-        Ok(())
     }
 
     /// An operand with channels first. Axes that it lacks are added in front, as broadcasting does.
@@ -89,7 +87,7 @@ impl Lowering<'_> {
     }
 
     /// Applies `op`, which reduces axes to one element each.
-    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<()> {
+    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let axes = self.reduced_axes(operator)?;
         self.expect_shape(target, &reduced(self.shape(source), &axes))?;
@@ -103,8 +101,7 @@ impl Lowering<'_> {
             (vec![value], vec![Attribute::ints("axes", &axes)])
         };
         let value = self.graph.add_shaped(op, &inputs, attributes, shape);
-        self.set_as_filed(target, value);
-        Ok(())
+        Ok(self.filed_forms(target, value))
     }
 
     /// The axes of a reduction, counted from the end, without the axes that a matrix leaves out.
