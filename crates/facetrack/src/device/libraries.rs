@@ -116,61 +116,53 @@ fn folders(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     found.flatten().filter(|path| path.is_dir()).collect()
 }
 
-/// The libraries that were found, in loading order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CudaLibraries {
-    /// Paths, or bare names of those that the loader finds by itself.
-    pub paths: Vec<PathBuf>,
-}
-
 /// Loads the library at a path, or the one that the loader knows by a bare name. Fails with the
 /// loader's message. Tests replace it.
 pub type Loader<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
 
-impl CudaLibraries {
-    /// The folders that they come from, for a person to read.
-    pub fn summary(&self) -> String {
-        let folder = |path: &PathBuf| {
-            let folder = path.parent().filter(|folder| folder.has_root());
-            folder.map_or_else(
-                || "the loader's path".to_owned(),
-                |folder| folder.display().to_string(),
-            )
-        };
-        let mut folders: Vec<String> = self.paths.iter().map(folder).collect();
-        folders.sort();
-        folders.dedup();
-        format!("{} libraries from {}", self.paths.len(), folders.join(", "))
-    }
+/// The number of loaded libraries and the folders that they come from, for a person to read.
+pub fn summary(libraries: &[PathBuf]) -> String {
+    let folder = |path: &PathBuf| {
+        let folder = path.parent().filter(|folder| folder.has_root());
+        folder.map_or_else(
+            || "the loader's path".to_owned(),
+            |folder| folder.display().to_string(),
+        )
+    };
+    let mut folders: Vec<String> = libraries.iter().map(folder).collect();
+    folders.sort();
+    folders.dedup();
+    format!("{} libraries from {}", libraries.len(), folders.join(", "))
+}
 
-    /// Finds what is needed below `root`, and loads it: from a folder that was named, by the
-    /// loader's own path, or from the usual folders. A library that is broken is passed by where
-    /// there is another, but one that every user can replace is not.
-    ///
-    /// # Errors
-    /// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
-    pub fn load(
-        needs: Needs,
-        search: &LibrarySearch,
-        root: &Path,
-        loader: &mut Loader<'_>,
-    ) -> Result<Self, Fault> {
-        // A name without a folder is searched for by the loader itself.
-        let by_loader = vec![PathBuf::new()];
-        let folders = [search.named(), by_loader, usual(root)].concat();
-        let mut paths = Vec::new();
-        let mut failures = Vec::new();
-        for library in needs.libraries() {
-            match load_first(&folders, &library.file, loader)? {
-                Ok(path) => paths.push(path),
-                Err(failure) => failures.push((library, failure)),
-            }
+/// Finds what is needed below `root`, and loads it: from a folder that was named, by the loader's
+/// own path, or from the usual folders. A library that is broken is passed by where there is
+/// another, but one that every user can replace is not. Returns the libraries in loading order:
+/// their paths, or bare names of those that the loader finds by itself.
+///
+/// # Errors
+/// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
+pub fn load(
+    needs: Needs,
+    search: &LibrarySearch,
+    root: &Path,
+    loader: &mut Loader<'_>,
+) -> Result<Vec<PathBuf>, Fault> {
+    // A name without a folder is searched for by the loader itself.
+    let by_loader = vec![PathBuf::new()];
+    let folders = [search.named(), by_loader, usual(root)].concat();
+    let mut paths = Vec::new();
+    let mut failures = Vec::new();
+    for library in needs.libraries() {
+        match load_first(&folders, &library.file, loader)? {
+            Ok(path) => paths.push(path),
+            Err(failure) => failures.push((library, failure)),
         }
-        if failures.is_empty() {
-            return Ok(Self { paths });
-        }
-        Err(fault(&failures))
     }
+    if failures.is_empty() {
+        return Ok(paths);
+    }
+    Err(fault(&failures))
 }
 
 /// Why a library does not load; `None` if there is no such file.
