@@ -28,10 +28,11 @@ use sha2::{Digest, Sha256};
 
 use super::graph::outline::OnnxOutline;
 use super::{Model, ModelError, TensorSpec, format_error};
+use crate::locate::listed;
 use crate::lock::lock;
 use crate::{file, trust};
 use bound::Steady;
-use cuda::{Coverage, CudaProvider};
+use cuda::{Coverage, CudaProvider, KeysAndValues};
 pub use options::{Memory, Provider, SessionOptions, Transfer};
 use pool::{Pool, User};
 use tensor::{floats, input, spec};
@@ -111,9 +112,8 @@ fn first_of(candidates: &[PathBuf]) -> Result<OnnxRuntime, ModelError> {
             Err(reason) => reasons.push(reason),
         }
     }
-    let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
     Err(ModelError::Runtime {
-        tried: format!("tried {}", tried.join(", ")),
+        tried: format!("tried {}", listed(candidates)),
         reason: reasons.join("; "),
     })
 }
@@ -255,14 +255,11 @@ impl Opened {
         Ok(Self {
             session,
             run_options,
-            steady: match transfer {
-                Transfer::Copied => None,
-                _ => Some(Steady::new(provider, transfer)),
-            },
+            steady: (transfer != Transfer::Copied).then(|| Steady::new(provider, transfer)),
         })
     }
 
-    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Vec<ArrayD<f32>>> {
+    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Outputs> {
         let copied = |session: &mut Session| run_copied(session, &self.run_options, inputs);
         match &mut self.steady {
             None => copied(&mut self.session),
@@ -270,6 +267,9 @@ impl Opened {
         }
     }
 }
+
+/// Outputs of a network.
+type Outputs = Vec<ArrayD<f32>>;
 
 /// Options of a run.
 type Options = RunOptions<NoSelectedOutputs>;
@@ -279,7 +279,7 @@ fn run_copied(
     session: &mut Session,
     options: &Options,
     inputs: &[ArrayViewD<'_, f32>],
-) -> ort::Result<Vec<ArrayD<f32>>> {
+) -> ort::Result<Outputs> {
     let inputs = inputs
         .iter()
         .enumerate()
@@ -355,7 +355,7 @@ fn on_cuda(
 
 fn with_options<P: ArbitrarilyConfigurableExecutionProvider>(
     provider: P,
-    options: Vec<(&'static str, String)>,
+    options: KeysAndValues,
 ) -> P {
     options
         .into_iter()

@@ -3,7 +3,7 @@
 
 use smart_default::SmartDefault;
 
-use super::{CudaProvider, switch};
+use super::{CudaProvider, KeysAndValues, switch};
 use crate::model::TensorSpec;
 
 /// Colour planes of an image: the only extent that an axis can have even if the file leaves it
@@ -64,7 +64,7 @@ impl CudaProvider {
     ///
     /// Without the range of each open axis it would build another engine, which takes from seconds
     /// to minutes, whenever the number of faces reaches a new maximum. It keeps nothing on disk.
-    pub fn tensorrt_options(&self, inputs: &[TensorSpec]) -> Option<Vec<(&'static str, String)>> {
+    pub fn tensorrt_options(&self, inputs: &[TensorSpec]) -> Option<KeysAndValues> {
         if !self.tuning.tensorrt {
             return None;
         }
