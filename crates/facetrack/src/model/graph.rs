@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use ndarray::ArrayD;
+use prost::bytes::Bytes;
 
 use super::{ModelError, TensorSpec, format_error};
 pub use proto::Attribute;
@@ -80,7 +81,7 @@ impl Node {
 }
 
 /// Properties of a value.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Info {
     /// Name in the file; values that are added have none.
     name: Option<String>,
@@ -236,17 +237,15 @@ impl Graph {
                 *dimension = DimensionProto::of(extent);
             }
         }
-        for kind in self.outputs.iter_mut().flat_map(|port| &mut port.kind) {
-            kind.forget_shape();
+        let kinds = self.outputs.iter_mut().flat_map(|port| &mut port.kind);
+        for tensor in kinds.flat_map(|kind| &mut kind.tensor_type) {
+            tensor.shape = None;
         }
     }
 
     /// Adds a value that nothing yields yet.
     pub fn add_value(&mut self, shape: Vec<usize>) -> Value {
-        self.push(Info {
-            shape,
-            ..Info::default()
-        })
+        self.push(None, shape, None)
     }
 
     /// Adds a constant of floats.
@@ -264,16 +263,22 @@ impl Graph {
     }
 
     fn add_constant(&mut self, dims: &[usize], constant: TensorProto) -> Value {
-        self.push(Info {
-            name: None,
-            shape: dims.to_vec(),
-            constant: Some(constant),
-        })
+        self.push(None, dims.to_vec(), Some(constant))
     }
 
-    fn push(&mut self, info: Info) -> Value {
-        let constant = info.constant.as_ref();
-        self.constant_bytes += constant.map_or(0, |constant| constant.raw_data.len());
+    fn push(
+        &mut self,
+        name: Option<String>,
+        shape: Vec<usize>,
+        constant: Option<TensorProto>,
+    ) -> Value {
+        let content = constant.as_ref().map(|constant| &constant.raw_data);
+        self.constant_bytes += content.map_or(0, Bytes::len);
+        let info = Info {
+            name,
+            shape,
+            constant,
+        };
         self.values.push(info);
         Value(self.values.len() - 1)
     }

@@ -220,13 +220,6 @@ impl TypeProto {
     pub fn shape_mut(&mut self) -> Option<&mut ShapeProto> {
         self.tensor_type.as_mut()?.shape.as_mut()
     }
-
-    /// Allows any shape.
-    pub fn forget_shape(&mut self) {
-        if let Some(tensor) = &mut self.tensor_type {
-            tensor.shape = None;
-        }
-    }
 }
 
 impl DimensionProto {

@@ -53,16 +53,10 @@ fn next_slice(graph: &Graph) -> Option<Slice> {
 
 /// The rows that `node` keeps of a matrix.
 fn sliced_rows(graph: &Graph, node: &Node) -> Option<Range<usize>> {
-    if !node.is("Slice") || graph.shape(node.output()).len() != 2 {
-        return None;
-    }
-    let bound = |index: usize| {
-        graph
-            .ints(*node.inputs.get(index)?)?
-            .first()
-            .map(|n| *n as usize)
-    };
-    (bound(3)? == 0).then_some(bound(1)?..bound(2)?)
+    let [_, begin, end, axis] = node.operands("Slice")?;
+    let bound = |value| graph.ints(value)?.first().map(|n| *n as usize);
+    let is_of_rows = graph.shape(node.output()).len() == 2 && bound(axis)? == 0;
+    is_of_rows.then_some(bound(begin)?..bound(end)?)
 }
 
 /// Whether each row of the output depends only on the same row of the inputs.
