@@ -34,10 +34,17 @@ pub fn negotiate(
     request: &Request,
     probe: &mut dyn Probe,
 ) -> Result<Decision, Refusal> {
-    if capabilities.gpu {
-        with_gpu(capabilities.engine, request, probe)
-    } else {
-        Ok(without_gpu(capabilities.engine, request.device))
+    let engine = capabilities.engine;
+    if !capabilities.gpu {
+        return Ok(without_gpu(engine, request.device));
+    }
+    if let Some(because) = objection(request) {
+        return Err(Refusal::GpuOnly { because });
+    }
+    match validate(request, probe) {
+        Ok((cuda, driver)) => Ok(on_cuda(engine, cuda, &driver)),
+        Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
+        Err(unfit) => Err(Refusal::Unavailable(unfit)),
     }
 }
 
@@ -60,18 +67,6 @@ fn on_cpu(severity: Severity, line: String, unmet: Option<Unmet>) -> Decision {
         reason: line.clone(),
         log: vec![(severity, line)],
         unmet,
-    }
-}
-
-/// Rows 3 to 7.
-fn with_gpu(engine: &str, request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusal> {
-    if let Some(because) = objection(request) {
-        return Err(Refusal::GpuOnly { because });
-    }
-    match validate(request, probe) {
-        Ok((cuda, driver)) => Ok(on_cuda(engine, cuda, &driver)),
-        Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
-        Err(unfit) => Err(Refusal::Unavailable(unfit)),
     }
 }
 
