@@ -144,14 +144,13 @@ impl TryFrom<SourceFields> for Source {
     type Error = &'static str;
 
     fn try_from(fields: SourceFields) -> Result<Self, Self::Error> {
-        let SourceFields {
-            package,
-            debian,
-            url,
-            member,
-            platform,
-        } = fields;
-        match (package, debian, url, member, platform) {
+        match (
+            fields.package,
+            fields.debian,
+            fields.url,
+            fields.member,
+            fields.platform,
+        ) {
             (Some(package), None, None, Some(member), platform) => Ok(Self::Package {
                 package,
                 member,

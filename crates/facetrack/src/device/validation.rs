@@ -182,10 +182,7 @@ pub enum Outcome {
 }
 
 /// Makes the checks up to the first that fails. Returns the GPU, and its driver.
-pub(super) fn validate(
-    request: &Request,
-    probe: &mut dyn Probe,
-) -> Result<(Cuda, DriverInfo), Fault> {
+pub fn validate(request: &Request, probe: &mut dyn Probe) -> Result<(Cuda, DriverInfo), Fault> {
     let driver = device(request, probe)?;
     driver_version(&driver)?;
     let (index, gpu) = chosen(request, &driver)?;

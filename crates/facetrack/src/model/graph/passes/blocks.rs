@@ -22,11 +22,8 @@ pub fn native() -> usize {
 /// Rounds up the channels of all images between convolutions that can have more, to multiples of
 /// `block`. A graph stays as it is if such an image meets one that can't have more.
 pub fn round_channels(graph: &mut Graph, block: usize) -> Result<()> {
-    let roles: Vec<Role> = graph
-        .nodes
-        .iter()
-        .map(|node| Role::of(graph, node))
-        .collect();
+    let nodes = graph.nodes.iter();
+    let roles: Vec<Role> = nodes.map(|node| Role::of(graph, node)).collect();
     let mut rounding = Rounding {
         can_have_more: can_have_more(graph, &roles),
         channels: vec![None; graph.values.len()],
@@ -97,11 +94,9 @@ fn is_resized_by_constant(graph: &Graph, node: &Node) -> bool {
 
 /// Whether `node` takes a constant other than a single number.
 fn takes_channels_from_constant(graph: &Graph, node: &Node) -> bool {
-    let mut constants = node
-        .inputs
-        .iter()
-        .filter(|input| graph.is_constant(**input));
-    constants.any(|input| graph.floats(*input).is_none_or(|own| own.len() != 1))
+    let is_number = |value| graph.floats(value).is_some_and(|own| own.len() == 1);
+    let mut inputs = node.inputs.iter().copied();
+    inputs.any(|input| graph.is_constant(input) && !is_number(input))
 }
 
 /// For each value, whether everything that takes it copes with more channels than the file says.

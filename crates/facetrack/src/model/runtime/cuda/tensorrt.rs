@@ -48,13 +48,11 @@ impl InputExtents {
     /// The axes of `input`; `None` if the file fixes all of them, or if it is not an image.
     fn axes(&self, input: &TensorSpec) -> Option<[Extents; 4]> {
         let shape: [Option<usize>; 4] = input.shape.as_slice().try_into().ok()?;
-        let open = [self.images, Extents::fixed(CHANNELS), self.side, self.side];
-        let is_open = shape.iter().any(Option::is_none);
-        let mut axes = open;
+        let mut axes = [self.images, Extents::fixed(CHANNELS), self.side, self.side];
         for (axis, extent) in axes.iter_mut().zip(shape) {
             *axis = extent.map_or(*axis, Extents::fixed);
         }
-        is_open.then_some(axes)
+        shape.contains(&None).then_some(axes)
     }
 }
 

@@ -126,14 +126,11 @@ impl Lowering<'_> {
 
 /// `shape` with one element on each of `axes`, which count from the end.
 fn reduced(shape: &[usize], axes: &[i64]) -> Vec<usize> {
-    let from_end = |index: usize| index as i64 - shape.len() as i64;
-    let sides = shape.iter().enumerate();
-    sides
-        .map(|(index, side)| match axes.contains(&from_end(index)) {
-            true => 1,
-            false => *side,
-        })
-        .collect()
+    let mut reduced = shape.to_vec();
+    for axis in axes {
+        reduced[shape.len() - axis.unsigned_abs() as usize] = 1;
+    }
+    reduced
 }
 
 /// Output shape of an operator with operands of these shapes.
