@@ -50,13 +50,6 @@ pub const PYTHON_PACKAGES: [PythonPackages; 2] = [
     },
 ];
 
-impl PythonPackages {
-    /// The runtime and its libraries, as pip names them.
-    pub fn requirements(&self) -> Vec<&'static str> {
-        [&[self.runtime], self.libraries].concat()
-    }
-}
-
 /// The package with the version that fits CUDA `cuda`, as pip names it; without a version if none is
 /// known.
 pub fn requirement(cuda: u32, package: &str) -> String {
