@@ -47,8 +47,7 @@ impl Known<'_> {
 
     fn get(&self, value: Value) -> Tensor {
         if let Some(floats) = self.graph.floats(value) {
-            let values = floats.values.into_iter().map(f64::from).collect();
-            return Tensor::from_shape_vec(floats.dims, values).expect("a whole constant");
+            return floats.mapv(f64::from);
         }
         if let Some(ints) = self.graph.ints(value) {
             return numbers(ints.into_iter().map(|number| number as f64));

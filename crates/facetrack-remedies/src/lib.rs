@@ -109,9 +109,7 @@ fn install_runtime() -> String {
     let [newest, older] = PYTHON_PACKAGES;
     format!(
         "Install one for NVIDIA GPUs, for example with `pip install {}` in a Python environment, or {} if the driver is older than {}, and set onnxruntime to the libonnxruntime.so in its onnxruntime/capi",
-        newest.runtime.requirement(),
-        older.runtime.requirement(),
-        newest.driver
+        newest.runtime, older.runtime, newest.driver
     )
 }
 

@@ -18,7 +18,7 @@ mod validation;
 
 pub use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning, Placement};
 pub use gate::Gate;
-pub use libraries::{LibrarySearch, PYTHON_PACKAGES, PythonPackages, Release};
+pub use libraries::{LibrarySearch, PYTHON_PACKAGES, PythonPackages};
 pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};

@@ -173,7 +173,8 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     libraries
 }
 
-fn listed(paths: &[impl AsRef<Path>]) -> String {
+/// Paths for a person to read.
+pub(crate) fn listed(paths: &[impl AsRef<Path>]) -> String {
     let paths: Vec<String> = paths
         .iter()
         .map(|path| path.as_ref().display().to_string())

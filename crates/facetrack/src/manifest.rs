@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::model::TensorSpec;
 pub use fields::{
     Address, DebianName, FieldError, FileName, Member, Platform, Requirement, Sha256,
 };
@@ -143,14 +144,13 @@ impl TryFrom<SourceFields> for Source {
     type Error = &'static str;
 
     fn try_from(fields: SourceFields) -> Result<Self, Self::Error> {
-        let SourceFields {
-            package,
-            debian,
-            url,
-            member,
-            platform,
-        } = fields;
-        match (package, debian, url, member, platform) {
+        match (
+            fields.package,
+            fields.debian,
+            fields.url,
+            fields.member,
+            fields.platform,
+        ) {
             (Some(package), None, None, Some(member), platform) => Ok(Self::Package {
                 package,
                 member,
@@ -184,19 +184,9 @@ pub struct Network {
     /// Its name in the file; the file's own name where it is the only one.
     pub file: String,
     /// Tensors that it takes.
-    pub inputs: Vec<Tensor>,
+    pub inputs: Vec<TensorSpec>,
     /// Tensors that it yields.
-    pub outputs: Vec<Tensor>,
-}
-
-/// A tensor of a network.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tensor {
-    /// Its name in the network.
-    pub name: String,
-    /// Extents, outermost first; `null` where the network takes any.
-    pub shape: Vec<Option<usize>>,
+    pub outputs: Vec<TensorSpec>,
 }
 
 static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {

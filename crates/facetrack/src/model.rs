@@ -9,6 +9,7 @@ pub mod task;
 use std::path::{Path, PathBuf};
 
 use ndarray::{ArrayD, ArrayViewD};
+use serde::Deserialize;
 use thiserror::Error;
 
 use crate::trust::Replaceable;
@@ -31,7 +32,8 @@ pub trait Model: Send + Sync {
 }
 
 /// Name and shape of one tensor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TensorSpec {
     /// The name in the model file.
     pub name: String,

@@ -74,13 +74,14 @@ mod tests {
         section("GPU", &findings(examined, gate))
     }
 
-    fn passed(check: Check) -> (Check, Outcome) {
-        (check, Outcome::Passed("there".to_owned()))
+    fn all_passed() -> Vec<(Check, Outcome)> {
+        let passed = |check: &Check| (*check, Outcome::Passed("there".to_owned()));
+        Check::ALL.iter().map(passed).collect()
     }
 
     #[test]
     fn each_check_has_a_line_and_a_remedy_where_it_failed() {
-        let mut examined = Check::ALL.map(passed).to_vec();
+        let mut examined = all_passed();
         examined[4].1 = Outcome::Failed(Fault::NoCudaProvider("/a.so".to_owned()));
         examined[5].1 = Outcome::Skipped(Check::Provider);
         let told = shown(&examined, &Gate::Open);
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_gpu_that_passes_is_told_and_so_is_what_keeps_from_it() {
-        let examined = Check::ALL.map(passed);
+        let examined = all_passed();
         let told = shown(&examined, &Gate::Open);
         assert!(told.contains("✓ insightface runs on the GPU"), "{told}");
         assert!(!told.contains('✗'), "{told}");

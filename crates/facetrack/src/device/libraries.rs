@@ -12,7 +12,7 @@ use glob::{Pattern, glob};
 use super::validation::Fault;
 use crate::trust::{self, Replaceable};
 pub use needs::{Library, Needs};
-pub use packages::{PYTHON_PACKAGES, PythonPackages, Release};
+pub use packages::{PYTHON_PACKAGES, PythonPackages};
 
 /// A folder with the libraries, or several by colons.
 const LIB_PATH: &str = "STEP5_CUDA_LIB_PATH";
@@ -116,88 +116,57 @@ fn folders(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     found.flatten().filter(|path| path.is_dir()).collect()
 }
 
-/// The libraries that were found, in loading order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CudaLibraries {
-    /// Paths, or bare names of those that the loader finds by itself.
-    pub paths: Vec<PathBuf>,
-}
-
 /// Loads the library at a path, or the one that the loader knows by a bare name. Fails with the
 /// loader's message. Tests replace it.
 pub type Loader<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
 
-impl CudaLibraries {
-    /// The folders that they come from, for a person to read.
-    pub fn summary(&self) -> String {
-        let folder = |path: &PathBuf| {
-            let folder = path.parent().filter(|folder| folder.has_root());
-            folder.map_or_else(
-                || "the loader's path".to_owned(),
-                |folder| folder.display().to_string(),
-            )
-        };
-        let mut folders: Vec<String> = self.paths.iter().map(folder).collect();
-        folders.sort();
-        folders.dedup();
-        format!("{} libraries from {}", self.paths.len(), folders.join(", "))
-    }
-
-    /// Finds what is needed below `root`, and loads it: from a folder that was named, by the
-    /// loader's own path, or from the usual folders. A library that is broken is passed by where
-    /// there is another, but one that every user can replace is not.
-    ///
-    /// # Errors
-    /// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
-    pub fn load(
-        needs: Needs,
-        search: &LibrarySearch,
-        root: &Path,
-        loader: &mut Loader<'_>,
-    ) -> Result<Self, Fault> {
-        // A name without a folder is searched for by the loader itself.
-        let by_loader = vec![PathBuf::new()];
-        let folders = [search.named(), by_loader, usual(root)].concat();
-        let mut paths = Vec::new();
-        let mut failures = Vec::new();
-        for library in needs.libraries() {
-            match load_first(&folders, &library.file, loader) {
-                Ok(path) => paths.push(path),
-                Err(failure) => failures.push((library, failure)),
-            }
-        }
-        if failures.is_empty() {
-            return Ok(Self { paths });
-        }
-        Err(fault(&failures))
-    }
+/// The number of loaded libraries and the folders that they come from, for a person to read.
+pub fn summary(libraries: &[PathBuf]) -> String {
+    let folder = |path: &PathBuf| {
+        let folder = path.parent().filter(|folder| folder.has_root());
+        folder.map_or_else(
+            || "the loader's path".to_owned(),
+            |folder| folder.display().to_string(),
+        )
+    };
+    let mut folders: Vec<String> = libraries.iter().map(folder).collect();
+    folders.sort();
+    folders.dedup();
+    format!("{} libraries from {}", libraries.len(), folders.join(", "))
 }
 
-/// Why a library does not load.
-enum Failure {
-    /// There is no such file.
-    Missing,
-    /// The reason.
-    Broken(String),
-    /// It is not trusted.
-    Replaceable(Replaceable),
-}
-
-impl Failure {
-    fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Broken(reason) => Some(reason),
-            Self::Missing | Self::Replaceable(_) => None,
+/// Finds what is needed below `root`, and loads it: from a folder that was named, by the loader's
+/// own path, or from the usual folders. A library that is broken is passed by where there is
+/// another, but one that every user can replace is not. Returns the libraries in loading order:
+/// their paths, or bare names of those that the loader finds by itself.
+///
+/// # Errors
+/// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
+pub fn load(
+    needs: Needs,
+    search: &LibrarySearch,
+    root: &Path,
+    loader: &mut Loader<'_>,
+) -> Result<Vec<PathBuf>, Fault> {
+    // A name without a folder is searched for by the loader itself.
+    let by_loader = vec![PathBuf::new()];
+    let folders = [search.named(), by_loader, usual(root)].concat();
+    let mut paths = Vec::new();
+    let mut failures = Vec::new();
+    for library in needs.libraries() {
+        match load_first(&folders, &library.file, loader)? {
+            Ok(path) => paths.push(path),
+            Err(failure) => failures.push((library, failure)),
         }
     }
-
-    fn replaceable(&self) -> Option<&Replaceable> {
-        match self {
-            Self::Replaceable(found) => Some(found),
-            Self::Missing | Self::Broken(_) => None,
-        }
+    if failures.is_empty() {
+        return Ok(paths);
     }
+    Err(fault(&failures))
 }
+
+/// Why a library does not load; `None` if there is no such file.
+type Failure = Option<String>;
 
 /// The first failure counts, unless it is only that a file is missing. A library that is not trusted
 /// ends the search.
@@ -205,61 +174,52 @@ fn load_first(
     folders: &[PathBuf],
     file: &str,
     loader: &mut Loader<'_>,
-) -> Result<PathBuf, Failure> {
-    let mut failure = Failure::Missing;
+) -> Result<Result<PathBuf, Failure>, Replaceable> {
+    let mut failure = None;
     for folder in folders {
-        match load_from(folder, file, loader) {
-            Ok(path) => return Ok(path),
-            Err(refused @ Failure::Replaceable(_)) => return Err(refused),
-            Err(other) if matches!(failure, Failure::Missing) => failure = other,
-            Err(_) => {}
+        match load_from(folder, file, loader)? {
+            Ok(path) => return Ok(Ok(path)),
+            Err(other) => failure = failure.or(other),
         }
     }
-    Err(failure)
+    Ok(Err(failure))
 }
 
-fn load_from(folder: &Path, file: &str, loader: &mut Loader<'_>) -> Result<PathBuf, Failure> {
+fn load_from(
+    folder: &Path,
+    file: &str,
+    loader: &mut Loader<'_>,
+) -> Result<Result<PathBuf, Failure>, Replaceable> {
     let path = folder.join(file);
-    let is_bare = path == Path::new(file);
+    let is_bare = trust::is_bare(&path);
     if !is_bare && !path.exists() {
-        let dangling = || Failure::Broken(format!("{} is a link to nothing", path.display()));
-        let is_link = path.is_symlink();
-        return Err(is_link.then(dangling).unwrap_or(Failure::Missing));
+        let dangling = || format!("{} is a link to nothing", path.display());
+        return Ok(Err(path.is_symlink().then(dangling)));
     }
-    trust::check(&path).map_err(Failure::Replaceable)?;
-    match loader(&path) {
+    trust::check(&path)?;
+    Ok(match loader(&path) {
         Ok(()) => Ok(path),
         // glibc's message for a library that it does not find.
-        Err(reason) if is_bare && reason.contains(&format!("{file}: cannot open")) => {
-            Err(Failure::Missing)
-        }
-        Err(reason) => {
-            let reason = format!("{} does not load: {reason}", path.display());
-            Err(Failure::Broken(reason))
-        }
-    }
+        Err(reason) if is_bare && reason.contains(&format!("{file}: cannot open")) => Err(None),
+        Err(reason) => Err(Some(format!("{} does not load: {reason}", path.display()))),
+    })
 }
 
 fn fault(failures: &[(Library, Failure)]) -> Fault {
-    let mut replaceable = failures.iter().filter_map(|(_, it)| it.replaceable());
-    if let Some(found) = replaceable.next() {
-        return Fault::Replaceable(found.clone());
-    }
     let missing: Vec<&str> = failures
         .iter()
-        .filter(|(_, failure)| matches!(failure, Failure::Missing))
+        .filter(|(_, failure)| failure.is_none())
         .map(|(library, _)| library.file.as_str())
         .collect();
     let missing = (!missing.is_empty()).then(|| format!("not found: {}", missing.join(", ")));
-    let others = failures.iter().filter_map(|(_, failure)| failure.reason());
-    let others = others.map(str::to_owned);
-    let reasons: Vec<String> = missing.into_iter().chain(others).collect();
+    let broken = failures.iter().filter_map(|(_, failure)| failure.clone());
+    let reasons: Vec<String> = missing.into_iter().chain(broken).collect();
     let reason = reasons.join("; ");
-    let wants_driver = |failure: &Failure| {
-        let reason = failure.reason().unwrap_or_default();
-        reason.contains(DRIVER_LIBRARY)
-    };
-    if failures.iter().all(|(_, failure)| wants_driver(failure)) {
+    let wants_driver = |reason: &String| reason.contains(DRIVER_LIBRARY);
+    if failures
+        .iter()
+        .all(|(_, failure)| failure.as_ref().is_some_and(wants_driver))
+    {
         return Fault::NoDriverLibrary(reason);
     }
     let packages = failures.iter().map(|(library, _)| library.package.clone());

@@ -2,6 +2,8 @@
 //! How much of a GPU's memory an engine takes: an estimate that stays on the safe side. A run that
 //! needs more than it was given fails in an orderly way and is repeated with less.
 
+use std::iter;
+
 use super::Cuda;
 
 /// Memory that CUDA itself takes in a process: its context, the code of ONNX Runtime's, cuBLAS' and
@@ -88,15 +90,10 @@ impl Need {
 /// memory. The other engines of this process have reserved `claimed` bytes. `None` if even the
 /// smallest input does not fit.
 pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize> {
-    let fits = |det_size: usize| Need { det_size, ..wanted }.fits(cuda, claimed);
-    if fits(wanted.det_size) {
-        return Some(wanted.det_size);
-    }
     let largest = wanted.det_size.saturating_sub(1) / STEP;
-    (MIN_DET_SIZE / STEP..=largest)
-        .rev()
-        .map(|steps| steps * STEP)
-        .find(|side| fits(*side))
+    let smaller = (MIN_DET_SIZE / STEP..=largest).rev();
+    let mut sides = iter::once(wanted.det_size).chain(smaller.map(|steps| steps * STEP));
+    sides.find(|&det_size| Need { det_size, ..wanted }.fits(cuda, claimed))
 }
 
 /// Half of `det_size`, a multiple of 32 px; `None` if that is too small.

@@ -34,34 +34,10 @@ pub fn negotiate(
     request: &Request,
     probe: &mut dyn Probe,
 ) -> Result<Decision, Refusal> {
-    if capabilities.gpu {
-        with_gpu(capabilities.engine, request, probe)
-    } else {
-        Ok(without_gpu(capabilities.engine, request.device))
+    let engine = capabilities.engine;
+    if !capabilities.gpu {
+        return Ok(without_gpu(engine, request.device));
     }
-}
-
-/// Rows 1 and 2.
-fn without_gpu(engine: &str, device: Option<DeviceChoice>) -> Decision {
-    let (severity, line, unmet) = if device == Some(DeviceChoice::Cuda) {
-        let line = format!(
-            "GPU mode is reserved for InsightFace only. Engine '{engine}' will run in CPU-only mode."
-        );
-        (Severity::Warning, line, Some(Unmet::CpuOnlyEngine))
-    } else {
-        let line = "CPU-only mode (GPU disabled or not supported for this engine)".to_owned();
-        (Severity::Info, line, None)
-    };
-    Decision {
-        placement: Placement::Cpu,
-        reason: line.clone(),
-        log: vec![(severity, line)],
-        unmet,
-    }
-}
-
-/// Rows 3 to 7.
-fn with_gpu(engine: &str, request: &Request, probe: &mut dyn Probe) -> Result<Decision, Refusal> {
     if let Some(because) = objection(request) {
         return Err(Refusal::GpuOnly { because });
     }
@@ -69,6 +45,28 @@ fn with_gpu(engine: &str, request: &Request, probe: &mut dyn Probe) -> Result<De
         Ok((cuda, driver)) => Ok(on_cuda(engine, cuda, &driver)),
         Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
         Err(unfit) => Err(Refusal::Unavailable(unfit)),
+    }
+}
+
+/// Rows 1 and 2.
+fn without_gpu(engine: &str, device: Option<DeviceChoice>) -> Decision {
+    if device == Some(DeviceChoice::Cuda) {
+        let line = format!(
+            "GPU mode is reserved for InsightFace only. Engine '{engine}' will run in CPU-only mode."
+        );
+        return on_cpu(Severity::Warning, line, Some(Unmet::CpuOnlyEngine));
+    }
+    let line = "CPU-only mode (GPU disabled or not supported for this engine)";
+    on_cpu(Severity::Info, line.to_owned(), None)
+}
+
+/// The decision for the CPU that `line` gives the reason for.
+fn on_cpu(severity: Severity, line: String, unmet: Option<Unmet>) -> Decision {
+    Decision {
+        placement: Placement::Cpu,
+        reason: line.clone(),
+        log: vec![(severity, line)],
+        unmet,
     }
 }
 
@@ -110,15 +108,10 @@ fn on_cuda(engine: &str, cuda: Cuda, driver: &DriverInfo) -> Decision {
 /// Row 4.
 fn fallen_back(fault: Fault) -> Decision {
     let line = format!("GPU requested but unavailable: {fault}");
-    Decision {
-        placement: Placement::Cpu,
-        reason: line.clone(),
-        unmet: Some(Unmet::Fault(fault)),
-        log: vec![
-            (Severity::Warning, line),
-            (Severity::Info, "Auto-fallback to CPU enabled".to_owned()),
-        ],
-    }
+    let mut decision = on_cpu(Severity::Warning, line, Some(Unmet::Fault(fault)));
+    let enabled = "Auto-fallback to CPU enabled".to_owned();
+    decision.log.push((Severity::Info, enabled));
+    decision
 }
 
 #[cfg(test)]

@@ -120,12 +120,10 @@ fn memory_of(pid: u32, processes: &[ProcessInfo]) -> Option<u64> {
 fn gpu(device: &Device<'_>) -> Result<Gpu, NvmlError> {
     let memory = device.memory_info()?;
     let capability = device.cuda_compute_capability()?;
+    let versions = [capability.major, capability.minor];
     Ok(Gpu {
         name: device.name()?,
-        compute_capability: (
-            u32::try_from(capability.major).unwrap_or(0),
-            u32::try_from(capability.minor).unwrap_or(0),
-        ),
+        compute_capability: versions.map(|n| u32::try_from(n).unwrap_or(0)).into(),
         memory: memory.total,
         free_memory: memory.free,
     })

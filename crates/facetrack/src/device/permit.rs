@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 
 use crate::lock::lock;
 
@@ -91,11 +91,8 @@ impl Turns {
         let mut tickets = lock(&self.tickets);
         let own = tickets.end;
         tickets.end += 1;
-        drop(
-            self.changed
-                .wait_while(tickets, |tickets| tickets.start != own)
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let is_early = |tickets: &mut Range<u64>| tickets.start != own;
+        drop(self.changed.wait_while(tickets, is_early));
         Permit {
             turns: self,
             stays: PhantomData,

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::libraries::{CudaLibraries, Needs};
+use super::libraries::{self, Needs};
 use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver, permit};
+use crate::locate::listed;
 use crate::model::ModelError;
 use crate::model::runtime::cuda::trial;
 use crate::model::runtime::{OnnxRuntime, preload};
@@ -39,18 +40,14 @@ impl Probe for MachineProbe {
         if !runtime.has_cuda() {
             return Err(Fault::NoCudaProvider(path));
         }
-        let mut found = format!(
-            "{path}, {}",
-            provider_file(&runtime, CUDA_PROVIDER)?.display()
-        );
+        let mut files = vec![provider_file(&runtime, CUDA_PROVIDER)?];
         if request.tuning.tensorrt {
             if !runtime.has_tensorrt() {
                 return Err(Fault::NoTensorRtProvider(path));
             }
-            let tensorrt = provider_file(&runtime, TENSORRT)?;
-            found.push_str(&format!(", {}", tensorrt.display()));
+            files.push(provider_file(&runtime, TENSORRT)?);
         }
-        Ok(found)
+        Ok(format!("{path}, {}", listed(&files)))
     }
 
     fn libraries(&mut self, request: &Request) -> Result<String, Fault> {
@@ -65,8 +62,12 @@ impl Probe for MachineProbe {
             needs.check_driver(driver)?;
         }
         let root = Path::new("/");
-        let found = CudaLibraries::load(needs, &request.libraries, root, &mut preload)?;
-        Ok(format!("CUDA {}: {}", needs.cuda, found.summary()))
+        let found = libraries::load(needs, &request.libraries, root, &mut preload)?;
+        Ok(format!(
+            "CUDA {}: {}",
+            needs.cuda,
+            libraries::summary(&found)
+        ))
     }
 
     fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault> {
@@ -190,7 +191,7 @@ mod tests {
             homes: Vec::new(),
         };
         let root = folder.path();
-        let fault = CudaLibraries::load(needs, &search, root, &mut preload).unwrap_err();
+        let fault = libraries::load(needs, &search, root, &mut preload).unwrap_err();
         let garbage = folder.path().join("libcublas.so.99");
         let told = format!("{} does not load: ", garbage.display());
         for part in [told.as_str(), "invalid ELF header"] {

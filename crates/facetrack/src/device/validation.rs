@@ -3,6 +3,7 @@
 
 mod checks;
 
+use strum::{IntoStaticStr, VariantArray};
 use thiserror::Error;
 
 use crate::trust::Replaceable;
@@ -134,47 +135,38 @@ pub enum Fault {
 }
 
 /// The checks, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 pub enum Check {
     /// NVML loads and sees a device that may be used.
+    #[strum(serialize = "NVIDIA device")]
     Device,
     /// The driver is new enough.
+    #[strum(serialize = "driver 525 or newer")]
     Driver,
     /// The device is new enough.
+    #[strum(serialize = "compute capability 7.5 or newer")]
     ComputeCapability,
     /// It has memory to spare.
+    #[strum(serialize = "free memory")]
     FreeMemory,
     /// ONNX Runtime has the CUDA provider.
+    #[strum(serialize = "ONNX Runtime with the CUDA provider")]
     Provider,
     /// The provider's libraries are found and load.
+    #[strum(serialize = "CUDA's libraries")]
     Libraries,
     /// A session opens on the device and runs.
+    #[strum(serialize = "a session on the GPU")]
     Session,
 }
 
 impl Check {
     /// All, in their order.
-    pub const ALL: [Self; 7] = [
-        Self::Device,
-        Self::Driver,
-        Self::ComputeCapability,
-        Self::FreeMemory,
-        Self::Provider,
-        Self::Libraries,
-        Self::Session,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Title, for messages.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Device => "NVIDIA device",
-            Self::Driver => "driver 525 or newer",
-            Self::ComputeCapability => "compute capability 7.5 or newer",
-            Self::FreeMemory => "free memory",
-            Self::Provider => "ONNX Runtime with the CUDA provider",
-            Self::Libraries => "CUDA's libraries",
-            Self::Session => "a session on the GPU",
-        }
+        self.into()
     }
 }
 
@@ -190,10 +182,7 @@ pub enum Outcome {
 }
 
 /// Makes the checks up to the first that fails. Returns the GPU, and its driver.
-pub(super) fn validate(
-    request: &Request,
-    probe: &mut dyn Probe,
-) -> Result<(Cuda, DriverInfo), Fault> {
+pub fn validate(request: &Request, probe: &mut dyn Probe) -> Result<(Cuda, DriverInfo), Fault> {
     let driver = device(request, probe)?;
     driver_version(&driver)?;
     let (index, gpu) = chosen(request, &driver)?;

@@ -14,12 +14,18 @@ pub mod tflite;
 use std::ops::Range;
 use std::path::Path;
 
+use ndarray::ArrayD;
+use prost::bytes::Bytes;
+
 use super::{ModelError, TensorSpec, format_error};
 pub use proto::Attribute;
 use proto::{DimensionProto, ModelProto, TensorProto, TypeProto};
 
 /// Describes an error in a file.
 pub type Reason = String;
+
+/// As in the standard library; the error describes a file.
+pub type Result<T, E = Reason> = std::result::Result<T, E>;
 
 /// Maximum size of the constants of a graph, in bytes, including those that a pass replaced: ten
 /// times the size of the largest network that is changed here. Operators of a file may share a
@@ -30,14 +36,8 @@ const MAX_CONSTANT_BYTES: usize = 64 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value(pub(crate) usize);
 
-/// A constant of floats, row-major.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Floats {
-    /// Extents, outermost first.
-    pub dims: Vec<usize>,
-    /// As many as the extents say.
-    pub values: Vec<f32>,
-}
+/// A constant of floats.
+pub type Floats = ArrayD<f32>;
 
 /// An operator.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ impl Node {
 }
 
 /// Properties of a value.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Info {
     /// Name in the file; values that are added have none.
     name: Option<String>,
@@ -237,21 +237,23 @@ impl Graph {
                 *dimension = DimensionProto::of(extent);
             }
         }
-        for kind in self.outputs.iter_mut().flat_map(|port| &mut port.kind) {
-            kind.forget_shape();
+        let kinds = self.outputs.iter_mut().flat_map(|port| &mut port.kind);
+        for tensor in kinds.flat_map(|kind| &mut kind.tensor_type) {
+            tensor.shape = None;
         }
     }
 
     /// Adds a value that nothing yields yet.
     pub fn add_value(&mut self, shape: Vec<usize>) -> Value {
-        self.push(Info {
-            shape,
-            ..Info::default()
-        })
+        self.push(None, shape, None)
     }
 
     /// Adds a constant of floats.
-    pub fn add_floats(&mut self, dims: &[usize], values: &[f32]) -> Value {
+    pub fn add_floats<'a>(
+        &mut self,
+        dims: &[usize],
+        values: impl IntoIterator<Item = &'a f32>,
+    ) -> Value {
         self.add_constant(dims, TensorProto::floats(dims, values))
     }
 
@@ -261,23 +263,29 @@ impl Graph {
     }
 
     fn add_constant(&mut self, dims: &[usize], constant: TensorProto) -> Value {
-        self.push(Info {
-            name: None,
-            shape: dims.to_vec(),
-            constant: Some(constant),
-        })
+        self.push(None, dims.to_vec(), Some(constant))
     }
 
-    fn push(&mut self, info: Info) -> Value {
-        let constant = info.constant.as_ref();
-        self.constant_bytes += constant.map_or(0, |constant| constant.raw_data.len());
+    fn push(
+        &mut self,
+        name: Option<String>,
+        shape: Vec<usize>,
+        constant: Option<TensorProto>,
+    ) -> Value {
+        let content = constant.as_ref().map(|constant| &constant.raw_data);
+        self.constant_bytes += content.map_or(0, Bytes::len);
+        let info = Info {
+            name,
+            shape,
+            constant,
+        };
         self.values.push(info);
         Value(self.values.len() - 1)
     }
 
     /// Refuses a graph whose constants are larger than [`MAX_CONSTANT_BYTES`]. Code that adds
     /// constants in a loop calls it in between.
-    pub fn check_size(&self) -> Result<(), Reason> {
+    pub fn check_size(&self) -> Result<()> {
         if self.constant_bytes <= MAX_CONSTANT_BYTES {
             return Ok(());
         }

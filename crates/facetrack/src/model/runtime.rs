@@ -28,10 +28,11 @@ use sha2::{Digest, Sha256};
 
 use super::graph::outline::OnnxOutline;
 use super::{Model, ModelError, TensorSpec, format_error};
+use crate::locate::listed;
 use crate::lock::lock;
 use crate::{file, trust};
 use bound::Steady;
-use cuda::{Coverage, CudaProvider};
+use cuda::{Coverage, CudaProvider, KeysAndValues};
 pub use options::{Memory, Provider, SessionOptions, Transfer};
 use pool::{Pool, User};
 use tensor::{floats, input, spec};
@@ -111,9 +112,8 @@ fn first_of(candidates: &[PathBuf]) -> Result<OnnxRuntime, ModelError> {
             Err(reason) => reasons.push(reason),
         }
     }
-    let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
     Err(ModelError::Runtime {
-        tried: format!("tried {}", tried.join(", ")),
+        tried: format!("tried {}", listed(candidates)),
         reason: reasons.join("; "),
     })
 }
@@ -255,14 +255,11 @@ impl Opened {
         Ok(Self {
             session,
             run_options,
-            steady: match transfer {
-                Transfer::Copied => None,
-                _ => Some(Steady::new(provider, transfer)),
-            },
+            steady: (transfer != Transfer::Copied).then(|| Steady::new(provider, transfer)),
         })
     }
 
-    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Vec<ArrayD<f32>>> {
+    fn run(&mut self, inputs: &[ArrayViewD<'_, f32>]) -> ort::Result<Outputs> {
         let copied = |session: &mut Session| run_copied(session, &self.run_options, inputs);
         match &mut self.steady {
             None => copied(&mut self.session),
@@ -271,24 +268,24 @@ impl Opened {
     }
 }
 
-/// Options of a run; `None` for ONNX Runtime's defaults.
-type Options = Option<RunOptions<NoSelectedOutputs>>;
+/// Outputs of a network.
+type Outputs = Vec<ArrayD<f32>>;
+
+/// Options of a run.
+type Options = RunOptions<NoSelectedOutputs>;
 
 /// Runs the network on `inputs` where they are.
 fn run_copied(
     session: &mut Session,
     options: &Options,
     inputs: &[ArrayViewD<'_, f32>],
-) -> ort::Result<Vec<ArrayD<f32>>> {
+) -> ort::Result<Outputs> {
     let inputs = inputs
         .iter()
         .enumerate()
         .map(|(index, values)| input(session.inputs().get(index), values))
         .collect::<ort::Result<Vec<SessionInputValue<'_>>>>()?;
-    let outputs = match options {
-        None => session.run(inputs.as_slice())?,
-        Some(options) => session.run_with_options(inputs.as_slice(), options)?,
-    };
+    let outputs = session.run_with_options(inputs.as_slice(), options)?;
     outputs.values().map(|value| floats(&value)).collect()
 }
 
@@ -358,7 +355,7 @@ fn on_cuda(
 
 fn with_options<P: ArbitrarilyConfigurableExecutionProvider>(
     provider: P,
-    options: Vec<(&'static str, String)>,
+    options: KeysAndValues,
 ) -> P {
     options
         .into_iter()
@@ -370,12 +367,11 @@ fn with_options<P: ArbitrarilyConfigurableExecutionProvider>(
 /// Options of a run on `provider`; with `graph`, the run is captured as the CUDA graph of this
 /// number.
 fn options_of(provider: Provider, transfer: Transfer, graph: Option<u32>) -> ort::Result<Options> {
-    let Provider::Cuda(provider) = provider else {
-        return Ok(None);
-    };
     let mut options = RunOptions::new()?;
-    for (key, value) in provider.run_options(transfer, graph) {
-        options.set(key, value)?;
+    if let Provider::Cuda(provider) = provider {
+        for (key, value) in provider.run_options(transfer, graph) {
+            options.set(key, value)?;
+        }
     }
-    Ok(Some(options))
+    Ok(options)
 }

@@ -57,10 +57,9 @@ impl Bundle {
         let format = |reason| format_error(path, FORMAT, reason);
         let archive = ZipArchive::new(Cursor::new(bytes));
         let mut archive = archive.map_err(|error| format(error.to_string()))?;
-        Self::from_parts(|name| unpack(&mut archive, name).map_err(format)).map(|bundle| Self {
-            files: vec![ModelFile::of(path, bytes)],
-            ..bundle
-        })
+        let mut bundle = Self::from_parts(|name| unpack(&mut archive, name).map_err(format))?;
+        bundle.files.push(ModelFile::of(path, bytes));
+        Ok(bundle)
     }
 
     /// Path of the part `name` of the bundle, or of the folder, at `path`, for messages.

@@ -71,6 +71,11 @@ impl Needs {
         let Self { cuda, tensorrt } = *self;
         // `_get_cufft_version`.
         let cufft = if cuda >= 13 { 12 } else { 11 };
+        // "Starting with CUDA 13, NVIDIA dropped the -cuNN suffix".
+        let suffix = match cuda {
+            13.. => String::new(),
+            _ => format!("-cu{cuda}"),
+        };
         let toolkit = [
             ("libcudart", cuda, "nvidia-cuda-runtime"),
             ("libnvrtc", cuda, "nvidia-cuda-nvrtc"),
@@ -81,12 +86,7 @@ impl Needs {
         ]
         .map(|(library, version, package)| Library {
             file: format!("{library}.so.{version}"),
-            // "Starting with CUDA 13, NVIDIA dropped the -cuNN suffix".
-            package: if cuda >= 13 {
-                requirement(cuda, package)
-            } else {
-                requirement(cuda, &format!("{package}-cu{cuda}"))
-            },
+            package: requirement(cuda, &format!("{package}{suffix}")),
         });
         let cudnn = CUDNN.map(|library| Library {
             file: format!("{library}.so.9"),

@@ -59,7 +59,7 @@ impl Tree {
         self
     }
 
-    fn load(&self, search: &LibrarySearch, loader: &mut Script) -> Result<CudaLibraries, Fault> {
+    fn load(&self, search: &LibrarySearch, loader: &mut Script) -> Result<Vec<PathBuf>, Fault> {
         self.load_for(NEEDS, search, loader)
     }
 
@@ -68,8 +68,8 @@ impl Tree {
         needs: Needs,
         search: &LibrarySearch,
         loader: &mut Script,
-    ) -> Result<CudaLibraries, Fault> {
-        CudaLibraries::load(needs, search, self.0.path(), &mut |library| {
+    ) -> Result<Vec<PathBuf>, Fault> {
+        load(needs, search, self.0.path(), &mut |library| {
             loader.load(library)
         })
     }
@@ -78,10 +78,10 @@ impl Tree {
     fn origin(&self, search: &LibrarySearch) -> Result<PathBuf, Fault> {
         let mut loader = Script::default();
         let found = self.load(search, &mut loader)?;
-        assert_eq!(found.paths, loader.loaded);
-        let folders: HashSet<_> = found.paths.iter().map(|path| path.parent()).collect();
+        assert_eq!(found, loader.loaded);
+        let folders: HashSet<_> = found.iter().map(|path| path.parent()).collect();
         assert_eq!(folders.len(), 1, "{found:?}");
-        Ok(found.paths[0].parent().unwrap().to_owned())
+        Ok(found[0].parent().unwrap().to_owned())
     }
 }
 
@@ -147,8 +147,8 @@ fn a_python_environment_may_be_named_by_any_of_its_folders() {
     for named in ["venv", packages, &format!("{packages}/nvidia")] {
         let mut loader = Script::default();
         let found = tree.load(&folder(tree.at(named)), &mut loader).unwrap();
-        assert_eq!(found.paths.len(), toolkit.len() + cudnn.len(), "{named}");
-        let told = found.summary();
+        assert_eq!(found.len(), toolkit.len() + cudnn.len(), "{named}");
+        let told = summary(&found);
         for part in ["14 libraries", "nvidia/cu13/lib, ", "nvidia/cudnn/lib"] {
             assert!(told.contains(part), "{told}");
         }
@@ -176,7 +176,7 @@ fn tensorrt_is_looked_for_where_it_is_wanted_alone() {
     for named in ["venv", packages] {
         let search = folder(tree.at(named));
         let found = tree.load_for(wanted, &search, &mut Script::default());
-        let told = found.unwrap().summary();
+        let told = summary(&found.unwrap());
         assert!(told.starts_with("17 libraries"), "{told}");
         assert!(told.ends_with("/tensorrt_libs"), "{told}");
     }
@@ -191,8 +191,8 @@ fn what_the_loader_knows_needs_no_path() {
     };
     let found = tree.load(&LibrarySearch::default(), &mut loader).unwrap();
     let names: Vec<PathBuf> = files(NEEDS).into_iter().map(PathBuf::from).collect();
-    assert_eq!(found.paths, names);
-    assert_eq!(found.summary(), "14 libraries from the loader's path");
+    assert_eq!(found, names);
+    assert_eq!(summary(&found), "14 libraries from the loader's path");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn what_was_named_comes_first_then_the_loader_then_the_machines_toolkit_then_the
         ..Script::default()
     };
     let found = tree.load(&usual, &mut loader).unwrap();
-    assert!(found.paths.iter().all(|path| path.is_relative()));
+    assert!(found.iter().all(|path| path.is_relative()));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn a_broken_library_is_passed_by_or_named() {
     let search = folder(tree.at("named"));
     let found = tree.load(&search, &mut loader).unwrap();
     let other = tree.at("usr/local/cuda/lib64/libcublas.so.13");
-    assert!(found.paths.contains(&other), "{found:?}");
+    assert!(found.contains(&other), "{found:?}");
 
     loader.broken.insert(other);
     let fault = tree.load(&search, &mut loader).unwrap_err();
@@ -329,7 +329,7 @@ fn a_library_that_wants_the_driver_tells_so() {
         };
     let search = LibrarySearch::default();
     let root = tree.0.path();
-    let fault = CudaLibraries::load(NEEDS, &search, root, &mut without_driver).unwrap_err();
+    let fault = load(NEEDS, &search, root, &mut without_driver).unwrap_err();
     assert!(matches!(fault, Fault::NoDriverLibrary(_)), "{fault:?}");
 }
 
@@ -370,7 +370,7 @@ fn the_packages_of_the_gpu_page_contain_every_library() {
         assert!(tree.at(site).join("onnxruntime/capi").is_dir());
         let mut loader = Script::default();
         let found = tree.load_for(needs, &folder(tree.at("venv")), &mut loader);
-        assert_eq!(found.unwrap().paths, loader.loaded);
+        assert_eq!(found.unwrap(), loader.loaded);
         assert_eq!(loader.loaded.len(), files(needs).len());
         let own = tree.at(site);
         assert!(loader.loaded.iter().all(|path| path.starts_with(&own)));

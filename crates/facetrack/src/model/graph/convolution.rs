@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Convolutions with constant weights.
 
-use super::{Attribute, Floats, Graph, Node, Value};
+use ndarray::{Array4, Axis, Ix4, concatenate};
+
+use super::{Attribute, Graph, Node, Value};
 
 /// The domain of ONNX Runtime's own operators.
 const MICROSOFT: &str = "com.microsoft";
@@ -21,7 +23,7 @@ const ACTIVATION_PARAMETERS: &str = "activation_params";
 pub struct Convolution {
     pub node: Node,
     /// [outputs, inputs of a group, height, width].
-    pub weights: Floats,
+    pub weights: Array4<f32>,
     /// One for each output.
     pub bias: Option<Vec<f32>>,
     pub groups: usize,
@@ -34,12 +36,11 @@ impl Convolution {
             return None;
         }
         let weights = graph.floats(*node.inputs.get(1)?)?;
-        let [outputs, _, _, _] = weights.dims[..] else {
-            return None;
-        };
+        let weights = weights.into_dimensionality::<Ix4>().ok()?;
+        let outputs = weights.dim().0;
         let bias = match node.inputs.get(2) {
             None => None,
-            Some(bias) => Some(graph.floats(*bias)?.values),
+            Some(bias) => Some(graph.floats(*bias)?.into_iter().collect::<Vec<_>>()),
         };
         let groups = match node.attribute(GROUP) {
             None => 1,
@@ -68,12 +69,12 @@ impl Convolution {
 
     /// Channels that it yields.
     pub fn outputs(&self) -> usize {
-        self.weights.dims[0]
+        self.weights.dim().0
     }
 
     /// Channels that each group takes.
     pub fn inputs_of_group(&self) -> usize {
-        self.weights.dims[1]
+        self.weights.dim().1
     }
 
     /// Whether it has one filter for each channel.
@@ -83,7 +84,7 @@ impl Convolution {
 
     /// Whether each output depends on one pixel.
     pub fn is_pointwise(&self) -> bool {
-        self.weights.dims[2..] == [1, 1]
+        self.weights.shape()[2..] == [1, 1]
     }
 
     /// Selects channels by their indices; `None` stands for a channel of zeros. `inputs` are the
@@ -91,22 +92,12 @@ impl Convolution {
     #[must_use]
     pub fn select(&self, outputs: &[Option<usize>], inputs: &[Option<usize>]) -> Self {
         let mut selected = self.clone();
-        selected
-            .weights
-            .dims
-            .splice(..2, [outputs.len(), inputs.len()]);
-        let filter: usize = selected.weights.dims[2..].iter().product();
-        let mut values = vec![0.0; outputs.len() * inputs.len() * filter];
-        let pairs = outputs
-            .iter()
-            .flat_map(|output| inputs.iter().map(move |input| output.zip(*input)));
-        for (target, pair) in values.chunks_exact_mut(filter).zip(pairs) {
-            if let Some((output, input)) = pair {
-                let at = (output * self.inputs_of_group() + input) * filter;
-                target.copy_from_slice(&self.weights.values[at..at + filter]);
-            }
-        }
-        selected.weights.values = values;
+        let (_, _, height, width) = self.weights.dim();
+        let shape = (outputs.len(), inputs.len(), height, width);
+        selected.weights = Array4::from_shape_fn(shape, |(output, input, y, x)| {
+            let channels = outputs[output].zip(inputs[input]);
+            channels.map_or(0.0, |(output, input)| self.weights[[output, input, y, x]])
+        });
         selected.bias = self.bias.as_ref().map(|bias| {
             let outputs = outputs.iter();
             outputs.map(|o| o.map_or(0.0, |o| bias[o])).collect()
@@ -130,9 +121,8 @@ impl Convolution {
         }
         let mut joined = first.clone();
         joined.groups = groups;
-        joined.weights.dims[0] = parts.iter().map(Self::outputs).sum();
-        let weights = rest.iter().flat_map(|part| &part.weights.values);
-        joined.weights.values.extend(weights);
+        let weights: Vec<_> = parts.iter().map(|part| part.weights.view()).collect();
+        joined.weights = concatenate(Axis(0), &weights).ok()?;
         let bias = |part: &Self| match &part.bias {
             Some(bias) => bias.clone(),
             None => vec![0.0; part.outputs()],
@@ -149,7 +139,7 @@ impl Convolution {
         };
         self.node.op == other.node.op
             && attributes(self) == attributes(other)
-            && self.weights.dims[1..] == other.weights.dims[1..]
+            && self.weights.shape()[1..] == other.weights.shape()[1..]
     }
 
     /// Removes the activation.
@@ -178,7 +168,7 @@ impl Convolution {
     }
 
     fn into_node(mut self, graph: &mut Graph, input: Value, output: Value) -> Node {
-        let weights = graph.add_floats(&self.weights.dims, &self.weights.values);
+        let weights = graph.add_floats(self.weights.shape(), &self.weights);
         let bias = self.bias.map(|bias| graph.add_floats(&[bias.len()], &bias));
         self.node.set(Attribute::int(GROUP, self.groups as i64));
         self.node.inputs = [input, weights].into_iter().chain(bias).collect();

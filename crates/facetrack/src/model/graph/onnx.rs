@@ -7,7 +7,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::proto::*;
-use super::{Graph, Info, Node, Port, Reason, Value};
+use super::{Graph, Node, Port, Result, Value};
 
 /// Maximum size of a file that is changed here, in bytes; the largest known file has 4 MB. Integers
 /// of one byte in the file take eight in memory.
@@ -24,7 +24,7 @@ const MAX_CONSTANTS: usize = 4096;
 const GRAPH_NAME: &str = "graph";
 
 impl Graph {
-    pub(super) fn parse(bytes: Bytes) -> Result<Self, Reason> {
+    pub(super) fn parse(bytes: Bytes) -> Result<Self> {
         check_size(&bytes)?;
         let mut versions = ModelProto::decode(bytes).map_err(|error| error.to_string())?;
         let proto = versions.graph.take().ok_or(NO_GRAPH)?;
@@ -88,13 +88,11 @@ impl Graph {
 
     /// The constants that a node takes or that the inputs list.
     fn used_constants(&self) -> Vec<TensorProto> {
-        let mut is_used = vec![false; self.values.len()];
-        let taken = self.nodes.iter().flat_map(|node| &node.inputs);
-        let ports = self.inputs.iter().chain(&self.outputs);
-        for value in taken.chain(ports.map(|port| &port.value)) {
-            is_used[value.0] = true;
+        let mut users = self.users();
+        for port in &self.inputs {
+            users[port.value.0].push(usize::MAX);
         }
-        let used = (0..self.values.len()).filter(|index| is_used[*index]);
+        let used = (0..self.values.len()).filter(|index| !users[*index].is_empty());
         used.filter_map(|index| {
             let constant = self.values[index].constant.clone()?;
             let name = self.name(Value(index));
@@ -112,21 +110,19 @@ struct Reader {
 }
 
 impl Reader {
-    fn constant(&mut self, mut constant: TensorProto) -> Result<(), Reason> {
+    fn constant(&mut self, mut constant: TensorProto) -> Result<()> {
         if constant.data_location == EXTERNAL {
             return Err("its constants are in another file".to_owned());
         }
         let name = std::mem::take(&mut constant.name);
-        let value = self.graph.push(Info {
-            name: Some(name.clone()),
-            shape: Vec::new(),
-            constant: Some(constant),
-        });
+        let value = self
+            .graph
+            .push(Some(name.clone()), Vec::new(), Some(constant));
         self.values.insert(name, value);
         Ok(())
     }
 
-    fn node(&mut self, node: NodeProto) -> Result<(), Reason> {
+    fn node(&mut self, node: NodeProto) -> Result<()> {
         if node.output.is_empty() {
             return Err(format!("{} has no output", node.op_type));
         }
@@ -156,17 +152,13 @@ impl Reader {
     /// The value `name`, which is empty for an input or output that is left out.
     fn value(&mut self, name: String) -> Value {
         let graph = &mut self.graph;
-        *self.values.entry(name).or_insert_with_key(|name| {
-            graph.push(Info {
-                name: Some(name.clone()),
-                ..Info::default()
-            })
-        })
+        let value = self.values.entry(name);
+        *value.or_insert_with_key(|name| graph.push(Some(name.clone()), Vec::new(), None))
     }
 }
 
 /// Refuses a file that takes much more memory once it is read.
-fn check_size(bytes: &[u8]) -> Result<(), Reason> {
+fn check_size(bytes: &[u8]) -> Result<()> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("it is larger than {MAX_BYTES} bytes"));
     }

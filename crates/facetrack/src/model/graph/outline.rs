@@ -7,7 +7,7 @@ use std::path::Path;
 
 use prost::Message;
 
-use super::Reason;
+use super::Result;
 use super::proto::*;
 use crate::model::{ModelError, TensorSpec, format_error};
 
@@ -72,7 +72,7 @@ impl OnnxOutline {
         Self::parse(bytes).map_err(|reason| format_error(path, "ONNX", reason))
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, Reason> {
+    fn parse(bytes: &[u8]) -> Result<Self> {
         let mut outline = Self::default();
         let mut constants = HashSet::new();
         for field in fields(graph_of(bytes)?) {
@@ -110,7 +110,7 @@ impl OnnxOutline {
     }
 
     /// Reads the description of an input or output.
-    fn tensor(&mut self, content: &[u8]) -> Result<TensorSpec, Reason> {
+    fn tensor(&mut self, content: &[u8]) -> Result<TensorSpec> {
         check_count(content.len(), MAX_DESCRIPTION)?;
         let ValueInfoProto { name, kind } = decode(content)?;
         let kind = kind.unwrap_or_default();
@@ -126,11 +126,11 @@ impl OnnxOutline {
     }
 }
 
-fn decode<M: Message + Default>(content: &[u8]) -> Result<M, Reason> {
+fn decode<M: Message + Default>(content: &[u8]) -> Result<M> {
     M::decode(content).map_err(|error| error.to_string())
 }
 
-fn check_count(count: usize, most: usize) -> Result<(), Reason> {
+fn check_count(count: usize, most: usize) -> Result<()> {
     if count <= most {
         return Ok(());
     }

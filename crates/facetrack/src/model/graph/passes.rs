@@ -17,10 +17,10 @@ mod prelu;
 mod rows;
 pub mod tail;
 
-use super::{Graph, Reason};
+use super::{Graph, Result};
 
 /// Changes a graph. Each node of the graph comes after the nodes that it depends on.
-pub type Pass = fn(&mut Graph) -> Result<(), Reason>;
+pub type Pass = fn(&mut Graph) -> Result<()>;
 
 /// Channels of a block with AVX-512, a multiple of the block of other instruction sets.
 const BLOCK: usize = 16;
@@ -30,30 +30,40 @@ const BLOCK: usize = 16;
 
 /// The passes of MediaPipe's networks.
 pub const MEDIAPIPE: &[Pass] = &[
-    layer_norm::fuse,
+    |graph| at_each_node(graph, layer_norm::fuse),
     rows::skip_unused,
-    prelu::absorb,
-    prelu::split,
+    |graph| at_each_node(graph, prelu::absorb),
+    |graph| at_each_node(graph, prelu::split),
     |graph| blocks::round_channels(graph, BLOCK),
-    pad::fold,
+    |graph| at_each_node(graph, pad::fold),
 ];
 
 /// The passes of OpenSeeFace's networks.
 pub const OPENSEEFACE: &[Pass] = &[
-    hard_sigmoid::fuse,
-    gates::stretch,
+    |graph| at_each_node(graph, hard_sigmoid::fuse),
+    |graph| at_each_node(graph, gates::stretch),
     tail::split_all,
     |graph| blocks::round_channels(graph, blocks::native()),
 ];
 
 /// The passes of InsightFace's networks.
-pub const INSIGHTFACE: &[Pass] = &[prelu::split, merge::merge];
+pub const INSIGHTFACE: &[Pass] = &[|graph| at_each_node(graph, prelu::split), merge::merge];
+
+/// Lets `change` change each node of the graph by its index, except those that it adds. It returns
+/// `None` for a node that it leaves as it is.
+fn at_each_node(graph: &mut Graph, change: fn(&mut Graph, usize) -> Option<()>) -> Result<()> {
+    for index in 0..graph.nodes.len() {
+        change(graph, index);
+        graph.check_size()?;
+    }
+    Ok(())
+}
 
 /// Runs `passes` on `graph`.
 ///
 /// # Errors
 /// When the constants of the graph become too large.
-pub fn run(graph: &mut Graph, passes: &[Pass]) -> Result<(), Reason> {
+pub fn run(graph: &mut Graph, passes: &[Pass]) -> Result<()> {
     graph.sort();
     for pass in passes {
         pass(graph)?;

@@ -11,7 +11,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-use super::{Floats, Reason};
+use super::{Floats, Result};
 
 /// `TensorProto.DataType` of 32-bit floats, 64-bit integers and 16-bit floats.
 pub const FLOAT: i32 = 1;
@@ -37,136 +37,99 @@ pub const GRAPH_OUTPUT: u32 = 12;
 /// Describes a file without a graph.
 pub const NO_GRAPH: &str = "it has no graph";
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ModelProto {
-    #[prost(int64, tag = "1")]
-    pub ir_version: i64,
-    #[prost(message, optional, tag = "7")]
-    pub graph: Option<GraphProto>,
-    #[prost(message, repeated, tag = "8")]
-    pub opset_import: Vec<OperatorSetIdProto>,
+/// Messages of protobuf: `number name: type [encoding];`.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[$about:meta])* $number:literal $field:ident: $type:ty [$($encoding:tt)*];)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Message)]
+        pub struct $name {
+            $($(#[$about])* #[prost($($encoding)*, tag = $number)] pub $field: $type,)*
+        }
+    )*};
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct OperatorSetIdProto {
-    #[prost(string, tag = "1")]
-    pub domain: String,
-    #[prost(int64, tag = "2")]
-    pub version: i64,
-}
+messages! {
+    ModelProto {
+        1 ir_version: i64 [int64];
+        7 graph: Option<GraphProto> [message, optional];
+        8 opset_import: Vec<OperatorSetIdProto> [message, repeated];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct GraphProto {
-    #[prost(message, repeated, tag = "1")]
-    pub node: Vec<NodeProto>,
-    #[prost(string, tag = "2")]
-    pub name: String,
-    #[prost(message, repeated, tag = "5")]
-    pub initializer: Vec<TensorProto>,
-    #[prost(message, repeated, tag = "11")]
-    pub input: Vec<ValueInfoProto>,
-    #[prost(message, repeated, tag = "12")]
-    pub output: Vec<ValueInfoProto>,
-}
+    OperatorSetIdProto {
+        1 domain: String [string];
+        2 version: i64 [int64];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct NodeProto {
-    #[prost(string, repeated, tag = "1")]
-    pub input: Vec<String>,
-    #[prost(string, repeated, tag = "2")]
-    pub output: Vec<String>,
-    #[prost(string, tag = "4")]
-    pub op_type: String,
-    #[prost(message, repeated, tag = "5")]
-    pub attribute: Vec<Attribute>,
-    #[prost(string, tag = "7")]
-    pub domain: String,
-}
+    GraphProto {
+        1 node: Vec<NodeProto> [message, repeated];
+        2 name: String [string];
+        5 initializer: Vec<TensorProto> [message, repeated];
+        11 input: Vec<ValueInfoProto> [message, repeated];
+        12 output: Vec<ValueInfoProto> [message, repeated];
+    }
 
-/// An attribute of a node.
-#[derive(Clone, PartialEq, Message)]
-pub struct Attribute {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(float, optional, tag = "2")]
-    pub f: Option<f32>,
-    #[prost(int64, optional, tag = "3")]
-    pub i: Option<i64>,
-    #[prost(bytes = "bytes", optional, tag = "4")]
-    pub s: Option<Bytes>,
-    #[prost(message, optional, tag = "5")]
-    pub t: Option<TensorProto>,
-    #[prost(float, repeated, packed = "false", tag = "7")]
-    pub floats: Vec<f32>,
-    #[prost(int64, repeated, packed = "false", tag = "8")]
-    pub ints: Vec<i64>,
-    #[prost(bytes = "bytes", repeated, tag = "9")]
-    pub strings: Vec<Bytes>,
-    /// `AttributeType`.
-    #[prost(int32, tag = "20")]
-    pub kind: i32,
-}
+    NodeProto {
+        1 input: Vec<String> [string, repeated];
+        2 output: Vec<String> [string, repeated];
+        4 op_type: String [string];
+        5 attribute: Vec<Attribute> [message, repeated];
+        7 domain: String [string];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TensorProto {
-    #[prost(int64, repeated, packed = "false", tag = "1")]
-    pub dims: Vec<i64>,
-    #[prost(int32, tag = "2")]
-    pub data_type: i32,
-    #[prost(float, repeated, tag = "4")]
-    pub float_data: Vec<f32>,
-    #[prost(int32, repeated, tag = "5")]
-    pub int32_data: Vec<i32>,
-    #[prost(int64, repeated, tag = "7")]
-    pub int64_data: Vec<i64>,
-    #[prost(string, tag = "8")]
-    pub name: String,
-    #[prost(bytes = "bytes", tag = "9")]
-    pub raw_data: Bytes,
-    #[prost(double, repeated, tag = "10")]
-    pub double_data: Vec<f64>,
-    #[prost(int32, tag = "14")]
-    pub data_location: i32,
-}
+    /// An attribute of a node.
+    Attribute {
+        1 name: String [string];
+        2 f: Option<f32> [float, optional];
+        3 i: Option<i64> [int64, optional];
+        4 s: Option<Bytes> [bytes = "bytes", optional];
+        5 t: Option<TensorProto> [message, optional];
+        7 floats: Vec<f32> [float, repeated, packed = "false"];
+        8 ints: Vec<i64> [int64, repeated, packed = "false"];
+        9 strings: Vec<Bytes> [bytes = "bytes", repeated];
+        /// `AttributeType`.
+        20 kind: i32 [int32];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ValueInfoProto {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(message, optional, tag = "2")]
-    pub kind: Option<TypeProto>,
-}
+    TensorProto {
+        1 dims: Vec<i64> [int64, repeated, packed = "false"];
+        2 data_type: i32 [int32];
+        4 float_data: Vec<f32> [float, repeated];
+        5 int32_data: Vec<i32> [int32, repeated];
+        7 int64_data: Vec<i64> [int64, repeated];
+        8 name: String [string];
+        9 raw_data: Bytes [bytes = "bytes"];
+        10 double_data: Vec<f64> [double, repeated];
+        14 data_location: i32 [int32];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TypeProto {
-    #[prost(message, optional, tag = "1")]
-    pub tensor_type: Option<TensorTypeProto>,
-}
+    ValueInfoProto {
+        1 name: String [string];
+        2 kind: Option<TypeProto> [message, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TensorTypeProto {
-    #[prost(int32, tag = "1")]
-    pub elem_type: i32,
-    /// If absent, any number of axes.
-    #[prost(message, optional, tag = "2")]
-    pub shape: Option<ShapeProto>,
-}
+    TypeProto {
+        1 tensor_type: Option<TensorTypeProto> [message, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ShapeProto {
-    #[prost(message, repeated, tag = "1")]
-    pub dim: Vec<DimensionProto>,
-}
+    TensorTypeProto {
+        1 elem_type: i32 [int32];
+        /// If absent, any number of axes.
+        2 shape: Option<ShapeProto> [message, optional];
+    }
 
-/// Extent of an axis; with neither field, any.
-#[derive(Clone, PartialEq, Message)]
-pub struct DimensionProto {
-    /// Its length.
-    #[prost(int64, optional, tag = "1")]
-    pub value: Option<i64>,
-    /// A name for a length that is not fixed.
-    #[prost(string, optional, tag = "2")]
-    pub parameter: Option<String>,
+    ShapeProto {
+        1 dim: Vec<DimensionProto> [message, repeated];
+    }
+
+    /// Extent of an axis; with neither field, any.
+    DimensionProto {
+        /// Its length.
+        1 value: Option<i64> [int64, optional];
+        /// A name for a length that is not fixed.
+        2 parameter: Option<String> [string, optional];
+    }
 }
 
 impl ModelProto {
@@ -185,8 +148,9 @@ impl ModelProto {
 
 impl TensorProto {
     /// A constant of floats.
-    pub fn floats(dims: &[usize], values: &[f32]) -> Self {
-        Self::raw(dims, FLOAT, values.iter().flat_map(|v| v.to_le_bytes()))
+    pub fn floats<'a>(dims: &[usize], values: impl IntoIterator<Item = &'a f32>) -> Self {
+        let content = values.into_iter().flat_map(|v| v.to_le_bytes());
+        Self::raw(dims, FLOAT, content)
     }
 
     /// A constant of 64-bit integers.
@@ -209,15 +173,14 @@ impl TensorProto {
             return None;
         }
         let dims: Option<Vec<usize>> = self.dims.iter().map(|n| (*n).try_into().ok()).collect();
-        let dims = dims?;
-        let count = dims.iter().try_fold(1usize, |n, dim| n.checked_mul(*dim))?;
         let (raw, rest) = self.raw_data.as_chunks();
         let values: Vec<f32> = if self.raw_data.is_empty() {
             self.float_data.clone()
         } else {
             raw.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
         };
-        (count > 0 && values.len() == count && rest.is_empty()).then_some(Floats { dims, values })
+        let floats = Floats::from_shape_vec(dims?, values).ok();
+        floats.filter(|own| !own.is_empty() && rest.is_empty())
     }
 
     /// The content, if it is of 64-bit integers as [`TensorProto::ints`] stores them.
@@ -256,13 +219,6 @@ impl TypeProto {
     /// The shape, if the file has one.
     pub fn shape_mut(&mut self) -> Option<&mut ShapeProto> {
         self.tensor_type.as_mut()?.shape.as_mut()
-    }
-
-    /// Allows any shape.
-    pub fn forget_shape(&mut self) {
-        if let Some(tensor) = &mut self.tensor_type {
-            tensor.shape = None;
-        }
     }
 }
 
@@ -319,7 +275,7 @@ impl Attribute {
 }
 
 /// The content of the graph in the ONNX file `bytes`.
-pub fn graph_of(bytes: &[u8]) -> Result<&[u8], Reason> {
+pub fn graph_of(bytes: &[u8]) -> Result<&[u8]> {
     let mut graph = None;
     for field in fields(bytes) {
         if let (MODEL_GRAPH, content) = field? {
@@ -331,11 +287,11 @@ pub fn graph_of(bytes: &[u8]) -> Result<&[u8], Reason> {
 
 /// The fields of a message, read one by one so that none takes memory: number and content, which is
 /// empty for numbers.
-pub fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<(u32, &[u8]), Reason>> {
+pub fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<(u32, &[u8])>> {
     iter::from_fn(move || (!message.is_empty()).then(|| next_field(&mut message)))
 }
 
-fn next_field<'a>(message: &mut &'a [u8]) -> Result<(u32, &'a [u8]), Reason> {
+fn next_field<'a>(message: &mut &'a [u8]) -> Result<(u32, &'a [u8])> {
     let cut = || "it is cut short".to_owned();
     let (number, wire_type) = decode_key(message).map_err(|_| cut())?;
     if wire_type != WireType::LengthDelimited {

@@ -11,7 +11,7 @@ mod schema;
 
 use std::path::Path;
 
-use super::{Graph, Reason, passes};
+use super::{Graph, Result, passes};
 use crate::model::{ModelError, format_error};
 
 /// The ONNX file that computes what the `.tflite` file `bytes` does; `path` is for messages.
@@ -23,13 +23,13 @@ pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
     convert(bytes).map_err(|reason| format_error(path, "TFLite", reason))
 }
 
-fn convert(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+fn convert(bytes: &[u8]) -> Result<Vec<u8>> {
     // The network is freed before the graph is written, which lowers the peak of memory use.
     let graph = graph(&schema::Network::parse(bytes)?)?;
     Ok(graph.encode())
 }
 
-fn graph(network: &schema::Network<'_>) -> Result<Graph, Reason> {
+fn graph(network: &schema::Network<'_>) -> Result<Graph> {
     let mut graph = lower::lower(network)?;
     passes::run(&mut graph, passes::MEDIAPIPE)?;
     Ok(graph)

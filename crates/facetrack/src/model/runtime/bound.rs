@@ -12,7 +12,7 @@ use ort::session::{IoBinding, Session};
 use ort::value::{DynTensor, Outlet, TensorElementType};
 
 use super::tensor::{fill, floats};
-use super::{Options, Provider, Transfer, options_of};
+use super::{Options, Outputs, Provider, Transfer, options_of};
 
 /// Runs a network through tensors that stay, from the second run with inputs of one shape on.
 pub struct Steady {
@@ -42,8 +42,8 @@ impl Steady {
         &mut self,
         session: &mut Session,
         inputs: &[ArrayViewD<'_, f32>],
-        first: impl FnOnce(&mut Session) -> ort::Result<Vec<ArrayD<f32>>>,
-    ) -> ort::Result<Vec<ArrayD<f32>>> {
+        first: impl FnOnce(&mut Session) -> ort::Result<Outputs>,
+    ) -> ort::Result<Outputs> {
         let shapes: Vec<_> = inputs.iter().map(|view| view.shape().to_vec()).collect();
         let outputs = match &self.last {
             Some([own, outputs]) if *own == shapes => outputs,
@@ -98,7 +98,8 @@ impl Bound {
             outputs: slots(session.outputs(), outputs, &places.outputs)?,
         };
         for slot in &mut bound.outputs {
-            slot.bind_output(&mut bound.binding)?;
+            let place = slot.device.as_mut().unwrap_or(&mut slot.host);
+            bound.binding.bind_output(&slot.name, place)?;
         }
         for slot in bound.inputs.iter().filter(|slot| slot.device.is_some()) {
             slot.bind_input(&mut bound.binding)?;
@@ -110,7 +111,7 @@ impl Bound {
         &mut self,
         session: &mut Session,
         inputs: &[ArrayViewD<'_, f32>],
-    ) -> ort::Result<Vec<ArrayD<f32>>> {
+    ) -> ort::Result<Outputs> {
         for (slot, values) in self.inputs.iter_mut().zip(inputs) {
             fill(&mut slot.host, values)?;
             match &mut slot.device {
@@ -119,10 +120,7 @@ impl Bound {
                 None => slot.bind_input(&mut self.binding)?,
             }
         }
-        match &self.options {
-            None => session.run_binding(&self.binding)?,
-            Some(options) => session.run_binding_with_options(&self.binding, options)?,
-        };
+        session.run_binding_with_options(&self.binding, &self.options)?;
         self.outputs.iter_mut().map(Slot::read).collect()
     }
 }
@@ -156,10 +154,6 @@ impl Slot {
 
     fn bind_input(&self, binding: &mut IoBinding) -> ort::Result<()> {
         binding.bind_input(&self.name, self.device.as_ref().unwrap_or(&self.host))
-    }
-
-    fn bind_output(&mut self, binding: &mut IoBinding) -> ort::Result<()> {
-        binding.bind_output(&self.name, self.device.as_mut().unwrap_or(&mut self.host))
     }
 
     fn read(&mut self) -> ort::Result<ArrayD<f32>> {

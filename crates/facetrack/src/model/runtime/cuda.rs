@@ -13,6 +13,9 @@ use crate::model::ModelError;
 use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning};
 pub use tensorrt::{Extents, InputExtents};
 
+/// Options of ONNX Runtime.
+pub type KeysAndValues = Vec<(&'static str, String)>;
+
 /// How a network runs on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaProvider {
@@ -51,7 +54,7 @@ impl CudaProvider {
 
     /// Keys and values for the provider. The arena grows by the requested size, since doubling
     /// would reach the limit with half of it unused.
-    pub fn options(&self, transfer: Transfer) -> Vec<(&'static str, String)> {
+    pub fn options(&self, transfer: Transfer) -> KeysAndValues {
         let tuning = &self.tuning;
         let search = match tuning.search() {
             ConvAlgorithmSearch::Default => "DEFAULT",
@@ -73,11 +76,7 @@ impl CudaProvider {
 
     /// Keys and values for a run. With `graph`, the first run is captured as the CUDA graph of this
     /// number, and later runs repeat it. Memory that a graph uses is never given back.
-    pub fn run_options(
-        &self,
-        transfer: Transfer,
-        graph: Option<u32>,
-    ) -> Vec<(&'static str, String)> {
+    pub fn run_options(&self, transfer: Transfer, graph: Option<u32>) -> KeysAndValues {
         if transfer == Transfer::Resident {
             let graph = graph.map_or_else(|| NO_GRAPH.to_owned(), |number| number.to_string());
             return vec![("gpu_graph_id", graph)];

@@ -15,13 +15,10 @@ pub struct SessionOptions {
     #[default(1)]
     pub runs: usize,
     /// How memory for the values between its operators is allocated.
-    #[default(Memory::Planned)]
     pub memory: Memory,
     /// How its inputs and outputs are transferred.
-    #[default(Transfer::Copied)]
     pub transfer: Transfer,
     /// Device that runs it.
-    #[default(Provider::Cpu)]
     pub provider: Provider,
 }
 
@@ -36,9 +33,10 @@ pub enum Provider {
 }
 
 /// How memory for the values between a network's operators is allocated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Memory {
     /// In one block that is planned after the first run: some 2 % faster.
+    #[default]
     Planned,
     /// In pieces that the first run allocates as it needs them, and that later runs use again. Half
     /// the memory: for networks that take large images, or run in few frames.

@@ -7,9 +7,12 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use smart_default::SmartDefault;
+
 use crate::lock::lock;
 
 /// The sessions of a network.
+#[derive(SmartDefault)]
 pub struct Pool<T> {
     state: Mutex<State<T>>,
     is_returned: Condvar,
@@ -17,26 +20,13 @@ pub struct Pool<T> {
     opening: Mutex<()>,
 }
 
+#[derive(SmartDefault)]
 struct State<T> {
     idle: Vec<T>,
     /// Sessions, idle or borrowed.
     sessions: usize,
     /// Runs at once of all users.
     runs: usize,
-}
-
-impl<T> Default for Pool<T> {
-    fn default() -> Self {
-        Self {
-            state: Mutex::new(State {
-                idle: Vec::new(),
-                sessions: 0,
-                runs: 0,
-            }),
-            is_returned: Condvar::new(),
-            opening: Mutex::new(()),
-        }
-    }
 }
 
 /// A user of a pool. It leaves when dropped.

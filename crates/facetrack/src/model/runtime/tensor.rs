@@ -18,11 +18,8 @@ use crate::model::TensorSpec;
 pub fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
     let name = outlet.name().to_owned();
     let kind = outlet.dtype();
-    let (single, half) = (TensorElementType::Float32, TensorElementType::Float16);
-    if !kind
-        .tensor_type()
-        .is_some_and(|own| own == single || own == half)
-    {
+    use TensorElementType::{Float16, Float32};
+    if !matches!(kind.tensor_type(), Some(Float32 | Float16)) {
         return Err(format!("tensor {name} has type {kind}, not f32 or f16"));
     }
     let shape = kind.tensor_shape().map_or_else(Vec::new, |shape| {

@@ -7,6 +7,8 @@
 //! So they become one head, and its output stays as it is, channels first and scores before the
 //! sigmoid; [`super::decode`] reads it in place.
 
+use ndarray::Axis;
+
 use super::STRIDES;
 use crate::model::graph::convolution::Convolution;
 use crate::model::graph::{Graph, Node, Reason, Value};
@@ -48,14 +50,10 @@ fn take_red_first(graph: &mut Graph) -> Result<(), Reason> {
     let first = graph.nodes.get(index);
     let first = first.and_then(|node| Convolution::of(graph, node));
     let mut first = first.ok_or("the input is not for a convolution")?;
-    let [_, 3, height, width] = first.weights.dims[..] else {
-        return Err(format!("weights of the shape {:?}", first.weights.dims));
-    };
-    let filter = height * width;
-    for filters in first.weights.values.chunks_exact_mut(3 * filter) {
-        let (first, rest) = filters.split_at_mut(filter);
-        first.swap_with_slice(&mut rest[filter..]);
+    if first.inputs_of_group() != 3 {
+        return Err(format!("weights of the shape {:?}", first.weights.shape()));
     }
+    first.weights.invert_axis(Axis(1));
     first.put(graph, index);
     Ok(())
 }

@@ -127,16 +127,16 @@ fn the_published_graph_is_rewritten_as_a_whole() {
     let before = graph.floats(graph.named("420").unwrap()).unwrap();
     heads::rewrite(&mut graph).unwrap();
     let first = Convolution::of(&graph, &graph.nodes[0]).unwrap();
-    assert_eq!(first.weights.dims, [16, 3, 3, 3]);
-    let after = first.weights.values.chunks(27);
-    for (before, after) in before.values.chunks(27).zip(after) {
+    assert_eq!(first.weights.shape(), [16, 3, 3, 3]);
+    let [before, after] = [before.as_slice(), first.weights.as_slice()].map(Option::unwrap);
+    for (before, after) in before.chunks(27).zip(after.chunks(27)) {
         let reversed = [&before[18..], &before[9..18], &before[..9]].concat();
         assert_eq!(reversed, after);
     }
     assert_eq!(graph.outputs.len(), STRIDES.len());
     for port in &graph.outputs {
         let head = Convolution::yielding(&graph, port.value).unwrap();
-        assert_eq!(head.weights.dims, [16, 1, 3, 3]);
+        assert_eq!(head.weights.shape(), [16, 1, 3, 3]);
     }
     assert!(!graph.nodes.iter().any(|node| node.is("Sigmoid")));
 }

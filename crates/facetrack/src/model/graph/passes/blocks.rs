@@ -4,7 +4,7 @@
 //! 72 and 88 channels.
 
 use super::super::convolution::Convolution;
-use super::super::{Graph, Node, Reason, Value};
+use super::super::{Graph, Node, Result, Value};
 use super::pad;
 
 /// For each channel of an image, its index in the file; `None` for one that is added.
@@ -21,12 +21,9 @@ pub fn native() -> usize {
 
 /// Rounds up the channels of all images between convolutions that can have more, to multiples of
 /// `block`. A graph stays as it is if such an image meets one that can't have more.
-pub fn round_channels(graph: &mut Graph, block: usize) -> Result<(), Reason> {
-    let roles: Vec<Role> = graph
-        .nodes
-        .iter()
-        .map(|node| Role::of(graph, node))
-        .collect();
+pub fn round_channels(graph: &mut Graph, block: usize) -> Result<()> {
+    let nodes = graph.nodes.iter();
+    let roles: Vec<Role> = nodes.map(|node| Role::of(graph, node)).collect();
     let mut rounding = Rounding {
         can_have_more: can_have_more(graph, &roles),
         channels: vec![None; graph.values.len()],
@@ -97,11 +94,9 @@ fn is_resized_by_constant(graph: &Graph, node: &Node) -> bool {
 
 /// Whether `node` takes a constant other than a single number.
 fn takes_channels_from_constant(graph: &Graph, node: &Node) -> bool {
-    let mut constants = node
-        .inputs
-        .iter()
-        .filter(|input| graph.is_constant(**input));
-    constants.any(|input| graph.floats(*input).is_none_or(|own| own.values.len() != 1))
+    let is_number = |value| graph.floats(value).is_some_and(|own| own.len() == 1);
+    let mut inputs = node.inputs.iter().copied();
+    inputs.any(|input| graph.is_constant(input) && !is_number(input))
 }
 
 /// For each value, whether everything that takes it copes with more channels than the file says.
@@ -189,7 +184,7 @@ impl Rounding {
 
     /// Puts a convolution in place of the node at `index`, unless its channels stay.
     fn put(&mut self, index: usize, before: &Convolution, after: Convolution) {
-        if before.weights.dims != after.weights.dims {
+        if before.weights.dim() != after.weights.dim() {
             after.put(&mut self.graph, index);
         }
     }

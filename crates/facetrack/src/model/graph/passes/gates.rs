@@ -4,26 +4,22 @@
 //! multiplied.
 
 use super::super::convolution::is_convolution;
-use super::super::{Attribute, Graph, Node, Reason, Value};
+use super::super::{Attribute, Graph, Node, Value};
 
-/// Stretches all of them.
-pub fn stretch(graph: &mut Graph) -> Result<(), Reason> {
+/// Stretches the factors that the node at `index` multiplies by an image.
+pub fn stretch(graph: &mut Graph, index: usize) -> Option<()> {
+    let [image, gate] = gated(graph, &graph.nodes[index])?;
     // The region of interest and the scales, which `Resize` is not given.
     let nothing = graph.add_floats(&[0], &[]);
-    for index in 0..graph.nodes.len() {
-        let Some([image, gate]) = gated(graph, &graph.nodes[index]) else {
-            continue;
-        };
-        let size = graph.add("Shape", &[image], vec![]);
-        let attributes = vec![
-            Attribute::text("mode", "nearest"),
-            Attribute::text("coordinate_transformation_mode", "asymmetric"),
-            Attribute::text("nearest_mode", "floor"),
-        ];
-        let stretched = graph.add("Resize", &[gate, nothing, nothing, size], attributes);
-        graph.nodes[index].inputs[1] = stretched;
-    }
-    Ok(())
+    let size = graph.add("Shape", &[image], vec![]);
+    let attributes = vec![
+        Attribute::text("mode", "nearest"),
+        Attribute::text("coordinate_transformation_mode", "asymmetric"),
+        Attribute::text("nearest_mode", "floor"),
+    ];
+    let stretched = graph.add("Resize", &[gate, nothing, nothing, size], attributes);
+    graph.nodes[index].inputs[1] = stretched;
+    Some(())
 }
 
 /// The image and the gate that `product` multiplies, if the gate is a hard sigmoid that two

@@ -2,20 +2,17 @@
 //! Makes one operator of `clip(x + 3, 0, 6) / 6`. ONNX Runtime takes it, and the product with `x`
 //! if that follows, into the convolution before.
 
-use super::super::{Attribute, Graph, Node, Reason, Value};
+use super::super::{Attribute, Graph, Node, Value};
 
-/// Makes one operator of every such chain.
-pub fn fuse(graph: &mut Graph) -> Result<(), Reason> {
-    for index in 0..graph.nodes.len() {
-        if let Some(source) = source(graph, &graph.nodes[index]) {
-            let attributes = vec![
-                Attribute::float("alpha", 1.0 / 6.0),
-                Attribute::float("beta", 0.5),
-            ];
-            graph.set_node(index, "HardSigmoid", &[source], attributes);
-        }
-    }
-    Ok(())
+/// Makes one operator of the chain that ends with the node at `index`.
+pub fn fuse(graph: &mut Graph, index: usize) -> Option<()> {
+    let source = source(graph, &graph.nodes[index])?;
+    let attributes = vec![
+        Attribute::float("alpha", 1.0 / 6.0),
+        Attribute::float("beta", 0.5),
+    ];
+    graph.set_node(index, "HardSigmoid", &[source], attributes);
+    Some(())
 }
 
 /// The value that the chain that ends with `division` is computed from.
@@ -23,7 +20,7 @@ fn source(graph: &Graph, division: &Node) -> Option<Value> {
     let is = |value, number: f32| {
         graph
             .floats(value)
-            .is_some_and(|own| own.values == [number])
+            .is_some_and(|own| own.iter().eq([&number]))
     };
     let [clipped, six] = division.operands("Div")?;
     let [sum, zero, other_six] = graph.operands(clipped, "Clip")?;

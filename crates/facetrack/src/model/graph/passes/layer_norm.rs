@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Finds layer normalisations written out as ten operators.
 
-use super::super::{Attribute, Graph, Node, Reason, Value};
+use super::super::{Attribute, Graph, Node, Value};
 
-/// Replaces x·(γ/√(var + ε)) + (−mean)·(γ/√(var + ε)), over the last axis, by one operator.
-pub fn fuse(graph: &mut Graph) -> Result<(), Reason> {
-    let nodes = graph.nodes.iter().enumerate();
-    let found: Vec<(usize, Normalisation)> = nodes
-        .filter_map(|(index, node)| Some((index, normalisation(graph, node)?)))
-        .collect();
-    for (index, own) in found {
-        let attributes = vec![
-            Attribute::int("axis", -1),
-            Attribute::float("epsilon", own.epsilon),
-        ];
-        let inputs = [own.source, own.scale];
-        graph.set_node(index, "LayerNormalization", &inputs, attributes);
-    }
-    Ok(())
+/// Replaces x·(γ/√(var + ε)) + (−mean)·(γ/√(var + ε)), over the last axis, by one operator. The node
+/// at `index` is the sum.
+pub fn fuse(graph: &mut Graph, index: usize) -> Option<()> {
+    let (inputs, epsilon) = normalisation(graph, &graph.nodes[index])?;
+    let attributes = vec![
+        Attribute::int("axis", -1),
+        Attribute::float("epsilon", epsilon),
+    ];
+    graph.set_node(index, "LayerNormalization", &inputs, attributes);
+    Some(())
 }
 
-struct Normalisation {
-    source: Value,
-    scale: Value,
-    epsilon: f32,
-}
-
-/// The normalisation that ends with `sum`.
-fn normalisation(graph: &Graph, sum: &Node) -> Option<Normalisation> {
+/// The normalisation that ends with `sum`: x and γ, and ε.
+fn normalisation(graph: &Graph, sum: &Node) -> Option<([Value; 2], f32)> {
     let [scaled, shift] = sum.operands("Add")?;
     let [source, factor] = graph.operands(scaled, "Mul")?;
     let [negative_mean, same_factor] = graph.operands(shift, "Mul")?;
@@ -44,14 +33,11 @@ fn normalisation(graph: &Graph, sum: &Node) -> Option<Normalisation> {
         && operands == [source, mean]
         && mean_of(graph, mean)? == source
         && graph.shape(scale) == graph.shape(source).last_chunk::<1>()?;
-    let [epsilon] = graph.floats(epsilon)?.values[..] else {
+    let epsilon = graph.floats(epsilon)?;
+    let [epsilon] = *epsilon.as_slice()? else {
         return None;
     };
-    holds.then_some(Normalisation {
-        source,
-        scale,
-        epsilon,
-    })
+    holds.then_some(([source, scale], epsilon))
 }
 
 /// The input of `value`, if that is a mean over the last axis.

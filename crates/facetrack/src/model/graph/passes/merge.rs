@@ -4,13 +4,13 @@
 //! each, which cost as much as whole blocks.
 
 use super::super::convolution::Convolution;
-use super::super::{Attribute, Graph, Reason};
+use super::super::{Attribute, Graph, Result};
 
 /// Channels of a block of ONNX Runtime's layout on the processors with the smallest ones.
 const BLOCK: usize = 8;
 
 /// Merges all of them.
-pub fn merge(graph: &mut Graph) -> Result<(), Reason> {
+pub fn merge(graph: &mut Graph) -> Result<()> {
     let mut groups: Vec<Vec<Convolution>> = Vec::new();
     let convolutions = graph.nodes.iter().filter(|node| node.is("Conv"));
     let convolutions = convolutions.filter_map(|node| Convolution::of(graph, node));
@@ -107,9 +107,9 @@ mod tests {
             }
             assert_eq!(operators(&graph), ["Conv", "Gather", "Gather", "Concat"]);
             let weights = graph.floats(graph.nodes[0].inputs[1]).unwrap();
-            assert_eq!(weights.dims, [a + b, 4, 1, 1]);
+            assert_eq!(weights.shape(), [a + b, 4, 1, 1]);
             let values = (0..4 * a).chain(0..4 * b).map(|i| i as f32);
-            assert_eq!(weights.values, values.collect::<Vec<_>>());
+            assert_eq!(weights.as_slice().unwrap(), values.collect::<Vec<_>>());
         }
     }
 

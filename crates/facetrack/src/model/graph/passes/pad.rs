@@ -2,7 +2,7 @@
 //! Appends channels without leaving the blocked layout.
 
 use super::super::convolution::Convolution;
-use super::super::{Attribute, Graph, Node, Reason};
+use super::super::{Attribute, Graph, Node};
 use super::BLOCK;
 
 /// Channels that a node appends to its image, if it pads nothing else.
@@ -21,18 +21,14 @@ pub fn set_appended_channels(graph: &mut Graph, index: usize, channels: usize) {
 
 /// Removes a Pad that appends no channels, since rounding already did, and replaces one that is
 /// added to a convolution by a concatenation.
-pub fn fold(graph: &mut Graph) -> Result<(), Reason> {
-    for index in 0..graph.nodes.len() {
-        let node = &graph.nodes[index];
-        let (source, output) = (node.inputs.first().copied(), node.output());
-        match (appended_channels(graph, node), source) {
-            (Some(0), Some(source)) => graph.replace_value(output, source),
-            (Some(_), _) => join(graph, index).unwrap_or_default(),
-            (None, _) => {}
-        }
-        graph.check_size()?;
+pub fn fold(graph: &mut Graph, index: usize) -> Option<()> {
+    let node = &graph.nodes[index];
+    let (source, output) = (*node.inputs.first()?, node.output());
+    match appended_channels(graph, node)? {
+        0 => graph.replace_value(output, source),
+        _ => join(graph, index)?,
     }
-    Ok(())
+    Some(())
 }
 
 /// pad(x) + conv(y), as concat(x + first filters of conv(y), other filters of conv(y)).

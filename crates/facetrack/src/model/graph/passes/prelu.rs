@@ -7,47 +7,42 @@
 //! Between two convolutions signs can be chosen freely, and where channels only fill half a block,
 //! so can their number: see [`negate`] and [`double`].
 
+use ndarray::s;
+
 use super::super::convolution::{Convolution, add_scaled};
-use super::super::{Floats, Graph, Node, Reason, Value};
+use super::super::{Graph, Node, Value};
 use super::BLOCK;
 
-/// Replaces every PRelu between a convolution and a depthwise convolution.
-pub fn absorb(graph: &mut Graph) -> Result<(), Reason> {
-    for index in 0..graph.nodes.len() {
-        let Some(slopes) = slopes(graph, &graph.nodes[index]) else {
-            continue;
-        };
-        let Some(neighbours) = neighbours(graph, index, slopes.len()) else {
-            continue;
-        };
-        let fills_half_a_block = (1..=BLOCK / 2).contains(&(slopes.len() % BLOCK));
-        match &neighbours.after_next {
-            Some(after_next) if fills_half_a_block => {
-                double(graph, index, &neighbours, after_next, &slopes);
-            }
-            _ => negate(graph, index, &neighbours, &slopes),
+/// Replaces a PRelu between a convolution and a depthwise convolution.
+pub fn absorb(graph: &mut Graph, index: usize) -> Option<()> {
+    let slopes = slopes(graph, &graph.nodes[index])?;
+    let neighbours = neighbours(graph, index, slopes.len())?;
+    let fills_half_a_block = (1..=BLOCK / 2).contains(&(slopes.len() % BLOCK));
+    match &neighbours.after_next {
+        Some(after_next) if fills_half_a_block => {
+            double(graph, index, &neighbours, after_next, &slopes);
         }
-        graph.check_size()?;
+        _ => negate(graph, index, &neighbours, &slopes),
     }
-    Ok(())
+    Some(())
 }
 
-/// Replaces every PRelu by x + (1 − s)·relu(−x).
-pub fn split(graph: &mut Graph) -> Result<(), Reason> {
-    for index in 0..graph.nodes.len() {
-        let node = &graph.nodes[index];
-        let Some(slopes) = slopes(graph, node) else {
-            continue;
-        };
-        let source = node.inputs[0];
-        let negative = add_scaled(graph, source, &vec![-1.0; slopes.len()]);
-        let negative = graph.add_elementwise("Relu", &[negative]);
-        let factors: Vec<f32> = slopes.iter().map(|slope| 1.0 - slope).collect();
-        let correction = add_scaled(graph, negative, &factors);
-        graph.set_node(index, "Add", &[source, correction], vec![]);
-        graph.check_size()?;
-    }
-    Ok(())
+/// Replaces a PRelu by x + (1 − s)·relu(−x).
+pub fn split(graph: &mut Graph, index: usize) -> Option<()> {
+    let slopes = slopes(graph, &graph.nodes[index])?;
+    let source = graph.nodes[index].inputs[0];
+    let negative = add_scaled(graph, source, &vec![-1.0; slopes.len()]);
+    let factors: Vec<f32> = slopes.iter().map(|slope| 1.0 - slope).collect();
+    add_positive_part(graph, index, negative, &factors);
+    Some(())
+}
+
+/// Replaces the node at `index`, whose input is x, by x + factors·relu(`value`).
+fn add_positive_part(graph: &mut Graph, index: usize, value: Value, factors: &[f32]) {
+    let source = graph.nodes[index].inputs[0];
+    let positive = graph.add_elementwise("Relu", &[value]);
+    let correction = add_scaled(graph, positive, factors);
+    graph.set_node(index, "Add", &[source, correction], vec![]);
 }
 
 /// The slope of each channel, if `node` is a PRelu of images with constant slopes, one for each
@@ -56,10 +51,10 @@ fn slopes(graph: &Graph, node: &Node) -> Option<Vec<f32>> {
     if !node.is("PRelu") {
         return None;
     }
-    let Floats { dims, values } = graph.floats(*node.inputs.get(1)?)?;
+    let slopes = graph.floats(*node.inputs.get(1)?)?;
     // A single one is for all channels, however many there are.
-    let is_of_channels = matches!(dims[..], [_, 1, 1] | [1, _, 1, 1]) && values.len() > 1;
-    is_of_channels.then_some(values)
+    let is_of_channels = matches!(slopes.shape(), [_, 1, 1] | [1, _, 1, 1]) && slopes.len() > 1;
+    is_of_channels.then(|| slopes.into_iter().collect())
 }
 
 /// The convolutions around a PRelu, with their positions. Nothing else takes the outputs of the
@@ -101,17 +96,17 @@ fn neighbours(graph: &Graph, index: usize, channels: usize) -> Option<Neighbours
 /// 1)·relu(y).
 fn negate(graph: &mut Graph, index: usize, neighbours: &Neighbours, slopes: &[f32]) {
     let (at, mut previous) = neighbours.previous.clone();
-    negate_all(&mut previous.weights.values);
-    negate_all(previous.bias.as_deref_mut().unwrap_or_default());
+    previous.weights *= -1.0;
+    for bias in previous.bias.iter_mut().flatten() {
+        *bias = -*bias;
+    }
     previous.put(graph, at);
     let (at, mut next) = neighbours.next.clone();
-    negate_all(&mut next.weights.values);
+    next.weights *= -1.0;
     next.put(graph, at);
     let source = graph.nodes[index].inputs[0];
-    let positive = graph.add_elementwise("Relu", &[source]);
     let factors: Vec<f32> = slopes.iter().map(|slope| slope - 1.0).collect();
-    let correction = add_scaled(graph, positive, &factors);
-    graph.set_node(index, "Add", &[source, correction], vec![]);
+    add_positive_part(graph, index, source, &factors);
 }
 
 /// Channels that fill half a block cost as much as a whole one. So the convolution before yields x
@@ -130,21 +125,23 @@ fn double(
 
     let (previous_at, previous) = &neighbours.previous;
     let mut previous = previous.select(&twice, &indices(previous.inputs_of_group()));
-    negate_all(second_half(&mut previous.weights.values));
-    negate_all(second_half(
-        previous.bias.as_deref_mut().unwrap_or_default(),
-    ));
+    let mut second = previous.weights.slice_mut(s![channels.., .., .., ..]);
+    second *= -1.0;
+    for bias in previous.bias.iter_mut().flatten().skip(channels) {
+        *bias = -*bias;
+    }
     previous.put(graph, *previous_at);
 
     let (next_at, next) = &neighbours.next;
     let mut next = next.select(&twice, &[Some(0)]);
     next.groups = 2 * channels;
-    let weights = second_half(&mut next.weights.values);
-    let filter = weights.len() / channels;
-    for (weights, slope) in weights.chunks_exact_mut(filter).zip(slopes) {
-        weights.iter_mut().for_each(|weight| *weight *= -slope);
+    let filters = next.weights.outer_iter_mut().skip(channels);
+    for (mut filter, slope) in filters.zip(slopes) {
+        filter *= -slope;
     }
-    second_half(next.bias.as_deref_mut().unwrap_or_default()).fill(0.0);
+    for bias in next.bias.iter_mut().flatten().skip(channels) {
+        *bias = 0.0;
+    }
     next.put(graph, *next_at);
 
     let outputs = indices(after.outputs());
@@ -158,15 +155,6 @@ fn double(
             *own *= 2;
         }
     }
-}
-
-fn negate_all(values: &mut [f32]) {
-    values.iter_mut().for_each(|value| *value = -*value);
-}
-
-fn second_half(values: &mut [f32]) -> &mut [f32] {
-    let half = values.len() / 2;
-    &mut values[half..]
 }
 
 #[cfg(test)]
@@ -188,7 +176,7 @@ mod tests {
             let slopes = graph.add_floats(dims, &slopes.collect::<Vec<_>>());
             let output = graph.add_elementwise("PRelu", &[image, slopes]);
             graph.add_output("y", output);
-            split(&mut graph).unwrap();
+            split(&mut graph, 0);
             graph.sort();
             let ops: Vec<_> = graph.nodes.iter().map(|node| &node.op[..]).collect();
             if !is_split {
@@ -197,9 +185,9 @@ mod tests {
             }
             assert_eq!(ops, ["Conv", "Relu", "Conv", "Add"]);
             let weights = |index: usize| graph.floats(graph.nodes[index].inputs[1]).unwrap();
-            assert_eq!(weights(0).values, [-1.0; 4]);
-            assert_eq!(weights(2).values, [1.0, 0.0, -1.0, -2.0]);
-            assert_eq!(weights(2).dims, [4, 1, 1, 1]);
+            assert_eq!(weights(0).as_slice().unwrap(), [-1.0; 4]);
+            assert_eq!(weights(2).as_slice().unwrap(), [1.0, 0.0, -1.0, -2.0]);
+            assert_eq!(weights(2).shape(), [4, 1, 1, 1]);
             let sum = &graph.nodes[3];
             assert_eq!((sum.inputs[0], sum.output()), (image, output));
         }

@@ -6,12 +6,14 @@
 
 use std::ops::Range;
 
-use super::super::{Graph, Node, Reason, Value};
+use ndarray::Axis;
+
+use super::super::{Graph, Node, Result, Value};
 
 /// Moves slices of rows towards the inputs, past operators that then compute fewer rows. In an
 /// honest network a slice passes a node once, so there are fewer moves than nodes; in a forged
 /// network, more moves would take long.
-pub fn skip_unused(graph: &mut Graph) -> Result<(), Reason> {
+pub fn skip_unused(graph: &mut Graph) -> Result<()> {
     for _ in 0..graph.nodes.len() {
         let Some(slice) = next_slice(graph) else {
             break;
@@ -51,16 +53,10 @@ fn next_slice(graph: &Graph) -> Option<Slice> {
 
 /// The rows that `node` keeps of a matrix.
 fn sliced_rows(graph: &Graph, node: &Node) -> Option<Range<usize>> {
-    if !node.is("Slice") || graph.shape(node.output()).len() != 2 {
-        return None;
-    }
-    let bound = |index: usize| {
-        graph
-            .ints(*node.inputs.get(index)?)?
-            .first()
-            .map(|n| *n as usize)
-    };
-    (bound(3)? == 0).then_some(bound(1)?..bound(2)?)
+    let [_, begin, end, axis] = node.operands("Slice")?;
+    let bound = |value| graph.ints(value)?.first().map(|n| *n as usize);
+    let is_of_rows = graph.shape(node.output()).len() == 2 && bound(axis)? == 0;
+    is_of_rows.then_some(bound(begin)?..bound(end)?)
 }
 
 /// Whether each row of the output depends only on the same row of the inputs.
@@ -113,9 +109,8 @@ fn move_up(graph: &mut Graph, slice: Slice) {
 /// `rows` of `value`: a constant is cut, other values share one slice.
 fn sliced(graph: &mut Graph, value: Value, rows: Range<usize>) -> Value {
     if let Some(content) = graph.floats(value) {
-        let columns = graph.shape(value)[1];
-        let content = &content.values[rows.start * columns..rows.end * columns];
-        return graph.add_floats(&[rows.len(), columns], content);
+        let content = content.slice_axis(Axis(0), rows.into());
+        return graph.add_floats(content.shape(), &content);
     }
     let existing = graph.nodes.iter().find(|node| {
         node.inputs.first() == Some(&value) && sliced_rows(graph, node).as_ref() == Some(&rows)

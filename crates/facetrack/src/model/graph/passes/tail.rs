@@ -6,8 +6,10 @@
 
 use std::ops::Range;
 
+use ndarray::Array4;
+
 use super::super::convolution::Convolution;
-use super::super::{Graph, Reason, Value};
+use super::super::{Graph, Result, Value};
 
 /// Maximum number of outputs for which convolutions without groups are faster.
 const MAX_OUTPUTS: usize = 16;
@@ -23,7 +25,7 @@ pub struct Tail {
 }
 
 /// Takes apart the tail of every output that has few channels.
-pub fn split_all(graph: &mut Graph) -> Result<(), Reason> {
+pub fn split_all(graph: &mut Graph) -> Result<()> {
     for port in graph.outputs.clone() {
         let tail = Tail::before(graph, port.value);
         let Some(tail) = tail.filter(|tail| tail.pointwise.outputs() <= MAX_OUTPUTS) else {
@@ -70,7 +72,7 @@ impl Tail {
             let own = self.spatial.node.attribute(name);
             own.is_some_and(|own| own.ints == values)
         };
-        self.spatial.weights.dims[2..] == [3, 3] && is("pads", &[1; 4]) && is("strides", &[1; 2])
+        self.spatial.weights.shape()[2..] == [3, 3] && is("pads", &[1; 4]) && is("strides", &[1; 2])
     }
 
     /// The convolution with filter `filter` of each of the channels `channels`.
@@ -85,8 +87,7 @@ impl Tail {
 
     /// Weight of filter `filter` of `channel`, a channel of its group, in `output`.
     pub fn weight(&self, output: usize, channel: usize, filter: usize) -> f32 {
-        let inputs = self.pointwise.inputs_of_group();
-        self.pointwise.weights.values[output * inputs + channel * self.filters + filter]
+        self.pointwise.weights[[output, channel * self.filters + filter, 0, 0]]
     }
 
     /// Adds nodes that compute the groups `groups` from `input`, which holds the channels that they
@@ -121,12 +122,11 @@ impl Tail {
             .with_outputs(outputs.clone())
             .without_activation();
         dense.groups = 1;
-        dense.weights.dims[1] = inputs;
-        dense.weights.values = vec![0.0; outputs.len() * inputs];
-        for (row, output) in dense.weights.values.chunks_exact_mut(inputs).zip(outputs) {
+        dense.weights = Array4::zeros((outputs.len(), inputs, 1, 1));
+        for (mut row, output) in dense.weights.outer_iter_mut().zip(outputs) {
             let first = (output / outs - groups.start) * ins;
-            for (channel, weight) in row[first..first + ins].iter_mut().enumerate() {
-                *weight = self.weight(output, channel, filter);
+            for channel in 0..ins {
+                row[[first + channel, 0, 0]] = self.weight(output, channel, filter);
             }
         }
         dense

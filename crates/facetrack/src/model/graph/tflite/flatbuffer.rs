@@ -5,7 +5,7 @@
 //! starts with an `i32` back to its vtable, which holds one `u16` per field, 0 for a field left
 //! out.
 
-use crate::model::graph::Reason;
+use crate::model::graph::{Reason, Result};
 
 /// Bytes that a vtable has before its first field: its own length and the table's.
 const VTABLE_HEADER: usize = 4;
@@ -33,7 +33,7 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// The root table of `data`, which must carry the file `identifier`.
-    pub fn root(data: &'a [u8], identifier: &[u8; 4]) -> Result<Self, Reason> {
+    pub fn root(data: &'a [u8], identifier: &[u8; 4]) -> Result<Self> {
         if data.get(4..8) != Some(identifier.as_slice()) {
             return Err(format!(
                 "it does not carry the identifier {}",
@@ -43,7 +43,7 @@ impl<'a> Table<'a> {
         Self::at(data, follow(data, 0)?)
     }
 
-    fn at(data: &'a [u8], position: usize) -> Result<Self, Reason> {
+    fn at(data: &'a [u8], position: usize) -> Result<Self> {
         let back = i64::from(i32::from_le_bytes(bytes(data, position)?));
         let start = usize::try_from(position as i64 - back).map_err(|_| outside(position))?;
         let length = usize::from(u16::from_le_bytes(bytes(data, start)?));
@@ -62,34 +62,34 @@ impl<'a> Table<'a> {
         (offset != 0).then_some(self.position + offset)
     }
 
-    fn scalar<const N: usize>(&self, index: usize) -> Result<Option<[u8; N]>, Reason> {
+    fn scalar<const N: usize>(&self, index: usize) -> Result<Option<[u8; N]>> {
         let position = self.field(index);
         position.map(|own| bytes(self.data, own)).transpose()
     }
 
     /// A byte, 0 when left out. Booleans and small enumerations are bytes.
-    pub fn u8(&self, index: usize) -> Result<u8, Reason> {
+    pub fn u8(&self, index: usize) -> Result<u8> {
         Ok(self.scalar(index)?.map_or(0, u8::from_le_bytes))
     }
 
     /// An integer, `default` when left out.
-    pub fn i32(&self, index: usize, default: i32) -> Result<i32, Reason> {
+    pub fn i32(&self, index: usize, default: i32) -> Result<i32> {
         Ok(self.scalar(index)?.map_or(default, i32::from_le_bytes))
     }
 
     /// An unsigned integer, 0 when left out, as an index.
-    pub fn index(&self, index: usize) -> Result<usize, Reason> {
+    pub fn index(&self, index: usize) -> Result<usize> {
         Ok(self.scalar(index)?.map_or(0, u32::from_le_bytes) as usize)
     }
 
     /// A table; `None` when left out.
-    pub fn table(&self, index: usize) -> Result<Option<Table<'a>>, Reason> {
+    pub fn table(&self, index: usize) -> Result<Option<Table<'a>>> {
         let table = |position| Table::at(self.data, follow(self.data, position)?);
         self.field(index).map(table).transpose()
     }
 
     /// The bytes of a vector of elements of `size` bytes each; empty when left out.
-    fn vector(&self, index: usize, size: usize) -> Result<(usize, &'a [u8]), Reason> {
+    fn vector(&self, index: usize, size: usize) -> Result<(usize, &'a [u8])> {
         let Some(position) = self.field(index) else {
             return Ok((0, &[]));
         };
@@ -102,12 +102,12 @@ impl<'a> Table<'a> {
     }
 
     /// A vector of bytes.
-    pub fn byte_vector(&self, index: usize) -> Result<&'a [u8], Reason> {
+    pub fn byte_vector(&self, index: usize) -> Result<&'a [u8]> {
         Ok(self.vector(index, 1)?.1)
     }
 
     /// A vector of at most [`MAX_INTEGERS`] integers.
-    pub fn i32_vector(&self, index: usize) -> Result<Vec<i32>, Reason> {
+    pub fn i32_vector(&self, index: usize) -> Result<Vec<i32>> {
         let (_, content) = self.vector(index, 4)?;
         if content.len() > 4 * MAX_INTEGERS {
             return Err(format!("a list has {} elements", content.len() / 4));
@@ -117,7 +117,7 @@ impl<'a> Table<'a> {
     }
 
     /// A vector of at most [`MAX_TABLES`] tables.
-    pub fn tables(&self, index: usize) -> Result<Vec<Table<'a>>, Reason> {
+    pub fn tables(&self, index: usize) -> Result<Vec<Table<'a>>> {
         let (first, content) = self.vector(index, 4)?;
         if content.len() > 4 * MAX_TABLES {
             return Err(format!("a list has {} tables", content.len() / 4));
@@ -131,13 +131,13 @@ impl<'a> Table<'a> {
     pub fn each<T>(
         &self,
         index: usize,
-        read: impl FnMut(&Table<'a>) -> Result<T, Reason>,
-    ) -> Result<Vec<T>, Reason> {
+        read: impl FnMut(&Table<'a>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         self.tables(index)?.iter().map(read).collect()
     }
 
     /// A string of at most [`MAX_STRING`] bytes; those that are not UTF-8 are replaced.
-    pub fn string(&self, index: usize) -> Result<String, Reason> {
+    pub fn string(&self, index: usize) -> Result<String> {
         let content = self.byte_vector(index)?;
         if content.len() > MAX_STRING {
             return Err(format!("a name has {} bytes", content.len()));
@@ -147,7 +147,7 @@ impl<'a> Table<'a> {
 }
 
 /// Where the offset at `position` leads.
-fn follow(data: &[u8], position: usize) -> Result<usize, Reason> {
+fn follow(data: &[u8], position: usize) -> Result<usize> {
     let offset = u32::from_le_bytes(bytes(data, position)?) as usize;
     position
         .checked_add(offset)
@@ -155,7 +155,7 @@ fn follow(data: &[u8], position: usize) -> Result<usize, Reason> {
         .ok_or_else(|| outside(position))
 }
 
-fn bytes<const N: usize>(data: &[u8], position: usize) -> Result<[u8; N], Reason> {
+fn bytes<const N: usize>(data: &[u8], position: usize) -> Result<[u8; N]> {
     let rest = data.get(position..).and_then(<[u8]>::first_chunk);
     rest.copied().ok_or_else(|| outside(position))
 }

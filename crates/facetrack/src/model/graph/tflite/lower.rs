@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use super::flatbuffer::Table;
 use super::schema::{Constant, Network, Operator};
-use crate::model::graph::{Attribute, Graph, Reason, Value};
+use crate::model::graph::{Attribute, Graph, Reason, Result, Value};
 
 /// The first version of ONNX's operators with `LayerNormalization`.
 const OPSET: i64 = 17;
@@ -44,7 +44,7 @@ const OPERATORS: [(i32, &str); 45] = [
 ];
 
 /// Lowers `network`.
-pub(super) fn lower(network: &Network<'_>) -> Result<Graph, Reason> {
+pub(super) fn lower(network: &Network<'_>) -> Result<Graph> {
     let mut lowering = Lowering::new(network);
     lowering.declare_inputs()?;
     for (index, operator) in network.operators.iter().enumerate() {
@@ -64,6 +64,15 @@ struct Forms {
     as_filed: Option<Value>,
     /// Of an image: batch, channels, height, width. Of a matrix: its transpose.
     channels_first: Option<Value>,
+}
+
+impl Forms {
+    fn channels_first(value: Value) -> Self {
+        Self {
+            as_filed: None,
+            channels_first: Some(value),
+        }
+    }
 }
 
 struct Lowering<'a> {
@@ -86,25 +95,25 @@ impl<'a> Lowering<'a> {
     }
 
     /// An image that a convolution reads is taken with its channels first.
-    fn declare_inputs(&mut self) -> Result<(), Reason> {
+    fn declare_inputs(&mut self) -> Result<()> {
         for &tensor in &self.network.inputs {
             let info = &self.network.tensors[tensor];
             let read_by_convolution = self.network.operators.iter().any(|operator| {
                 name(operator.code) == "CONV_2D" && operator.inputs.first() == Some(&Some(tensor))
             });
-            if read_by_convolution {
+            self.forms[tensor] = if read_by_convolution {
                 let shape = first_from_last(&info.shape)?;
                 let value = self.graph.add_input(&info.name, &shape);
-                self.set_image(tensor, value);
+                self.image_forms(tensor, value)
             } else {
                 let value = self.graph.add_input(&info.name, &info.shape);
-                self.set_as_filed(tensor, value);
-            }
+                self.filed_forms(tensor, value)
+            };
         }
         Ok(())
     }
 
-    fn declare_outputs(&mut self) -> Result<(), Reason> {
+    fn declare_outputs(&mut self) -> Result<()> {
         for &tensor in &self.network.outputs {
             let mut value = self.whole(tensor)?;
             // An output needs a value of its own to carry its name.
@@ -118,8 +127,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
-        match name(operator.code).as_ref() {
+    fn operator(&mut self, operator: &Operator<'_>) -> Result<()> {
+        let forms = match name(operator.code).as_ref() {
             "DEQUANTIZE" => self.dequantize(operator),
             "CONV_2D" => self.conv_2d(operator),
             "DEPTHWISE_CONV_2D" => self.depthwise_conv_2d(operator),
@@ -143,11 +152,13 @@ impl<'a> Lowering<'a> {
             "CONCATENATION" => self.concatenation(operator),
             "STRIDED_SLICE" => self.strided_slice(operator),
             _ => Err("it is not supported".into()),
-        }
+        };
+        self.forms[output(operator)?] = forms?;
+        Ok(())
     }
 
     /// Weights are stored as f16 and were read as f32, so there is nothing left to do.
-    fn dequantize(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    fn dequantize(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let source = input(operator, 0)?;
         let source = self.constants[source];
         if self.network.tensors[source].constant.is_none() {
@@ -156,7 +167,7 @@ impl<'a> Lowering<'a> {
         let target = output(operator)?;
         self.expect_shape(target, self.shape(source))?;
         self.constants[target] = source;
-        Ok(())
+        Ok(Forms::default())
     }
 
     fn shape(&self, tensor: usize) -> &'a [usize] {
@@ -164,7 +175,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The file states the shape of every tensor; shapes that contradict each other are refused.
-    fn expect_shape(&self, tensor: usize, expected: &[usize]) -> Result<(), Reason> {
+    fn expect_shape(&self, tensor: usize, expected: &[usize]) -> Result<()> {
         let shape = self.shape(tensor);
         if shape == expected {
             return Ok(());
@@ -180,14 +191,14 @@ impl<'a> Lowering<'a> {
             .as_ref()
     }
 
-    fn floats(&self, tensor: usize) -> Result<&'a [f32], Reason> {
+    fn floats(&self, tensor: usize) -> Result<&'a [f32]> {
         match self.constant(tensor) {
             Some(Constant::Float(values)) => Ok(values),
             _ => Err("weights that are not constant are not supported".into()),
         }
     }
 
-    fn ints(&self, tensor: usize) -> Result<&'a [i32], Reason> {
+    fn ints(&self, tensor: usize) -> Result<&'a [i32]> {
         match self.constant(tensor) {
             Some(Constant::Int(values)) => Ok(values),
             _ => Err("parameters that are not constant are not supported".into()),
@@ -207,8 +218,24 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// The shape of a tensor's form with channels first.
+    fn first_shape(&self, tensor: usize) -> Result<Vec<usize>> {
+        match *self.shape(tensor) {
+            [.., rows, columns] if self.is_matrix(tensor) => Ok(vec![columns, rows]),
+            ref shape => first_from_last(shape),
+        }
+    }
+
+    /// The order of axes that makes the form with channels first of the form as filed.
+    fn first_order(&self, tensor: usize) -> &'static [usize] {
+        match self.is_matrix(tensor) {
+            true => &TRANSPOSED,
+            false => &FIRST_FROM_LAST,
+        }
+    }
+
     /// The tensor with its axes as in the file; a matrix without the axes of length 1 in front.
-    fn as_filed(&mut self, tensor: usize) -> Result<Value, Reason> {
+    fn as_filed(&mut self, tensor: usize) -> Result<Value> {
         if let Some(value) = self.forms[tensor].as_filed {
             return Ok(value);
         }
@@ -225,29 +252,25 @@ impl<'a> Lowering<'a> {
     }
 
     /// The image with its channels first, or the transposed matrix.
-    fn channels_first(&mut self, tensor: usize) -> Result<Value, Reason> {
+    fn channels_first(&mut self, tensor: usize) -> Result<Value> {
         if let Some(value) = self.forms[tensor].channels_first {
             return Ok(value);
         }
         let value = self.as_filed(tensor)?;
-        let value = if self.is_matrix(tensor) {
-            self.graph.transpose(value, &TRANSPOSED)
-        } else {
-            first_from_last(self.shape(tensor))?;
-            self.graph.transpose(value, &FIRST_FROM_LAST)
-        };
+        self.first_shape(tensor)?;
+        let value = self.graph.transpose(value, self.first_order(tensor));
         self.forms[tensor].channels_first = Some(value);
         Ok(value)
     }
 
     /// The tensor with all its axes, as in the file.
-    fn whole(&mut self, tensor: usize) -> Result<Value, Reason> {
+    fn whole(&mut self, tensor: usize) -> Result<Value> {
         let value = self.as_filed(tensor)?;
         Ok(self.graph.reshape(value, self.shape(tensor).to_vec()))
     }
 
     /// The tensor as an image: batch, channels, height, width.
-    fn image(&mut self, tensor: usize) -> Result<Value, Reason> {
+    fn image(&mut self, tensor: usize) -> Result<Value> {
         let shape = first_from_last(self.shape(tensor))?;
         let value = self.channels_first(tensor)?;
         Ok(self.graph.reshape(value, shape))
@@ -264,34 +287,24 @@ impl<'a> Lowering<'a> {
         format!("tensor {name} is used before it is computed")
     }
 
-    /// Defines a tensor by a value with its axes as in the file.
-    fn set_as_filed(&mut self, tensor: usize, value: Value) {
-        let value = self.graph.reshape(value, self.filed_shape(tensor));
-        self.forms[tensor] = Forms {
-            as_filed: Some(value),
+    /// A tensor whose value has its axes as in the file.
+    fn filed_forms(&mut self, tensor: usize, value: Value) -> Forms {
+        Forms {
+            as_filed: Some(self.graph.reshape(value, self.filed_shape(tensor))),
             channels_first: None,
-        };
+        }
     }
 
-    /// Defines a tensor by its form with channels first.
-    fn set_channels_first(&mut self, tensor: usize, value: Value) {
-        self.forms[tensor] = Forms {
-            as_filed: None,
-            channels_first: Some(value),
-        };
-    }
-
-    /// Defines a tensor by an image: batch, channels, height, width.
-    fn set_image(&mut self, tensor: usize, value: Value) {
-        let value = match *self.shape(tensor) {
+    /// A tensor whose value is an image: batch, channels, height, width.
+    fn image_forms(&mut self, tensor: usize, value: Value) -> Forms {
+        Forms::channels_first(match *self.shape(tensor) {
             [1, 1, width, channels] => self.graph.reshape(value, vec![channels, width]),
             _ => value,
-        };
-        self.set_channels_first(tensor, value);
+        })
     }
 
     /// Appends the activation that TFLite fuses into an operator.
-    fn activated(&mut self, value: Value, activation: u8) -> Result<Value, Reason> {
+    fn activated(&mut self, value: Value, activation: u8) -> Result<Value> {
         match activation {
             0 => Ok(value),
             1 => Ok(self.graph.add_elementwise("Relu", &[value])),
@@ -311,7 +324,7 @@ impl Graph {
             return source;
         }
         if let Some(content) = self.floats(source) {
-            return self.add_floats(&shape, &content.values);
+            return self.add_floats(&shape, &content);
         }
         let extents: Vec<i64> = shape.iter().map(|n| *n as i64).collect();
         let target = self.add_ints(&[extents.len()], &extents);
@@ -338,25 +351,25 @@ fn name(code: i32) -> Cow<'static, str> {
     known.map_or_else(|| format!("code {code}").into(), |(_, name)| (*name).into())
 }
 
-fn input(operator: &Operator<'_>, index: usize) -> Result<usize, Reason> {
+fn input(operator: &Operator<'_>, index: usize) -> Result<usize> {
     let tensor = operator.inputs.get(index).copied().flatten();
     tensor.ok_or_else(|| format!("input {index} is missing"))
 }
 
-fn output(operator: &Operator<'_>) -> Result<usize, Reason> {
+fn output(operator: &Operator<'_>) -> Result<usize> {
     match operator.outputs.as_slice() {
         [tensor] => Ok(*tensor),
         other => Err(format!("it has {} outputs", other.len())),
     }
 }
 
-fn options<'a>(operator: &Operator<'a>) -> Result<Table<'a>, Reason> {
+fn options<'a>(operator: &Operator<'a>) -> Result<Table<'a>> {
     operator
         .options
         .ok_or_else(|| "its options are missing".into())
 }
 
-fn first_from_last(shape: &[usize]) -> Result<Vec<usize>, Reason> {
+fn first_from_last(shape: &[usize]) -> Result<Vec<usize>> {
     let [batch, height, width, channels] = *shape else {
         return Err(format!("{shape:?} is not the shape of an image"));
     };
@@ -364,7 +377,7 @@ fn first_from_last(shape: &[usize]) -> Result<Vec<usize>, Reason> {
 }
 
 /// An axis of `rank`, which a file may count from either end, counted from the end: −1 is the last.
-fn axis_from_end(axis: i32, rank: usize) -> Result<i64, Reason> {
+fn axis_from_end(axis: i32, rank: usize) -> Result<i64> {
     let (axis, rank) = (i64::from(axis), rank as i64);
     match axis {
         _ if (0..rank).contains(&axis) => Ok(axis - rank),

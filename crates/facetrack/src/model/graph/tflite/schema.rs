@@ -6,7 +6,7 @@
 use half::f16;
 
 use super::flatbuffer::Table;
-use crate::model::graph::Reason;
+use crate::model::graph::Result;
 
 /// Maximum number of elements of a tensor: MediaPipe's networks have 734 208 at most.
 const MAX_ELEMENTS: usize = 1 << 20;
@@ -52,7 +52,7 @@ pub(super) struct Operator<'a> {
 
 impl<'a> Network<'a> {
     /// Reads the network of a `.tflite` file.
-    pub fn parse(data: &'a [u8]) -> Result<Self, Reason> {
+    pub fn parse(data: &'a [u8]) -> Result<Self> {
         let model = Table::root(data, b"TFL3")?;
         let codes = model.each(1, operator_code)?;
         let graphs = model.tables(2)?;
@@ -77,15 +77,11 @@ impl<'a> Network<'a> {
 }
 
 /// The code stands in one of two fields: files from before code 127 was passed have only the byte.
-fn operator_code(table: &Table<'_>) -> Result<i32, Reason> {
+fn operator_code(table: &Table<'_>) -> Result<i32> {
     Ok(table.i32(3, 0)?.max(i32::from(table.u8(0)?)))
 }
 
-fn read_operator<'a>(
-    table: &Table<'a>,
-    codes: &[i32],
-    tensors: usize,
-) -> Result<Operator<'a>, Reason> {
+fn read_operator<'a>(table: &Table<'a>, codes: &[i32], tensors: usize) -> Result<Operator<'a>> {
     let code = codes.get(table.index(0)?);
     Ok(Operator {
         code: *code.ok_or("an operator's code is missing")?,
@@ -96,7 +92,7 @@ fn read_operator<'a>(
 }
 
 /// A vector of indices into `count` tensors; −1 stands for a tensor left out.
-fn tensors_of(table: &Table<'_>, field: usize, count: usize) -> Result<Vec<Option<usize>>, Reason> {
+fn tensors_of(table: &Table<'_>, field: usize, count: usize) -> Result<Vec<Option<usize>>> {
     let indices = table.i32_vector(field)?.into_iter();
     indices
         .map(|index| match usize::try_from(index) {
@@ -113,16 +109,12 @@ fn required_tensors(
     field: usize,
     count: usize,
     what: &str,
-) -> Result<Vec<usize>, Reason> {
+) -> Result<Vec<usize>> {
     let tensors: Option<_> = tensors_of(table, field, count)?.into_iter().collect();
     tensors.ok_or_else(|| format!("{what} is left out"))
 }
 
-fn read_tensor(
-    table: &Table<'_>,
-    buffers: &[Table<'_>],
-    budget: &mut usize,
-) -> Result<Tensor, Reason> {
+fn read_tensor(table: &Table<'_>, buffers: &[Table<'_>], budget: &mut usize) -> Result<Tensor> {
     let name = table.string(3)?;
     let shape = table
         .i32_vector(0)?
@@ -152,12 +144,7 @@ fn read_tensor(
     })
 }
 
-fn read_constant(
-    kind: u8,
-    content: &[u8],
-    elements: usize,
-    name: &str,
-) -> Result<Constant, Reason> {
+fn read_constant(kind: u8, content: &[u8], elements: usize, name: &str) -> Result<Constant> {
     let constant = match kind {
         0 => Constant::Float(each(content, f32::from_le_bytes)),
         1 => Constant::Float(each(content, |b| f16::from_le_bytes(b).to_f32())),

@@ -3,7 +3,7 @@
 
 use smart_default::SmartDefault;
 
-use super::{CudaProvider, switch};
+use super::{CudaProvider, KeysAndValues, switch};
 use crate::model::TensorSpec;
 
 /// Colour planes of an image: the only extent that an axis can have even if the file leaves it
@@ -48,13 +48,11 @@ impl InputExtents {
     /// The axes of `input`; `None` if the file fixes all of them, or if it is not an image.
     fn axes(&self, input: &TensorSpec) -> Option<[Extents; 4]> {
         let shape: [Option<usize>; 4] = input.shape.as_slice().try_into().ok()?;
-        let open = [self.images, Extents::fixed(CHANNELS), self.side, self.side];
-        let is_open = shape.iter().any(Option::is_none);
-        let mut axes = open;
+        let mut axes = [self.images, Extents::fixed(CHANNELS), self.side, self.side];
         for (axis, extent) in axes.iter_mut().zip(shape) {
             *axis = extent.map_or(*axis, Extents::fixed);
         }
-        is_open.then_some(axes)
+        shape.contains(&None).then_some(axes)
     }
 }
 
@@ -64,7 +62,7 @@ impl CudaProvider {
     ///
     /// Without the range of each open axis it would build another engine, which takes from seconds
     /// to minutes, whenever the number of faces reaches a new maximum. It keeps nothing on disk.
-    pub fn tensorrt_options(&self, inputs: &[TensorSpec]) -> Option<Vec<(&'static str, String)>> {
+    pub fn tensorrt_options(&self, inputs: &[TensorSpec]) -> Option<KeysAndValues> {
         if !self.tuning.tensorrt {
             return None;
         }

@@ -42,13 +42,10 @@ const MEMORY_LIMIT: u64 = 256 << 20;
 /// [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with the runtime's message, or when its
 /// answer is wrong.
 pub fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
+    let memory_limit = MEMORY_LIMIT.min(cuda.max_vram);
     let provider = CudaProvider {
         coverage: Coverage::Whole,
-        ..CudaProvider::new(
-            cuda,
-            MEMORY_LIMIT.min(cuda.max_vram),
-            InputExtents::default(),
-        )
+        ..CudaProvider::new(cuda, memory_limit, InputExtents::default())
     };
     run_on(runtime, Provider::Cuda(provider))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::model::graph::{Attribute, Floats};
+use crate::model::graph::Attribute;
 
 /// A graph under construction.
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl Builder {
     }
 
     /// The weights of the convolution that yields `value`, and its groups, in blocks of 4.
-    fn rounded(mut self, output: &str) -> impl Fn(&str) -> (Floats, usize) {
+    fn rounded(mut self, output: &str) -> impl Fn(&str) -> (ndarray::Array4<f32>, usize) {
         let output = self.value(output);
         self.graph.set_outputs(&[output]);
         round_channels(&mut self.graph, 4).unwrap();
@@ -68,13 +68,16 @@ fn channels_between_convolutions_are_rounded_up_with_zeros() {
     builder.node("Relu", &["b"], "c");
     builder.convolution("c", "output", 2, 3, 1);
     let of = builder.rounded("output");
-    assert_eq!(of("a").0.dims, [4, 2, 1, 1]);
-    assert_eq!(of("a").0.values, [10., 11., 20., 21., 30., 31., 0., 0.]);
-    assert_eq!(of("b").1, 4);
-    assert_eq!(of("b").0.values, [10., 20., 30., 0.]);
-    assert_eq!(of("output").0.dims, [2, 4, 1, 1]);
+    assert_eq!(of("a").0.shape(), [4, 2, 1, 1]);
     assert_eq!(
-        of("output").0.values,
+        of("a").0.as_slice().unwrap(),
+        [10., 11., 20., 21., 30., 31., 0., 0.]
+    );
+    assert_eq!(of("b").1, 4);
+    assert_eq!(of("b").0.as_slice().unwrap(), [10., 20., 30., 0.]);
+    assert_eq!(of("output").0.shape(), [2, 4, 1, 1]);
+    assert_eq!(
+        of("output").0.as_slice().unwrap(),
         [10., 11., 12., 0., 20., 21., 22., 0.]
     );
 }
@@ -87,7 +90,10 @@ fn zeros_stay_where_images_are_joined() {
     builder.node("Concat", &["a", "b"], "c");
     builder.convolution("c", "output", 1, 3, 1);
     let of = builder.rounded("output");
-    assert_eq!(of("output").0.values, [10., 0., 0., 0., 11., 12., 0., 0.]);
+    assert_eq!(
+        of("output").0.as_slice().unwrap(),
+        [10., 0., 0., 0., 11., 12., 0., 0.]
+    );
 }
 
 #[test]
@@ -99,13 +105,13 @@ fn channels_that_an_other_operator_takes_stay() {
         if user == "b" {
             builder.node("Identity", &["b"], "output");
         }
-        assert_eq!(builder.rounded("output")("a").0.dims[0], 3, "{op}");
+        assert_eq!(builder.rounded("output")("a").0.shape()[0], 3, "{op}");
     }
     let mut builder = Builder::default();
     builder.convolution("input", "a", 3, 2, 1);
     builder.convolution("a", "output", 6, 1, 3);
     assert_eq!(
-        builder.rounded("output")("a").0.dims[0],
+        builder.rounded("output")("a").0.shape()[0],
         3,
         "several filters"
     );
@@ -122,7 +128,7 @@ fn a_graph_in_which_rounded_images_meet_others_stays() {
     builder.node("Concat", &["d", "b of its own"], "output");
     let of = builder.rounded("output");
     assert_eq!(
-        [of("a"), of("b")].map(|(weights, _)| weights.dims[0]),
+        [of("a"), of("b")].map(|(weights, _)| weights.shape()[0]),
         [3, 3]
     );
 }
@@ -134,8 +140,8 @@ fn a_graph_whose_channels_do_not_fit_stays() {
         builder.convolution("input", "a", 3, 2, 1);
         builder.convolution("a", "output", 2, inputs, group);
         let of = builder.rounded("output");
-        assert_eq!(of("a").0.dims, [3, 2, 1, 1]);
-        assert_eq!(of("output").0.dims, [2, inputs, 1, 1]);
+        assert_eq!(of("a").0.shape(), [3, 2, 1, 1]);
+        assert_eq!(of("output").0.shape(), [2, inputs, 1, 1]);
     }
 }
 
@@ -155,7 +161,10 @@ fn channels_that_a_pad_appends_are_part_of_the_rounding() {
     let pad = &builder.graph.nodes[1];
     assert_eq!(pad::appended_channels(&builder.graph, pad), Some(4));
     let last = Convolution::yielding(&builder.graph, output).unwrap();
-    assert_eq!(last.weights.values, [10., 11., 12., 13., 14., 15., 0., 0.]);
+    assert_eq!(
+        last.weights.as_slice().unwrap(),
+        [10., 11., 12., 13., 14., 15., 0., 0.]
+    );
 }
 
 #[test]
@@ -174,7 +183,7 @@ fn an_operator_with_a_constant_for_each_channel_keeps_the_channels() {
         builder.node(op, &["a", "constant"], "b");
         builder.convolution("b", "output", 2, 3, 1);
         let of = builder.rounded("output");
-        assert_eq!(of("a").0.dims[0], channels, "{op} {values:?}");
+        assert_eq!(of("a").0.shape()[0], channels, "{op} {values:?}");
     }
 }
 
@@ -186,7 +195,7 @@ fn an_image_that_is_resized_to_a_constant_size_keeps_its_channels() {
     builder.values.insert("size".to_owned(), size);
     builder.node("Resize", &["a", "roi", "scales", "size"], "b");
     builder.convolution("b", "output", 2, 3, 1);
-    assert_eq!(builder.rounded("output")("a").0.dims[0], 3);
+    assert_eq!(builder.rounded("output")("a").0.shape()[0], 3);
 }
 
 #[test]
@@ -199,6 +208,6 @@ fn channels_that_are_not_zero_are_none_that_a_pad_appends() {
         builder.values.insert("pads".to_owned(), pads);
         builder.node("Pad", &["b", "pads"], "c");
         builder.convolution("c", "output", 2, 4, 1);
-        assert_eq!(builder.rounded("output")("a").0.dims[0], dims, "{op}");
+        assert_eq!(builder.rounded("output")("a").0.shape()[0], dims, "{op}");
     }
 }

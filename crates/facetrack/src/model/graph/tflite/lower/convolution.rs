@@ -3,8 +3,8 @@
 
 use super::super::flatbuffer::Table;
 use super::super::schema::Operator;
-use super::{Lowering, input, options, output};
-use crate::model::graph::{Attribute, Reason, Value};
+use super::{Forms, Lowering, input, options, output};
+use crate::model::graph::{Attribute, Result, Value};
 
 /// Strides, dilations and window sides beyond this are forged: MediaPipe's networks have 5 at most.
 const MAX_STEP: usize = 64;
@@ -18,7 +18,7 @@ struct Window {
 }
 
 impl Lowering<'_> {
-    pub(super) fn conv_2d(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn conv_2d(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let options = options(operator)?;
         let (source, weights) = (input(operator, 0)?, input(operator, 1)?);
         let [outputs, height, width, inputs] = *self.shape(weights) else {
@@ -38,7 +38,7 @@ impl Lowering<'_> {
         self.convolution(operator, weights, &window, 1, activation)
     }
 
-    pub(super) fn depthwise_conv_2d(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn depthwise_conv_2d(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let options = options(operator)?;
         let (source, weights) = (input(operator, 0)?, input(operator, 1)?);
         let [1, height, width, outputs] = *self.shape(weights) else {
@@ -60,7 +60,7 @@ impl Lowering<'_> {
         window: &Window,
         groups: usize,
         activation: u8,
-    ) -> Result<(), Reason> {
+    ) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let outputs = self.graph.shape(weights)[0];
         if window.kernel.iter().any(|side| *side > MAX_STEP) {
@@ -76,8 +76,7 @@ impl Lowering<'_> {
         inputs.extend(self.bias(operator, outputs)?);
         let value = self.graph.add_shaped("Conv", &inputs, attributes, shape);
         let value = self.activated(value, activation)?;
-        self.set_image(target, value);
-        Ok(())
+        Ok(self.image_forms(target, value))
     }
 
     /// A 1×1 convolution over a matrix is a product: of the matrix with the weights, or of the
@@ -87,7 +86,7 @@ impl Lowering<'_> {
         operator: &Operator<'_>,
         [outputs, inputs]: [usize; 2],
         activation: u8,
-    ) -> Result<(), Reason> {
+    ) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let mut shape = self.shape(source).to_vec();
         shape.pop();
@@ -101,16 +100,15 @@ impl Lowering<'_> {
             let shape = vec![outputs, self.graph.shape(value)[1]];
             let bias = bias.map(|bias| self.graph.reshape(bias, vec![outputs, 1]));
             let value = self.gemm([weights, value], bias, shape, activation)?;
-            self.set_channels_first(target, value);
+            Ok(Forms::channels_first(value))
         } else {
             let weights = permuted(weights, 1, outputs, inputs);
             let weights = self.graph.add_floats(&[inputs, outputs], &weights);
             let value = self.as_filed(source)?;
             let shape = vec![self.graph.shape(value)[0], outputs];
             let value = self.gemm([value, weights], bias, shape, activation)?;
-            self.set_as_filed(target, value);
+            Ok(self.filed_forms(target, value))
         }
-        Ok(())
     }
 
     fn gemm(
@@ -119,14 +117,14 @@ impl Lowering<'_> {
         bias: Option<Value>,
         shape: Vec<usize>,
         activation: u8,
-    ) -> Result<Value, Reason> {
+    ) -> Result<Value> {
         let operands: Vec<Value> = factors.into_iter().chain(bias).collect();
         let value = self.graph.add_shaped("Gemm", &operands, vec![], shape);
         self.activated(value, activation)
     }
 
     /// Refuses weights for another number of channels than `source` has.
-    fn expect_channels(&self, source: usize, channels: usize) -> Result<(), Reason> {
+    fn expect_channels(&self, source: usize, channels: usize) -> Result<()> {
         let shape = self.shape(source);
         if shape.last() == Some(&channels) {
             return Ok(());
@@ -137,7 +135,7 @@ impl Lowering<'_> {
     }
 
     /// The bias of a convolution, if it has one: a constant for each of its outputs.
-    fn bias(&mut self, operator: &Operator<'_>, outputs: usize) -> Result<Option<Value>, Reason> {
+    fn bias(&mut self, operator: &Operator<'_>, outputs: usize) -> Result<Option<Value>> {
         let Some(bias) = operator.inputs.get(2).copied().flatten() else {
             return Ok(None);
         };
@@ -149,7 +147,7 @@ impl Lowering<'_> {
         self.as_filed(bias).map(Some)
     }
 
-    pub(super) fn max_pool_2d(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn max_pool_2d(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let options = options(operator)?;
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let window = Window::new(&options, steps(&options, [4, 3])?, [1, 1])?;
@@ -164,11 +162,10 @@ impl Lowering<'_> {
             .graph
             .add_shaped("MaxPool", &[value], attributes, shape);
         let value = self.activated(value, options.u8(5)?)?;
-        self.set_image(target, value);
-        Ok(())
+        Ok(self.image_forms(target, value))
     }
 
-    pub(super) fn prelu(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn prelu(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         self.expect_shape(target, self.shape(source))?;
         let value = self.image(source)?;
@@ -181,14 +178,13 @@ impl Lowering<'_> {
         }
         let slopes = self.graph.add_floats(&[channels, 1, 1], slopes);
         let value = self.graph.add_elementwise("PRelu", &[value, slopes]);
-        self.set_image(target, value);
-        Ok(())
+        Ok(self.image_forms(target, value))
     }
 }
 
 impl Window {
     /// With the strides and the padding of `options`, which stand in the same fields everywhere.
-    fn new(options: &Table<'_>, kernel: [usize; 2], dilation: [usize; 2]) -> Result<Self, Reason> {
+    fn new(options: &Table<'_>, kernel: [usize; 2], dilation: [usize; 2]) -> Result<Self> {
         Ok(Self {
             kernel,
             stride: steps(options, [2, 1])?,
@@ -207,7 +203,7 @@ impl Window {
     }
 
     /// Output shape of the window on an image of `shape`, channels last.
-    fn yields(&self, shape: &[usize], channels: usize) -> Result<Vec<usize>, Reason> {
+    fn yields(&self, shape: &[usize], channels: usize) -> Result<Vec<usize>> {
         let [batch, height, width, _] = *shape else {
             return Err(format!("{shape:?} is not the shape of an image"));
         };
@@ -245,11 +241,11 @@ impl Window {
 }
 
 /// Steps along y and x, from these fields.
-fn steps(options: &Table<'_>, [y, x]: [usize; 2]) -> Result<[usize; 2], Reason> {
+fn steps(options: &Table<'_>, [y, x]: [usize; 2]) -> Result<[usize; 2]> {
     Ok([step(options, y)?, step(options, x)?])
 }
 
-fn step(options: &Table<'_>, field: usize) -> Result<usize, Reason> {
+fn step(options: &Table<'_>, field: usize) -> Result<usize> {
     let value = options.i32(field, 1)?;
     usize::try_from(value)
         .ok()

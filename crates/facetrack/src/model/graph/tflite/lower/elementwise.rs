@@ -2,40 +2,29 @@
 //! Operators that treat elements alike, and reductions.
 
 use super::super::schema::Operator;
-use super::{FIRST_FROM_LAST, Lowering, TRANSPOSED, input, output};
-use crate::model::graph::{Attribute, Reason, Value};
+use super::{Forms, Lowering, input, output};
+use crate::model::graph::{Attribute, Result, Value};
 
 impl Lowering<'_> {
     /// Applies `ops`, one after the other, to the form of the tensor that exists.
-    pub(super) fn unary(
-        &mut self,
-        operator: &Operator<'_>,
-        ops: &[&'static str],
-    ) -> Result<(), Reason> {
+    pub(super) fn unary(&mut self, operator: &Operator<'_>, ops: &[&str]) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         self.expect_shape(target, self.shape(source))?;
-        let apply = |lowering: &mut Self, value: Value| {
-            ops.iter().fold(value, |value, op| {
-                lowering.graph.add_elementwise(op, &[value])
-            })
+        let is_channels_first = self.is_channels_first(source);
+        let value = match is_channels_first {
+            true => self.channels_first(source)?,
+            false => self.as_filed(source)?,
         };
-        if self.is_channels_first(source) {
-            let value = self.channels_first(source)?;
-            let value = apply(self, value);
-            self.set_channels_first(target, value);
-        } else {
-            let value = self.as_filed(source)?;
-            let value = apply(self, value);
-            self.set_as_filed(target, value);
-        }
-        Ok(())
+        let value = ops
+            .iter()
+            .fold(value, |value, op| self.graph.add_elementwise(op, &[value]));
+        Ok(match is_channels_first {
+            true => Forms::channels_first(value),
+            false => self.filed_forms(target, value),
+        })
     }
 
-    pub(super) fn binary(
-        &mut self,
-        operator: &Operator<'_>,
-        op: &'static str,
-    ) -> Result<(), Reason> {
+    pub(super) fn binary(&mut self, operator: &Operator<'_>, op: &str) -> Result<Forms> {
         let activation = operator.options.map_or(Ok(0), |options| options.u8(0))?;
         self.combine(operator, |lowering, a, b, shape| {
             let value = lowering.graph.add_shaped(op, &[a, b], vec![], shape);
@@ -43,7 +32,7 @@ impl Lowering<'_> {
         })
     }
 
-    pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn squared_difference(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         self.combine(operator, |lowering, a, b, shape| {
             let difference = lowering.graph.add_shaped("Sub", &[a, b], vec![], shape);
             Ok(lowering
@@ -57,38 +46,28 @@ impl Lowering<'_> {
     fn combine(
         &mut self,
         operator: &Operator<'_>,
-        apply: impl FnOnce(&mut Self, Value, Value, Vec<usize>) -> Result<Value, Reason>,
-    ) -> Result<(), Reason> {
+        apply: impl FnOnce(&mut Self, Value, Value, Vec<usize>) -> Result<Value>,
+    ) -> Result<Forms> {
         let operands = [input(operator, 0)?, input(operator, 1)?];
         let target = output(operator)?;
         let shape = broadcast(self.shape(operands[0]), self.shape(operands[1]))?;
         self.expect_shape(target, &shape)?;
-        let channels_first = operands.iter().any(|t| self.is_channels_first(*t));
-        if !channels_first {
-            let [a, b] = operands;
-            let (a, b) = (self.as_filed(a)?, self.as_filed(b)?);
-            let value = apply(self, a, b, self.filed_shape(target))?;
-            self.set_as_filed(target, value);
-            return Ok(());
-        }
-        let a = self.operand(operands[0], target)?;
-        let b = self.operand(operands[1], target)?;
-        if self.is_matrix(target) {
-            let [rows, columns] = *self.filed_shape(target) else {
-                return Err("its output is not a matrix".into());
-            };
-            let value = apply(self, a, b, vec![columns, rows])?;
-            self.set_channels_first(target, value);
+        if operands.iter().any(|t| self.is_channels_first(*t)) {
+            let [a, b] = [
+                self.operand(operands[0], target)?,
+                self.operand(operands[1], target)?,
+            ];
+            let value = apply(self, a, b, self.first_shape(target)?)?;
+            Ok(self.image_forms(target, value))
         } else {
-            let shape = super::first_from_last(self.shape(target))?;
-            let value = apply(self, a, b, shape)?;
-            self.set_image(target, value);
+            let [a, b] = [self.as_filed(operands[0])?, self.as_filed(operands[1])?];
+            let value = apply(self, a, b, self.filed_shape(target))?;
+            Ok(self.filed_forms(target, value))
         }
-        Ok(())
     }
 
     /// An operand with channels first. Axes that it lacks are added in front, as broadcasting does.
-    fn operand(&mut self, tensor: usize, target: usize) -> Result<Value, Reason> {
+    fn operand(&mut self, tensor: usize, target: usize) -> Result<Value> {
         let is_matrix = self.is_matrix(target);
         if self.shape(tensor).len() == self.shape(target).len() {
             return match is_matrix {
@@ -104,14 +83,11 @@ impl Lowering<'_> {
         }
         shape.splice(0..0, vec![1; rank - shape.len()]);
         let value = self.graph.reshape(value, shape);
-        Ok(match is_matrix {
-            true => self.graph.transpose(value, &TRANSPOSED),
-            false => self.graph.transpose(value, &FIRST_FROM_LAST),
-        })
+        Ok(self.graph.transpose(value, self.first_order(target)))
     }
 
     /// Applies `op`, which reduces axes to one element each.
-    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<(), Reason> {
+    pub(super) fn reduction(&mut self, operator: &Operator<'_>, op: &str) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let axes = self.reduced_axes(operator)?;
         self.expect_shape(target, &reduced(self.shape(source), &axes))?;
@@ -125,12 +101,11 @@ impl Lowering<'_> {
             (vec![value], vec![Attribute::ints("axes", &axes)])
         };
         let value = self.graph.add_shaped(op, &inputs, attributes, shape);
-        self.set_as_filed(target, value);
-        Ok(())
+        Ok(self.filed_forms(target, value))
     }
 
     /// The axes of a reduction, counted from the end, without the axes that a matrix leaves out.
-    fn reduced_axes(&self, operator: &Operator<'_>) -> Result<Vec<i64>, Reason> {
+    fn reduced_axes(&self, operator: &Operator<'_>) -> Result<Vec<i64>> {
         if operator.options.map_or(Ok(0), |options| options.u8(0))? == 0 {
             return Err("only reductions that keep their axes are supported".into());
         }
@@ -151,18 +126,15 @@ impl Lowering<'_> {
 
 /// `shape` with one element on each of `axes`, which count from the end.
 fn reduced(shape: &[usize], axes: &[i64]) -> Vec<usize> {
-    let from_end = |index: usize| index as i64 - shape.len() as i64;
-    let sides = shape.iter().enumerate();
-    sides
-        .map(|(index, side)| match axes.contains(&from_end(index)) {
-            true => 1,
-            false => *side,
-        })
-        .collect()
+    let mut reduced = shape.to_vec();
+    for axis in axes {
+        reduced[shape.len() - axis.unsigned_abs() as usize] = 1;
+    }
+    reduced
 }
 
 /// Output shape of an operator with operands of these shapes.
-fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Reason> {
+fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let side = |shape: &[usize], from_end: usize| {
         let index = shape.len().checked_sub(from_end);
         index.map_or(1, |index| shape[index])

@@ -4,22 +4,21 @@
 use std::ops::Range;
 
 use super::super::schema::Operator;
-use super::{FIRST_FROM_LAST, Lowering, input, options, output};
-use crate::model::graph::{Attribute, Reason};
+use super::{FIRST_FROM_LAST, Forms, Lowering, input, options, output};
+use crate::model::graph::{Attribute, Result};
 
 impl Lowering<'_> {
-    pub(super) fn reshape(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn reshape(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let count = |tensor: usize| self.shape(tensor).iter().product::<usize>();
         if count(source) != count(target) {
             return Err("its output has another number of elements than its input".into());
         }
         let value = self.as_filed(source)?;
-        self.set_as_filed(target, value);
-        Ok(())
+        Ok(self.filed_forms(target, value))
     }
 
-    pub(super) fn transpose(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn transpose(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let order = self.order(input(operator, 1)?, self.shape(source).len())?;
         let sides = self.shape(source);
@@ -30,20 +29,18 @@ impl Lowering<'_> {
             if forms.as_filed.is_none() && forms.channels_first.is_none() {
                 return Err(self.unknown(source));
             }
-            self.forms[target] = super::Forms {
+            return Ok(Forms {
                 as_filed: forms.channels_first,
                 channels_first: forms.as_filed,
-            };
-            return Ok(());
+            });
         }
         let value = self.whole(source)?;
         let value = self.graph.transpose(value, &order);
-        self.set_as_filed(target, value);
-        Ok(())
+        Ok(self.filed_forms(target, value))
     }
 
     /// A permutation of `rank` axes.
-    fn order(&self, tensor: usize, rank: usize) -> Result<Vec<usize>, Reason> {
+    fn order(&self, tensor: usize, rank: usize) -> Result<Vec<usize>> {
         let order: Vec<usize> = self
             .ints(tensor)?
             .iter()
@@ -59,7 +56,7 @@ impl Lowering<'_> {
     }
 
     /// Pads images.
-    pub(super) fn pad(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn pad(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let value = self.image(source)?;
         let (amounts, rest) = self.ints(input(operator, 1)?)?.as_chunks::<2>();
@@ -80,11 +77,10 @@ impl Lowering<'_> {
         self.expect_shape(target, &padded)?;
         let shape = super::first_from_last(&padded)?;
         let value = self.graph.add_shaped("Pad", &[value, pads], vec![], shape);
-        self.set_image(target, value);
-        Ok(())
+        Ok(self.image_forms(target, value))
     }
 
-    pub(super) fn concatenation(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn concatenation(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let options = options(operator)?;
         let target = output(operator)?;
         let axis = super::axis_from_end(options.i32(0, 0)?, self.shape(target).len())?;
@@ -103,17 +99,11 @@ impl Lowering<'_> {
         let shape = self.filed_shape(target);
         let value = self.graph.add_shaped("Concat", &parts, attributes, shape);
         let value = self.activated(value, options.u8(1)?)?;
-        self.set_as_filed(target, value);
-        Ok(())
+        Ok(self.filed_forms(target, value))
     }
 
     /// Refuses parts that, joined along `axis`, which counts from the end, do not make `target`.
-    fn expect_joined(
-        &self,
-        operator: &Operator<'_>,
-        target: usize,
-        axis: i64,
-    ) -> Result<(), Reason> {
+    fn expect_joined(&self, operator: &Operator<'_>, target: usize, axis: i64) -> Result<()> {
         let mut expected = self.shape(target).to_vec();
         let axis = expected.len() - axis.unsigned_abs() as usize;
         let mut joined = 0;
@@ -129,7 +119,7 @@ impl Lowering<'_> {
         self.expect_shape(target, &expected)
     }
 
-    pub(super) fn strided_slice(&mut self, operator: &Operator<'_>) -> Result<(), Reason> {
+    pub(super) fn strided_slice(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let (source, target) = (input(operator, 0)?, output(operator)?);
         let bounds = self.bounds(operator)?;
         let kept: usize = bounds.iter().map(Range::len).product();
@@ -144,12 +134,11 @@ impl Lowering<'_> {
         for axis in cut.collect::<Vec<_>>() {
             value = self.graph.add_slice(value, bounds[axis].clone(), axis);
         }
-        self.set_as_filed(target, value);
-        Ok(())
+        Ok(self.filed_forms(target, value))
     }
 
     /// The elements of a slice on each axis.
-    fn bounds(&self, operator: &Operator<'_>) -> Result<Vec<Range<usize>>, Reason> {
+    fn bounds(&self, operator: &Operator<'_>) -> Result<Vec<Range<usize>>> {
         let options = options(operator)?;
         let shape = self.shape(input(operator, 0)?);
         let begin = self.ints(input(operator, 1)?)?;
