@@ -3,13 +3,10 @@
 
 use std::path::PathBuf;
 
-use gst::glib;
-use gst::glib::prelude::*;
 use serde_json::{Map, Value};
 use smart_default::SmartDefault;
 
-use super::description::Description;
-use super::field::{Field, choice_field, enum_field, word_field};
+use super::field::*;
 use super::row::{engines_with, names};
 use super::{Defaults, Environment, Options, named_values};
 use facetrack::analyzer::Tuning;
@@ -386,18 +383,15 @@ impl Options<FaceTrackSettings> {
         let (settings, _) = self.resolve(Some(engine), environment);
         let is_used = |row: &&Row| {
             // The engine may have been set by an alias, and is known.
-            let is_other = row.name != "engine";
-            let setting = row.setting.is_none_or(|setting| engine.uses(setting));
-            row.changes_results && is_other && setting
+            row.name != "engine" && row.setting.is_none_or(|setting| engine.uses(setting))
         };
         named_values(ROWS.iter().filter(is_used), &settings)
     }
 
     /// The engine, if it was set explicitly.
     pub fn explicit_engine(&self) -> Option<&str> {
-        let mut rows = self.explicit_rows();
-        rows.any(|row| row.name == "engine")
-            .then_some(&self.settings.engine)
+        let is_set = self.explicit_rows().any(|row| row.name == "engine");
+        is_set.then_some(&self.settings.engine)
     }
 
     /// A warning of the options that were set and that `engine` does not use; `None` if there are
@@ -405,11 +399,8 @@ impl Options<FaceTrackSettings> {
     pub fn unused(&self, engine: EngineKind) -> Option<String> {
         let options = self.explicit_rows().filter_map(|row| {
             let setting = row.setting.filter(|setting| !engine.uses(*setting))?;
-            Some(format!(
-                "{} (for {})",
-                row.name,
-                names(&engines_with(setting))
-            ))
+            let engines = names(&engines_with(setting));
+            Some(format!("{} (for {engines})", row.name))
         });
         let options: Vec<_> = options.collect();
         (!options.is_empty()).then(|| {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Options of the element `facetrackoverlay`.
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
 use super::Defaults;
-use super::description::Description;
-use super::field::{Field, flags_field, word_field};
+use super::field::*;
 use facetrack::overlay::{Layers, Style};
 
 facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");

@@ -90,18 +90,20 @@ pub(crate) fn count(counter: &AtomicU64) -> glib::Value {
 
 /// The options that shape a record, by name.
 pub(crate) fn shaping<S: Defaults>(settings: &S) -> Map<String, Value> {
-    named_values(S::ROWS.iter().filter(|row| row.shapes_record), settings)
+    named_values(S::ROWS, settings)
 }
 
 fn is_unset(text: Option<&str>) -> bool {
     text.is_none_or(str::is_empty)
 }
 
+/// The values of those `rows` that results depend on, by name.
 fn named_values<S: Defaults>(
-    rows: impl Iterator<Item = &'static Row<S>>,
+    rows: impl IntoIterator<Item = &'static Row<S>>,
     settings: &S,
 ) -> Map<String, Value> {
     let mut settings = settings.clone();
+    let rows = rows.into_iter().filter(|row| row.changes_results);
     let values = rows.map(|row| (row.name.to_owned(), text::json(&row.value(&mut settings))));
     values.filter(|(_, value)| !value.is_null()).collect()
 }
@@ -166,8 +168,7 @@ impl<S: Defaults> Options<S> {
 
     /// The options that were set explicitly and that results depend on, by name.
     pub fn explicit(&self) -> Map<String, Value> {
-        let rows = self.explicit_rows().filter(|row| row.changes_results);
-        named_values(rows, &self.settings)
+        named_values(self.explicit_rows(), &self.settings)
     }
 
     fn explicit_rows(&self) -> impl Iterator<Item = &'static Row<S>> {

@@ -19,8 +19,6 @@ pub(crate) struct Row<S: 'static> {
     flags: ParamFlags,
     /// Engines that do not use this ignore the option.
     pub setting: Option<Setting>,
-    /// Whether the option shapes a record, which then states its value.
-    pub shapes_record: bool,
     /// Whether results depend on the option. Records and keys list only such options.
     pub changes_results: bool,
     /// Reports an error in a text.
@@ -39,7 +37,6 @@ impl<S: Defaults> Row<S> {
             range: (0.0, i32::MAX as f64),
             flags: ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_READY),
             setting: None,
-            shapes_record: false,
             changes_results: true,
             check: |_| Ok(()),
             field,
@@ -69,12 +66,6 @@ impl<S: Defaults> Row<S> {
     /// An option for the engines that use `setting`.
     pub const fn of(mut self, setting: Setting) -> Self {
         self.setting = Some(setting);
-        self
-    }
-
-    /// An option that shapes a record.
-    pub const fn shaping(mut self) -> Self {
-        self.shapes_record = true;
         self
     }
 

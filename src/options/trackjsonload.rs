@@ -3,13 +3,10 @@
 
 use std::path::PathBuf;
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
 use super::Defaults;
-use super::description::Description;
-use super::field::{Field, choice_field, word_field};
+use super::field::*;
 
 choice_field! {
     /// How the recorded frame of a buffer is found.

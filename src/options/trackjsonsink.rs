@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Options of the element `trackjsonsink`.
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
 use super::Defaults;
-use super::description::Description;
-use super::field::{Field, choice_field, flags_field, word_field};
+use super::field::*;
 use facetrack::record::{BlendshapeProfile, Fields};
 
 choice_field! {
@@ -57,38 +54,33 @@ type Row = super::Row<JsonSinkSettings>;
 /// All options, in the order of the documentation.
 const ROWS: &[Row] = &[
     Row::new("location", |s| &mut s.location)
-        .blurb("File to write; unset or - = standard output, always as jsonl"),
+        .blurb("File to write; unset or - = standard output, always as jsonl")
+        .neutral(),
     Row::new("format", |s| &mut s.format)
-        .blurb("Format of the record")
-        .shaping(),
+        .blurb("Format of the record"),
     Row::new("overwrite", |s| &mut s.overwrite)
-        .blurb("Replace an existing file; false = an existing file is an error"),
+        .blurb("Replace an existing file; false = an existing file is an error")
+        .neutral(),
     Row::new("blendshape-profile", |s| &mut s.blendshape_profile)
         .blurb("Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (no tongueOut, always _neutral) or custom (blendshape-keys)")
         .checked(|name| {
             // The keys are another option.
             let profile = BlendshapeProfile::from_name(name, "any");
             profile.map(|_| ()).map_err(|error| error.to_string())
-        })
-        .shaping(),
+        }),
     Row::new("blendshape-keys", |s| &mut s.blendshape_keys)
-        .blurb("Blendshapes of the profile custom in the order of output, separated by commas")
-        .shaping(),
+        .blurb("Blendshapes of the profile custom in the order of output, separated by commas"),
     Row::new("include-tongue", |s| &mut s.include_tongue)
-        .blurb("Write tongueOut, if it is measured, with the profile mouth")
-        .shaping(),
+        .blurb("Write tongueOut, if it is measured, with the profile mouth"),
     Row::new("verbose", |s| &mut s.verbose)
-        .blurb("Write every part of a face that fields can select")
-        .shaping(),
+        .blurb("Write every part of a face that fields can select"),
     Row::new("fields", |s| &mut s.fields)
-        .blurb("Parts of a face to write after its id, whole pixels, score and blendshapes, if verbose is false")
-        .shaping(),
+        .blurb("Parts of a face to write after its id, whole pixels, score and blendshapes, if verbose is false"),
     Row::new("fill-gaps", |s| &mut s.fill_gaps)
-        .blurb("Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive")
-        .shaping(),
+        .blurb("Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive"),
     Row::new("fill-by", |s| &mut s.fill_by)
-        .blurb("Missing frames that are filled")
-        .shaping(),
+        .blurb("Missing frames that are filled"),
     Row::new("video-path", |s| &mut s.video_path)
-        .blurb("Path of the video in the record; unset = path or URI of the source"),
+        .blurb("Path of the video in the record; unset = path or URI of the source")
+        .neutral(),
 ];

@@ -2,13 +2,10 @@
 //! Options of the element `trackudpsink`. `host`, `port` and `face-id-offset` are `--ip`, `--port`
 //! and `--face-id-offset` of `facetracker.py`.
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
 use super::Defaults;
-use super::description::Description;
-use super::field::{Field, enum_field, word_field};
+use super::field::*;
 use facetrack::packet::Protocol;
 
 facetrack::protocol_words!(enum_field, "GstTrackUdpSinkProtocol");
