@@ -24,6 +24,13 @@ pub(crate) fn metadata(
     Some(Box::leak(Box::new(metadata)))
 }
 
+/// Posts an element message with `structure`.
+pub(crate) fn post(element: &gst::Element, structure: gst::Structure) {
+    let message = gst::message::Element::builder(structure).src(element);
+    // Posting fails only without a bus.
+    let _ = element.post_message(message.build());
+}
+
 /// Raw video in any memory, for elements that read only metadata.
 pub(crate) fn any_video() -> gst::Caps {
     gst::Caps::builder("video/x-raw").any_features().build()

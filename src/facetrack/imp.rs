@@ -75,20 +75,18 @@
  * Prints the messages for a face that enters and leaves. No model is needed.
  */
 use std::fmt;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
 
 use gst::glib;
 use gst::glib::subclass::Signal;
-use gst::prelude::*;
-use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
 
 use super::failure::{Failure, contained};
-use super::loading::{self, Loaded, Successor};
+use super::loading::{self, Loaded};
 use super::messages;
 use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
@@ -123,19 +121,14 @@ struct Active {
 
 impl Active {
     fn of(env: &Environment, loaded: &Loaded) -> Self {
-        let Loaded {
-            plan,
-            analyzer,
-            decision,
-            ..
-        } = loaded;
+        let (analyzer, placement) = (&loaded.analyzer, &loaded.decision.placement);
         Self {
             env: env.clone(),
-            setup: plan.setup.clone(),
+            setup: loaded.plan.setup.clone(),
             info: analyzer.info().clone(),
             source: analyzer.source().clone(),
-            device: decision.placement.device(),
-            vram: OwnMemory::of(&decision.placement).map(Arc::new),
+            device: placement.device(),
+            vram: OwnMemory::of(placement).map(Arc::new),
             profile: analyzer.profile().clone(),
         }
     }
@@ -180,15 +173,11 @@ const READINGS: &[Reading] = &[
     .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels, whether they are measured or derived, and those that stay near 0, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
 ];
 
-fn clock_time(time: Duration) -> gst::ClockTime {
-    gst::ClockTime::try_from(time).unwrap_or(gst::ClockTime::MAX)
-}
-
 impl FaceTrack {
     /// Loads the engine for the settings, unless it is loaded.
     fn prepare(&self, env: Environment) -> Result<(), Failure> {
         let options = lock(&self.options).clone();
-        let (plan, warnings) = Plan::new(&options, &env)?;
+        let mut plan = Plan::new(&options, &env)?;
         let is_for_plan = |state: &State| state.setup == plan.setup;
         if lock(&self.state).as_ref().is_some_and(is_for_plan) {
             return Ok(());
@@ -196,11 +185,11 @@ impl FaceTrack {
         self.save_reset_calibration();
         // The old engine releases its GPU memory before the new one is loaded.
         *lock(&self.state) = None;
-        self.warn_of_settings(warnings);
+        self.warn_of_settings(mem::take(&mut plan.warnings));
         let mut loaded = loading::load(plan)?;
         let ready = self.on_loaded(&env, &mut loaded);
         *lock(&self.state) = Some(State::new(options, env, loaded));
-        self.post(ready);
+        element::post(self.obj().upcast_ref(), ready);
         Ok(())
     }
 
@@ -237,15 +226,15 @@ impl FaceTrack {
         }
     }
 
-    fn take_over(&self, (mut loaded, warnings): Successor) {
-        self.warn_of_settings(warnings);
+    fn take_over(&self, mut loaded: Loaded) {
+        self.warn_of_settings(mem::take(&mut loaded.plan.warnings));
         self.save_learned();
         let ready = self.on_loaded(&self.env(), &mut loaded);
         if let Some(state) = lock(&self.state).as_mut() {
             state.take_over(loaded);
         }
         lock(&self.schedule).forget_cost();
-        self.post(ready);
+        element::post(self.obj().upcast_ref(), ready);
     }
 
     fn warn_of_settings(&self, warnings: impl IntoIterator<Item: fmt::Display>) {
@@ -321,14 +310,10 @@ impl FaceTrack {
         vram.mebibytes()
     }
 
-    fn post(&self, structure: gst::Structure) {
-        let message = gst::message::Element::builder(structure);
-        self.post_message(message.src(&*self.obj()).build());
-    }
-
-    /// The action signal `reset`: the next frame does not continue those before.
-    fn request_reset(&self) {
-        self.forget_frames.store(true, Ordering::Release);
+    fn post_all(&self, structures: Vec<gst::Structure>) {
+        for structure in structures {
+            element::post(self.obj().upcast_ref(), structure);
+        }
     }
 
     /// The action signal `reset-calibration`.
@@ -336,11 +321,6 @@ impl FaceTrack {
         if lock(&self.active).is_some() {
             self.forget_calibration.store(true, Ordering::Release);
         }
-    }
-
-    /// The action signal `set-neutral`: the faces in the next frame are at rest.
-    fn request_neutral(&self) {
-        self.learn_neutral.store(true, Ordering::Release);
     }
 
     /// Resets the calibration before it is used, if that was requested.
@@ -446,14 +426,11 @@ impl FaceTrack {
                 gst::FlowError::Error
             },
         )?;
-        outcome
-            .messages
-            .into_iter()
-            .for_each(|structure| self.post(structure));
+        self.post_all(outcome.messages);
         if lock(&self.schedule).take_latency_change() {
-            // The pipeline queries latencies again.
-            let message = gst::message::Latency::builder();
-            self.post_message(message.src(&*self.obj()).build());
+            // The pipeline queries latencies again. Posting fails only without a bus.
+            let message = gst::message::Latency::builder().src(&*self.obj()).build();
+            let _ = self.obj().post_message(message);
         }
         Ok(Some(buffer))
     }
@@ -483,7 +460,7 @@ impl FaceTrack {
         drop(guard);
         drop(change.map(loading::finish));
         self.warn_of_loss(saved);
-        self.on_notices(std::mem::take(&mut outcome.notices), &outcome.report.source);
+        self.on_notices(mem::take(&mut outcome.notices), &outcome.report.source);
         self.post_error_message(failure.message());
         Some((buffer, outcome))
     }
@@ -520,14 +497,10 @@ impl FaceTrack {
         if !live {
             return;
         }
-        let own = clock_time(lock(&self.schedule).latency());
+        let own = gst::ClockTime::try_from(lock(&self.schedule).latency());
+        let own = own.unwrap_or(gst::ClockTime::MAX);
         let later = |time: gst::ClockTime| time.saturating_add(own);
         answer.set(live, later(min), max.map(later));
-    }
-
-    fn post_message(&self, message: gst::Message) {
-        // Posting fails only without a bus.
-        let _ = self.obj().post_message(message);
     }
 
     /// The environment, which is read from NULL to READY.
@@ -541,17 +514,13 @@ impl FaceTrack {
     fn capabilities(&self) -> Option<gst::Structure> {
         let env = self.env();
         let options = lock(&self.options).clone();
-        let (plan, _) = Plan::new(&options, &env).ok()?;
+        let Plan { setup, .. } = Plan::new(&options, &env).ok()?;
         let active = lock(&self.active);
-        match active.as_ref() {
-            Some(active) if active.setup == plan.setup => {
-                Some(messages::capabilities(&active.info))
-            }
-            _ => {
-                let info = engine::describe(plan.setup.kind, &plan.setup.config);
-                Some(messages::capabilities(&info.ok()?))
-            }
+        if let Some(active) = active.as_ref().filter(|active| active.setup == setup) {
+            return Some(messages::capabilities(&active.info));
         }
+        let info = engine::describe(setup.kind, &setup.config).ok()?;
+        Some(messages::capabilities(&info))
     }
 
     fn stats(&self) -> Option<gst::Structure> {
@@ -569,11 +538,10 @@ impl FaceTrack {
 
     /// A text about the source of the reports; unset before READY.
     fn of_source(&self, text: fn(&ReportSource) -> &String) -> glib::Value {
-        let active = lock(&self.active);
-        active
+        let source = lock(&self.active)
             .as_ref()
-            .map(|active| text(&active.source))
-            .to_value()
+            .map(|active| active.source.clone());
+        source.as_deref().map(text).to_value()
     }
 }
 
@@ -591,9 +559,15 @@ impl ObjectImpl for FaceTrack {
 
     fn signals() -> &'static [Signal] {
         Vec::leak(vec![
-            action("reset", FaceTrack::request_reset),
+            // The next frame does not continue those before.
+            action("reset", |it| {
+                it.forget_frames.store(true, Ordering::Release)
+            }),
             action("reset-calibration", FaceTrack::request_calibration_reset),
-            action("set-neutral", FaceTrack::request_neutral),
+            // The faces in the next frame are at rest.
+            action("set-neutral", |it| {
+                it.learn_neutral.store(true, Ordering::Release)
+            }),
         ])
     }
 
@@ -748,7 +722,7 @@ impl BaseTransformImpl for FaceTrack {
         if let gst::EventType::FlushStop | gst::EventType::Segment = event.type_() {
             lock(&self.schedule).reset();
         }
-        left.into_iter().for_each(|structure| self.post(structure));
+        self.post_all(left);
         turn.iter().for_each(|turn| self.warn_of_turn(turn));
         if event.type_() == gst::EventType::Eos {
             self.save_learned();

@@ -12,7 +12,7 @@ use super::clock::FrameClock;
 use super::failure::{Failure, contained};
 use super::flight::{Faces, Flight, Search, Work};
 use super::learned::LearnedFile;
-use super::loading::{self, Change, Loaded, Successor};
+use super::loading::{self, Change, Loaded};
 use super::messages::{self, Moment};
 use super::plan::{Live, Plan, Setup};
 use crate::meta::{FrameShape, Sighting, Sightings};
@@ -123,16 +123,16 @@ impl State {
 
     /// Begins to load the engine that is set, unless it is the current one.
     fn change_engine(&self) -> Result<Option<Change>, Failure> {
-        let (plan, warnings) = Plan::new(&self.options, &self.env)?;
+        let plan = Plan::new(&self.options, &self.env)?;
         if plan.setup.kind == self.setup.kind {
             return Ok(None);
         }
-        loading::begin(plan, warnings).map(Some)
+        loading::begin(plan).map(Some)
     }
 
     /// The engine that is ready to take over, or the error that it failed with. One engine at a
     /// time is loaded: the one that was set last, after the one before.
-    pub fn take_successor(&mut self) -> Option<Result<Successor, Failure>> {
+    pub fn take_successor(&mut self) -> Option<Result<Loaded, Failure>> {
         let is_done = self.is_change_done();
         let done = self.change.take_if(|_| is_done);
         let done = done.map(|change| change.and_then(loading::finish));
@@ -201,8 +201,7 @@ impl State {
     }
 
     pub fn set_segment(&mut self, segment: &gst::Segment) {
-        let segment = segment.downcast_ref::<gst::ClockTime>().cloned();
-        let segment = segment.unwrap_or_default();
+        let segment = segment.downcast_ref().cloned().unwrap_or_default();
         if self.segment != segment {
             self.reset();
         }
@@ -264,7 +263,8 @@ impl State {
         let candidate = Candidate {
             time,
             arrival,
-            can_hold: self.can_hold(),
+            // Whether the frame follows an analysed one.
+            can_hold: self.flights.iter().any(Flight::is_search) || self.analyzer.can_hold(),
         };
         let decision = lock(schedule).decide(&self.live.schedule, &candidate);
         if decision == Decision::Hold {
@@ -280,19 +280,12 @@ impl State {
     }
 
     fn map(&self, buffer: &gst::Buffer) -> Result<Readable, EngineError> {
-        let info = self
-            .info
-            .as_ref()
-            .ok_or_else(|| EngineError::Frame("no caps before the first frame".to_owned()))?;
+        let no_caps = || EngineError::Frame("no caps before the first frame".to_owned());
+        let info = self.info.as_ref().ok_or_else(no_caps)?;
         video::check_meta(buffer, info).map_err(unreadable)?;
         // A reference, and no copy.
         gst_video::VideoFrame::from_buffer_readable(buffer.clone(), info)
             .map_err(|_| unmappable(buffer, info))
-    }
-
-    /// Whether the next frame follows an analysed one.
-    fn can_hold(&self) -> bool {
-        self.flights.iter().any(Flight::is_search) || self.analyzer.can_hold()
     }
 
     fn search(&mut self, frame: Readable, time: Duration) -> Result<Faces, EngineError> {
@@ -322,35 +315,27 @@ impl State {
         }
         let flight = self.flights.pop_front()?;
         self.moment = flight.moment;
-        let outcome = flight
-            .work
-            .and_then(|work| contained(|| self.complete(work, schedule)));
-        Some((flight.buffer, outcome))
+        let complete = |work| contained(|| self.complete(work, schedule));
+        Some((flight.buffer, flight.work.and_then(complete)))
     }
 
     /// Maximum number of frames under way. More than workers, so that no worker waits while this
     /// thread decodes or completes a frame, or while another one takes longer than usual.
     pub fn max_flights(&self) -> usize {
-        self.workers
-            .as_ref()
-            .map_or(0, |workers| 2 * workers.count() + SPARE_FLIGHTS)
+        let workers = self.workers.as_ref().map(Workers::count);
+        workers.map_or(0, |count| 2 * count + SPARE_FLIGHTS)
     }
 
     fn complete(&mut self, work: Work, schedule: &Mutex<Schedule>) -> Result<Outcome, EngineError> {
-        let Search {
-            faces,
-            arrival,
-            start,
-        } = match work {
+        let report = match work {
             Work::Unanalyzed(status) => return Ok(self.without_analysis(status)),
-            Work::Hold(frame) => {
-                let report = self.analyzer.hold(&frame);
-                return Ok(self.outcome(report));
+            Work::Hold(frame) => self.analyzer.hold(&frame),
+            Work::Search(search) => {
+                let report = self.analyzer.complete(search.faces.wait()?)?;
+                lock(schedule).on_analyzed(search.arrival, search.start.elapsed());
+                report
             }
-            Work::Search(search) => search,
         };
-        let report = self.analyzer.complete(faces.wait()?)?;
-        lock(schedule).on_analyzed(arrival, start.elapsed());
         Ok(self.outcome(report))
     }
 
@@ -365,10 +350,8 @@ impl State {
 
     /// The outcome of a frame without faces.
     pub fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
-        let (width, height) = self
-            .info
-            .as_ref()
-            .map_or((0, 0), |info| (info.width(), info.height()));
+        let size = self.info.as_ref().map(|info| (info.width(), info.height()));
+        let (width, height) = size.unwrap_or_default();
         let report = FrameReport {
             width,
             height,
@@ -380,13 +363,11 @@ impl State {
     }
 
     fn outcome(&mut self, report: FrameReport) -> Outcome {
+        let frame = self.info.as_ref().map(FrameShape::from);
         Outcome {
             messages: self.messages(&report),
             sightings: self.sightings.see(&report, self.moment.running_time),
-            frame: self
-                .info
-                .as_ref()
-                .map_or(FrameShape::square(report.width, report.height), Into::into),
+            frame: frame.unwrap_or(FrameShape::square(report.width, report.height)),
             notices: self.analyzer.take_notices(),
             report,
         }

@@ -51,7 +51,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gst::glib;
-use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 
@@ -217,12 +216,7 @@ impl TrackJsonSink {
     /// Says that the record is finished, and if it lacks something.
     fn announce(&self, location: &Path, metadata: &Metadata, totals: Totals) {
         let location = location.display().to_string();
-        let Totals {
-            frames,
-            padded,
-            faces,
-            ..
-        } = totals;
+        let (frames, faces) = (totals.frames, totals.faces);
         let completeness = &metadata.completeness;
         let complete = completeness.is_complete();
         if let Some(reason) = &completeness.reason {
@@ -246,13 +240,11 @@ impl TrackJsonSink {
             .field("complete", complete)
             .field_if_some("incomplete-reason", completeness.reason.as_deref())
             .field_if_some("expected-frames", completeness.expected_frames)
-            .field("gap-frames", padded)
+            .field("gap-frames", totals.padded)
             .field("decode-errors", completeness.decode_errors)
             .field("corrupted-frames", completeness.corrupted)
             .build();
-        let message = gst::message::Element::builder(done).src(&*self.obj());
-        // Nobody listens where there is no bus.
-        let _ = self.obj().post_message(message.build());
+        element::post(self.obj().upcast_ref(), done);
     }
 
     fn warn_of_absence(&self) {
@@ -386,14 +378,14 @@ impl ElementImpl for TrackJsonSink {
             self.post_error_message(output_error(&error));
             return Err(gst::StateChangeError);
         }
-        if transition == gst::StateChange::PausedToReady {
+        let is_stopping = transition == gst::StateChange::PausedToReady;
+        if is_stopping {
             self.stopping.store(true, Ordering::Relaxed);
             self.unlocked.store(true, Ordering::Relaxed);
         }
         let result = self.parent_change_state(transition);
-        let stopped = transition == gst::StateChange::PausedToReady;
         let not_started = transition == gst::StateChange::ReadyToPaused && result.is_err();
-        if stopped || not_started {
+        if is_stopping || not_started {
             let state = std::mem::take(&mut *lock(&self.state));
             self.abandon(state);
         }
