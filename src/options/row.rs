@@ -29,10 +29,14 @@ pub(crate) struct Row<S: 'static> {
 impl<S: Defaults> Row<S> {
     /// An option that may change in NULL and READY, of any value that its type has; numbers are not
     /// negative.
-    pub const fn new(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
+    pub const fn new(
+        name: &'static str,
+        blurb: &'static str,
+        field: fn(&mut S) -> &mut dyn Field,
+    ) -> Self {
         Self {
             name,
-            blurb: "",
+            blurb,
             unit: "",
             range: (0.0, i32::MAX as f64),
             flags: ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_READY),
@@ -44,15 +48,8 @@ impl<S: Defaults> Row<S> {
     }
 
     /// An option that may change at any time.
-    pub const fn playing(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
-        let mut row = Self::new(name, field);
-        row.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
-        row
-    }
-
-    /// Describes the option.
-    pub const fn blurb(mut self, blurb: &'static str) -> Self {
-        self.blurb = blurb;
+    pub const fn playing(mut self) -> Self {
+        self.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
         self
     }
 
@@ -125,6 +122,19 @@ impl<S: Defaults> Row<S> {
         blurb + &format!(" (engines: {})", names(&engines))
     }
 }
+
+/// A table of options: `name: field, function(arguments), … => description`. The functions are those
+/// of [`Row`].
+macro_rules! rows {
+    ($($name:literal: $($field:ident).+ $(, $function:ident $(($($argument:tt)*))?)* => $blurb:literal,)*) => {
+        &[$(
+            Row::new($name, $blurb, |s| &mut s.$($field).+)
+                $(.$function($($($argument)*)?))*,
+        )*]
+    };
+}
+
+pub(super) use rows;
 
 /// The engines that use a setting.
 pub(super) fn engines_with(setting: Setting) -> Vec<EngineKind> {

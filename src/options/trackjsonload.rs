@@ -7,6 +7,7 @@ use smart_default::SmartDefault;
 
 use super::Defaults;
 use super::field::*;
+use super::row::rows;
 
 choice_field! {
     /// How the recorded frame of a buffer is found.
@@ -35,11 +36,10 @@ impl Defaults for LoadSettings {
 type Row = super::Row<LoadSettings>;
 
 /// All options, in the order of the documentation.
-const ROWS: &[Row] = &[
-    Row::new("location", |s| &mut s.location)
-        .blurb("File to read, written by trackjsonsink with format=dense or format=jsonl"),
-    Row::new("match", |s| &mut s.match_by).blurb("How the recorded frame of a buffer is found"),
-    Row::new("tolerance", |s| &mut s.tolerance)
-        .blurb("Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one")
-        .range(0.0, 60_000.0, "ms"),
+const ROWS: &[Row] = rows![
+    "location": location =>
+        "File to read, written by trackjsonsink with format=dense or format=jsonl",
+    "match": match_by => "How the recorded frame of a buffer is found",
+    "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
+        "Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one",
 ];
