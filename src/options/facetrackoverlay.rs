@@ -3,9 +3,8 @@
 
 use smart_default::SmartDefault;
 
-use super::Defaults;
 use super::field::*;
-use super::row::rows;
+use super::{Defaults, Row, rows};
 use facetrack::overlay::{Layers, Style};
 
 facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");
@@ -21,25 +20,22 @@ pub(crate) struct OverlaySettings {
 }
 
 impl Defaults for OverlaySettings {
-    const ROWS: &'static [Row] = ROWS;
     const ELEMENT: &'static str = "facetrackoverlay";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "layers": style.layers, playing => "Layers to draw; 0 = none, and frames pass unchanged",
+        "color": color, playing =>
+            "Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish",
+        "line-width": style.line_width, playing,
+            range(0.0, 0.1, "fraction of the frame's shorter side") =>
+            "Width of lines",
+        "text-size": style.text_size, playing,
+            range(0.0, 0.1, "fraction of the frame's shorter side") =>
+            "Height of text, at least 8 px; smaller if a panel would be wider than the frame",
+        "max-blendshapes": style.blendshapes, playing, range(0.0, 100.0, "") =>
+            "Maximum number of blendshapes to draw per face, strongest first",
+        "add-borders": add_borders, playing =>
+            "Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched",
+    ];
 }
-
-type Row = super::Row<OverlaySettings>;
-
-/// All options, in the order of the documentation.
-const ROWS: &[Row] = rows![
-    "layers": style.layers, playing => "Layers to draw; 0 = none, and frames pass unchanged",
-    "color": color, playing =>
-        "Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish",
-    "line-width": style.line_width, playing,
-        range(0.0, 0.1, "fraction of the frame's shorter side") =>
-        "Width of lines",
-    "text-size": style.text_size, playing,
-        range(0.0, 0.1, "fraction of the frame's shorter side") =>
-        "Height of text, at least 8 px; smaller if a panel would be wider than the frame",
-    "max-blendshapes": style.blendshapes, playing, range(0.0, 100.0, "") =>
-        "Maximum number of blendshapes to draw per face, strongest first",
-    "add-borders": add_borders, playing =>
-        "Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched",
-];

@@ -29,6 +29,7 @@ pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
 pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
+use self::row::rows;
 pub(crate) use self::row::{Reading, Row};
 pub use self::text::{display, expected, parse};
 pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
@@ -77,11 +78,6 @@ pub(crate) fn property<S: Defaults, E>(
     }
 }
 
-/// The word of an enum value.
-pub(crate) fn word(value: impl ToValue) -> String {
-    text::display(&value.to_value())
-}
-
 /// A counter as the value of a reading.
 pub(crate) fn count(counter: &AtomicU64) -> glib::Value {
     let count = counter.load(Ordering::Relaxed);
@@ -91,10 +87,6 @@ pub(crate) fn count(counter: &AtomicU64) -> glib::Value {
 /// The options that shape a record, by name.
 pub(crate) fn shaping<S: Defaults>(settings: &S) -> Map<String, Value> {
     named_values(S::ROWS, settings)
-}
-
-fn is_unset(text: Option<&str>) -> bool {
-    text.is_none_or(str::is_empty)
 }
 
 /// The values of those `rows` that results depend on, by name.
@@ -122,7 +114,8 @@ impl<S: Defaults> Options<S> {
     pub fn set_property(&mut self, id: usize, value: &glib::Value) {
         let index = id - 1;
         let row = &S::ROWS[index];
-        if value.get::<Option<&str>>().is_ok_and(is_unset) {
+        let text = value.get::<Option<&str>>();
+        if text.is_ok_and(|text| text.is_none_or(str::is_empty)) {
             self.explicit.remove(&index);
             row.set_value(&mut self.settings, &row.value(&mut S::default()));
         } else {

@@ -123,12 +123,15 @@ impl<S: Defaults> Row<S> {
     }
 }
 
-/// A table of options: `name: field, function(arguments), … => description`. The functions are those
-/// of [`Row`].
+/// A table of options: `name: field, function(arguments), … => description`, with functions of
+/// [`Row`].
 macro_rules! rows {
-    ($($name:literal: $($field:ident).+ $(, $function:ident $(($($argument:tt)*))?)* => $blurb:literal,)*) => {
+    ($(
+        $name:literal: $($field:ident).+ $(, $function:ident $(($($argument:tt)*))?)* =>
+            $blurb:literal,
+    )*) => {
         &[$(
-            Row::new($name, $blurb, |s| &mut s.$($field).+)
+            Row::<Self>::new($name, $blurb, |s| &mut s.$($field).+)
                 $(.$function($($($argument)*)?))*,
         )*]
     };

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use smart_default::SmartDefault;
 
-use super::Defaults;
 use super::field::*;
-use super::row::rows;
+use super::{Defaults, Row, rows};
 
 choice_field! {
     /// How the recorded frame of a buffer is found.
@@ -29,17 +28,14 @@ pub(crate) struct LoadSettings {
 }
 
 impl Defaults for LoadSettings {
-    const ROWS: &'static [Row] = ROWS;
     const ELEMENT: &'static str = "trackjsonload";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "location": location =>
+            "File to read, written by trackjsonsink with format=dense or format=jsonl",
+        "match": match_by => "How the recorded frame of a buffer is found",
+        "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
+            "Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one",
+    ];
 }
-
-type Row = super::Row<LoadSettings>;
-
-/// All options, in the order of the documentation.
-const ROWS: &[Row] = rows![
-    "location": location =>
-        "File to read, written by trackjsonsink with format=dense or format=jsonl",
-    "match": match_by => "How the recorded frame of a buffer is found",
-    "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
-        "Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one",
-];

@@ -3,9 +3,8 @@
 
 use smart_default::SmartDefault;
 
-use super::Defaults;
 use super::field::*;
-use super::row::rows;
+use super::{Defaults, Row, rows};
 use facetrack::record::{BlendshapeProfile, Fields};
 
 choice_field! {
@@ -46,33 +45,30 @@ pub(crate) struct JsonSinkSettings {
 }
 
 impl Defaults for JsonSinkSettings {
-    const ROWS: &'static [Row] = ROWS;
     const ELEMENT: &'static str = "trackjsonsink";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "location": location, neutral => "File to write; unset or - = standard output, always as jsonl",
+        "format": format => "Format of the record",
+        "overwrite": overwrite, neutral =>
+            "Replace an existing file; false = an existing file is an error",
+        "blendshape-profile": blendshape_profile, checked(check_profile) =>
+            "Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (no tongueOut, always _neutral) or custom (blendshape-keys)",
+        "blendshape-keys": blendshape_keys =>
+            "Blendshapes of the profile custom in the order of output, separated by commas",
+        "include-tongue": include_tongue =>
+            "Write tongueOut, if it is measured, with the profile mouth",
+        "verbose": verbose => "Write every part of a face that fields can select",
+        "fields": fields =>
+            "Parts of a face to write after its id, whole pixels, score and blendshapes, if verbose is false",
+        "fill-gaps": fill_gaps =>
+            "Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive",
+        "fill-by": fill_by => "Missing frames that are filled",
+        "video-path": video_path, neutral =>
+            "Path of the video in the record; unset = path or URI of the source",
+    ];
 }
-
-type Row = super::Row<JsonSinkSettings>;
-
-/// All options, in the order of the documentation.
-const ROWS: &[Row] = rows![
-    "location": location, neutral => "File to write; unset or - = standard output, always as jsonl",
-    "format": format => "Format of the record",
-    "overwrite": overwrite, neutral =>
-        "Replace an existing file; false = an existing file is an error",
-    "blendshape-profile": blendshape_profile, checked(check_profile) =>
-        "Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (no tongueOut, always _neutral) or custom (blendshape-keys)",
-    "blendshape-keys": blendshape_keys =>
-        "Blendshapes of the profile custom in the order of output, separated by commas",
-    "include-tongue": include_tongue =>
-        "Write tongueOut, if it is measured, with the profile mouth",
-    "verbose": verbose => "Write every part of a face that fields can select",
-    "fields": fields =>
-        "Parts of a face to write after its id, whole pixels, score and blendshapes, if verbose is false",
-    "fill-gaps": fill_gaps =>
-        "Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive",
-    "fill-by": fill_by => "Missing frames that are filled",
-    "video-path": video_path, neutral =>
-        "Path of the video in the record; unset = path or URI of the source",
-];
 
 fn check_profile(name: &str) -> Result<(), String> {
     // The keys are another option.
