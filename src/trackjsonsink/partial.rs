@@ -55,15 +55,13 @@ impl RecordFile {
     pub(super) fn partial(path: &Path) -> Result<Self, OutputError> {
         let path = partial(path);
         let old = with_suffix(&path, OLD);
+        let create = |error| OutputError::Create(path.clone(), error);
         for _ in 0..ATTEMPTS {
             let Some(file) = open(&path)? else { continue };
-            let is_kept = has_lines(&file)
-                .and_then(|has_lines| has_lines.then(|| set_aside(&path, &old)).transpose());
-            match is_kept {
-                Ok(Some(())) => (),
-                Ok(None) => return Ok(Self::new(file, path, Some(old))),
-                Err(error) => return Err(OutputError::Create(path, error)),
+            if !has_lines(&file).map_err(create)? {
+                return Ok(Self::new(file, path, Some(old)));
             }
+            set_aside(&path, &old).map_err(create)?;
         }
         Err(OutputError::Busy(path))
     }
