@@ -163,14 +163,10 @@ const READINGS: &[Reading] = &[
         it.of_source(|source| &source.execution_provider)
     })
     .blurb("Execution provider in use; unset before READY"),
-    Reading::text("device-reason", |it| {
-        it.of_source(|source| &source.device_reason)
-    })
-    .blurb("Reason for the device in use; unset before READY"),
-    Reading::new("capabilities", Description::structure, |it| {
-        it.capabilities().to_value()
-    })
-    .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels, whether they are measured or derived, and those that stay near 0, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
+    Reading::text("device-reason", |it| it.of_source(|source| &source.device_reason))
+        .blurb("Reason for the device in use; unset before READY"),
+    Reading::new("capabilities", Description::structure, |it| it.capabilities().to_value())
+        .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels, whether they are measured or derived, and those that stay near 0, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
 ];
 
 impl FaceTrack {
@@ -178,7 +174,7 @@ impl FaceTrack {
     fn prepare(&self, env: Environment) -> Result<(), Failure> {
         let options = lock(&self.options).clone();
         let mut plan = Plan::new(&options, &env)?;
-        let is_for_plan = |state: &State| state.setup == plan.setup;
+        let is_for_plan = |state: &State| state.engine.plan.setup == plan.setup;
         if lock(&self.state).as_ref().is_some_and(is_for_plan) {
             return Ok(());
         }
@@ -208,14 +204,11 @@ impl FaceTrack {
     /// Applies changed settings between two frames. Another engine is loaded in a thread of its
     /// own. The current one stays in use until the other one is ready, or if it cannot be loaded.
     fn apply_settings(&self) {
-        let mut unused = None;
-        let successor = lock(&self.state).as_mut().and_then(|state| {
-            let set = lock(&self.options);
-            let changed = (*set != state.options).then(|| set.clone());
-            drop(set);
-            unused = changed.and_then(|options| state.apply_options(options));
-            state.take_successor()
-        });
+        let options = lock(&self.options).clone();
+        let applied = lock(&self.state)
+            .as_mut()
+            .map(|state| (state.apply_options(options), state.take_successor()));
+        let (unused, successor) = applied.unwrap_or_default();
         self.warn_of_settings(unused);
         match successor {
             None => (),
@@ -326,7 +319,7 @@ impl FaceTrack {
     /// Resets the calibration before it is used, if that was requested.
     fn apply_calibration_reset(&self, state: &mut State) {
         if self.forget_calibration.swap(false, Ordering::AcqRel) {
-            state.analyzer.reset_calibration();
+            state.engine.analyzer.reset_calibration();
         }
     }
 
@@ -381,7 +374,7 @@ impl FaceTrack {
         }
         self.apply_calibration_reset(state);
         if self.learn_neutral.swap(false, Ordering::AcqRel) {
-            state.analyzer.neutral_mut().request();
+            state.engine.analyzer.neutral_mut().request();
         }
         state.admit(buffer, now, &self.schedule);
         Ok(())
@@ -420,12 +413,9 @@ impl FaceTrack {
         };
         self.on_notices(outcome.notices, &outcome.report.source);
         let (report, frame) = (&outcome.report, outcome.frame);
-        FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.sightings).map_err(
-            |error| {
-                gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
-                gst::FlowError::Error
-            },
-        )?;
+        FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.sightings)
+            .inspect_err(|e| gst::element_imp_error!(self, gst::LibraryError::Failed, ("{e}")))
+            .map_err(|_| gst::FlowError::Error)?;
         self.post_all(outcome.messages);
         if lock(&self.schedule).take_latency_change() {
             // The pipeline queries latencies again. Posting fails only without a bus.
