@@ -112,14 +112,11 @@ fn report_refusal(pad: &gst::Pad, caps: &gst::CapsRef) {
     let Some(element) = pad.parent_element() else {
         return;
     };
-    let remedy = remedy(caps);
+    let (name, remedy) = (element.name(), remedy(caps));
     gst::element_error!(
         element,
         gst::StreamError::Format,
-        (
-            "{} cannot use {caps}: put {remedy} before it",
-            element.name()
-        )
+        ("{name} cannot use {caps}: put {remedy} before it")
     );
 }
 

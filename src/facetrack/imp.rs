@@ -238,15 +238,12 @@ impl FaceTrack {
 
     /// Engines find upright faces only.
     fn warn_of_turn(&self, turn: &Turn) {
+        let tag = &turn.tag;
         if turn.is_due_at(self.obj().sink_pad()) {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Format,
-                (
-                    "the video has the orientation {} and is not rotated upright, so faces are missed or reported as rotated. \
-                     Put `videoconvert ! videoflip video-direction=auto` before facetrack",
-                    turn.tag
-                )
+                ("the video has the orientation {tag} and is not rotated upright, so faces are missed or reported as rotated. Put `videoconvert ! videoflip video-direction=auto` before facetrack")
             );
         }
     }
@@ -653,15 +650,11 @@ impl BaseTransformImpl for FaceTrack {
         let info = gst_video::VideoInfo::from_caps(incaps)
             .map_err(|_| gst::loggable_error!(CAT, "{incaps} are not caps of raw video"))?;
         if video::ignores_pixel_aspect_ratio(&info) {
+            let ratio = info.par();
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Format,
-                (
-                    "the pixel aspect ratio {} is implausible: frames are analysed as if their \
-                     pixels were square. Put `capssetter caps=video/x-raw,pixel-aspect-ratio=1/1` \
-                     before facetrack, or the ratio that the video has",
-                    info.par()
-                )
+                ("the pixel aspect ratio {ratio} is implausible: frames are analysed as if their pixels were square. Put `capssetter caps=video/x-raw,pixel-aspect-ratio=1/1` before facetrack, or the ratio that the video has")
             );
         }
         if let Some(state) = lock(&self.state).as_mut() {

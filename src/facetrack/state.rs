@@ -387,9 +387,8 @@ impl State {
         if self.engine.plan.live.post_messages == PostMessages::None {
             return Vec::new();
         }
-        ids.into_iter()
-            .map(|id| messages::face(event, id, self.moment))
-            .collect()
+        let message = |id| messages::face(event, id, self.moment);
+        ids.into_iter().map(message).collect()
     }
 }
 

@@ -34,10 +34,9 @@ fn connect(pipeline: &gst::Pipeline, pad: &gst::Pad, sink: &gst::Pad) -> Result<
     for description in converters(pad, &caps, sink) {
         let bin = gst::parse::bin_from_description(description, true);
         let bin = bin.map_err(|error| format!("`{description}` cannot be built: {error}"))?;
-        let added = pipeline
-            .add(&bin)
-            .and_then(|()| bin.sync_state_with_parent());
-        added.map_err(|error| error.to_string())?;
+        let added = pipeline.add(&bin);
+        let started = added.and_then(|()| bin.sync_state_with_parent());
+        started.map_err(|error| error.to_string())?;
         let pads = bin.static_pad("sink").zip(bin.static_pad("src"));
         let (input, output) = pads.ok_or("a converter has no pads")?;
         link(&last, &input)?;

@@ -234,11 +234,9 @@ impl Playback {
     /// Whether any thread of the pipeline runs. decodebin drops an error that a demuxer posts
     /// while it is being started, and then waits forever.
     fn has_running_task(&self) -> bool {
-        let is_running = |pad: &gst::Pad| pad.task_state() == gst::TaskState::Started;
         let elements = self.pipeline.iterate_recurse().into_iter().flatten();
-        elements
-            .flat_map(|element| element.pads())
-            .any(|pad| is_running(&pad))
+        let mut pads = elements.flat_map(|element| element.pads());
+        pads.any(|pad| pad.task_state() == gst::TaskState::Started)
     }
 
     fn frames(&self) -> u64 {
