@@ -88,8 +88,7 @@ impl TrackJsonLoad {
         if let Some(defect) = replaying.defect() {
             gst::element_imp_warning!(self, ResourceError::Read, ("{defect}"));
         }
-        let frames = replaying.len() as u64;
-        self.frames.store(frames, Ordering::Relaxed);
+        self.frames.store(replaying.len() as u64, Ordering::Relaxed);
         self.matched.store(0, Ordering::Relaxed);
         self.unmatched.store(0, Ordering::Relaxed);
         *lock(&self.state) = Some(replaying);

@@ -193,11 +193,10 @@ impl Playback {
 
     /// The outcome of a file without video; a part begins at its start.
     fn on_streams(&self, streams: &gst::StructureRef) -> Option<Outcome> {
-        if let Ok(reason) = streams.get::<String>("unsupported") {
-            return Some(Outcome::without_record(Status::Unsupported, reason));
-        }
-        if let Ok(reason) = streams.get::<String>("failed") {
-            return Some(Outcome::without_record(Status::Failed, reason));
+        for status in [Status::Unsupported, Status::Failed] {
+            if let Ok(reason) = streams.get::<String>(status.word()) {
+                return Some(Outcome::without_record(status, reason));
+            }
         }
         if streams.get("video") == Ok(false) {
             return Some(self.without_video());
@@ -306,10 +305,10 @@ fn expect_streams(pipeline: &gst::Pipeline, decoder: &gst::Element, sink: gst::P
 fn on_video(pipeline: &gst::Pipeline, decoder: &gst::Element, pad: &gst::Pad, sink: &gst::Pad) {
     if let Some(kind) = decoder.downcast_ref().and_then(branch::still) {
         let reason = format!("the file is a still picture ({kind}), not a video");
-        return post(pipeline, "unsupported", reason);
+        return post(pipeline, Status::Unsupported.word(), reason);
     }
     branch::connect_with_first_frame(pipeline, pad, sink.clone(), |pipeline, reason| {
-        post(pipeline, "failed", reason);
+        post(pipeline, Status::Failed.word(), reason);
     });
 }
 
