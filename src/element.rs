@@ -24,6 +24,13 @@ pub(crate) fn metadata(
     Some(Box::leak(Box::new(metadata)))
 }
 
+/// Posts an element message with `structure`.
+pub(crate) fn post(element: &gst::Element, structure: gst::Structure) {
+    let message = gst::message::Element::builder(structure).src(element);
+    // Posting fails only without a bus.
+    let _ = element.post_message(message.build());
+}
+
 /// Raw video in any memory, for elements that read only metadata.
 pub(crate) fn any_video() -> gst::Caps {
     gst::Caps::builder("video/x-raw").any_features().build()
@@ -105,14 +112,11 @@ fn report_refusal(pad: &gst::Pad, caps: &gst::CapsRef) {
     let Some(element) = pad.parent_element() else {
         return;
     };
-    let remedy = remedy(caps);
+    let (name, remedy) = (element.name(), remedy(caps));
     gst::element_error!(
         element,
         gst::StreamError::Format,
-        (
-            "{} cannot use {caps}: put {remedy} before it",
-            element.name()
-        )
+        ("{name} cannot use {caps}: put {remedy} before it")
     );
 }
 

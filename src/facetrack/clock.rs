@@ -9,23 +9,17 @@ use facetrack::schedule::NOMINAL_PERIOD;
 #[derive(Debug, Default)]
 pub(super) struct FrameClock {
     last: Option<Duration>,
-    /// `None` if it is not known.
-    period: Option<Duration>,
 }
 
 impl FrameClock {
-    /// Sets the frame period for frames without a usable timestamp.
-    pub fn set_period(&mut self, period: Option<Duration>) {
-        self.period = period.filter(|period| !period.is_zero());
-    }
-
     /// The time of the next frame: its timestamp, or one period after the last frame if that is
-    /// missing or not later.
-    pub fn next(&mut self, timestamp: Option<Duration>) -> Duration {
+    /// missing or not later. `period` is `None` if it is not known.
+    pub fn next(&mut self, timestamp: Option<Duration>, period: Option<Duration>) -> Duration {
+        let period = period.filter(|period| !period.is_zero());
         let time = match (timestamp, self.last) {
             (Some(time), None) => time,
             (Some(time), Some(last)) if time > last => time,
-            (_, Some(last)) => last + self.period.unwrap_or(NOMINAL_PERIOD),
+            (_, Some(last)) => last + period.unwrap_or(NOMINAL_PERIOD),
             (None, None) => Duration::ZERO,
         };
         self.last = Some(time);
@@ -53,19 +47,19 @@ mod tests {
             ([Some(100), Some(100), Some(100)], [100, 110, 120]),
         ] {
             let mut clock = FrameClock::default();
-            clock.set_period(Some(ms(10)));
-            let times = timestamps.map(|time| clock.next(time.map(ms)));
+            let times = timestamps.map(|time| clock.next(time.map(ms), Some(ms(10))));
             assert_eq!(times, want.map(ms), "{timestamps:?}");
         }
     }
 
     #[test]
     fn frames_without_a_rate_are_a_nominal_period_apart() {
-        let mut clock = FrameClock::default();
-        clock.set_period(Some(Duration::ZERO));
-        clock.next(None);
-        assert_eq!(clock.next(None), NOMINAL_PERIOD);
-        clock.reset();
-        assert_eq!(clock.next(Some(Duration::ZERO)), Duration::ZERO);
+        for period in [None, Some(Duration::ZERO)] {
+            let mut clock = FrameClock::default();
+            clock.next(None, period);
+            assert_eq!(clock.next(None, period), NOMINAL_PERIOD);
+            clock.reset();
+            assert_eq!(clock.next(Some(Duration::ZERO), period), Duration::ZERO);
+        }
     }
 }

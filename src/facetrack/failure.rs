@@ -6,7 +6,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use gst::{LibraryError, ResourceError, StreamError};
+use gst::{LibraryError, ResourceError, StreamError, error_msg};
 use thiserror::Error;
 
 use facetrack::engine::EngineError;
@@ -68,38 +68,28 @@ impl Failure {
             Self::Engine(EngineError::Unknown(_) | EngineError::Config { .. })
             | Self::NoCalibration(_)
             | Self::NoBlendshapes(_)
-            | Self::NoFile(..) => gst::error_msg!(LibraryError::Settings, ("{self}")),
-            Self::Engine(EngineError::Frame(_)) => {
-                gst::error_msg!(StreamError::Format, ("{self}"))
-            }
-            Self::Engine(EngineError::Device(_)) => {
-                gst::error_msg!(ResourceError::NotFound, ("{self}"))
-            }
-            Self::Panic(_) => gst::error_msg!(LibraryError::Failed, ("{self}")),
-            Self::Thread(_) | Self::Workers(_) => {
-                gst::error_msg!(ResourceError::Failed, ("{self}"))
-            }
-            Self::Read(..) | Self::Damaged(..) => gst::error_msg!(ResourceError::Read, ("{self}")),
-            Self::Write(..) => gst::error_msg!(ResourceError::Write, ("{self}")),
+            | Self::NoFile(..) => error_msg!(LibraryError::Settings, ("{self}")),
+            Self::Engine(EngineError::Frame(_)) => error_msg!(StreamError::Format, ("{self}")),
+            Self::Engine(EngineError::Device(_)) => error_msg!(ResourceError::NotFound, ("{self}")),
+            Self::Panic(_) => error_msg!(LibraryError::Failed, ("{self}")),
+            Self::Thread(_) | Self::Workers(_) => error_msg!(ResourceError::Failed, ("{self}")),
+            Self::Read(..) | Self::Damaged(..) => error_msg!(ResourceError::Read, ("{self}")),
+            Self::Write(..) => error_msg!(ResourceError::Write, ("{self}")),
         }
     }
 
     fn message_of_model(&self, error: &ModelError) -> gst::ErrorMessage {
         match error {
             ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. } => {
-                gst::error_msg!(ResourceError::NotFound, ("{self}"))
+                error_msg!(ResourceError::NotFound, ("{self}"))
             }
-            ModelError::Replaceable(_) => {
-                gst::error_msg!(ResourceError::NotAuthorized, ("{self}"))
-            }
+            ModelError::Replaceable(_) => error_msg!(ResourceError::NotAuthorized, ("{self}")),
             ModelError::Run { .. }
             | ModelError::InputSize { .. }
             | ModelError::Gpu { .. }
-            | ModelError::OutOfMemory { .. } => {
-                gst::error_msg!(LibraryError::Failed, ("{self}"))
-            }
+            | ModelError::OutOfMemory { .. } => error_msg!(LibraryError::Failed, ("{self}")),
             // The file is damaged, or not the expected one.
-            _ => gst::error_msg!(ResourceError::Read, ("{self}")),
+            _ => error_msg!(ResourceError::Read, ("{self}")),
         }
     }
 }

@@ -25,14 +25,11 @@ pub(super) enum Work {
     /// It repeats the faces of the frame before.
     Hold(FrameOutline),
     /// Its faces are searched.
-    Search(Search),
-}
-
-/// The search of a frame.
-pub(super) struct Search {
-    pub faces: Faces,
-    pub arrival: Option<Arrival>,
-    pub start: Instant,
+    Search {
+        faces: Faces,
+        arrival: Option<Arrival>,
+        start: Instant,
+    },
 }
 
 /// The faces of a frame, before they are completed.
@@ -46,17 +43,17 @@ impl Flight {
     /// Whether it can leave without waiting.
     pub fn is_done(&mut self) -> bool {
         match &mut self.work {
-            Ok(Work::Search(Search {
+            Ok(Work::Search {
                 faces: Faces::Pending(pending),
                 ..
-            })) => pending.is_done(),
+            }) => pending.is_done(),
             _ => true,
         }
     }
 
     /// Whether its faces are searched, so that the next frame can hold them.
     pub fn is_search(&self) -> bool {
-        matches!(self.work, Ok(Work::Search(_)))
+        matches!(self.work, Ok(Work::Search { .. }))
     }
 }
 

@@ -75,20 +75,18 @@
  * Prints the messages for a face that enters and leaves. No model is needed.
  */
 use std::fmt;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
 
 use gst::glib;
 use gst::glib::subclass::Signal;
-use gst::prelude::*;
-use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
 
 use super::failure::{Failure, contained};
-use super::loading::{self, Loaded, Successor};
+use super::loading::{self, Loaded};
 use super::messages;
 use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
@@ -123,19 +121,14 @@ struct Active {
 
 impl Active {
     fn of(env: &Environment, loaded: &Loaded) -> Self {
-        let Loaded {
-            plan,
-            analyzer,
-            decision,
-            ..
-        } = loaded;
+        let (analyzer, placement) = (&loaded.analyzer, &loaded.decision.placement);
         Self {
             env: env.clone(),
-            setup: plan.setup.clone(),
+            setup: loaded.plan.setup.clone(),
             info: analyzer.engine.info.clone(),
             source: analyzer.source().clone(),
-            device: decision.placement.device(),
-            vram: OwnMemory::of(&decision.placement).map(Arc::new),
+            device: placement.device(),
+            vram: OwnMemory::of(placement).map(Arc::new),
             profile: analyzer.profile().clone(),
         }
     }
@@ -170,37 +163,29 @@ const READINGS: &[Reading] = &[
         it.of_source(|source| &source.execution_provider)
     })
     .blurb("Execution provider in use; unset before READY"),
-    Reading::text("device-reason", |it| {
-        it.of_source(|source| &source.device_reason)
-    })
-    .blurb("Reason for the device in use; unset before READY"),
-    Reading::new("capabilities", Description::structure, |it| {
-        it.capabilities().to_value()
-    })
-    .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels, whether they are measured or derived, and those that stay near 0, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
+    Reading::text("device-reason", |it| it.of_source(|source| &source.device_reason))
+        .blurb("Reason for the device in use; unset before READY"),
+    Reading::new("capabilities", Description::structure, |it| it.capabilities().to_value())
+        .blurb("Measurements of the selected engine: landmark scheme and number of landmarks, key points, blendshape channels, whether they are measured or derived, and those that stay near 0, pose, gaze, features, attributes, length of the embedding, and whether frames depend on one another; of the published models until models are loaded"),
 ];
-
-fn clock_time(time: Duration) -> gst::ClockTime {
-    gst::ClockTime::try_from(time).unwrap_or(gst::ClockTime::MAX)
-}
 
 impl FaceTrack {
     /// Loads the engine for the settings, unless it is loaded.
     fn prepare(&self, env: Environment) -> Result<(), Failure> {
         let options = lock(&self.options).clone();
-        let (plan, warnings) = Plan::new(&options, &env)?;
-        let is_for_plan = |state: &State| state.setup == plan.setup;
+        let mut plan = Plan::new(&options, &env)?;
+        let is_for_plan = |state: &State| state.engine.plan.setup == plan.setup;
         if lock(&self.state).as_ref().is_some_and(is_for_plan) {
             return Ok(());
         }
         self.save_reset_calibration();
         // The old engine releases its GPU memory before the new one is loaded.
         *lock(&self.state) = None;
-        self.warn_of_settings(warnings);
+        self.warn_of_settings(mem::take(&mut plan.warnings));
         let mut loaded = loading::load(plan)?;
         let ready = self.on_loaded(&env, &mut loaded);
         *lock(&self.state) = Some(State::new(options, env, loaded));
-        self.post(ready);
+        element::post(self.obj().upcast_ref(), ready);
         Ok(())
     }
 
@@ -219,14 +204,11 @@ impl FaceTrack {
     /// Applies changed settings between two frames. Another engine is loaded in a thread of its
     /// own. The current one stays in use until the other one is ready, or if it cannot be loaded.
     fn apply_settings(&self) {
-        let mut unused = None;
-        let successor = lock(&self.state).as_mut().and_then(|state| {
-            let set = lock(&self.options);
-            let changed = (*set != state.options).then(|| set.clone());
-            drop(set);
-            unused = changed.and_then(|options| state.apply_options(options));
-            state.take_successor()
-        });
+        let options = lock(&self.options).clone();
+        let applied = lock(&self.state)
+            .as_mut()
+            .map(|state| (state.apply_options(options), state.take_successor()));
+        let (unused, successor) = applied.unwrap_or_default();
         self.warn_of_settings(unused);
         match successor {
             None => (),
@@ -237,15 +219,15 @@ impl FaceTrack {
         }
     }
 
-    fn take_over(&self, (mut loaded, warnings): Successor) {
-        self.warn_of_settings(warnings);
+    fn take_over(&self, mut loaded: Loaded) {
+        self.warn_of_settings(mem::take(&mut loaded.plan.warnings));
         self.save_learned();
         let ready = self.on_loaded(&self.env(), &mut loaded);
         if let Some(state) = lock(&self.state).as_mut() {
             state.take_over(loaded);
         }
         lock(&self.schedule).forget_cost();
-        self.post(ready);
+        element::post(self.obj().upcast_ref(), ready);
     }
 
     fn warn_of_settings(&self, warnings: impl IntoIterator<Item: fmt::Display>) {
@@ -256,15 +238,12 @@ impl FaceTrack {
 
     /// Engines find upright faces only.
     fn warn_of_turn(&self, turn: &Turn) {
+        let tag = &turn.tag;
         if turn.is_due_at(self.obj().sink_pad()) {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Format,
-                (
-                    "the video has the orientation {} and is not rotated upright, so faces are missed or reported as rotated. \
-                     Put `videoconvert ! videoflip video-direction=auto` before facetrack",
-                    turn.tag
-                )
+                ("the video has the orientation {tag} and is not rotated upright, so faces are missed or reported as rotated. Put `videoconvert ! videoflip video-direction=auto` before facetrack")
             );
         }
     }
@@ -321,14 +300,10 @@ impl FaceTrack {
         vram.mebibytes()
     }
 
-    fn post(&self, structure: gst::Structure) {
-        let message = gst::message::Element::builder(structure);
-        self.post_message(message.src(&*self.obj()).build());
-    }
-
-    /// The action signal `reset`: the next frame does not continue those before.
-    fn request_reset(&self) {
-        self.forget_frames.store(true, Ordering::Release);
+    fn post_all(&self, structures: Vec<gst::Structure>) {
+        for structure in structures {
+            element::post(self.obj().upcast_ref(), structure);
+        }
     }
 
     /// The action signal `reset-calibration`.
@@ -338,15 +313,10 @@ impl FaceTrack {
         }
     }
 
-    /// The action signal `set-neutral`: the faces in the next frame are at rest.
-    fn request_neutral(&self) {
-        self.learn_neutral.store(true, Ordering::Release);
-    }
-
     /// Resets the calibration before it is used, if that was requested.
     fn apply_calibration_reset(&self, state: &mut State) {
         if self.forget_calibration.swap(false, Ordering::AcqRel) {
-            state.analyzer.engine.completer.reset_calibration();
+            state.engine.analyzer.engine.completer.reset_calibration();
         }
     }
 
@@ -401,7 +371,7 @@ impl FaceTrack {
         }
         self.apply_calibration_reset(state);
         if self.learn_neutral.swap(false, Ordering::AcqRel) {
-            state.analyzer.neutral.request();
+            state.engine.analyzer.neutral.request();
         }
         state.admit(buffer, now, &self.schedule);
         Ok(())
@@ -440,20 +410,14 @@ impl FaceTrack {
         };
         self.on_notices(outcome.notices, &outcome.report.source);
         let (report, frame) = (&outcome.report, outcome.frame);
-        FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.sightings).map_err(
-            |error| {
-                gst::element_imp_error!(self, gst::LibraryError::Failed, ("{error}"));
-                gst::FlowError::Error
-            },
-        )?;
-        outcome
-            .messages
-            .into_iter()
-            .for_each(|structure| self.post(structure));
+        FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.sightings)
+            .inspect_err(|e| gst::element_imp_error!(self, gst::LibraryError::Failed, ("{e}")))
+            .map_err(|_| gst::FlowError::Error)?;
+        self.post_all(outcome.messages);
         if lock(&self.schedule).take_latency_change() {
-            // The pipeline queries latencies again.
-            let message = gst::message::Latency::builder();
-            self.post_message(message.src(&*self.obj()).build());
+            // The pipeline queries latencies again. Posting fails only without a bus.
+            let message = gst::message::Latency::builder().src(&*self.obj()).build();
+            let _ = self.obj().post_message(message);
         }
         Ok(Some(buffer))
     }
@@ -483,7 +447,7 @@ impl FaceTrack {
         drop(guard);
         drop(change.map(loading::finish));
         self.warn_of_loss(saved);
-        self.on_notices(std::mem::take(&mut outcome.notices), &outcome.report.source);
+        self.on_notices(mem::take(&mut outcome.notices), &outcome.report.source);
         self.post_error_message(failure.message());
         Some((buffer, outcome))
     }
@@ -520,14 +484,10 @@ impl FaceTrack {
         if !live {
             return;
         }
-        let own = clock_time(lock(&self.schedule).latency());
+        let own = gst::ClockTime::try_from(lock(&self.schedule).latency());
+        let own = own.unwrap_or(gst::ClockTime::MAX);
         let later = |time: gst::ClockTime| time.saturating_add(own);
         answer.set(live, later(min), max.map(later));
-    }
-
-    fn post_message(&self, message: gst::Message) {
-        // Posting fails only without a bus.
-        let _ = self.obj().post_message(message);
     }
 
     /// The environment, which is read from NULL to READY.
@@ -541,17 +501,13 @@ impl FaceTrack {
     fn capabilities(&self) -> Option<gst::Structure> {
         let env = self.env();
         let options = lock(&self.options).clone();
-        let (plan, _) = Plan::new(&options, &env).ok()?;
+        let Plan { setup, .. } = Plan::new(&options, &env).ok()?;
         let active = lock(&self.active);
-        match active.as_ref() {
-            Some(active) if active.setup == plan.setup => {
-                Some(messages::capabilities(&active.info))
-            }
-            _ => {
-                let info = engine::describe(plan.setup.kind, &plan.setup.config);
-                Some(messages::capabilities(&info.ok()?))
-            }
+        if let Some(active) = active.as_ref().filter(|active| active.setup == setup) {
+            return Some(messages::capabilities(&active.info));
         }
+        let info = engine::describe(setup.kind, &setup.config).ok()?;
+        Some(messages::capabilities(&info))
     }
 
     fn stats(&self) -> Option<gst::Structure> {
@@ -569,11 +525,10 @@ impl FaceTrack {
 
     /// A text about the source of the reports; unset before READY.
     fn of_source(&self, text: fn(&ReportSource) -> &String) -> glib::Value {
-        let active = lock(&self.active);
-        active
+        let source = lock(&self.active)
             .as_ref()
-            .map(|active| text(&active.source))
-            .to_value()
+            .map(|active| active.source.clone());
+        source.as_deref().map(text).to_value()
     }
 }
 
@@ -591,9 +546,15 @@ impl ObjectImpl for FaceTrack {
 
     fn signals() -> &'static [Signal] {
         Vec::leak(vec![
-            action("reset", FaceTrack::request_reset),
+            // The next frame does not continue those before.
+            action("reset", |it| {
+                it.forget_frames.store(true, Ordering::Release)
+            }),
             action("reset-calibration", FaceTrack::request_calibration_reset),
-            action("set-neutral", FaceTrack::request_neutral),
+            // The faces in the next frame are at rest.
+            action("set-neutral", |it| {
+                it.learn_neutral.store(true, Ordering::Release)
+            }),
         ])
     }
 
@@ -689,15 +650,11 @@ impl BaseTransformImpl for FaceTrack {
         let info = gst_video::VideoInfo::from_caps(incaps)
             .map_err(|_| gst::loggable_error!(CAT, "{incaps} are not caps of raw video"))?;
         if video::ignores_pixel_aspect_ratio(&info) {
+            let ratio = info.par();
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Format,
-                (
-                    "the pixel aspect ratio {} is implausible: frames are analysed as if their \
-                     pixels were square. Put `capssetter caps=video/x-raw,pixel-aspect-ratio=1/1` \
-                     before facetrack, or the ratio that the video has",
-                    info.par()
-                )
+                ("the pixel aspect ratio {ratio} is implausible: frames are analysed as if their pixels were square. Put `capssetter caps=video/x-raw,pixel-aspect-ratio=1/1` before facetrack, or the ratio that the video has")
             );
         }
         if let Some(state) = lock(&self.state).as_mut() {
@@ -748,7 +705,7 @@ impl BaseTransformImpl for FaceTrack {
         if let gst::EventType::FlushStop | gst::EventType::Segment = event.type_() {
             lock(&self.schedule).reset();
         }
-        left.into_iter().for_each(|structure| self.post(structure));
+        self.post_all(left);
         turn.iter().for_each(|turn| self.warn_of_turn(turn));
         if event.type_() == gst::EventType::Eos {
             self.save_learned();

@@ -69,9 +69,8 @@ impl LearnedFile {
     /// [`Failure`].
     pub fn open(learned: Learned, path: &Path, analyzer: &mut Analyzer) -> Result<Self, Failure> {
         (learned.begin)(analyzer)?;
-        let property = learned.property;
         if !can_be_a_file(path) {
-            return Err(Failure::NoFile(property, path.to_owned()));
+            return Err(Failure::NoFile(learned.property, path.to_owned()));
         }
         // Symbolic links are kept, and their targets are written.
         let mut file = Self {
@@ -82,10 +81,8 @@ impl LearnedFile {
         if let Some(content) = file.read()? {
             file.restore(analyzer, &content)?;
         }
-        match Place::of(&file.path) {
-            Ok(_) => Ok(file),
-            Err(error) => Err(Failure::Write(property, file.path, error)),
-        }
+        Place::of(&file.path).map_err(|error| file.fail(Failure::Write, error))?;
+        Ok(file)
     }
 
     /// Writes what `analyzer` learned if it differs from the content of the file. The file keeps
@@ -103,7 +100,7 @@ impl LearnedFile {
         }
         Place::of(&self.path)
             .and_then(|place| place.write(&self.path, &content))
-            .map_err(|error| Failure::Write(self.learned.property, self.path.clone(), error))?;
+            .map_err(|error| self.fail(Failure::Write, error))?;
         self.content = Some(content);
         Ok(())
     }
@@ -113,31 +110,28 @@ impl LearnedFile {
         match file::read(&self.path, MAX_SIZE) {
             Ok(bytes) => String::from_utf8(bytes)
                 .map(Some)
-                .map_err(|_| self.damaged("it is not UTF-8".to_owned())),
-            Err(error) => match error.kind() {
-                ErrorKind::NotFound => Ok(None),
-                ErrorKind::FileTooLarge => Err(self.damaged(error.to_string())),
-                _ => Err(Failure::Read(
-                    self.learned.property,
-                    self.path.clone(),
-                    error,
-                )),
-            },
+                .map_err(|_| self.fail(Failure::Damaged, "it is not UTF-8".to_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                Err(self.fail(Failure::Damaged, error.to_string()))
+            }
+            Err(error) => Err(self.fail(Failure::Read, error)),
         }
     }
 
     fn restore(&mut self, analyzer: &mut Analyzer, content: &str) -> Result<(), Failure> {
         let restored = (self.learned.restore)(analyzer, content);
         restored.map_err(|error| match error {
-            EngineError::Config { reason, .. } => self.damaged(reason),
-            other => self.damaged(other.to_string()),
+            EngineError::Config { reason, .. } => self.fail(Failure::Damaged, reason),
+            other => self.fail(Failure::Damaged, other.to_string()),
         })?;
         self.content = (self.learned.content)(analyzer);
         Ok(())
     }
 
-    fn damaged(&self, reason: String) -> Failure {
-        Failure::Damaged(self.learned.property, self.path.clone(), reason)
+    /// The failure `kind` of this file, because of `why`.
+    fn fail<W>(&self, kind: fn(&'static str, PathBuf, W) -> Failure, why: W) -> Failure {
+        kind(self.learned.property, self.path.clone(), why)
     }
 }
 

@@ -6,7 +6,6 @@ use std::thread::{self, JoinHandle};
 use super::failure::{Failure, contained};
 use super::learned::{CALIBRATION, LearnedFile, NEUTRAL};
 use super::plan::{Plan, Setup};
-use crate::options::EnvWarning;
 use facetrack::analyzer::Analyzer;
 use facetrack::device::Decision;
 use facetrack::workers::Workers;
@@ -61,25 +60,22 @@ impl Loaded {
     }
 }
 
-/// An engine that is ready to take over, and the warnings of its settings.
-pub(super) type Successor = (Loaded, Vec<EnvWarning>);
-
 /// A thread that loads an engine while another one is in use.
-pub(super) type Change = JoinHandle<Result<Successor, Failure>>;
+pub(super) type Change = JoinHandle<Result<Loaded, Failure>>;
 
 /// Begins to load the engine of `plan`.
 ///
 /// # Errors
 /// [`Failure::Thread`].
-pub(super) fn begin(plan: Plan, warnings: Vec<EnvWarning>) -> Result<Change, Failure> {
+pub(super) fn begin(plan: Plan) -> Result<Change, Failure> {
     let thread = thread::Builder::new().name("facetrack-load".to_owned());
-    Ok(thread.spawn(move || Ok((load(plan)?, warnings)))?)
+    Ok(thread.spawn(move || load(plan))?)
 }
 
 /// Waits until the engine is loaded.
 ///
 /// # Errors
 /// [`Failure`].
-pub(super) fn finish(change: Change) -> Result<Successor, Failure> {
+pub(super) fn finish(change: Change) -> Result<Loaded, Failure> {
     change.join().map_err(Failure::of_panic)?
 }

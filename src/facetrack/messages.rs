@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use gst::prelude::ToSendValue;
+
 use facetrack::engine::EngineInfo;
 use facetrack::observation::LandmarkScheme;
 use facetrack::profile::Profile;
@@ -32,14 +34,12 @@ pub(super) fn face(event: &str, id: u32, moment: Moment) -> gst::Structure {
 
 /// A frame and the ids of its faces.
 pub(super) fn frame(report: &FrameReport, moment: Moment) -> gst::Structure {
+    let ids = report.faces.iter().map(|face| face.id);
     gst::Structure::builder(MESSAGE)
         .field("event", "frame")
         .field("status", report.status.to_string())
         .field("faces", report.faces.len() as u32)
-        .field(
-            "ids",
-            gst::Array::new(report.faces.iter().map(|face| face.id)),
-        )
+        .field("ids", gst::Array::new(ids))
         .field("pts", moment.pts)
         .field("running-time", moment.running_time)
         .build()
@@ -47,19 +47,15 @@ pub(super) fn frame(report: &FrameReport, moment: Moment) -> gst::Structure {
 
 /// The engine is loaded.
 pub(super) fn ready(source: &ReportSource) -> gst::Structure {
-    let models = source
-        .models
-        .iter()
-        .fold(gst::Structure::builder("models"), |models, model| {
-            models.field(model.name.as_str(), model.sha256.as_str())
-        });
+    let models = source.models.iter();
+    let models = models.map(|model| (model.name.as_str(), model.sha256.to_send_value()));
     gst::Structure::builder("facetrack-ready")
         .field("engine", source.engine.as_str())
         .field("device", source.device.as_str())
         .field("execution-provider", source.execution_provider.as_str())
         .field("reason", source.device_reason.as_str())
         .field("load-time", source.load_time.as_secs_f64() * 1e3)
-        .field("models", models.build())
+        .field("models", gst::Structure::from_iter("models", models))
         .build()
 }
 
@@ -89,6 +85,7 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
     let landmarks = info.landmarks.map_or(0, LandmarkScheme::count);
     let channels = info.blendshapes.iter().map(String::as_str);
     let near_zero = info.near_zero_blendshapes.iter();
+    let source = (!info.blendshapes.is_empty()).then(|| info.blendshape_source.to_string());
     gst::Structure::builder("capabilities")
         .field("engine", info.name)
         .field_if_some("landmark-scheme", info.landmarks.map(name))
@@ -96,10 +93,7 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         .field_if_some("contour-scheme", info.secondary_landmarks.map(name))
         .field("key-points", info.key_points as u32)
         .field("blendshapes", gst::Array::new(channels))
-        .field_if_some(
-            "blendshape-source",
-            Some(info.blendshape_source.to_string()).filter(|_| !info.blendshapes.is_empty()),
-        )
+        .field_if_some("blendshape-source", source)
         .field("near-zero-blendshapes", gst::Array::new(near_zero))
         .field("pose", info.pose)
         .field("gaze", info.gaze)

@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub setup: Setup,
     /// The part that may change from frame to frame.
     pub live: Live,
+    /// Variables that are ignored.
+    pub warnings: Vec<EnvWarning>,
     /// A warning of options that were set for other engines.
     pub unused: Option<String>,
     /// Options that were set.
@@ -67,7 +69,7 @@ impl Plan {
     pub fn new(
         options: &Options<FaceTrackSettings>,
         env: &Environment,
-    ) -> Result<(Self, Vec<EnvWarning>), EngineError> {
+    ) -> Result<Self, EngineError> {
         let (chosen, _) = options.resolve(None, env);
         let kind = chosen.engine.parse()?;
         let (settings, mut warnings) = options.resolve(Some(kind), env);
@@ -75,7 +77,7 @@ impl Plan {
             warnings.extend(EnvWarning::of_gate(env));
         }
         let config = config(&settings)?;
-        let plan = Self {
+        Ok(Self {
             live: Live::of(kind, &config, &settings),
             setup: Setup {
                 kind,
@@ -86,10 +88,10 @@ impl Plan {
                 neutral_file: settings.neutral_file,
                 workers: workers(settings.workers),
             },
+            warnings,
             unused: options.unused(kind),
             options: options.explicit(),
-        };
-        Ok((plan, warnings))
+        })
     }
 
     /// Loads the engine where it may run, and starts workers if there should be several and the

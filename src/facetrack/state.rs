@@ -10,16 +10,14 @@ use gst::prelude::MulDiv;
 
 use super::clock::FrameClock;
 use super::failure::{Failure, contained};
-use super::flight::{Faces, Flight, Search, Work};
-use super::learned::LearnedFile;
-use super::loading::{self, Change, Loaded, Successor};
+use super::flight::{Faces, Flight, Work};
+use super::loading::{self, Change, Loaded};
 use super::messages::{self, Moment};
-use super::plan::{Live, Plan, Setup};
+use super::plan::{Live, Plan};
 use crate::meta::{FrameShape, Sighting, Sightings};
 use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
 use crate::orientation::Orientation;
 use crate::video::{self, VideoError};
-use facetrack::analyzer::Analyzer;
 use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::lock::lock;
 use facetrack::report::{FrameReport, FrameStatus};
@@ -37,15 +35,9 @@ pub(super) struct State {
     /// The options that `live` derives from.
     pub options: Options<FaceTrackSettings>,
     env: Environment,
-    pub setup: Setup,
-    live: Live,
-    pub analyzer: Analyzer,
-    /// `None` to analyse one frame at a time.
-    workers: Option<Workers>,
+    pub engine: Loaded,
     /// Frames whose analysis has begun, the oldest first.
     flights: VecDeque<Flight>,
-    /// Files with what was learned of faces.
-    files: Vec<LearnedFile>,
     /// The engine that is loading, or the error that it failed with.
     change: Option<Result<Change, Failure>>,
     /// Whether another engine was set since then.
@@ -77,16 +69,12 @@ pub(super) struct Outcome {
 }
 
 impl State {
-    pub fn new(options: Options<FaceTrackSettings>, env: Environment, loaded: Loaded) -> Self {
+    pub fn new(options: Options<FaceTrackSettings>, env: Environment, engine: Loaded) -> Self {
         Self {
             options,
             env,
-            setup: loaded.plan.setup,
-            live: loaded.plan.live,
-            analyzer: loaded.analyzer,
-            workers: loaded.workers,
+            engine,
             flights: VecDeque::new(),
-            files: loaded.files,
             change: None,
             is_engine_changed: false,
             clock: FrameClock::default(),
@@ -103,8 +91,8 @@ impl State {
     /// options of other engines if they have changed.
     pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<String> {
         let other_engine = options.explicit_engine() != self.options.explicit_engine();
-        let unused = options.unused(self.setup.kind);
-        let unused_before = self.options.unused(self.setup.kind);
+        let unused = options.unused(self.engine.plan.setup.kind);
+        let unused_before = self.options.unused(self.engine.plan.setup.kind);
         self.options = options;
         self.update_live();
         self.is_engine_changed |= other_engine;
@@ -123,16 +111,16 @@ impl State {
 
     /// Begins to load the engine that is set, unless it is the current one.
     fn change_engine(&self) -> Result<Option<Change>, Failure> {
-        let (plan, warnings) = Plan::new(&self.options, &self.env)?;
-        if plan.setup.kind == self.setup.kind {
+        let plan = Plan::new(&self.options, &self.env)?;
+        if plan.setup.kind == self.engine.plan.setup.kind {
             return Ok(None);
         }
-        loading::begin(plan, warnings).map(Some)
+        loading::begin(plan).map(Some)
     }
 
     /// The engine that is ready to take over, or the error that it failed with. One engine at a
     /// time is loaded: the one that was set last, after the one before.
-    pub fn take_successor(&mut self) -> Option<Result<Successor, Failure>> {
+    pub fn take_successor(&mut self) -> Option<Result<Loaded, Failure>> {
         let is_done = self.is_change_done();
         let done = self.change.take_if(|_| is_done);
         let done = done.map(|change| change.and_then(loading::finish));
@@ -150,26 +138,24 @@ impl State {
     }
 
     /// Continues the stream with another engine.
-    pub fn take_over(&mut self, mut loaded: Loaded) {
-        loaded.analyzer.take_over_from(&mut self.analyzer);
-        self.setup = loaded.plan.setup;
-        self.analyzer = loaded.analyzer;
-        self.workers = loaded.workers;
-        self.files = loaded.files;
+    pub fn take_over(&mut self, mut engine: Loaded) {
+        engine.analyzer.take_over_from(&mut self.engine.analyzer);
+        self.engine = engine;
         // The settings may have changed since it began to load.
         self.update_live();
     }
 
     fn update_live(&mut self) {
-        self.live = Live::with(&self.setup, &self.options, &self.env);
-        self.analyzer.apply_settings(self.live.tuning);
-        self.analyzer.set_options(&self.options.explicit());
+        let Loaded { plan, analyzer, .. } = &mut self.engine;
+        plan.live = Live::with(&plan.setup, &self.options, &self.env);
+        analyzer.apply_settings(plan.live.tuning);
+        analyzer.set_options(&self.options.explicit());
     }
 
     /// Begins another stream: ids start at 1.
     pub fn restart(&mut self) {
         self.flights.clear();
-        self.analyzer.restart();
+        self.engine.analyzer.restart();
         self.clock.reset();
         self.info = None;
         self.sightings = Sightings::default();
@@ -179,15 +165,15 @@ impl State {
     /// continue them.
     pub fn reset(&mut self) {
         self.flights.clear();
-        self.analyzer.reset();
+        self.engine.analyzer.reset();
         self.clock.reset();
     }
 
     /// Writes what was learned into the files for it.
     pub fn save_learned(&mut self) -> Result<(), Failure> {
-        let files = self.files.iter_mut();
+        let files = self.engine.files.iter_mut();
         // A file that cannot be written does not prevent the other one.
-        let saved: Vec<_> = files.map(|file| file.save(&self.analyzer)).collect();
+        let saved: Vec<_> = files.map(|file| file.save(&self.engine.analyzer)).collect();
         saved.into_iter().collect()
     }
 
@@ -196,13 +182,11 @@ impl State {
             self.reset();
         }
         self.period = period(info.fps());
-        self.clock.set_period(self.period);
         self.info = Some(info);
     }
 
     pub fn set_segment(&mut self, segment: &gst::Segment) {
-        let segment = segment.downcast_ref::<gst::ClockTime>().cloned();
-        let segment = segment.unwrap_or_default();
+        let segment = segment.downcast_ref().cloned().unwrap_or_default();
         if self.segment != segment {
             self.reset();
         }
@@ -211,17 +195,17 @@ impl State {
 
     /// Ends the stream: all faces leave.
     pub fn end(&mut self) -> Vec<gst::Structure> {
-        self.analyzer.reset();
+        self.engine.analyzer.reset();
         self.departures()
     }
 
     /// A line for the log, if one is due. `vram` returns the memory of the GPU, MiB.
     pub fn profile_line(&self, vram: impl FnOnce() -> Option<u64>) -> Option<String> {
-        let interval = self.live.profile_interval;
-        let profile = self.analyzer.profile();
+        let interval = self.engine.plan.live.profile_interval;
+        let profile = self.engine.analyzer.profile();
         let frames = profile.frames();
         let due = interval > 0 && frames > 0 && frames.is_multiple_of(interval);
-        due.then(|| profile.line(self.analyzer.engine.info.name, vram()))
+        due.then(|| profile.line(self.engine.analyzer.engine.info.name, vram()))
     }
 
     /// Begins the analysis of a buffer that arrives at the running time `now`, or holds the last
@@ -260,47 +244,40 @@ impl State {
         let start = Instant::now();
         let frame = self.map(buffer)?;
         let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
-        let time = self.clock.next(timestamp.map(Duration::from));
+        let time = self.clock.next(timestamp.map(Duration::from), self.period);
         let candidate = Candidate {
             time,
             arrival,
-            can_hold: self.can_hold(),
+            // Whether the frame follows an analysed one.
+            can_hold: self.flights.iter().any(Flight::is_search) || self.engine.analyzer.can_hold(),
         };
-        let decision = lock(schedule).decide(&self.live.schedule, &candidate);
+        let decision = lock(schedule).decide(&self.engine.plan.live.schedule, &candidate);
         if decision == Decision::Hold {
             let outline = with_frame(&frame, time, |frame| Ok(frame.outline()));
             return outline.map(Work::Hold);
         }
-        let faces = self.search(frame, time)?;
-        Ok(Work::Search(Search {
-            faces,
+        Ok(Work::Search {
+            faces: self.search(frame, time)?,
             arrival,
             start,
-        }))
+        })
     }
 
     fn map(&self, buffer: &gst::Buffer) -> Result<Readable, EngineError> {
-        let info = self
-            .info
-            .as_ref()
-            .ok_or_else(|| EngineError::Frame("no caps before the first frame".to_owned()))?;
+        let no_caps = || EngineError::Frame("no caps before the first frame".to_owned());
+        let info = self.info.as_ref().ok_or_else(no_caps)?;
         video::check_meta(buffer, info).map_err(unreadable)?;
         // A reference, and no copy.
         gst_video::VideoFrame::from_buffer_readable(buffer.clone(), info)
             .map_err(|_| unmappable(buffer, info))
     }
 
-    /// Whether the next frame follows an analysed one.
-    fn can_hold(&self) -> bool {
-        self.flights.iter().any(Flight::is_search) || self.analyzer.can_hold()
-    }
-
     fn search(&mut self, frame: Readable, time: Duration) -> Result<Faces, EngineError> {
-        let Some(workers) = &self.workers else {
-            let found = with_frame(&frame, time, |frame| self.analyzer.find(frame));
+        let Some(workers) = &self.engine.workers else {
+            let found = with_frame(&frame, time, |frame| self.engine.analyzer.find(frame));
             return found.map(Faces::Found);
         };
-        let search = self.analyzer.search();
+        let search = self.engine.analyzer.search();
         let pending = workers.search(move |finder| {
             // The frame is unmapped before it leaves, and its buffer can be written to.
             let frame = frame;
@@ -322,35 +299,31 @@ impl State {
         }
         let flight = self.flights.pop_front()?;
         self.moment = flight.moment;
-        let outcome = flight
-            .work
-            .and_then(|work| contained(|| self.complete(work, schedule)));
-        Some((flight.buffer, outcome))
+        let complete = |work| contained(|| self.complete(work, schedule));
+        Some((flight.buffer, flight.work.and_then(complete)))
     }
 
     /// Maximum number of frames under way. More than workers, so that no worker waits while this
     /// thread decodes or completes a frame, or while another one takes longer than usual.
     pub fn max_flights(&self) -> usize {
-        self.workers
-            .as_ref()
-            .map_or(0, |workers| 2 * workers.count() + SPARE_FLIGHTS)
+        let workers = self.engine.workers.as_ref().map(Workers::count);
+        workers.map_or(0, |count| 2 * count + SPARE_FLIGHTS)
     }
 
     fn complete(&mut self, work: Work, schedule: &Mutex<Schedule>) -> Result<Outcome, EngineError> {
-        let Search {
-            faces,
-            arrival,
-            start,
-        } = match work {
+        let report = match work {
             Work::Unanalyzed(status) => return Ok(self.without_analysis(status)),
-            Work::Hold(frame) => {
-                let report = self.analyzer.hold(&frame);
-                return Ok(self.outcome(report));
+            Work::Hold(frame) => self.engine.analyzer.hold(&frame),
+            Work::Search {
+                faces,
+                arrival,
+                start,
+            } => {
+                let report = self.engine.analyzer.complete(faces.wait()?)?;
+                lock(schedule).on_analyzed(arrival, start.elapsed());
+                report
             }
-            Work::Search(search) => search,
         };
-        let report = self.analyzer.complete(faces.wait()?)?;
-        lock(schedule).on_analyzed(arrival, start.elapsed());
         Ok(self.outcome(report))
     }
 
@@ -365,29 +338,25 @@ impl State {
 
     /// The outcome of a frame without faces.
     pub fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
-        let (width, height) = self
-            .info
-            .as_ref()
-            .map_or((0, 0), |info| (info.width(), info.height()));
+        let size = self.info.as_ref().map(|info| (info.width(), info.height()));
+        let (width, height) = size.unwrap_or_default();
         let report = FrameReport {
             width,
             height,
             status,
             faces: Vec::new(),
-            source: self.analyzer.source().clone(),
+            source: self.engine.analyzer.source().clone(),
         };
         self.outcome(report)
     }
 
     fn outcome(&mut self, report: FrameReport) -> Outcome {
+        let frame = self.info.as_ref().map(FrameShape::from);
         Outcome {
             messages: self.messages(&report),
             sightings: self.sightings.see(&report, self.moment.running_time),
-            frame: self
-                .info
-                .as_ref()
-                .map_or(FrameShape::square(report.width, report.height), Into::into),
-            notices: self.analyzer.take_notices(),
+            frame: frame.unwrap_or(FrameShape::square(report.width, report.height)),
+            notices: self.engine.analyzer.take_notices(),
             report,
         }
     }
@@ -395,14 +364,14 @@ impl State {
     fn messages(&mut self, report: &FrameReport) -> Vec<gst::Structure> {
         let mut structures = self.departures();
         structures.extend(self.arrivals(report));
-        if self.live.post_messages == PostMessages::EveryFrame {
+        if self.engine.plan.live.post_messages == PostMessages::EveryFrame {
             structures.push(messages::frame(report, self.moment));
         }
         structures
     }
 
     fn departures(&mut self) -> Vec<gst::Structure> {
-        let left = self.analyzer.take_left();
+        let left = self.engine.analyzer.take_left();
         left.iter().for_each(|id| self.sightings.forget(*id));
         self.face_messages("face-left", left)
     }
@@ -415,12 +384,11 @@ impl State {
     }
 
     fn face_messages(&self, event: &str, ids: Vec<u32>) -> Vec<gst::Structure> {
-        if self.live.post_messages == PostMessages::None {
+        if self.engine.plan.live.post_messages == PostMessages::None {
             return Vec::new();
         }
-        ids.into_iter()
-            .map(|id| messages::face(event, id, self.moment))
-            .collect()
+        let message = |id| messages::face(event, id, self.moment);
+        ids.into_iter().map(message).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 //! Environment variables of the pipeline that this plugin replaces. They give defaults of options.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::iter;
 
 use gst::glib;
 use gst::glib::prelude::*;
@@ -221,13 +221,11 @@ impl Environment {
         resolved: &mut S,
         warnings: &mut Vec<EnvWarning>,
     ) -> Option<glib::Value> {
-        let groups = GROUPS.iter().filter(|group| {
-            group.element == S::ELEMENT && (group.engine.is_none() || group.engine == engine)
+        let mut variables = variables().filter(|(group, variable)| {
+            let is_for_engine = group.engine.is_none() || group.engine == engine;
+            group.element == S::ELEMENT && is_for_engine && variable.option == row.name
         });
-        let mut variables = groups
-            .flat_map(|group| group.variables)
-            .filter(|variable| variable.option == row.name);
-        variables.find_map(|variable| {
+        variables.find_map(|(_, variable)| {
             let value = self
                 .get(variable.name)
                 .filter(|text| !text.trim().is_empty())?;
@@ -300,21 +298,18 @@ fn side(text: &str) -> Option<usize> {
 
 /// The variables as a table in Markdown.
 pub fn table() -> String {
-    let mut text =
-        "| variable | element | property | engine | value |\n|---|---|---|---|---|\n".to_owned();
-    for (group, variable) in variables() {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "| `{}` | `{}` | `{}` | {} | {} |",
+    let header = "| variable | element | property | engine | value |\n|---|---|---|---|---|\n";
+    let rows = variables().map(|(group, variable)| {
+        format!(
+            "| `{}` | `{}` | `{}` | {} | {} |\n",
             variable.name,
             group.element,
             variable.option,
             group.engine.map_or("all", EngineKind::name),
             variable.rule.describe(),
-        );
-    }
-    text
+        )
+    });
+    iter::once(header.to_owned()).chain(rows).collect()
 }
 
 #[cfg(test)]

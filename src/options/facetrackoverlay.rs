@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Options of the element `facetrackoverlay`.
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
-use super::Defaults;
-use super::description::Description;
-use super::field::{Field, flags_field, word_field};
+use super::field::*;
+use super::{Defaults, Row, rows};
 use facetrack::overlay::{Layers, Style};
 
 facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");
@@ -23,27 +20,22 @@ pub(crate) struct OverlaySettings {
 }
 
 impl Defaults for OverlaySettings {
-    const ROWS: &'static [Row] = ROWS;
     const ELEMENT: &'static str = "facetrackoverlay";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "layers": style.layers, playing => "Layers to draw; 0 = none, and frames pass unchanged",
+        "color": color, playing =>
+            "Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish",
+        "line-width": style.line_width, playing,
+            range(0.0, 0.1, "fraction of the frame's shorter side") =>
+            "Width of lines",
+        "text-size": style.text_size, playing,
+            range(0.0, 0.1, "fraction of the frame's shorter side") =>
+            "Height of text, at least 8 px; smaller if a panel would be wider than the frame",
+        "max-blendshapes": style.blendshapes, playing, range(0.0, 100.0, "") =>
+            "Maximum number of blendshapes to draw per face, strongest first",
+        "add-borders": add_borders, playing =>
+            "Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched",
+    ];
 }
-
-type Row = super::Row<OverlaySettings>;
-
-/// All options, in the order of the documentation.
-const ROWS: &[Row] = &[
-    Row::playing("layers", |s| &mut s.style.layers)
-        .blurb("Layers to draw; 0 = none, and frames pass unchanged"),
-    Row::playing("color", |s| &mut s.color)
-        .blurb("Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish"),
-    Row::playing("line-width", |s| &mut s.style.line_width)
-        .blurb("Width of lines")
-        .range(0.0, 0.1, "fraction of the frame's shorter side"),
-    Row::playing("text-size", |s| &mut s.style.text_size)
-        .blurb("Height of text, at least 8 px; smaller if a panel would be wider than the frame")
-        .range(0.0, 0.1, "fraction of the frame's shorter side"),
-    Row::playing("max-blendshapes", |s| &mut s.style.blendshapes)
-        .blurb("Maximum number of blendshapes to draw per face, strongest first")
-        .range(0.0, 100.0, ""),
-    Row::playing("add-borders", |s| &mut s.add_borders)
-        .blurb("Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched"),
-];

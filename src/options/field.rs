@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Types of settings, as GObject properties.
+//! Types of settings, as GObject properties. The files of the elements import everything here.
 
 use std::path::PathBuf;
 
-use gst::glib;
-use gst::glib::prelude::*;
+pub(super) use gst::glib::{self, prelude::*};
 
-use super::description::Description;
+pub(super) use super::description::Description;
 
 /// A setting that a property reads and writes.
 pub(crate) trait Field {
@@ -69,28 +68,6 @@ fn decimal(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }
 
-/// Makes a type a setting whose property is the GObject enum or flags `$word`, which the type
-/// converts to and from.
-macro_rules! word_field {
-    ($setting:ty, $word:ty, $param_spec:ident) => {
-        impl Field for $setting {
-            fn value(&self) -> glib::Value {
-                <$word>::from(*self).to_value()
-            }
-
-            fn set_value(&mut self, value: &glib::Value) {
-                if let Ok(word) = value.get::<$word>() {
-                    *self = word.into();
-                }
-            }
-
-            fn param_spec(&self, description: &Description) -> glib::ParamSpec {
-                description.$param_spec(<$word>::from(*self))
-            }
-        }
-    };
-}
-
 /// Defines an enum whose values have words as a setting; the first value is the default.
 macro_rules! choice_field {
     (
@@ -109,7 +86,7 @@ macro_rules! choice_field {
             $(#[enum_value(name = $blurb, nick = $word)] $variant,)*
         }
 
-        word_field!($name, $name, choice);
+        fields! { $name: $name, choice, |choice| *choice, |choice| choice; }
     };
 }
 
@@ -123,23 +100,11 @@ macro_rules! enum_field {
                 $(#[enum_value(name = $blurb, nick = $word)] $variant,)*
             }
 
-            impl From<$domain> for Word {
-                fn from(value: $domain) -> Self {
-                    match value {
-                        $($domain::$variant => Self::$variant,)*
-                    }
-                }
+            fields! {
+                $domain: Word, choice,
+                    |value| match value { $($domain::$variant => Word::$variant,)* },
+                    |word| match word { $(Word::$variant => Self::$variant,)* };
             }
-
-            impl From<Word> for $domain {
-                fn from(word: Word) -> Self {
-                    match word {
-                        $(Word::$variant => Self::$variant,)*
-                    }
-                }
-            }
-
-            word_field!($domain, Word, choice);
         };
     };
 }
@@ -153,21 +118,13 @@ macro_rules! flags_field {
                 $(#[flags_value(name = $blurb, nick = $word)] $name = 1 << $bit,)*
             }
 
-            impl From<$domain> for Words {
-                fn from(flags: $domain) -> Self {
-                    Self::from_bits_truncate(flags.bits())
-                }
+            fields! {
+                $domain: Words, flags,
+                    |flags| Words::from_bits_truncate(flags.bits()),
+                    |words| Self::from_bits_truncate(words.bits());
             }
-
-            impl From<Words> for $domain {
-                fn from(words: Words) -> Self {
-                    Self::from_bits_truncate(words.bits())
-                }
-            }
-
-            word_field!($domain, Words, flags);
         };
     };
 }
 
-pub(super) use {choice_field, enum_field, flags_field, word_field};
+pub(super) use {choice_field, enum_field, fields, flags_field};

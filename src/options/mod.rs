@@ -29,6 +29,7 @@ pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
 pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
+use self::row::rows;
 pub(crate) use self::row::{Reading, Row};
 pub use self::text::{display, expected, parse};
 pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
@@ -77,11 +78,6 @@ pub(crate) fn property<S: Defaults, E>(
     }
 }
 
-/// The word of an enum value.
-pub(crate) fn word(value: impl ToValue) -> String {
-    text::display(&value.to_value())
-}
-
 /// A counter as the value of a reading.
 pub(crate) fn count(counter: &AtomicU64) -> glib::Value {
     let count = counter.load(Ordering::Relaxed);
@@ -90,18 +86,16 @@ pub(crate) fn count(counter: &AtomicU64) -> glib::Value {
 
 /// The options that shape a record, by name.
 pub(crate) fn shaping<S: Defaults>(settings: &S) -> Map<String, Value> {
-    named_values(S::ROWS.iter().filter(|row| row.shapes_record), settings)
+    named_values(S::ROWS, settings)
 }
 
-fn is_unset(text: Option<&str>) -> bool {
-    text.is_none_or(str::is_empty)
-}
-
+/// The values of those `rows` that results depend on, by name.
 fn named_values<S: Defaults>(
-    rows: impl Iterator<Item = &'static Row<S>>,
+    rows: impl IntoIterator<Item = &'static Row<S>>,
     settings: &S,
 ) -> Map<String, Value> {
     let mut settings = settings.clone();
+    let rows = rows.into_iter().filter(|row| row.changes_results);
     let values = rows.map(|row| (row.name.to_owned(), text::json(&row.value(&mut settings))));
     values.filter(|(_, value)| !value.is_null()).collect()
 }
@@ -120,7 +114,8 @@ impl<S: Defaults> Options<S> {
     pub fn set_property(&mut self, id: usize, value: &glib::Value) {
         let index = id - 1;
         let row = &S::ROWS[index];
-        if value.get::<Option<&str>>().is_ok_and(is_unset) {
+        let text = value.get::<Option<&str>>();
+        if text.is_ok_and(|text| text.is_none_or(str::is_empty)) {
             self.explicit.remove(&index);
             row.set_value(&mut self.settings, &row.value(&mut S::default()));
         } else {
@@ -166,8 +161,7 @@ impl<S: Defaults> Options<S> {
 
     /// The options that were set explicitly and that results depend on, by name.
     pub fn explicit(&self) -> Map<String, Value> {
-        let rows = self.explicit_rows().filter(|row| row.changes_results);
-        named_values(rows, &self.settings)
+        named_values(self.explicit_rows(), &self.settings)
     }
 
     fn explicit_rows(&self) -> impl Iterator<Item = &'static Row<S>> {

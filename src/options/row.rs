@@ -19,8 +19,6 @@ pub(crate) struct Row<S: 'static> {
     flags: ParamFlags,
     /// Engines that do not use this ignore the option.
     pub setting: Option<Setting>,
-    /// Whether the option shapes a record, which then states its value.
-    pub shapes_record: bool,
     /// Whether results depend on the option. Records and keys list only such options.
     pub changes_results: bool,
     /// Reports an error in a text.
@@ -31,15 +29,18 @@ pub(crate) struct Row<S: 'static> {
 impl<S: Defaults> Row<S> {
     /// An option that may change in NULL and READY, of any value that its type has; numbers are not
     /// negative.
-    pub const fn new(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
+    pub const fn new(
+        name: &'static str,
+        blurb: &'static str,
+        field: fn(&mut S) -> &mut dyn Field,
+    ) -> Self {
         Self {
             name,
-            blurb: "",
+            blurb,
             unit: "",
             range: (0.0, i32::MAX as f64),
             flags: ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_READY),
             setting: None,
-            shapes_record: false,
             changes_results: true,
             check: |_| Ok(()),
             field,
@@ -47,15 +48,8 @@ impl<S: Defaults> Row<S> {
     }
 
     /// An option that may change at any time.
-    pub const fn playing(name: &'static str, field: fn(&mut S) -> &mut dyn Field) -> Self {
-        let mut row = Self::new(name, field);
-        row.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
-        row
-    }
-
-    /// Describes the option.
-    pub const fn blurb(mut self, blurb: &'static str) -> Self {
-        self.blurb = blurb;
+    pub const fn playing(mut self) -> Self {
+        self.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
         self
     }
 
@@ -69,12 +63,6 @@ impl<S: Defaults> Row<S> {
     /// An option for the engines that use `setting`.
     pub const fn of(mut self, setting: Setting) -> Self {
         self.setting = Some(setting);
-        self
-    }
-
-    /// An option that shapes a record.
-    pub const fn shaping(mut self) -> Self {
-        self.shapes_record = true;
         self
     }
 
@@ -134,6 +122,22 @@ impl<S: Defaults> Row<S> {
         blurb + &format!(" (engines: {})", names(&engines))
     }
 }
+
+/// A table of options: `name: field, function(arguments), … => description`, with functions of
+/// [`Row`].
+macro_rules! rows {
+    ($(
+        $name:literal: $($field:ident).+ $(, $function:ident $(($($argument:tt)*))?)* =>
+            $blurb:literal,
+    )*) => {
+        &[$(
+            Row::<Self>::new($name, $blurb, |s| &mut s.$($field).+)
+                $(.$function($($($argument)*)?))*,
+        )*]
+    };
+}
+
+pub(super) use rows;
 
 /// The engines that use a setting.
 pub(super) fn engines_with(setting: Setting) -> Vec<EngineKind> {

@@ -3,13 +3,10 @@
 
 use std::path::PathBuf;
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
-use super::Defaults;
-use super::description::Description;
-use super::field::{Field, choice_field, word_field};
+use super::field::*;
+use super::{Defaults, Row, rows};
 
 choice_field! {
     /// How the recorded frame of a buffer is found.
@@ -31,18 +28,14 @@ pub(crate) struct LoadSettings {
 }
 
 impl Defaults for LoadSettings {
-    const ROWS: &'static [Row] = ROWS;
     const ELEMENT: &'static str = "trackjsonload";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "location": location =>
+            "File to read, written by trackjsonsink with format=dense or format=jsonl",
+        "match": match_by => "How the recorded frame of a buffer is found",
+        "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
+            "Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one",
+    ];
 }
-
-type Row = super::Row<LoadSettings>;
-
-/// All options, in the order of the documentation.
-const ROWS: &[Row] = &[
-    Row::new("location", |s| &mut s.location)
-        .blurb("File to read, written by trackjsonsink with format=dense or format=jsonl"),
-    Row::new("match", |s| &mut s.match_by).blurb("How the recorded frame of a buffer is found"),
-    Row::new("tolerance", |s| &mut s.tolerance)
-        .blurb("Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one")
-        .range(0.0, 60_000.0, "ms"),
-];

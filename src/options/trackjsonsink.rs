@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Options of the element `trackjsonsink`.
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
-use super::Defaults;
-use super::description::Description;
-use super::field::{Field, choice_field, flags_field, word_field};
+use super::field::*;
+use super::{Defaults, Row, rows};
 use facetrack::record::{BlendshapeProfile, Fields};
 
 choice_field! {
@@ -48,47 +45,33 @@ pub(crate) struct JsonSinkSettings {
 }
 
 impl Defaults for JsonSinkSettings {
-    const ROWS: &'static [Row] = ROWS;
     const ELEMENT: &'static str = "trackjsonsink";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "location": location, neutral => "File to write; unset or - = standard output, always as jsonl",
+        "format": format => "Format of the record",
+        "overwrite": overwrite, neutral =>
+            "Replace an existing file; false = an existing file is an error",
+        "blendshape-profile": blendshape_profile, checked(check_profile) =>
+            "Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (no tongueOut, always _neutral) or custom (blendshape-keys)",
+        "blendshape-keys": blendshape_keys =>
+            "Blendshapes of the profile custom in the order of output, separated by commas",
+        "include-tongue": include_tongue =>
+            "Write tongueOut, if it is measured, with the profile mouth",
+        "verbose": verbose => "Write every part of a face that fields can select",
+        "fields": fields =>
+            "Parts of a face to write after its id, whole pixels, score and blendshapes, if verbose is false",
+        "fill-gaps": fill_gaps =>
+            "Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive",
+        "fill-by": fill_by => "Missing frames that are filled",
+        "video-path": video_path, neutral =>
+            "Path of the video in the record; unset = path or URI of the source",
+    ];
 }
 
-type Row = super::Row<JsonSinkSettings>;
-
-/// All options, in the order of the documentation.
-const ROWS: &[Row] = &[
-    Row::new("location", |s| &mut s.location)
-        .blurb("File to write; unset or - = standard output, always as jsonl"),
-    Row::new("format", |s| &mut s.format)
-        .blurb("Format of the record")
-        .shaping(),
-    Row::new("overwrite", |s| &mut s.overwrite)
-        .blurb("Replace an existing file; false = an existing file is an error"),
-    Row::new("blendshape-profile", |s| &mut s.blendshape_profile)
-        .blurb("Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (no tongueOut, always _neutral) or custom (blendshape-keys)")
-        .checked(|name| {
-            // The keys are another option.
-            let profile = BlendshapeProfile::from_name(name, "any");
-            profile.map(|_| ()).map_err(|error| error.to_string())
-        })
-        .shaping(),
-    Row::new("blendshape-keys", |s| &mut s.blendshape_keys)
-        .blurb("Blendshapes of the profile custom in the order of output, separated by commas")
-        .shaping(),
-    Row::new("include-tongue", |s| &mut s.include_tongue)
-        .blurb("Write tongueOut, if it is measured, with the profile mouth")
-        .shaping(),
-    Row::new("verbose", |s| &mut s.verbose)
-        .blurb("Write every part of a face that fields can select")
-        .shaping(),
-    Row::new("fields", |s| &mut s.fields)
-        .blurb("Parts of a face to write after its id, whole pixels, score and blendshapes, if verbose is false")
-        .shaping(),
-    Row::new("fill-gaps", |s| &mut s.fill_gaps)
-        .blurb("Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive")
-        .shaping(),
-    Row::new("fill-by", |s| &mut s.fill_by)
-        .blurb("Missing frames that are filled")
-        .shaping(),
-    Row::new("video-path", |s| &mut s.video_path)
-        .blurb("Path of the video in the record; unset = path or URI of the source"),
-];
+fn check_profile(name: &str) -> Result<(), String> {
+    // The keys are another option.
+    let profile = BlendshapeProfile::from_name(name, "any");
+    profile.map(|_| ()).map_err(|error| error.to_string())
+}

@@ -2,13 +2,10 @@
 //! Options of the element `trackudpsink`. `host`, `port` and `face-id-offset` are `--ip`, `--port`
 //! and `--face-id-offset` of `facetracker.py`.
 
-use gst::glib;
-use gst::glib::prelude::*;
 use smart_default::SmartDefault;
 
-use super::Defaults;
-use super::description::Description;
-use super::field::{Field, enum_field, word_field};
+use super::field::*;
+use super::{Defaults, Row, rows};
 use facetrack::packet::Protocol;
 
 facetrack::protocol_words!(enum_field, "GstTrackUdpSinkProtocol");
@@ -30,27 +27,22 @@ pub(crate) struct UdpSettings {
 }
 
 impl Defaults for UdpSettings {
-    const ROWS: &'static [Row] = ROWS;
     const ELEMENT: &'static str = "trackudpsink";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "protocol": protocol => "Protocol of the receiver",
+        "host": host =>
+            "Name or address of the receiver, IPv4 or IPv6; if a name has both, its IPv4 address is used, where receivers listen",
+        "port": port, range(0.0, 65535.0, "") =>
+            "UDP port of the receiver; 0 = port of the protocol: 11573 (openseeface), 39539 (vmc), 49983 (ifacialmocap), 11111 (livelink). With vmc and ifacialmocap the second face is sent to the next port, and so on for up to 16 faces",
+        "mirror": mirror =>
+            "Exchange left and right, so that the avatar moves like a mirror image (protocols: vmc, ifacialmocap, livelink)",
+        "subject": subject =>
+            "Name of the first face; the others are <subject>-2, <subject>-3 and so on (protocol: livelink)",
+        "listen": listen =>
+            "Address of this machine, such as 0.0.0.0 for all, where receivers may ask for packets at port 49983. Until a receiver asks, packets go to host; unset = open no port, and always send to host (protocol: ifacialmocap)",
+        "face-id-offset": face_id_offset, range(0.0, 1_000_000.0, "") =>
+            "Number of the first face, for receivers of several senders (protocol: openseeface)",
+    ];
 }
-
-type Row = super::Row<UdpSettings>;
-
-/// All options, in the order of the documentation.
-const ROWS: &[Row] = &[
-    Row::new("protocol", |s| &mut s.protocol).blurb("Protocol of the receiver"),
-    Row::new("host", |s| &mut s.host)
-        .blurb("Name or address of the receiver, IPv4 or IPv6; if a name has both, its IPv4 address is used, where receivers listen"),
-    Row::new("port", |s| &mut s.port)
-        .blurb("UDP port of the receiver; 0 = port of the protocol: 11573 (openseeface), 39539 (vmc), 49983 (ifacialmocap), 11111 (livelink). With vmc and ifacialmocap the second face is sent to the next port, and so on for up to 16 faces")
-        .range(0.0, 65535.0, ""),
-    Row::new("mirror", |s| &mut s.mirror)
-        .blurb("Exchange left and right, so that the avatar moves like a mirror image (protocols: vmc, ifacialmocap, livelink)"),
-    Row::new("subject", |s| &mut s.subject)
-        .blurb("Name of the first face; the others are <subject>-2, <subject>-3 and so on (protocol: livelink)"),
-    Row::new("listen", |s| &mut s.listen)
-        .blurb("Address of this machine, such as 0.0.0.0 for all, where receivers may ask for packets at port 49983. Until a receiver asks, packets go to host; unset = open no port, and always send to host (protocol: ifacialmocap)"),
-    Row::new("face-id-offset", |s| &mut s.face_id_offset)
-        .blurb("Number of the first face, for receivers of several senders (protocol: openseeface)")
-        .range(0.0, 1_000_000.0, ""),
-];

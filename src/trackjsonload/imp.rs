@@ -40,11 +40,11 @@
  * ]|
  * Matches frames by their number, without any model.
  */
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-use gst::glib;
-use gst::subclass::prelude::*;
+use gst::{LibraryError, ResourceError, StreamError, error_msg, glib};
 use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
@@ -86,10 +86,9 @@ impl TrackJsonLoad {
         let replaying = Replaying::open(settings)?;
         gst::info!(CAT, imp = self, "{} frames", replaying.len());
         if let Some(defect) = replaying.defect() {
-            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{defect}"));
+            gst::element_imp_warning!(self, ResourceError::Read, ("{defect}"));
         }
-        let frames = replaying.len() as u64;
-        self.frames.store(frames, Ordering::Relaxed);
+        self.frames.store(replaying.len() as u64, Ordering::Relaxed);
         self.matched.store(0, Ordering::Relaxed);
         self.unmatched.store(0, Ordering::Relaxed);
         *lock(&self.state) = Some(replaying);
@@ -109,7 +108,7 @@ impl TrackJsonLoad {
         if unmatched > 0 && self.matched.load(Ordering::Relaxed) == 0 {
             gst::element_imp_warning!(
                 self,
-                gst::StreamError::Failed,
+                StreamError::Failed,
                 ("the file has no record for any of the {unmatched} buffers. Set match=frame if the times differ, a larger tolerance, or another location")
             );
         }
@@ -117,21 +116,17 @@ impl TrackJsonLoad {
 }
 
 fn error_message(error: &ReplayingError) -> gst::ErrorMessage {
-    let code = match error {
-        ReplayingError::NoLocation | ReplayingError::NotRegular(_) => gst::ResourceError::Settings,
-        ReplayingError::Open(_, source) if source.kind() == std::io::ErrorKind::NotFound => {
-            gst::ResourceError::NotFound
+    use ReplayingError::{Attach, Content, NoLocation, NotRegular, Open};
+    match error {
+        NoLocation | NotRegular(_) => error_msg!(ResourceError::Settings, ("{error}")),
+        Open(_, source) if source.kind() == ErrorKind::NotFound => {
+            error_msg!(ResourceError::NotFound, ("{error}"))
         }
-        ReplayingError::Open(..) => gst::ResourceError::OpenRead,
-        ReplayingError::Content(_, ReplayError::Read(_)) => gst::ResourceError::Read,
-        ReplayingError::Attach(_) => {
-            return gst::error_msg!(gst::LibraryError::Failed, ("{error}"));
-        }
-        ReplayingError::Content(..) => {
-            return gst::error_msg!(gst::StreamError::Decode, ("{error}"));
-        }
-    };
-    gst::error_msg!(code, ("{error}"))
+        Open(..) => error_msg!(ResourceError::OpenRead, ("{error}")),
+        Content(_, ReplayError::Read(_)) => error_msg!(ResourceError::Read, ("{error}")),
+        Content(..) => error_msg!(StreamError::Decode, ("{error}")),
+        Attach(_) => error_msg!(LibraryError::Failed, ("{error}")),
+    }
 }
 
 #[glib::object_subclass]

@@ -82,8 +82,7 @@ impl Following {
         if tags.scope() != gst::TagScope::Stream {
             return;
         }
-        let comments = tags.iter_tag::<gst::tags::ExtendedComment>();
-        for comment in comments {
+        for comment in tags.iter_tag::<gst::tags::ExtendedComment>() {
             self.track.read(comment.get());
         }
     }
@@ -120,10 +119,9 @@ impl Following {
 /// are.
 fn start_of(segment: &gst::Segment) -> Option<u64> {
     let segment = segment.downcast_ref::<gst::ClockTime>()?;
-    let start = segment
-        .start()
-        .filter(|start| segment.time() == Some(*start))?;
-    Some(start.nseconds()).filter(|start| *start <= MAX_START)
+    let start = segment.start().map(gst::ClockTime::nseconds)?;
+    let is_time = segment.time().map(gst::ClockTime::nseconds) == Some(start);
+    (is_time && start <= MAX_START).then_some(start)
 }
 
 impl TrackTags {

@@ -50,8 +50,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use gst::glib;
-use gst::subclass::prelude::*;
+use gst::{LibraryError, ResourceError, StreamError, error_msg, glib};
 use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 
@@ -126,7 +125,7 @@ impl TrackJsonSink {
         *lock(&self.environment) = Environment::of_process();
         let (config, warnings) = self.config();
         for warning in warnings {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{warning}"));
+            gst::element_imp_warning!(self, LibraryError::Settings, ("{warning}"));
         }
         let config = config?;
         config.destination.check(&config.settings)
@@ -217,12 +216,7 @@ impl TrackJsonSink {
     /// Says that the record is finished, and if it lacks something.
     fn announce(&self, location: &Path, metadata: &Metadata, totals: Totals) {
         let location = location.display().to_string();
-        let Totals {
-            frames,
-            padded,
-            faces,
-            ..
-        } = totals;
+        let (frames, faces) = (totals.frames, totals.faces);
         let completeness = &metadata.completeness;
         let complete = completeness.is_complete();
         if let Some(reason) = &completeness.reason {
@@ -230,7 +224,7 @@ impl TrackJsonSink {
             let video = video.unwrap_or("the video");
             gst::element_imp_warning!(
                 self,
-                gst::StreamError::Decode,
+                StreamError::Decode,
                 ("{video} is incomplete: {reason}. {location} has the {frames} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one")
             );
         }
@@ -246,19 +240,17 @@ impl TrackJsonSink {
             .field("complete", complete)
             .field_if_some("incomplete-reason", completeness.reason.as_deref())
             .field_if_some("expected-frames", completeness.expected_frames)
-            .field("gap-frames", padded)
+            .field("gap-frames", totals.padded)
             .field("decode-errors", completeness.decode_errors)
             .field("corrupted-frames", completeness.corrupted)
             .build();
-        let message = gst::message::Element::builder(done).src(&*self.obj());
-        // Nobody listens where there is no bus.
-        let _ = self.obj().post_message(message.build());
+        element::post(self.obj().upcast_ref(), done);
     }
 
     fn warn_of_absence(&self) {
         gst::element_imp_warning!(
             self,
-            gst::StreamError::Failed,
+            StreamError::Failed,
             ("no frame has metadata of facetrack, so the record has no faces. Put facetrack or trackjsonload before trackjsonsink")
         );
     }
@@ -276,7 +268,7 @@ impl TrackJsonSink {
             ),
             Err(error) => error.to_string(),
         };
-        gst::element_imp_warning!(self, gst::ResourceError::Close, ("{warning}"));
+        gst::element_imp_warning!(self, ResourceError::Close, ("{warning}"));
     }
 
     fn count(&self, totals: Totals) {
@@ -298,37 +290,28 @@ fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
         Some(_) => "no frame had come",
         None => "no video had come",
     };
-    gst::error_msg!(
-        gst::StreamError::Failed,
+    error_msg!(
+        StreamError::Failed,
         ("the stream ended and {what}, so nothing is recorded. Check the video and the messages of the elements before this one")
     )
 }
 
 fn output_error(error: &OutputError) -> gst::ErrorMessage {
-    let code = match error {
-        OutputError::Profile(_) => {
-            return gst::error_msg!(gst::LibraryError::Settings, ("{error}"));
+    use ErrorKind::{QuotaExceeded, StorageFull};
+    use OutputError::*;
+    match error {
+        Profile(_) => error_msg!(LibraryError::Settings, ("{error}")),
+        NeedsFile(_) | NotRegular(..) => error_msg!(ResourceError::Settings, ("{error}")),
+        Exists(_) | Folder(_) | Special(_) | Create(..) => {
+            error_msg!(ResourceError::OpenWrite, ("{error}"))
         }
-        OutputError::NeedsFile(_) | OutputError::NotRegular(..) => gst::ResourceError::Settings,
-        OutputError::Exists(_)
-        | OutputError::Folder(_)
-        | OutputError::Special(_)
-        | OutputError::Create(..) => gst::ResourceError::OpenWrite,
-        OutputError::Busy(_) => gst::ResourceError::Busy,
-        OutputError::Write(_, source)
-            if matches!(
-                source.kind(),
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-            ) =>
-        {
-            gst::ResourceError::NoSpaceLeft
+        Busy(_) => error_msg!(ResourceError::Busy, ("{error}")),
+        Write(_, source) if matches!(source.kind(), StorageFull | QuotaExceeded) => {
+            error_msg!(ResourceError::NoSpaceLeft, ("{error}"))
         }
-        OutputError::Write(..) | OutputError::Interrupted => gst::ResourceError::Write,
-        OutputError::Rename(..) | OutputError::Vanished(..) | OutputError::Sync(..) => {
-            gst::ResourceError::Close
-        }
-    };
-    gst::error_msg!(code, ("{error}"))
+        Write(..) | Interrupted => error_msg!(ResourceError::Write, ("{error}")),
+        Rename(..) | Vanished(..) | Sync(..) => error_msg!(ResourceError::Close, ("{error}")),
+    }
 }
 
 #[glib::object_subclass]
@@ -386,14 +369,14 @@ impl ElementImpl for TrackJsonSink {
             self.post_error_message(output_error(&error));
             return Err(gst::StateChangeError);
         }
-        if transition == gst::StateChange::PausedToReady {
+        let is_stopping = transition == gst::StateChange::PausedToReady;
+        if is_stopping {
             self.stopping.store(true, Ordering::Relaxed);
             self.unlocked.store(true, Ordering::Relaxed);
         }
         let result = self.parent_change_state(transition);
-        let stopped = transition == gst::StateChange::PausedToReady;
         let not_started = transition == gst::StateChange::ReadyToPaused && result.is_err();
-        if stopped || not_started {
+        if is_stopping || not_started {
             let state = std::mem::take(&mut *lock(&self.state));
             self.abandon(state);
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use gst::glib::value::ToValue;
 use thiserror::Error;
 
 use super::partial::{self, RecordFile};
@@ -100,7 +101,7 @@ impl Destination {
     pub(super) fn new(location: Option<&str>, format: Format) -> Result<Self, OutputError> {
         let path = match location {
             None | Some("" | "-") if format == Format::Reduced => {
-                return Err(OutputError::NeedsFile(options::word(format)));
+                return Err(OutputError::NeedsFile(options::display(&format.to_value())));
             }
             None | Some("" | "-") => return Ok(Self::Stdout),
             Some(path) => PathBuf::from(path),
@@ -110,7 +111,10 @@ impl Destination {
         match (format, is_special) {
             (Format::Jsonl, true) => Ok(Self::Special(path)),
             (Format::Jsonl, false) => Ok(Self::Direct(path)),
-            (_, true) => Err(OutputError::NotRegular(path, options::word(format))),
+            (_, true) => Err(OutputError::NotRegular(
+                path,
+                options::display(&format.to_value()),
+            )),
             (_, false) => Ok(Self::Renamed(path)),
         }
     }

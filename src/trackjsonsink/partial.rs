@@ -55,15 +55,13 @@ impl RecordFile {
     pub(super) fn partial(path: &Path) -> Result<Self, OutputError> {
         let path = partial(path);
         let old = with_suffix(&path, OLD);
+        let create = |error| OutputError::Create(path.clone(), error);
         for _ in 0..ATTEMPTS {
             let Some(file) = open(&path)? else { continue };
-            let is_kept = has_lines(&file)
-                .and_then(|has_lines| has_lines.then(|| set_aside(&path, &old)).transpose());
-            match is_kept {
-                Ok(Some(())) => (),
-                Ok(None) => return Ok(Self::new(file, path, Some(old))),
-                Err(error) => return Err(OutputError::Create(path, error)),
+            if !has_lines(&file).map_err(create)? {
+                return Ok(Self::new(file, path, Some(old)));
             }
+            set_aside(&path, &old).map_err(create)?;
         }
         Err(OutputError::Busy(path))
     }
@@ -206,13 +204,12 @@ fn open(path: &Path) -> Result<Option<File>, OutputError> {
         Ok(found) if !found.is_file() => return Err(OutputError::Special(path.to_owned())),
         found => found.is_ok(),
     };
-    let mut options = File::options();
-    // A new file never follows a link that has appeared since.
-    let opened = options
-        .read(true)
-        .write(true)
-        .create_new(!exists)
-        .open(path);
+    let opened = if exists {
+        File::options().read(true).write(true).open(path)
+    } else {
+        // It never follows a link that has appeared since.
+        File::create_new(path)
+    };
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
@@ -231,8 +228,7 @@ fn open(path: &Path) -> Result<Option<File>, OutputError> {
 
 /// A copy at `path` of a file, with `new` in place of its first `old` bytes.
 fn copy(file: &mut File, path: &Path, old: u64, new: &[u8]) -> io::Result<File> {
-    let mut options = File::options();
-    let mut copy = options.read(true).write(true).create_new(true).open(path)?;
+    let mut copy = File::create_new(path)?;
     // File systems without locks return an error.
     let _ = copy.try_lock();
     copy.write_all(new)?;

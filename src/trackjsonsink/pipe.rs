@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Pipes and devices, whose readers may come late, be slow or stop reading.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -67,13 +67,11 @@ impl PipeWriter {
 
     /// Opens the file, unless it is a pipe without a reader.
     fn try_open(&mut self) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        let nonblocking = OFlags::NONBLOCK.bits() as i32;
-        match options
+        let mut options = File::options();
+        options
             .write(true)
-            .custom_flags(nonblocking)
-            .open(&self.path)
-        {
+            .custom_flags(OFlags::NONBLOCK.bits() as i32);
+        match options.open(&self.path) {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
                 gst::info!(CAT, "waiting for a reader of {}", self.path.display());
                 Ok(())
@@ -121,10 +119,7 @@ impl Write for PipeWriter {
 /// Waits until the reader takes something or has gone; `false` if neither happens for a while.
 fn is_ready(file: &File) -> io::Result<bool> {
     let mut descriptors = [PollFd::new(file, PollFlags::OUT)];
-    let timeout = Timespec {
-        tv_sec: 0,
-        tv_nsec: i64::from(PATIENCE.subsec_nanos()),
-    };
+    let timeout = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
     match poll(&mut descriptors, Some(&timeout)) {
         Err(Errno::INTR) => Ok(false),
         ready => Ok(ready? > 0),
@@ -133,14 +128,8 @@ fn is_ready(file: &File) -> io::Result<bool> {
 
 fn write_some(file: &mut File, bytes: &[u8]) -> io::Result<usize> {
     match file.write(bytes) {
-        Err(error) if is_temporary(&error) => Ok(0),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
         written => written,
     }
-}
-
-fn is_temporary(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-    )
 }

@@ -70,15 +70,11 @@ impl Recording {
                 (record, Some(file))
             }
         };
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                discard(file.as_ref());
-                return Err(OutputError::Write(destination.partial(), error));
-            }
-        };
         Ok(Self {
-            record,
+            record: record.map_err(|error| {
+                discard(file.as_ref());
+                OutputError::Write(destination.partial(), error)
+            })?,
             file,
             following: Following::default(),
             timeline: Timeline::new(config.filling()),

@@ -67,11 +67,8 @@ pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
 fn extent(path: &Path) -> Extent {
     let read = || container::extent(&mut File::open(path)?);
     read().unwrap_or_else(|error| {
-        gst::info!(
-            CAT,
-            "{}: its length is not checked: {error}",
-            path.display()
-        );
+        let path = path.display();
+        gst::info!(CAT, "{path}: its length is not checked: {error}");
         Extent::Unknown
     })
 }

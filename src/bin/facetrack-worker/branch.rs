@@ -14,13 +14,15 @@ pub fn connect_with_first_frame(
     pipeline: &gst::Pipeline,
     pad: &gst::Pad,
     sink: gst::Pad,
-    report: impl Fn(String) + Send + Sync + 'static,
+    report: impl Fn(&gst::Pipeline, String) + Send + Sync + 'static,
 ) {
     let pipeline = pipeline.downgrade();
     let kinds = gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER;
     pad.add_probe(kinds, move |pad, _| {
-        if let Some(Err(reason)) = pipeline.upgrade().map(|it| connect(&it, pad, &sink)) {
-            report(reason);
+        if let Some(pipeline) = pipeline.upgrade()
+            && let Err(reason) = connect(&pipeline, pad, &sink)
+        {
+            report(&pipeline, reason);
         }
         gst::PadProbeReturn::Remove
     });
@@ -32,20 +34,18 @@ fn connect(pipeline: &gst::Pipeline, pad: &gst::Pad, sink: &gst::Pad) -> Result<
     for description in converters(pad, &caps, sink) {
         let bin = gst::parse::bin_from_description(description, true);
         let bin = bin.map_err(|error| format!("`{description}` cannot be built: {error}"))?;
-        let added = pipeline
-            .add(&bin)
-            .and_then(|()| bin.sync_state_with_parent());
-        added.map_err(|error| error.to_string())?;
-        link(&last, &bin.static_pad("sink"))?;
-        last = bin
-            .static_pad("src")
-            .ok_or("a converter has no source pad")?;
+        let added = pipeline.add(&bin);
+        let started = added.and_then(|()| bin.sync_state_with_parent());
+        started.map_err(|error| error.to_string())?;
+        let pads = bin.static_pad("sink").zip(bin.static_pad("src"));
+        let (input, output) = pads.ok_or("a converter has no pads")?;
+        link(&last, &input)?;
+        last = output;
     }
-    link(&last, &Some(sink.clone()))
+    link(&last, sink)
 }
 
-fn link(source: &gst::Pad, sink: &Option<gst::Pad>) -> Result<(), String> {
-    let sink = sink.as_ref().ok_or("a converter has no sink pad")?;
+fn link(source: &gst::Pad, sink: &gst::Pad) -> Result<(), String> {
     let linked = source.link(sink);
     linked.map(|_| ()).map_err(|error| error.to_string())
 }
@@ -74,24 +74,18 @@ fn is_interlaced(caps: &gst::CapsRef) -> bool {
 
 /// Whether a tag of the stream asks for a rotation.
 fn is_turned(pad: &gst::Pad) -> bool {
-    let mut is_turned = false;
-    pad.sticky_events_foreach(|event| {
-        if let gst::EventView::Tag(event) = event.view() {
-            let method = VideoOrientationMethod::from_tag(event.tag());
-            is_turned |= method.is_some_and(|it| it != VideoOrientationMethod::Identity);
-        }
-        std::ops::ControlFlow::Continue(gst::EventForeachAction::Keep)
-    });
-    is_turned
+    let mut tags = (0..).map_while(|index| pad.sticky_event::<gst::event::Tag>(index));
+    tags.any(|event| {
+        let method = VideoOrientationMethod::from_tag(event.tag());
+        method.is_some_and(|it| it != VideoOrientationMethod::Identity)
+    })
 }
 
 /// Whether a pad of the decoder has raw video.
 pub fn has_video(pad: &gst::Pad) -> bool {
     let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
-    let name = caps
-        .structure(0)
-        .map(|structure| structure.name().to_string());
-    name.is_some_and(|name| name == "video/x-raw")
+    caps.structure(0)
+        .is_some_and(|it| it.has_name("video/x-raw"))
 }
 
 /// The type of a still picture, if the decoder reads one.

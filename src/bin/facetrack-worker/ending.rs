@@ -28,9 +28,7 @@ pub fn of_record(done: &gst::StructureRef) -> Outcome {
 
 /// The outcome of an error. `missing` names a decoder that is not installed.
 pub fn of_error(error: &gst::message::Error, missing: Option<String>) -> Outcome {
-    let element = error
-        .src()
-        .and_then(|source| source.downcast_ref::<gst::Element>());
+    let element = error.src().and_then(|it| it.downcast_ref::<gst::Element>());
     // Without the number of its name, which differs from video to video.
     let source = element.and_then(|element| Some(element.factory()?.name()));
     let cause = error.error();

@@ -166,17 +166,13 @@ fn ready(message: Option<gst::Message>) -> Ready {
     let structure = message.as_ref().and_then(|message| message.structure());
     let text = |name| structure.and_then(|it| it.get::<String>(name).ok());
     let models = structure.and_then(|it| it.get::<gst::Structure>("models").ok());
-    let models = models.iter().flat_map(|models| {
-        let hash = |(name, value): (&glib::GStr, &glib::SendValue)| {
-            Some((name.to_string(), value.get::<String>().ok()?))
-        };
-        models.iter().filter_map(hash).collect::<Vec<_>>()
-    });
+    let models = models.iter().flat_map(|models| models.iter());
+    let hashes = models.filter_map(|(name, value)| Some((name.to_string(), value.get().ok()?)));
     Ready {
         engine: text("engine").unwrap_or_default(),
         device: text("device").unwrap_or_default(),
         device_reason: text("reason").unwrap_or_default(),
-        models: models.collect(),
+        models: hashes.collect(),
         ..Ready::default()
     }
 }

@@ -91,10 +91,8 @@ fn comes_back(pad: &gst::Pad, first: u64, second: u64, passed: &Receiver<Passed>
     if !pad.send_event(seek) {
         return false;
     }
-    while passed
-        .recv_timeout(TIMEOUT)
-        .is_ok_and(|what| what != Passed::Flush)
-    {}
+    let is_before = |what| what != Passed::Flush;
+    while passed.recv_timeout(TIMEOUT).is_ok_and(is_before) {}
     next_time(passed).is_some_and(|time| (first..second).contains(&time))
 }
 

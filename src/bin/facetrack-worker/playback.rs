@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use facetrack_jobs::{Answer, Cause, Job, Outcome, Part, Progress, Status, send};
-use gst::prelude::*;
+use gst_base::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;
 use gstfacetrack::trackjsonsink::TrackJsonSink;
 use gstfacetrack::video;
@@ -84,17 +84,16 @@ impl Playback {
         // Each video starts as the first one did.
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
-        expect_streams(&pipeline, &decoder, &facetrack, job);
-        let pad = facetrack.static_pad("src");
+        expect_streams(&pipeline, &decoder, facetrack.sink_pad().clone(), job);
         let start = job.part.start.filter(|_| job.warm_up.is_some());
-        let overlap = pad.zip(start.map(clock_time));
+        let start = start.map(|start| clock_time(start).nseconds());
         Ok(Self {
+            overlap: start.map(|start| Overlap::before(start, facetrack.src_pad().clone())),
             pipeline,
             facetrack,
             sink,
             part: job.part,
             warm_up: job.warm_up.map(clock_time),
-            overlap: overlap.map(|(pad, start)| Overlap::before(start.nseconds(), pad)),
             missing: None,
             record: None,
         })
@@ -115,7 +114,7 @@ impl Playback {
 
     /// Frames per second that the stream states.
     fn nominal_rate(&self) -> Option<f64> {
-        let caps = self.sink.static_pad("sink")?.current_caps()?;
+        let caps = self.sink.sink_pad().current_caps()?;
         let (frames, seconds) = video::rate(&caps).filter(|(frames, _)| *frames > 0)?;
         Some(f64::from(frames) / f64::from(seconds))
     }
@@ -140,7 +139,8 @@ impl Playback {
             }
             if told.elapsed() >= PROGRESS_INTERVAL {
                 told = Instant::now();
-                self.tell_progress();
+                // Without a reader, standard input ends too.
+                let _ = send(io::stdout().lock(), &Answer::Progress(self.progress()));
             }
         }
     }
@@ -193,11 +193,10 @@ impl Playback {
 
     /// The outcome of a file without video; a part begins at its start.
     fn on_streams(&self, streams: &gst::StructureRef) -> Option<Outcome> {
-        if let Ok(reason) = streams.get::<String>("unsupported") {
-            return Some(Outcome::without_record(Status::Unsupported, reason));
-        }
-        if let Ok(reason) = streams.get::<String>("failed") {
-            return Some(Outcome::without_record(Status::Failed, reason));
+        for status in [Status::Unsupported, Status::Failed] {
+            if let Ok(reason) = streams.get::<String>(status.word()) {
+                return Some(Outcome::without_record(status, reason));
+            }
         }
         if streams.get("video") == Ok(false) {
             return Some(self.without_video());
@@ -234,11 +233,9 @@ impl Playback {
     /// Whether any thread of the pipeline runs. decodebin drops an error that a demuxer posts
     /// while it is being started, and then waits forever.
     fn has_running_task(&self) -> bool {
-        let is_running = |pad: &gst::Pad| pad.task_state() == gst::TaskState::Started;
         let elements = self.pipeline.iterate_recurse().into_iter().flatten();
-        elements
-            .flat_map(|element| element.pads())
-            .any(|pad| is_running(&pad))
+        let mut pads = elements.flat_map(|element| element.pads());
+        pads.any(|pad| pad.task_state() == gst::TaskState::Started)
     }
 
     fn frames(&self) -> u64 {
@@ -246,18 +243,12 @@ impl Playback {
     }
 
     fn progress(&self) -> Progress {
-        let pad = self.sink.static_pad("sink");
-        let duration = pad.and_then(|pad| pad.peer_query_duration::<gst::ClockTime>());
+        let duration = self.sink.sink_pad().peer_query_duration();
         Progress {
             frames: self.frames(),
             position: self.sink.query_position().map(gst::ClockTime::seconds_f64),
             duration: duration.map(gst::ClockTime::seconds_f64),
         }
-    }
-
-    fn tell_progress(&self) {
-        // Without a reader, standard input ends too.
-        let _ = send(io::stdout().lock(), &Answer::Progress(self.progress()));
     }
 }
 
@@ -288,22 +279,17 @@ fn make(name: &str) -> Result<gst::Element, String> {
 
 /// Links the first stream of video with its first frame, when its tags are known. Posts a message
 /// when all streams are known.
-fn expect_streams(
-    pipeline: &gst::Pipeline,
-    decoder: &gst::Element,
-    facetrack: &FaceTrack,
-    job: &Job,
-) {
+fn expect_streams(pipeline: &gst::Pipeline, decoder: &gst::Element, sink: gst::Pad, job: &Job) {
     let (part, is_divided) = (job.part, job.warm_up.is_some());
     let has_video = Arc::new(AtomicBool::new(false));
     let is_first = has_video.clone();
-    let (bin, facetrack) = (pipeline.downgrade(), facetrack.downgrade());
+    let bin = pipeline.downgrade();
     decoder.connect_pad_added(move |decoder, pad| {
-        let (Some(pipeline), Some(facetrack)) = (bin.upgrade(), facetrack.upgrade()) else {
-            return;
-        };
-        if branch::has_video(pad) && !is_first.swap(true, Ordering::SeqCst) {
-            on_video(&pipeline, decoder, pad, &facetrack);
+        if branch::has_video(pad)
+            && !is_first.swap(true, Ordering::SeqCst)
+            && let Some(pipeline) = bin.upgrade()
+        {
+            on_video(&pipeline, decoder, pad, &sink);
             select(&pipeline, pad, part, is_divided);
         }
     });
@@ -316,24 +302,13 @@ fn expect_streams(
 }
 
 /// Prepares the first stream of video.
-fn on_video(
-    pipeline: &gst::Pipeline,
-    decoder: &gst::Element,
-    pad: &gst::Pad,
-    facetrack: &FaceTrack,
-) {
-    let Some(sink) = facetrack.static_pad("sink") else {
-        return;
-    };
+fn on_video(pipeline: &gst::Pipeline, decoder: &gst::Element, pad: &gst::Pad, sink: &gst::Pad) {
     if let Some(kind) = decoder.downcast_ref().and_then(branch::still) {
         let reason = format!("the file is a still picture ({kind}), not a video");
-        return post(pipeline, "unsupported", reason);
+        return post(pipeline, Status::Unsupported.word(), reason);
     }
-    let bin = pipeline.downgrade();
-    branch::connect_with_first_frame(pipeline, pad, sink, move |reason| {
-        bin.upgrade()
-            .iter()
-            .for_each(|it| post(it, "failed", reason.clone()));
+    branch::connect_with_first_frame(pipeline, pad, sink.clone(), |pipeline, reason| {
+        post(pipeline, Status::Failed.word(), reason);
     });
 }
 

@@ -12,17 +12,17 @@ use facetrack::engine::{RunningMode, eos, insightface};
 use facetrack::smoothing::OneEuro;
 
 fn plan(set: &[(&str, &str)], env: &[(&'static str, &str)]) -> Plan {
-    let (plan, warnings) = Plan::new(&options(set), &environment(env)).expect("a known engine");
-    assert_eq!(warnings, []);
+    let plan = Plan::new(&options(set), &environment(env)).expect("a known engine");
+    assert_eq!(plan.warnings, []);
     plan
 }
 
 /// A `value` that `variable` can't have is told, and changes nothing.
 fn assert_warns(engine: &str, variable: &'static str, value: &str, option: &str) {
     let env = environment(&[("STEP5_TRACKING_ENGINE", engine), (variable, value)]);
-    let (given, warnings) = Plan::new(&options(&[]), &env).expect("an engine");
-    let [warning] = warnings.as_slice() else {
-        panic!("{variable}: {warnings:?}");
+    let given = Plan::new(&options(&[]), &env).expect("an engine");
+    let [warning] = given.warnings.as_slice() else {
+        panic!("{variable}: {:?}", given.warnings);
     };
     assert_eq!((warning.variable, warning.option), (variable, option));
     let usual = plan(&[("engine", engine)], &[]);
@@ -417,8 +417,8 @@ fn a_variable_that_nobody_asks_warns_of_nothing() {
         &[("engine", "scripted")][..],
         &[("engine", "insightface"), ("device", "auto")],
     ] {
-        let (_, warnings) = Plan::new(&options(set), &env).unwrap();
-        assert_eq!(warnings, [], "{set:?}");
+        let plan = Plan::new(&options(set), &env).unwrap();
+        assert_eq!(plan.warnings, [], "{set:?}");
     }
 }
 
