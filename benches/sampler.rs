@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use facetrack::geometry::{Point, RotatedRect, Size};
 use facetrack::image::{
-    self, ColorModel, Colorimetry, Component, ImageView, PixelFormat, Plane, Word,
+    self, Arithmetic, ColorModel, Colorimetry, Component, ImageView, PixelFormat, Plane, Word,
 };
 use facetrack::sample::{Border, Crop, Layout, Levels, ValueRange};
 
@@ -126,7 +126,8 @@ fn measure(format: Format, width: usize, height: usize) -> [f64; 6] {
     let image = match format {
         Format::Common(format) => ImageView::new(format, width, height, colorimetry, &planes),
         Format::Described(layout) => {
-            ImageView::with_layout(layout, width, height, colorimetry, &planes)
+            let arithmetic = Arithmetic::Floats;
+            ImageView::with_layout(layout, arithmetic, width, height, colorimetry, &planes)
         }
     };
     let image = image.expect("planes of the format's layout");

@@ -19,7 +19,7 @@ pub(crate) use self::layout::layout;
 
 use self::rows::{COLOR_BYTES, PALETTE_COLORS, Packed, PackedRows, PaletteRows, TiledRows};
 use facetrack::image::{
-    ChromaSite, ColorMatrix, ColorRange, Colorimetry, ImageError, ImageView, Layout, PixelFormat,
+    Arithmetic, ChromaSite, ColorMatrix, ColorRange, Colorimetry, ImageError, ImageView, Layout,
     Plane,
 };
 
@@ -27,33 +27,19 @@ use facetrack::image::{
 pub(crate) const MAX_SIDE: i32 = 16384;
 
 /// The common formats, for which the domain has special readers. Alpha is ignored.
-pub const COMMON_FORMATS: [(VideoFormat, PixelFormat); 17] = [
-    (VideoFormat::Rgb, PixelFormat::Rgb),
-    (VideoFormat::Bgr, PixelFormat::Bgr),
-    (VideoFormat::Rgbx, PixelFormat::Rgbx),
-    (VideoFormat::Bgrx, PixelFormat::Bgrx),
-    (VideoFormat::Xrgb, PixelFormat::Xrgb),
-    (VideoFormat::Xbgr, PixelFormat::Xbgr),
-    (VideoFormat::Rgba, PixelFormat::Rgbx),
-    (VideoFormat::Bgra, PixelFormat::Bgrx),
-    (VideoFormat::Argb, PixelFormat::Xrgb),
-    (VideoFormat::Abgr, PixelFormat::Xbgr),
-    (VideoFormat::Gray8, PixelFormat::Gray8),
-    (VideoFormat::Nv12, PixelFormat::Nv12),
-    (VideoFormat::Nv21, PixelFormat::Nv21),
-    (VideoFormat::I420, PixelFormat::I420),
-    (VideoFormat::Yv12, PixelFormat::Yv12),
-    (VideoFormat::Yuy2, PixelFormat::Yuy2),
-    (VideoFormat::Uyvy, PixelFormat::Uyvy),
-];
+pub const COMMON_FORMATS: [VideoFormat; 17] = {
+    use VideoFormat::*;
+    [
+        Rgb, Bgr, Rgbx, Bgrx, Xrgb, Xbgr, Rgba, Bgra, Argb, Abgr, Gray8, Nv12, Nv21, I420, Yv12,
+        Yuy2, Uyvy,
+    ]
+};
 
 /// The way to read frames of a format. Alpha is ignored.
 #[derive(Debug)]
 enum Reader {
-    /// With a special reader of the domain.
-    Common(PixelFormat),
     /// Sample by sample.
-    Samples(Layout),
+    Samples(Layout, Arithmetic),
     /// Row by row, with GStreamer's unpack function.
     Packed(Packed),
     /// Row by row, through a palette with this layout.
@@ -65,12 +51,14 @@ enum Reader {
 impl Reader {
     /// `None` if GStreamer can neither describe nor unpack the format.
     fn new(format: VideoFormat) -> Option<Self> {
-        let common = COMMON_FORMATS.iter().find(|(known, _)| *known == format);
-        if let Some((_, format)) = common {
-            return Some(Self::Common(*format));
-        }
         if let Some(layout) = layout(format) {
-            return Some(Self::Samples(layout));
+            let is_common = COMMON_FORMATS.contains(&format);
+            let arithmetic = if is_common {
+                Arithmetic::Bytes
+            } else {
+                Arithmetic::Floats
+            };
+            return Some(Self::Samples(layout, arithmetic));
         }
         let info = VideoFormatInfo::from_format(format);
         let unpacked = layout(info.unpack_format())?;
@@ -93,11 +81,9 @@ const PALETTE_COLOR: VideoFormat = if cfg!(target_endian = "little") {
 
 /// Every raw format that GStreamer can describe or unpack, the common ones first.
 static READERS: LazyLock<Vec<(VideoFormat, Reader)>> = LazyLock::new(|| {
-    let common = COMMON_FORMATS.into_iter().map(|(format, _)| format);
-    let is_rare = |format: &VideoFormat| COMMON_FORMATS.iter().all(|(known, _)| known != format);
-    let rare = VideoFormat::iter_raw().filter(is_rare);
-    common
-        .chain(rare)
+    let rare = VideoFormat::iter_raw().filter(|format| !COMMON_FORMATS.contains(format));
+    let formats = COMMON_FORMATS.into_iter().chain(rare);
+    formats
         .filter_map(|format| Some((format, Reader::new(format)?)))
         .collect()
 });
@@ -234,13 +220,9 @@ pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<
     let (width, height) = (width as usize, height as usize);
     let colorimetry = colorimetry(frame.info());
     let image = match reader {
-        Reader::Common(format) => {
-            let planes = planes(frame, format.plane_layout(width, height))?;
-            ImageView::new(*format, width, height, colorimetry, &planes)
-        }
-        Reader::Samples(layout) => {
+        Reader::Samples(layout, arithmetic) => {
             let planes = planes(frame, layout.plane_layout(width, height))?;
-            ImageView::with_layout(layout, width, height, colorimetry, &planes)
+            ImageView::with_layout(layout, *arithmetic, width, height, colorimetry, &planes)
         }
         Reader::Packed(packed) => {
             let rows = PackedRows {

@@ -10,7 +10,7 @@ use facetrack::observation::{
     Features, Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil,
 };
 use facetrack::packet::ifacialmocap::Version;
-use facetrack::packet::openseeface::{Header, SIZE, encode};
+use facetrack::packet::openseeface::{SIZE, encode};
 use facetrack::packet::{Avatar, CHANNELS, Encoder, Frame, Protocol, Slots, View, vmc};
 
 use crate::shared::pick;
@@ -62,17 +62,18 @@ fn gaze([x, y, right, u, v, left]: [f32; 6]) -> Gaze {
 pub fn packet(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok(face) = face(&mut input) else { return };
-    let Ok((time, id, width, height)) = input.arbitrary() else {
+    let Ok((time_of_day, id, width, height)) = input.arbitrary() else {
         return;
     };
-    let header = Header {
-        time,
-        id,
+    let frame = Frame {
+        time_of_day,
+        running_time: Duration::ZERO,
+        rate: (1, 1),
         width,
         height,
     };
-    if let Some(packet) = encode(&face, &header) {
-        assert_read_back(&packet, &face, &header);
+    if let Some(packet) = encode(&face, id, &frame) {
+        assert_read_back(&packet, &face, id, &frame);
     }
     if let Ok(avatar) = avatar(&mut input) {
         assert_sent(&face, &avatar, &mut input);
@@ -142,11 +143,11 @@ fn assert_form(protocol: Protocol, packet: &[u8]) {
 }
 
 /// Asserts that receivers read the numbers of the face where they expect them.
-fn assert_read_back(packet: &[u8], face: &Observation, header: &Header) {
+fn assert_read_back(packet: &[u8], face: &Observation, id: i32, frame: &Frame) {
     assert_eq!(packet.len(), SIZE);
     let float = |at: usize| [packet[at], packet[at + 1], packet[at + 2], packet[at + 3]];
-    assert_eq!(packet[..8], header.time.to_le_bytes());
-    assert_eq!(packet[8..12], header.id.to_le_bytes());
+    assert_eq!(packet[..8], frame.time_of_day.to_le_bytes());
+    assert_eq!(packet[8..12], id.to_le_bytes());
     let points = face.landmarks.iter().flat_map(|own| &own.points);
     for (index, point) in points.enumerate() {
         assert_eq!(float(345 + 8 * index), point.x.to_le_bytes());

@@ -60,8 +60,8 @@ use smart_default::SmartDefault;
 use super::CAT;
 use super::listener::{self, Listener};
 use super::network::Network;
-use super::receiver::{Receiver, ReceiverError};
-use super::sending::{Moment, Problem, Sending, Sent};
+use super::receiver::Receiver;
+use super::sending::{Problem, Sending, Sent};
 use crate::element;
 use crate::meta::{self, FaceTrackMeta, MetaError};
 use crate::options::{self, Options, UdpSettings};
@@ -100,7 +100,7 @@ impl TrackUdpSink {
         let protocol = settings.protocol;
         let port = u16::try_from(settings.port).ok().filter(|port| *port > 0);
         let receiver = Receiver::find(&settings.host, port.unwrap_or(protocol.port()))
-            .map_err(|error| receiver_error(&error))?;
+            .map_err(|(code, text)| gst::error_msg!(code, ("{text}")))?;
         let listener = self.listen(&settings)?;
         gst::info!(CAT, imp = self, "sending to {}", receiver.address);
         self.packets_sent.store(0, Ordering::Relaxed);
@@ -170,15 +170,11 @@ impl TrackUdpSink {
         gst::element_imp_warning!(self, gst::StreamError::Format, ("{text}"));
     }
 
-    /// When a frame is sent, and its time in the stream.
-    fn moment(&self, buffer: &gst::BufferRef) -> Moment {
+    /// The running time of a frame; `None` if it has no timestamp.
+    fn running_time(&self, buffer: &gst::BufferRef) -> Option<Duration> {
         let segment = self.obj().segment();
-        let segment = segment.downcast_ref::<gst::ClockTime>();
-        let running_time = segment.and_then(|segment| segment.to_running_time(buffer.pts()?));
-        Moment {
-            time_of_day: time_of_day(),
-            running_time: running_time.map(Duration::from),
-        }
+        let segment = segment.downcast_ref::<gst::ClockTime>()?;
+        segment.to_running_time(buffer.pts()?).map(Duration::from)
     }
 }
 
@@ -224,14 +220,6 @@ fn check_subject(subject: &str) -> Result<(), gst::ErrorMessage> {
 fn time_of_day() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()
-}
-
-fn receiver_error(error: &ReceiverError) -> gst::ErrorMessage {
-    let code = match error {
-        ReceiverError::Host(..) => gst::ResourceError::NotFound,
-        ReceiverError::Socket(..) => gst::ResourceError::OpenWrite,
-    };
-    gst::error_msg!(code, ("{error}"))
 }
 
 #[glib::object_subclass]
@@ -311,13 +299,14 @@ impl BaseSinkImpl for TrackUdpSink {
     fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let report = FaceTrackMeta::read(buffer);
         let is_absent = matches!(report, Err(MetaError::Absent));
-        let moment = self.moment(buffer);
+        let running_time = self.running_time(buffer);
         let mut state = lock(&self.state);
         let sending = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let is_remarkable = sending.absence.count(!is_absent);
-        let sent = report
-            .as_ref()
-            .map(|report| (report, sending.send(report, &moment)));
+        let sent = report.as_ref().map(|report| {
+            let sent = sending.send(report, time_of_day(), running_time);
+            (report, sent)
+        });
         drop(state);
         if is_remarkable {
             self.warn_of_absence();

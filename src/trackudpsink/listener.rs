@@ -4,10 +4,9 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use facetrack::packet::ifacialmocap::{PORT, Version};
-use thiserror::Error;
-
 use super::CAT;
+use super::network::Destination;
+use facetrack::packet::ifacialmocap::{PORT, Version};
 
 /// Receivers that are answered at once. Another one takes the place of the first.
 const MAX_ASKERS: usize = 8;
@@ -18,34 +17,23 @@ const MAX_MESSAGES: usize = 16;
 /// Bytes read of a message; a longer one is cut and not understood.
 const MAX_MESSAGE: usize = 256;
 
-/// `listen` is no address.
-#[derive(Debug, Error)]
-#[error(
-    "listen={0} is no address. Set `listen` to an address of this machine, such as 0.0.0.0 for all"
-)]
-pub(super) struct NoAddress(String);
-
-/// A receiver that has asked for packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asker {
-    address: SocketAddr,
-    pub(super) version: Version,
-}
-
 /// A socket at the port of the app, and those who have asked there.
 #[derive(Debug)]
 pub(super) struct Listener {
-    socket: UdpSocket,
-    askers: Vec<Asker>,
+    pub(super) socket: UdpSocket,
+    pub(super) askers: Vec<Destination>,
 }
 
 /// The address where receivers may ask.
 ///
 /// # Errors
 /// If `listen` is no address.
-pub(super) fn address(listen: &str) -> Result<SocketAddr, NoAddress> {
-    let address = listen.parse::<IpAddr>();
-    let address = address.map_err(|_| NoAddress(listen.to_owned()))?;
+pub(super) fn address(listen: &str) -> Result<SocketAddr, String> {
+    let address = listen.parse::<IpAddr>().map_err(|_| {
+        format!(
+            "listen={listen} is no address. Set `listen` to an address of this machine, such as 0.0.0.0 for all"
+        )
+    })?;
     Ok((address, PORT).into())
 }
 
@@ -63,36 +51,27 @@ impl Listener {
         })
     }
 
-    /// Reads the messages that have come, without waiting for one. Returns those who have asked so
-    /// far.
-    pub(super) fn askers(&mut self) -> &[Asker] {
+    /// Reads the messages that have come, without waiting for one.
+    pub(super) fn read(&mut self) {
         for _ in 0..MAX_MESSAGES {
             let mut message = [0; MAX_MESSAGE];
             // An error is that there is no message, or that an answer was refused.
-            let Ok((length, address)) = self.socket.recv_from(&mut message) else {
+            let Ok((length, mut address)) = self.socket.recv_from(&mut message) else {
                 break;
             };
             match Version::requested_by(&message[..length]) {
-                Some(version) => self.admit(Asker { address, version }),
+                Some(version) => {
+                    address.set_port(PORT);
+                    self.admit(Destination { address, version });
+                }
                 None => gst::debug!(CAT, "{address} sent something else than a start message"),
             }
         }
-        &self.askers
-    }
-
-    /// Hands a packet for `port` of a receiver to the system.
-    ///
-    /// # Errors
-    /// If the system does not accept it.
-    pub(super) fn send(&self, asker: &Asker, packet: &[u8], port: u16) -> io::Result<()> {
-        let mut address = asker.address;
-        address.set_port(port);
-        self.socket.send_to(packet, address).map(|_| ())
     }
 
     /// A receiver has one place, whatever its port is, and is answered as it asked last.
-    fn admit(&mut self, asker: Asker) {
-        let is_known = |own: &Asker| own.address.ip() == asker.address.ip();
+    fn admit(&mut self, asker: Destination) {
+        let is_known = |own: &Destination| own.address.ip() == asker.address.ip();
         if let Some(known) = self.askers.iter_mut().find(|own| is_known(own)) {
             *known = asker;
             return;
@@ -123,7 +102,7 @@ mod tests {
     #[test]
     fn some_receivers_are_answered_and_the_last_ones() {
         let mut listener = Listener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
-        let asker = |host, port, version| Asker {
+        let asker = |host, port, version| Destination {
             address: ([127, 0, 0, host], port).into(),
             version,
         };

@@ -2,11 +2,12 @@
 //! Where the packets of a face go.
 
 use std::io;
+use std::net::SocketAddr;
 
 use super::CAT;
-use super::listener::{Asker, Listener};
+use super::listener::Listener;
 use super::receiver::Receiver;
-use facetrack::packet::ifacialmocap::{PORT, Version};
+use facetrack::packet::ifacialmocap::Version;
 
 /// The receivers of a stream.
 pub(super) struct Network {
@@ -17,22 +18,12 @@ pub(super) struct Network {
 }
 
 /// A receiver of a frame.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Destination {
-    /// The one at `host`.
-    Host,
-    /// One that has asked for packets.
-    Asker(Asker),
-}
-
-impl Destination {
-    /// The form of iFacialMocap's text that the receiver reads.
-    pub(super) fn version(&self) -> Version {
-        match self {
-            Self::Host => Version::default(),
-            Self::Asker(asker) => asker.version,
-        }
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Destination {
+    /// Its address, with the port for the first face.
+    pub(super) address: SocketAddr,
+    /// The form of iFacialMocap's text that it reads.
+    pub(super) version: Version,
 }
 
 impl Network {
@@ -46,43 +37,43 @@ impl Network {
 
     /// The receivers of the next frame: those who have asked, else the one at `host`.
     pub(super) fn destinations(&mut self) -> Vec<Destination> {
-        let askers = self
-            .listener
-            .iter_mut()
-            .flat_map(|listener| listener.askers());
-        let askers: Vec<_> = askers.copied().map(Destination::Asker).collect();
-        if askers.is_empty() {
-            vec![Destination::Host]
-        } else {
-            askers
+        if let Some(listener) = &mut self.listener {
+            listener.read();
+        }
+        match self.asked() {
+            Some(listener) => listener.askers.clone(),
+            None => vec![Destination {
+                address: self.receiver.address,
+                version: Version::default(),
+            }],
         }
     }
 
-    /// The port for the first face.
-    pub(super) fn port(&self, to: &Destination) -> u16 {
-        match to {
-            Destination::Host => self.receiver.address.port(),
-            Destination::Asker(_) => PORT,
-        }
+    /// The listener, if receivers have asked there.
+    fn asked(&self) -> Option<&Listener> {
+        let listener = self.listener.as_ref();
+        listener.filter(|listener| !listener.askers.is_empty())
     }
 
-    /// Sends a packet to a port. Returns whether the system took it.
+    /// Hands a packet for a port of one of the [destinations](Network::destinations) to the
+    /// system, without waiting for it. Returns whether the system took it.
     pub(super) fn send(&mut self, to: &Destination, port: u16, packet: &[u8]) -> bool {
-        let result = match (to, &self.listener) {
-            (Destination::Asker(asker), Some(listener)) => listener.send(asker, packet, port),
-            _ => self.receiver.send(packet, port),
-        };
+        let mut address = to.address;
+        address.set_port(port);
+        let asked = self.asked().map(|listener| &listener.socket);
+        let socket = asked.unwrap_or(&self.receiver.socket);
+        let result = socket.send_to(packet, address);
         self.log(&result);
         self.failing = result.is_err();
         result.is_ok()
     }
 
     /// The first of several failures is a warning; a network that is away is away for many frames.
-    fn log(&self, result: &io::Result<()>) {
+    fn log(&self, result: &io::Result<usize>) {
         let address = self.receiver.address;
         match result {
-            Ok(()) if self.failing => gst::info!(CAT, "packets are sent to {address} again"),
-            Ok(()) => (),
+            Ok(_) if self.failing => gst::info!(CAT, "packets are sent to {address} again"),
+            Ok(_) => (),
             Err(error) if self.failing => gst::debug!(CAT, "packet to {address} dropped: {error}"),
             Err(error) => gst::warning!(CAT, "packets to {address} are dropped: {error}"),
         }

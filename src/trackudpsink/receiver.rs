@@ -4,49 +4,35 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
-use thiserror::Error;
-
 /// Where packets go. Nobody needs to be there.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    socket: UdpSocket,
+    pub(super) socket: UdpSocket,
     pub(super) address: SocketAddr,
-}
-
-/// Why packets can't go anywhere.
-#[derive(Debug, Error)]
-pub(super) enum ReceiverError {
-    #[error(
-        "host={0} cannot be resolved: {1}. Set `host` to the name or address of the receiver, such as 127.0.0.1"
-    )]
-    Host(String, io::Error),
-    #[error("the UDP socket for host={0} ({1}) cannot be created: {2}")]
-    Socket(String, SocketAddr, io::Error),
 }
 
 impl Receiver {
     /// Resolves `host`, which may block. No later call blocks.
     ///
     /// # Errors
-    /// If the host cannot be resolved, or the system has no socket for its address family.
-    pub(super) fn find(host: &str, port: u16) -> Result<Self, ReceiverError> {
-        let address =
-            resolve(host, port).map_err(|error| ReceiverError::Host(host.to_owned(), error))?;
-        let socket = open(address)
-            .map_err(|error| ReceiverError::Socket(host.to_owned(), address, error))?;
+    /// If the host cannot be resolved, or the system has no socket for its address family: the
+    /// kind of error and its text.
+    pub(super) fn find(host: &str, port: u16) -> Result<Self, (gst::ResourceError, String)> {
+        let address = resolve(host, port).map_err(|error| {
+            let text = format!(
+                "host={host} cannot be resolved: {error}. Set `host` to the name or address of the receiver, such as 127.0.0.1"
+            );
+            (gst::ResourceError::NotFound, text)
+        })?;
+        let socket = open(address).map_err(|error| {
+            let text =
+                format!("the UDP socket for host={host} ({address}) cannot be created: {error}");
+            (gst::ResourceError::OpenWrite, text)
+        })?;
         Ok(Self { socket, address })
     }
-
-    /// Hands a packet for `port` of the receiver to the system, without waiting for it.
-    ///
-    /// # Errors
-    /// If the system does not accept it.
-    pub(super) fn send(&self, packet: &[u8], port: u16) -> io::Result<()> {
-        let mut address = self.address;
-        address.set_port(port);
-        self.socket.send_to(packet, address).map(|_| ())
-    }
 }
+
 /// The first IPv4 address of `host`, else its first one: OpenSeeFace's receivers listen on IPv4,
 /// and `localhost` is often both.
 fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
@@ -88,8 +74,8 @@ mod tests {
     #[test]
     fn a_host_that_nobody_knows_is_told_with_a_remedy() {
         for host in ["", "no such host", "receiver.invalid", "1.2.3.4.5"] {
-            let error = Receiver::find(host, 11573).expect_err("no address");
-            let error = error.to_string();
+            let (code, error) = Receiver::find(host, 11573).expect_err("no address");
+            assert_eq!(code, gst::ResourceError::NotFound);
             assert!(error.contains(&format!("host={host} ")), "{error}");
             assert!(error.contains("Set `host`"), "{error}");
         }

@@ -18,24 +18,12 @@ pub(super) struct Sending {
     encoder: Encoder,
     mirror: bool,
     slots: Slots,
-    /// Time in the last packets, s.
-    time: f64,
-    /// Running time of the last frame.
-    running_time: Duration,
-    rate: (i32, i32),
+    /// The last frame.
+    frame: Frame,
     coverage: Coverage,
     /// Whether faces of this stream that cannot be sent were already reported.
     told: bool,
     pub(super) absence: Absence,
-}
-
-/// When a frame is sent, and when it was due.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Moment {
-    /// Seconds since 1970.
-    pub(super) time_of_day: f64,
-    /// Time in the stream; `None` if the frame has no timestamp.
-    pub(super) running_time: Option<Duration>,
 }
 
 /// Numbers of sent and unsent packets of a frame.
@@ -68,9 +56,13 @@ impl Sending {
             encoder,
             mirror,
             slots: Slots::default(),
-            time: 0.0,
-            running_time: Duration::ZERO,
-            rate: DEFAULT_RATE,
+            frame: Frame {
+                time_of_day: 0.0,
+                running_time: Duration::ZERO,
+                rate: DEFAULT_RATE,
+                width: 0,
+                height: 0,
+            },
             coverage: Coverage::default(),
             told: false,
             absence: Absence::default(),
@@ -93,13 +85,18 @@ impl Sending {
     /// Takes the frame rate of the stream; `None` or 0 if it has none.
     pub(super) fn set_rate(&mut self, rate: Option<gst::Fraction>) {
         let rate = rate.filter(|rate| rate.numer() > 0);
-        self.rate = rate.map_or(DEFAULT_RATE, |rate| (rate.numer(), rate.denom()));
+        self.frame.rate = rate.map_or(DEFAULT_RATE, |rate| (rate.numer(), rate.denom()));
     }
 
-    /// Sends the faces of a frame, each in packets of its own.
-    pub(super) fn send(&mut self, report: &FrameReport, moment: &Moment) -> Sent {
-        self.advance(moment);
-        let frame = self.frame(report);
+    /// Sends the faces of a frame, each in packets of its own, at a time in seconds since 1970. The
+    /// running time is `None` if the frame has no timestamp.
+    pub(super) fn send(
+        &mut self,
+        report: &FrameReport,
+        time_of_day: f64,
+        running_time: Option<Duration>,
+    ) -> Sent {
+        self.advance(report, time_of_day, running_time);
         let view = self.view(report);
         let destinations = self.network.destinations();
         let ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
@@ -111,11 +108,10 @@ impl Sending {
             let lack = avatar.as_ref().and_then(|it| self.coverage.add(it));
             sent.problem = sent.problem.or(lack.map(Problem::Lack));
             for to in &destinations {
-                let version = to.version();
-                let avatar = avatar.as_ref();
+                let (avatar, version) = (avatar.as_ref(), to.version);
                 let packets = self
                     .encoder
-                    .encode(&face.face, avatar, slot, &frame, version);
+                    .encode(&face.face, avatar, slot, &self.frame, version);
                 self.send_packets(to, slot, packets, &mut sent);
             }
         }
@@ -133,7 +129,7 @@ impl Sending {
         let Some(packets) = packets else {
             return self.tell(Problem::Unfit, sent);
         };
-        let first = self.network.port(to);
+        let first = to.address.port();
         let Some(port) = self.encoder.protocol.port_of(first, slot) else {
             return self.tell(Problem::TooMany(first), sent);
         };
@@ -151,22 +147,18 @@ impl Sending {
     }
 
     /// Frames without a timestamp follow one another at the frame rate.
-    fn advance(&mut self, moment: &Moment) {
-        self.time = later(moment.time_of_day, self.time);
-        let (frames, seconds) = self.rate;
+    fn advance(&mut self, report: &FrameReport, time_of_day: f64, running_time: Option<Duration>) {
+        let frame = self.frame;
+        let (frames, seconds) = frame.rate;
         let period = Duration::from_secs_f64(f64::from(seconds) / f64::from(frames));
-        let next = || self.running_time.saturating_add(period);
-        self.running_time = moment.running_time.unwrap_or_else(next);
-    }
-
-    fn frame(&self, report: &FrameReport) -> Frame {
-        Frame {
-            time_of_day: self.time,
-            running_time: self.running_time,
-            rate: self.rate,
+        let next = || frame.running_time.saturating_add(period);
+        self.frame = Frame {
+            time_of_day: later(time_of_day, frame.time_of_day),
+            running_time: running_time.unwrap_or_else(next),
+            rate: frame.rate,
             width: report.width,
             height: report.height,
-        }
+        };
     }
 
     fn view(&self, report: &FrameReport) -> View {

@@ -77,12 +77,10 @@ impl PixelRows for PackedRows<'_> {
     /// GStreamer's function gets copies of the rows, since it reads beyond their end.
     fn unpack(&self, rows: &mut dyn Iterator<Item = usize>, stride: usize, picture: &mut [u8]) {
         let groups = self.width.div_ceil(ROW_GROUP);
-        let lengths = self
-            .packed
-            .planes
-            .iter()
-            .map(|plane| groups * plane.group_bytes);
-        let mut copies: Vec<_> = lengths.map(|length| vec![0; length + SLACK]).collect();
+        let packed = self.packed.planes.iter();
+        let mut copies: Vec<_> = packed
+            .map(|plane| vec![0; groups * plane.group_bytes + SLACK])
+            .collect();
         let strides: Vec<_> = copies.iter().map(|copy| copy.len() as i32).collect();
         for y in rows {
             for (copy, (plane, packed)) in copies

@@ -42,7 +42,7 @@ const CHROMA_SITES: [Option<&str>; 3] = [Some("jpeg"), Some("mpeg2"), None];
 #[test]
 fn one_to_one_is_what_videoconvert_makes() {
     gst::init().expect("GStreamer");
-    for (format, _) in video::COMMON_FORMATS {
+    for format in video::COMMON_FORMATS {
         for colorimetry in COLORIMETRIES {
             for site in sites_of(format) {
                 for (width, height) in SIZES {

@@ -141,7 +141,7 @@ pub struct Colorimetry {
 }
 
 /// One plane of an image.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Plane<'a> {
     /// The bytes, from the first row on.
     pub data: &'a [u8],
@@ -305,31 +305,44 @@ impl<'a> ImageView<'a> {
         colorimetry: Colorimetry,
         planes: &[Plane<'a>],
     ) -> Result<Self, ImageError> {
-        let layout = format.layout();
-        let rows = layout.plane_layout(width, height);
-        let pixels = Pixels::Samples(Cow::Owned(layout), Arithmetic::Bytes);
-        Self::checked(pixels, [width, height], colorimetry, planes, &rows)
+        let layout = Cow::Owned(format.layout());
+        let size = [width, height];
+        Self::of_samples(layout, Arithmetic::Bytes, size, colorimetry, planes)
     }
 
     /// A view of `planes` as an image of `width`×`height` square pixels in the format that `layout`
-    /// describes.
+    /// describes. [`Arithmetic::Bytes`] is for the layouts of [`PixelFormat`]; other components may
+    /// follow, which are ignored.
     ///
     /// # Errors
     /// If a side is zero, the layout has an unsupported component, or the planes do not fit the
     /// layout.
     pub fn with_layout(
         layout: &'a Layout,
+        arithmetic: Arithmetic,
         width: usize,
         height: usize,
         colorimetry: Colorimetry,
         planes: &[Plane<'a>],
     ) -> Result<Self, ImageError> {
-        if let Err(index) = layout.check() {
+        let (layout, size) = (Cow::Borrowed(layout), [width, height]);
+        Self::of_samples(layout, arithmetic, size, colorimetry, planes)
+    }
+
+    fn of_samples(
+        layout: Cow<'a, Layout>,
+        arithmetic: Arithmetic,
+        size: [usize; 2],
+        colorimetry: Colorimetry,
+        planes: &[Plane<'a>],
+    ) -> Result<Self, ImageError> {
+        if let Some(index) = layout.unreadable() {
             return Err(ImageError::Component { index });
         }
+        let [width, height] = size;
         let rows = layout.plane_layout(width, height);
-        let pixels = Pixels::Samples(Cow::Borrowed(layout), Arithmetic::Floats);
-        Self::checked(pixels, [width, height], colorimetry, planes, &rows)
+        let pixels = Pixels::Samples(layout, arithmetic);
+        Self::checked(pixels, size, colorimetry, planes, &rows)
     }
 
     /// An image of `width`×`height` square pixels that `rows` unpacks.
@@ -392,18 +405,12 @@ impl<'a> ImageView<'a> {
                 });
             }
         }
-        let mut all = [Plane {
-            data: &[],
-            stride: 0,
-        }; MAX_PLANES];
-        let count = planes.len().min(all.len());
-        all[..count].copy_from_slice(&planes[..count]);
         Ok(Self {
             pixels,
             stored_size: [width, height],
             width,
             colorimetry,
-            planes: all,
+            planes: std::array::from_fn(|index| planes.get(index).copied().unwrap_or_default()),
         })
     }
 

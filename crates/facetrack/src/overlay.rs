@@ -15,7 +15,6 @@ mod canvas;
 mod color;
 mod face;
 mod layers;
-mod look;
 mod mask;
 mod panel;
 mod scheme;

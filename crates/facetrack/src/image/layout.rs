@@ -135,9 +135,8 @@ impl Layout {
         }
     }
 
-    /// Checks that the colors can be read. Returns the index of the first component for which they
-    /// cannot.
-    pub(super) fn check(&self) -> Result<(), usize> {
+    /// The index of the first component that cannot be read as a color.
+    pub(super) fn unreadable(&self) -> Option<usize> {
         let colors = self.colors();
         let is_readable = |index: usize, component: &Component| {
             // Chroma is read at positions of its own.
@@ -147,13 +146,8 @@ impl Layout {
                 && component.plane < MAX_PLANES
                 && component.subsampling == colors[first].subsampling
         };
-        let mut indexed = colors.iter().enumerate();
-        let unreadable = indexed.find(|(index, component)| !is_readable(*index, component));
-        match unreadable {
-            Some((index, _)) => Err(index),
-            None if colors.len() < self.color_count() => Err(colors.len()),
-            None => Ok(()),
-        }
+        let mut indices = 0..self.color_count();
+        indices.find(|index| !colors.get(*index).is_some_and(|it| is_readable(*index, it)))
     }
 
     /// Number of components without alpha.

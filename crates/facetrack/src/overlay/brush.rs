@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Shapes, and their painting into a frame.
 
-use super::canvas::{Canvas, Ink};
+use super::canvas::Canvas;
 use super::color::Rgb;
 use super::mask::Mask;
 use super::text::Letters;
@@ -71,8 +71,7 @@ impl<'a, 'b> Brush<'a, 'b> {
 
     /// Paints the collected shapes.
     pub fn paint(&mut self, color: Rgb, opacity: u8) {
-        let ink = Ink { color, opacity };
-        self.canvas.paint(self.mask, self.over, ink);
+        self.canvas.paint(self.mask, self.over, color, opacity);
         self.mask.clear();
     }
 

@@ -52,13 +52,6 @@ pub enum CanvasError {
     },
 }
 
-/// A color and its opacity, 0…255.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ink {
-    pub color: Rgb,
-    pub opacity: u8,
-}
-
 impl<'a> Canvas<'a> {
     /// A canvas over a frame of `width`×`height` pixels in `planes`.
     ///
@@ -104,20 +97,16 @@ impl<'a> Canvas<'a> {
         self.height
     }
 
-    /// Paints the pixels that `mask` covers. `over` is working memory.
-    pub(super) fn paint(&mut self, mask: &Mask, over: &mut Mask, ink: Ink) {
+    /// Paints the pixels that `mask` covers, with an opacity of 0…255. `over` is working memory.
+    pub(super) fn paint(&mut self, mask: &Mask, over: &mut Mask, color: Rgb, opacity: u8) {
         let count = self.layout.components.len();
         match self.layout.components.get(COLORS) {
             Some(alpha) if !self.is_opaque(mask, alpha) => {
-                self.weigh(over, mask, ink, alpha);
-                let opaque = Ink {
-                    opacity: 255,
-                    ..ink
-                };
-                self.mix(over, opaque, 0..COLORS);
-                self.mix(mask, ink, COLORS..count);
+                self.weigh(over, mask, opacity, alpha);
+                self.mix(over, color, 255, 0..COLORS);
+                self.mix(mask, color, opacity, COLORS..count);
             }
-            _ => self.mix(mask, ink, 0..COLORS.min(count)),
+            _ => self.mix(mask, color, opacity, 0..COLORS.min(count)),
         }
     }
 
@@ -139,12 +128,12 @@ impl<'a> Canvas<'a> {
     }
 
     /// Fills `over` with the weights of a color over pixels that may be transparent.
-    fn weigh(&self, over: &mut Mask, mask: &Mask, ink: Ink, alpha: &Component) {
+    fn weigh(&self, over: &mut Mask, mask: &Mask, opacity: u8, alpha: &Component) {
         let max = alpha.max_code();
         let [across, _] = alpha.subsampling;
         over.follow(mask, |x, y, covered| {
             let before = alpha.code(self.line(alpha, y), x >> across);
-            blend::share(blend::weight(covered, ink.opacity), before, max)
+            blend::share(blend::weight(covered, opacity), before, max)
         });
     }
 
@@ -156,14 +145,11 @@ impl<'a> Canvas<'a> {
     }
 
     /// Mixes a color into the components in `which`.
-    fn mix(&mut self, mask: &Mask, ink: Ink, which: Range<usize>) {
+    fn mix(&mut self, mask: &Mask, color: Rgb, opacity: u8, which: Range<usize>) {
         let components = which.map(|index| {
             let component = &self.layout.components[index];
             let (model, depth) = (self.layout.model, component.depth);
-            (
-                component,
-                ink.color.code(model, self.colorimetry, index, depth),
-            )
+            (component, color.code(model, self.colorimetry, index, depth))
         });
         let mut lanes = Lanes::of(components);
         lanes.sort_by_key(|lanes| lanes.component.subsampling);
@@ -175,7 +161,7 @@ impl<'a> Canvas<'a> {
                 for lanes in lanes {
                     let plane = &mut self.planes[lanes.component.plane];
                     let line = &mut plane.data[row * plane.stride..];
-                    blend::row(line, lanes, coverage, ink.opacity);
+                    blend::row(line, lanes, coverage, opacity);
                 }
             }
         }

@@ -62,20 +62,18 @@ impl Rgb {
         let [r, g, b] = self.0.map(|level| f64::from(level) / 255.0);
         let (kr, kb) = colorimetry.matrix.luma_weights();
         let luma = kr * r + (1.0 - kr - kb) * g + kb * b;
+        let chroma = |difference: f64| {
+            let middle = f64::from(1u32 << (depth - 1));
+            middle + difference * colorimetry.range.chroma_span(depth)
+        };
         let code = match (model, index) {
             (ColorModel::Rgb, 0..=2) => [r, g, b][index] * most,
             (ColorModel::Yuv | ColorModel::Gray, 0) => {
                 let (black, span) = colorimetry.range.luma_span(depth);
                 black + luma * span
             }
-            (ColorModel::Yuv, 1 | 2) => {
-                let difference = match index {
-                    1 => (b - luma) / (2.0 * (1.0 - kb)),
-                    _ => (r - luma) / (2.0 * (1.0 - kr)),
-                };
-                let middle = f64::from(1u32 << (depth - 1));
-                middle + difference * colorimetry.range.chroma_span(depth)
-            }
+            (ColorModel::Yuv, 1) => chroma((b - luma) / (2.0 * (1.0 - kb))),
+            (ColorModel::Yuv, 2) => chroma((r - luma) / (2.0 * (1.0 - kr))),
             _ => most,
         };
         code.round().clamp(0.0, most) as u32

@@ -3,12 +3,10 @@
 
 use super::brush::Brush;
 use super::color::Rgb;
-use super::look::Look;
 use super::panel;
-use super::scheme::Lines;
 use super::{Layers, Style};
 use crate::geometry::{Point, Rect};
-use crate::observation::{Gaze, HeadPose, Landmarks, Observation};
+use crate::observation::{Gaze, HeadPose, Landmarks, Observation, Origin};
 use crate::report::{FrameReport, TrackedFace};
 
 /// Opacity of lines.
@@ -32,6 +30,28 @@ const AXES: [Rgb; 3] = [Rgb::VERMILLION, Rgb::GREEN, Rgb::BLUE];
 
 /// Length of a gaze arrow, in distances between the middle of the eye and the pupil.
 const GAZE_LENGTH: f32 = 4.0;
+
+/// Appearance of a face.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    pub color: Rgb,
+    /// Whether the face was measured in this frame.
+    pub measured: bool,
+}
+
+impl Look {
+    pub fn of(tracked: &TrackedFace, style: &Style) -> Self {
+        Self {
+            color: style.color.unwrap_or(Rgb::of_track(tracked.id)),
+            measured: matches!(tracked.face.origin, Origin::Detected | Origin::Tracked),
+        }
+    }
+
+    /// `opacity`, or half of it if the face was not measured in this frame.
+    pub fn opacity(self, opacity: u8) -> u8 {
+        if self.measured { opacity } else { opacity / 2 }
+    }
+}
 
 /// Scale factors from pixels of the analyzed frame to pixels of the canvas.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +104,7 @@ pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style
             mesh(brush, landmarks.scheme.mesh(), &points, look);
         }
         if shown(Layers::CONTOURS) {
-            lines(brush, landmarks.scheme.contours(), &points);
+            lines(brush, landmarks.scheme.contour_edges(), &points);
             brush.paint(look.color, look.opacity(OPACITY));
         }
         if shown(Layers::POINTS) {
@@ -118,18 +138,16 @@ pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style
     }
 }
 
-/// Draws the lines whose points exist.
-fn lines(brush: &mut Brush, lines: Lines, points: &[Point]) {
-    let pairs = lines.iter().flat_map(|line| line.windows(2));
-    for pair in pairs {
-        let [from, to] = [pair[0], pair[1]].map(|index| points.get(usize::from(index)));
-        if let (Some(from), Some(to)) = (from, to) {
+/// Draws the edges whose points exist.
+fn lines(brush: &mut Brush, edges: impl Iterator<Item = [u16; 2]>, points: &[Point]) {
+    for edge in edges {
+        if let [Some(from), Some(to)] = edge.map(|index| points.get(usize::from(index))) {
             brush.line(*from, *to);
         }
     }
 }
 
-fn mesh(brush: &mut Brush, edges: Lines, points: &[Point], look: Look) {
+fn mesh(brush: &mut Brush, edges: impl Iterator<Item = [u16; 2]>, points: &[Point], look: Look) {
     let width = brush.line_width;
     brush.line_width = width * MESH_WIDTH;
     lines(brush, edges, points);

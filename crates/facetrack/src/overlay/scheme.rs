@@ -6,11 +6,17 @@ mod mesh;
 use crate::observation::LandmarkScheme;
 
 /// Lines from landmark to landmark. A closed line ends with its first landmark.
-pub(super) type Lines = &'static [&'static [u16]];
+type Lines = &'static [&'static [u16]];
 
 impl LandmarkScheme {
+    /// The edges of the outlines of face, brows, eyes, nose and lips.
+    pub(super) fn contour_edges(self) -> impl Iterator<Item = [u16; 2]> {
+        let pairs = self.contours().iter().flat_map(|line| line.windows(2));
+        pairs.map(|pair| [pair[0], pair[1]])
+    }
+
     /// The outlines of face, brows, eyes, nose and lips.
-    pub(super) fn contours(self) -> Lines {
+    fn contours(self) -> Lines {
         match self {
             Self::MediaPipe478 => MEDIAPIPE,
             Self::OpenSeeFace66 => OPENSEEFACE,
@@ -19,12 +25,10 @@ impl LandmarkScheme {
         }
     }
 
-    /// The edges of a mesh over the whole face; empty if the scheme has no mesh.
-    pub(super) fn mesh(self) -> Lines {
-        match self {
-            Self::MediaPipe478 => mesh::MEDIAPIPE,
-            _ => &[],
-        }
+    /// The edges of a mesh over the whole face; none if the scheme has no mesh.
+    pub(super) fn mesh(self) -> impl Iterator<Item = [u16; 2]> {
+        let edges = (self == Self::MediaPipe478).then(|| mesh::MEDIAPIPE.iter().copied());
+        edges.into_iter().flatten()
     }
 
     /// The rims of the eyes, right eye of the face first.
@@ -108,25 +112,21 @@ mod tests {
 
     use super::*;
 
-    /// The edges of lines, each once, and their number including duplicates.
-    fn edges(lines: Lines) -> (BTreeSet<(u16, u16)>, usize) {
-        let pairs = lines
-            .iter()
-            .flat_map(|line| line.windows(2).map(|pair| (pair[0], pair[1])));
-        let pairs: Vec<_> = pairs.map(|(a, b)| (a.min(b), a.max(b))).collect();
-        (pairs.iter().copied().collect(), pairs.len())
+    /// Edges, each once, and their number including duplicates.
+    fn distinct(edges: impl Iterator<Item = [u16; 2]>) -> (BTreeSet<[u16; 2]>, usize) {
+        let edges: Vec<_> = edges.map(|[a, b]| [a.min(b), a.max(b)]).collect();
+        (edges.iter().copied().collect(), edges.len())
     }
 
     #[test]
     fn lines_join_landmarks_that_there_are_and_none_twice() {
         for &scheme in LandmarkScheme::ALL {
-            for lines in [scheme.contours(), scheme.mesh()] {
-                let (edges, count) = edges(lines);
+            for (edges, count) in [distinct(scheme.contour_edges()), distinct(scheme.mesh())] {
                 assert_eq!(edges.len(), count, "{scheme:?}: an edge twice");
-                assert!(edges.iter().all(|(a, b)| a != b), "{scheme:?}");
-                let indices = lines.iter().flat_map(|line| line.iter());
+                assert!(edges.iter().all(|[a, b]| a != b), "{scheme:?}");
+                let mut indices = edges.iter().flatten();
                 assert!(
-                    indices.clone().all(|i| usize::from(*i) < scheme.count()),
+                    indices.all(|i| usize::from(*i) < scheme.count()),
                     "{scheme:?}"
                 );
             }
@@ -137,10 +137,10 @@ mod tests {
     /// eyes and the mouth.
     #[test]
     fn the_mesh_is_that_of_a_face_with_eyes_and_mouth() {
-        let (edges, _) = edges(LandmarkScheme::MediaPipe478.mesh());
-        let vertices: BTreeSet<_> = edges.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        let triangles = edges.iter().map(|(a, b)| {
-            let joined = |to: u16, c: u16| edges.contains(&(to.min(c), to.max(c)));
+        let (edges, _) = distinct(LandmarkScheme::MediaPipe478.mesh());
+        let vertices: BTreeSet<_> = edges.iter().flatten().copied().collect();
+        let triangles = edges.iter().map(|[a, b]| {
+            let joined = |to: u16, c: u16| edges.contains(&[to.min(c), to.max(c)]);
             vertices
                 .iter()
                 .filter(|c| **c > *b && joined(*a, **c) && joined(*b, **c))

@@ -53,11 +53,7 @@ impl Picture {
         let mut whole = Mask::default();
         whole.resize(size.0, size.1);
         whole.fill(Rect::new(0.0, 0.0, size.0 as f32, size.1 as f32));
-        let ink = canvas::Ink {
-            color: BACKGROUND,
-            opacity: 255,
-        };
-        picture.canvas(|canvas| canvas.paint(&whole, &mut Mask::default(), ink));
+        picture.canvas(|canvas| canvas.paint(&whole, &mut Mask::default(), BACKGROUND, 255));
         picture
     }
 

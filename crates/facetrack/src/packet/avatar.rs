@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Measurements of a face that move an avatar.
 
-use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
+use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 
 use crate::observation::{EulerAngles, HeadPose, Observation};
 
@@ -75,12 +75,8 @@ impl Avatar {
         let mut channels = [None; CHANNELS.len()];
         let measured = face.blendshapes.iter().flat_map(|shapes| shapes.iter());
         for (name, value) in measured.filter(|(_, value)| value.is_finite()) {
-            let index = if view.mirror {
-                mirrored_index(name)
-            } else {
-                index(name)
-            };
-            if let Some(index) = index {
+            let mirrored = view.mirror.then(|| mirrored(name));
+            if let Some(index) = index(mirrored.as_deref().unwrap_or(name)) {
                 channels[index] = Some(value.clamp(0.0, 1.0));
             }
         }
@@ -104,27 +100,21 @@ impl Avatar {
         self.channels[index(name)?]
     }
 
-    /// Rotation of the left eye; `None` unless its four gaze channels were measured.
-    pub fn left_eye(&self) -> Option<EyeAngles> {
-        self.eye(
-            ["eyeLookOutLeft", "eyeLookInLeft"],
-            ["eyeLookDownLeft", "eyeLookUpLeft"],
-        )
-    }
-
-    /// Rotation of the right eye; `None` unless its four gaze channels were measured.
-    pub fn right_eye(&self) -> Option<EyeAngles> {
-        self.eye(
-            ["eyeLookInRight", "eyeLookOutRight"],
-            ["eyeLookDownRight", "eyeLookUpRight"],
-        )
+    /// Rotation of the left eye and of the right eye; `None` unless the four gaze channels of the
+    /// eye were measured.
+    pub fn eyes(&self) -> [Option<EyeAngles>; 2] {
+        [
+            self.eye("Left", ["Out", "In"]),
+            self.eye("Right", ["In", "Out"]),
+        ]
     }
 
     /// Each angle from the channel of its direction and the channel of the opposite direction.
-    fn eye(&self, [left, right]: [&str; 2], [down, up]: [&str; 2]) -> Option<EyeAngles> {
+    fn eye(&self, side: &str, [left, right]: [&str; 2]) -> Option<EyeAngles> {
+        let look = |direction: &str| self.get(&format!("eyeLook{direction}{side}"));
         Some(EyeAngles {
-            yaw: (self.get(left)? - self.get(right)?) * MAX_EYE_ANGLE,
-            pitch: (self.get(down)? - self.get(up)?) * MAX_EYE_ANGLE,
+            yaw: (look(left)? - look(right)?) * MAX_EYE_ANGLE,
+            pitch: (look("Down")? - look("Up")?) * MAX_EYE_ANGLE,
         })
     }
 }
@@ -133,17 +123,14 @@ impl Head {
     /// `None` if the matrix has no rotation.
     fn new(pose: &HeadPose, view: &View) -> Option<Self> {
         let m = &pose.matrix;
-        let rows = [0, 1, 2].map(|row| [m[row][0], m[row][1], m[row][2]]);
-        let matrix = Matrix3::from(rows).transpose();
+        let matrix = Matrix3::from_fn(|row, column| m[row][column]);
         let scale = matrix.column(0).norm();
         let rotation = Rotation3::from_matrix_unchecked(matrix / scale);
-        let [x, y, z, w]: [f32; 4] = UnitQuaternion::from_rotation_matrix(&rotation)
-            .coords
-            .into();
+        let rotation = UnitQuaternion::from_rotation_matrix(&rotation);
         let angles = pose.euler_degrees();
         let position = view.metres.map(|it| [0, 1, 2].map(|row| m[row][3] * it));
         let head = Self {
-            rotation: [x, y, z, w],
+            rotation: rotation.coords.into(),
             angles,
             position,
         };
@@ -175,8 +162,7 @@ impl EyeAngles {
     pub fn rotation(&self) -> [f32; 4] {
         let left = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), self.yaw);
         let down = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), self.pitch);
-        let rotation: Quaternion<f32> = (left * down).into_inner();
-        rotation.coords.into()
+        (left * down).coords.into()
     }
 }
 
@@ -184,13 +170,11 @@ fn index(name: &str) -> Option<usize> {
     CHANNELS.iter().position(|channel| *channel == name)
 }
 
-/// The index of the channel on the other side of the face; of the channel itself if it has no side.
-fn mirrored_index(name: &str) -> Option<usize> {
-    let sides = [("Left", "Right"), ("Right", "Left")];
-    let mut opposites = sides.iter().filter_map(|(side, opposite)| {
-        let stem = name.strip_suffix(side)?;
-        let is_opposite = |channel: &&str| channel.strip_suffix(opposite) == Some(stem);
-        CHANNELS.iter().position(is_opposite)
-    });
-    opposites.next().or_else(|| index(name))
+/// The channel on the other side of the face; the channel itself if it has no side.
+fn mirrored(name: &str) -> String {
+    match (name.strip_suffix("Left"), name.strip_suffix("Right")) {
+        (Some(stem), _) => format!("{stem}Right"),
+        (_, Some(stem)) => format!("{stem}Left"),
+        _ => name.to_owned(),
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Whether an engine measures what moves an avatar.
 
-use smart_default::SmartDefault;
+use std::collections::BTreeSet;
 
 use super::avatar::{Avatar, CHANNELS};
 use crate::engine::{EngineConfig, EngineKind};
@@ -14,11 +14,10 @@ const PATIENCE: u32 = 60;
 const UNMEASURED: &str = "tongueOut";
 
 /// The measurements that the faces of a stream have had so far.
-#[derive(Debug, Clone, SmartDefault)]
+#[derive(Debug, Clone, Default)]
 pub struct Coverage {
     faces: u32,
-    #[default([false; CHANNELS.len()])]
-    channels: [bool; CHANNELS.len()],
+    channels: BTreeSet<&'static str>,
     has_pose: bool,
     is_settled: bool,
 }
@@ -40,9 +39,8 @@ impl Coverage {
         }
         self.faces += 1;
         self.has_pose |= avatar.head.is_some();
-        for (seen, value) in std::iter::zip(&mut self.channels, avatar.channels()) {
-            *seen |= value.is_some();
-        }
+        self.channels
+            .extend(avatar.measured().map(|(name, _)| name));
         (self.is_complete() || self.faces == PATIENCE)
             .then(|| self.settle())
             .flatten()
@@ -59,14 +57,13 @@ impl Coverage {
     fn settle(&mut self) -> Option<Lack> {
         self.is_settled = true;
         (!self.is_complete()).then(|| Lack {
-            channels: self.channels.iter().filter(|seen| **seen).count(),
+            channels: self.channels.len(),
             has_pose: self.has_pose,
         })
     }
 
     fn is_complete(&self) -> bool {
-        let mut named = std::iter::zip(CHANNELS, self.channels);
-        self.has_pose && named.all(|(name, seen)| seen || name == UNMEASURED)
+        self.has_pose && are_complete(|name| self.channels.contains(name))
     }
 }
 
@@ -81,7 +78,10 @@ pub fn complete_engines() -> Vec<&'static str> {
 fn is_complete(kind: EngineKind) -> bool {
     let info = (kind.entry().describe)(&EngineConfig::of(kind));
     info.is_ok_and(|info| {
-        let has = |name: &str| info.blendshapes.iter().any(|own| own == name);
-        info.pose && CHANNELS.iter().all(|name| *name == UNMEASURED || has(name))
+        info.pose && are_complete(|name| info.blendshapes.iter().any(|own| own == name))
     })
+}
+
+fn are_complete(has: impl Fn(&str) -> bool) -> bool {
+    CHANNELS.iter().all(|name| *name == UNMEASURED || has(name))
 }

@@ -22,7 +22,8 @@ pub struct Encoder {
 /// The fields of packets that differ from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame {
-    /// Time of day, s (OpenSeeFace).
+    /// Time of day, s (OpenSeeFace). Receivers ignore a packet unless its time is later than the
+    /// time of the previous packet.
     pub time_of_day: f64,
     /// Time since the stream started (VMC, Live Link).
     pub running_time: Duration,
@@ -48,27 +49,18 @@ impl Encoder {
     ) -> Option<Vec<Vec<u8>>> {
         match self.protocol {
             Protocol::OpenSeeFace => {
-                let header = self.header(slot, frame);
-                openseeface::encode(face, &header).map(|packet| vec![packet])
+                let slot = i32::try_from(slot).unwrap_or(i32::MAX);
+                let id = self.face_id_offset.saturating_add(slot);
+                openseeface::encode(face, id, frame).map(|packet| vec![packet])
             }
             Protocol::Vmc => Some(vmc::encode(avatar?, frame.running_time.as_secs_f32())),
             Protocol::IFacialMocap => Some(vec![ifacialmocap::encode(avatar?, version)]),
             Protocol::LiveLink => {
-                let time = livelink::FrameTime::new(frame.running_time, frame.rate);
                 let subject = livelink::subject(&self.subject, slot);
-                let packet = livelink::encode(avatar?, &self.device, &subject, &time);
+                let (time, rate) = (frame.running_time, frame.rate);
+                let packet = livelink::encode(avatar?, &self.device, &subject, time, rate);
                 Some(vec![packet])
             }
-        }
-    }
-
-    fn header(&self, slot: usize, frame: &Frame) -> openseeface::Header {
-        let slot = i32::try_from(slot).unwrap_or(i32::MAX);
-        openseeface::Header {
-            time: frame.time_of_day,
-            id: self.face_id_offset.saturating_add(slot),
-            width: frame.width,
-            height: frame.height,
         }
     }
 }

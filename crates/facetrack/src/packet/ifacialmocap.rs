@@ -15,8 +15,6 @@
 //!   is −0.66. A position that was not measured is 0, because receivers need six numbers.
 //! - A head or an eye that was not measured is left out. The `=` remains, which VMagicMirror needs.
 
-use std::fmt::Write;
-
 use super::avatar::{Avatar, EyeAngles, Head};
 
 /// The port of the app, and the port where receivers listen.
@@ -63,10 +61,7 @@ pub fn encode(avatar: &Avatar, version: Version) -> Vec<u8> {
     let mut text = String::new();
     for (channel, value) in avatar.measured() {
         let percent = (value * 100.0).round();
-        push(
-            &mut text,
-            format_args!("{}{separator}{percent}|", name(channel)),
-        );
+        text += &format!("{}{separator}{percent}|", name(channel));
     }
     text.push('=');
     if let Some(head) = &avatar.head {
@@ -75,10 +70,8 @@ pub fn encode(avatar: &Avatar, version: Version) -> Vec<u8> {
         // A receiver that looks for `=head#` takes the rest for other parts.
         text.push('|');
     }
-    for (part, eye) in [
-        ("rightEye", avatar.right_eye()),
-        ("leftEye", avatar.left_eye()),
-    ] {
+    let [left, right] = avatar.eyes();
+    for (part, eye) in [("rightEye", right), ("leftEye", left)] {
         if let Some(eye) = eye {
             push_numbers(&mut text, part, &of_eye(&eye));
         }
@@ -114,10 +107,5 @@ fn push_numbers(text: &mut String, part: &str, numbers: &[f32]) {
         .iter()
         .map(|number| format!("{number:.5}"))
         .collect();
-    push(text, format_args!("{part}#{}|", numbers.join(",")));
-}
-
-fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
-    // A String accepts every text.
-    let _ = text.write_fmt(part);
+    *text += &format!("{part}#{}|", numbers.join(","));
 }

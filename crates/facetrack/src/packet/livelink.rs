@@ -52,27 +52,13 @@ const COUNT: u8 = 61;
 /// Nanoseconds of a second.
 const SECOND: u128 = 1_000_000_000;
 
-/// When a frame was taken.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FrameTime {
-    frame: i32,
-    sub_frame: f32,
-    rate: (i32, i32),
-}
-
-impl FrameTime {
-    /// The time since the start of the stream, in frames of a rate. The numerator and denominator of
-    /// the rate are positive.
-    pub fn new(time: Duration, (numerator, denominator): (i32, i32)) -> Self {
-        let rate = (numerator.max(1), denominator.max(1));
-        let units = time.as_nanos() * rate.0.unsigned_abs() as u128;
-        let frame = SECOND * rate.1.unsigned_abs() as u128;
-        Self {
-            frame: i32::try_from(units / frame).unwrap_or(i32::MAX),
-            sub_frame: (units % frame) as f32 / frame as f32,
-            rate,
-        }
-    }
+/// The time since the start of the stream in frames: whole ones, and the part of a frame since
+/// then. The numerator and denominator of the rate are positive.
+fn frames(time: Duration, [numerator, denominator]: [i32; 2]) -> (i32, f32) {
+    let units = time.as_nanos() * u128::from(numerator.unsigned_abs());
+    let frame = SECOND * u128::from(denominator.unsigned_abs());
+    let whole = i32::try_from(units / frame).unwrap_or(i32::MAX);
+    (whole, (units % frame) as f32 / frame as f32)
 }
 
 /// The name of the face with number `slot`: `name` for the first, then `name-2`, `name-3` and so
@@ -85,28 +71,30 @@ pub fn subject(name: &str, slot: usize) -> String {
     }
 }
 
-/// The packet of a face; `device` is a UUID of 36 characters.
-pub fn encode(avatar: &Avatar, device: &str, subject: &str, time: &FrameTime) -> Vec<u8> {
+/// The packet of a face at a time since the start of the stream, with the numerator and the
+/// denominator of the frame rate; `device` is a UUID of 36 characters.
+pub fn encode(
+    avatar: &Avatar,
+    device: &str,
+    subject: &str,
+    time: Duration,
+    (numerator, denominator): (i32, i32),
+) -> Vec<u8> {
+    let rate = [numerator, denominator].map(|term| term.max(1));
+    let (frame, sub_frame) = frames(time, rate);
     let mut packet = vec![VERSION];
     push_text(&mut packet, device);
     push_text(&mut packet, subject);
-    packet.extend(time.frame.to_be_bytes());
-    packet.extend(time.sub_frame.to_be_bytes());
-    packet.extend(time.rate.0.to_be_bytes());
-    packet.extend(time.rate.1.to_be_bytes());
+    packet.extend(frame.to_be_bytes());
+    packet.extend(sub_frame.to_be_bytes());
+    packet.extend(rate.into_iter().flat_map(i32::to_be_bytes));
     packet.push(COUNT);
     let channels = avatar.channels().map(Option::unwrap_or_default);
-    let eyes = [avatar.left_eye(), avatar.right_eye()];
-    let angles = [avatar.head.map(|head| of_head(&head))]
-        .into_iter()
-        .chain(eyes.map(|eye| eye.map(of_eye)));
-    let angles = angles.flat_map(Option::unwrap_or_default);
-    packet.extend(
-        channels
-            .into_iter()
-            .chain(angles)
-            .flat_map(f32::to_be_bytes),
-    );
+    let head = avatar.head.map(|head| of_head(&head));
+    let [left, right] = avatar.eyes().map(|eye| eye.map(of_eye));
+    let angles = [head, left, right].map(Option::unwrap_or_default);
+    let values = channels.iter().chain(angles.as_flattened());
+    packet.extend(values.flat_map(|value| value.to_be_bytes()));
     packet
 }
 

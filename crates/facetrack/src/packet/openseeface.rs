@@ -22,6 +22,7 @@
 
 use std::iter;
 
+use super::Frame;
 use crate::observation::{Features, Gaze, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil};
 
 /// The port of `facetracker.py`, where receivers listen.
@@ -37,40 +38,25 @@ const MODEL_POINTS: usize = 70;
 /// with a large one.
 const FAILED_FIT: f32 = 99999.0;
 
-/// The fields of a packet other than the measurements of the face.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Header {
-    /// Time of the frame, s. Receivers ignore a packet unless its time is later than the time of
-    /// the previous packet.
-    pub time: f64,
-    /// Number of the face. Receivers use number 0 by default.
-    pub id: i32,
-    /// Pixels a row of the frame that the coordinates belong to.
-    pub width: u32,
-    /// Rows of that frame.
-    pub height: u32,
-}
-
-/// The packet of a face; `None` for one without OpenSeeFace's landmarks and its fitted model.
+/// The packet of a face with number `id`; `None` for one without OpenSeeFace's landmarks and its
+/// fitted model. Receivers use number 0 by default.
 ///
 /// Pupils that were not looked for are 0 with a score of 0, eyes without features are open,
 /// features that were not measured are 0: receivers know no other way.
-pub fn encode(face: &Observation, header: &Header) -> Option<Vec<u8>> {
+pub fn encode(face: &Observation, id: i32, frame: &Frame) -> Option<Vec<u8>> {
     let landmarks = face
         .landmarks
         .as_ref()
         .filter(|landmarks| is_complete(landmarks))?;
     let fit = face.fit.as_ref()?;
-    let openness = face
-        .features
-        .map_or([1.0; 2], |features| features.eye_openness());
+    let openness = face.features.map_or([1.0; 2], |it| it.eye_openness());
     let pupils = pupils(face.gaze);
     let Features(features) = face.features.unwrap_or(Features([0.0; 14]));
 
     let mut packet = Vec::with_capacity(SIZE);
-    packet.extend(header.time.to_le_bytes());
-    packet.extend(header.id.to_le_bytes());
-    push(&mut packet, [header.width as f32, header.height as f32]);
+    packet.extend(frame.time_of_day.to_le_bytes());
+    packet.extend(id.to_le_bytes());
+    push(&mut packet, [frame.width as f32, frame.height as f32]);
     push(&mut packet, openness);
     packet.push(u8::from(fit.success));
     push(&mut packet, [error(fit)]);

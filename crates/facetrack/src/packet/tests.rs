@@ -7,7 +7,6 @@ use nalgebra::{Rotation3, Vector3};
 use rosc::{OscMessage, OscPacket, OscType};
 
 use super::ifacialmocap::Version;
-use super::livelink::FrameTime;
 use super::*;
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::Rect;
@@ -122,8 +121,7 @@ fn part(avatar: &Avatar, name: &str) -> Option<Vec<f32>> {
 
 /// The 61 values at the end of Live Link's packet.
 fn values(avatar: &Avatar) -> Vec<f32> {
-    let time = FrameTime::new(Duration::ZERO, (25, 1));
-    let packet = livelink::encode(avatar, "", "", &time);
+    let packet = livelink::encode(avatar, "", "", Duration::ZERO, (25, 1));
     let values = packet[packet.len() - 61 * 4..].chunks_exact(4);
     let floats = values.map(|bytes| f32::from_be_bytes(bytes.try_into().expect("four bytes")));
     floats.collect()
@@ -340,12 +338,12 @@ fn bundles_fit_into_frames_of_a_network() {
 
 #[test]
 fn packets_of_live_link_say_when_and_of_whom_they_are() {
-    let time = FrameTime::new(Duration::from_millis(1500), (30_000, 1001));
     let packet = livelink::encode(
         &avatar(&face()),
         "device",
         &livelink::subject("Zoë", 1),
-        &time,
+        Duration::from_millis(1500),
+        (30_000, 1001),
     );
     let start = b"\x06\0\0\0\x06device\0\0\0\x06Zo\xc3\xab-2";
     let (got, rest) = packet.split_at(start.len());
@@ -364,7 +362,7 @@ fn packets_of_live_link_say_when_and_of_whom_they_are() {
 #[test]
 fn frame_numbers_have_no_end() {
     for rate in [(i32::MAX, 1), (1, i32::MAX), (0, 0), (-1, -1)] {
-        FrameTime::new(Duration::MAX, rate);
+        livelink::encode(&avatar(&face()), "", "", Duration::MAX, rate);
     }
 }
 

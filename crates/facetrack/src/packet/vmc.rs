@@ -74,13 +74,9 @@ pub fn encode(avatar: &Avatar, time: f32) -> Vec<Vec<u8>> {
         message("/VMC/Ext/OK", vec![OscType::Int(1)]),
         message("/VMC/Ext/T", vec![OscType::Float(time)]),
     ];
-    let eyes = [
-        ("LeftEye", avatar.left_eye()),
-        ("RightEye", avatar.right_eye()),
-    ];
-    let bones = [("Head", avatar.head.map(|head| head.rotation))]
-        .into_iter()
-        .chain(eyes.map(|(name, eye)| (name, eye.map(|eye| eye.rotation()))));
+    let head = avatar.head.map(|head| head.rotation);
+    let [left, right] = avatar.eyes().map(|eye| eye.map(|eye| eye.rotation()));
+    let bones = [("Head", head), ("LeftEye", left), ("RightEye", right)].into_iter();
     messages.extend(bones.filter_map(|(name, rotation)| Some(bone(name, rotation?))));
     messages.extend(values(avatar).map(|(name, value)| {
         let arguments = vec![OscType::String(name), OscType::Float(value)];

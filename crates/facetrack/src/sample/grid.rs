@@ -41,22 +41,15 @@ impl Grid {
         height: usize,
         column_scale: f64,
     ) -> Result<Self, SampleError> {
-        let finite = [
-            roi.center.x,
-            roi.center.y,
-            roi.size.width,
-            roi.size.height,
-            roi.rotation,
-        ]
-        .iter()
-        .all(|v| v.is_finite());
-        if !finite || roi.size.width <= 0.0 || roi.size.height <= 0.0 {
+        let (center, size) = (roi.center, roi.size);
+        let numbers = [center.x, center.y, size.width, size.height, roi.rotation];
+        let is_finite = numbers.iter().all(|number| number.is_finite());
+        if !is_finite || size.width <= 0.0 || size.height <= 0.0 {
             return Err(SampleError::Region(*roi));
         }
         let [bottom_left, top_left, top_right] = corners(roi);
         let beyond = |v: f64| {
-            (v.abs() + roi.size.width as f64 + roi.size.height as f64) * column_scale.max(1.0)
-                > FARTHEST
+            (v.abs() + size.width as f64 + size.height as f64) * column_scale.max(1.0) > FARTHEST
         };
         if top_left.iter().any(|v| beyond(*v)) {
             return Err(SampleError::TooFar(*roi));

@@ -3,8 +3,8 @@
 
 use facetrack::geometry::{Point, RotatedRect, Size};
 use facetrack::image::{
-    self, ChromaSite, ColorModel, ColorRange, Colorimetry, Component, ImageError, ImageView,
-    PixelFormat, Plane, Word,
+    self, Arithmetic, ChromaSite, ColorModel, ColorRange, Colorimetry, Component, ImageError,
+    ImageView, PixelFormat, Plane, Word,
 };
 use facetrack::sample::{Border, Crop, Layout, Levels, SampleError, ValueRange, Window};
 use serde_json::Value;
@@ -584,7 +584,8 @@ fn layouts_that_cannot_be_read_are_refused() {
         (ColorModel::Gray, vec![Component { depth: 9, ..good }], 0),
     ] {
         let layout = image::Layout { model, components };
-        let view = ImageView::with_layout(&layout, 8, 8, Colorimetry::default(), &[plane; 4]);
+        let (arithmetic, colorimetry) = (Arithmetic::Floats, Colorimetry::default());
+        let view = ImageView::with_layout(&layout, arithmetic, 8, 8, colorimetry, &[plane; 4]);
         let error = view.expect_err("an unreadable layout");
         assert_eq!(
             error,

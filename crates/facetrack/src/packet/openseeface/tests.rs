@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
 
+use std::time::Duration;
+
 use super::*;
 use crate::geometry::{Point, Rect};
 use crate::observation::{FitFailure, Landmark};
 
-const HEADER: Header = Header {
-    time: 1_700_000_000.125,
-    id: -3,
+const ID: i32 = -3;
+
+const FRAME: Frame = Frame {
+    time_of_day: 1_700_000_000.125,
+    running_time: Duration::ZERO,
+    rate: (25, 1),
     width: 1280,
     height: 720,
 };
@@ -47,7 +52,7 @@ fn face() -> Observation {
 }
 
 fn packet(face: &Observation) -> Vec<u8> {
-    let packet = encode(face, &HEADER).expect("a packet");
+    let packet = encode(face, ID, &FRAME).expect("a packet");
     assert_eq!(packet.len(), SIZE);
     packet
 }
@@ -187,6 +192,6 @@ fn a_face_of_another_kind_has_no_packet() {
         },
     ];
     for other in others {
-        assert_eq!(encode(&other, &HEADER), None);
+        assert_eq!(encode(&other, ID, &FRAME), None);
     }
 }
