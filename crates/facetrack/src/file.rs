@@ -132,6 +132,15 @@ fn without_waiting() -> OpenOptions {
     options
 }
 
+/// Paths for a person to read.
+pub(crate) fn listed(paths: &[impl AsRef<Path>]) -> String {
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| path.as_ref().display().to_string())
+        .collect();
+    paths.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

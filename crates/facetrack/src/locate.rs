@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::file::listed;
 use super::model::ModelError;
 
 /// Environment variable with the folder of the models.
@@ -171,15 +172,6 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
         .collect();
     libraries.sort_unstable_by(|a, b| b.cmp(a));
     libraries
-}
-
-/// Paths for a person to read.
-pub(crate) fn listed(paths: &[impl AsRef<Path>]) -> String {
-    let paths: Vec<String> = paths
-        .iter()
-        .map(|path| path.as_ref().display().to_string())
-        .collect();
-    paths.join(", ")
 }
 
 #[cfg(test)]

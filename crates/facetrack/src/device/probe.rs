@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::libraries::{self, Needs};
 use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver, permit};
-use crate::locate::listed;
+use crate::file::listed;
 use crate::model::ModelError;
 use crate::model::runtime::cuda::trial;
 use crate::model::runtime::{OnnxRuntime, preload};

@@ -15,6 +15,7 @@
 //! With the feature `test-faults`, which released builds do not have, more clauses make the engine
 //! fail.
 
+#[cfg(feature = "test-faults")]
 mod faults;
 
 use std::f32::consts::TAU;
@@ -33,6 +34,7 @@ use super::{
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
 use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
+#[cfg(feature = "test-faults")]
 use faults::Faults;
 
 /// The engine `scripted`.
@@ -71,6 +73,7 @@ pub struct Script {
     detailed: bool,
     learns: bool,
     slow: Duration,
+    #[cfg(feature = "test-faults")]
     faults: Faults,
 }
 
@@ -156,7 +159,9 @@ impl Script {
                     "unknown clause {verb:?}, expected one of: face, landmarks, learns, slow"
                 ));
             }
-            _ if cfg!(feature = "test-faults") => self.faults.read(verb, &pairs)?,
+            #[cfg(feature = "test-faults")]
+            _ => self.faults.read(verb, &pairs)?,
+            #[cfg(not(feature = "test-faults"))]
             _ => return Err(format!("{verb:?} needs a build with test-faults")),
         }
         Ok(())
@@ -237,7 +242,10 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let finder = Scripted {
         channels: info.blendshapes.clone(),
         running_mode: config.running_mode,
+        #[cfg(feature = "test-faults")]
         notices: script.faults.notices(0).collect(),
+        #[cfg(not(feature = "test-faults"))]
+        notices: Vec::new(),
         script,
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         number: 0,
@@ -272,9 +280,8 @@ impl Finder for Scripted {
     fn find(&mut self, frame: &Frame<'_>, _thresholds: &Thresholds) -> Result<Vec<Observation>> {
         self.number += 1;
         thread::sleep(self.script.slow);
-        let faults = &self.script.faults;
-        self.notices.extend(faults.notices(self.number));
-        faults.check(self.number)?;
+        #[cfg(feature = "test-faults")]
+        self.script.faults.apply(self.number, &mut self.notices)?;
         let faces = self.script.faces.iter();
         let faces = faces
             .filter(|face| (face.from..=face.to).contains(&self.number))

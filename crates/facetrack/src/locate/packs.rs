@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf, is_separator};
 
-use super::{SearchPaths, listed};
+use super::SearchPaths;
+use crate::file::listed;
 use crate::model::ModelError;
 
 /// Folder of a collection of models that holds packs, and networks outside of packs.

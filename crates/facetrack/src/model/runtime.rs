@@ -28,7 +28,7 @@ use sha2::{Digest, Sha256};
 
 use super::graph::outline::OnnxOutline;
 use super::{Model, ModelError, TensorSpec, format_error};
-use crate::locate::listed;
+use crate::file::listed;
 use crate::lock::lock;
 use crate::{file, trust};
 use bound::Steady;

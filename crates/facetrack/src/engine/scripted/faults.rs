@@ -52,8 +52,9 @@ impl Faults {
         reduced.into_iter().chain(fell_back)
     }
 
-    /// Fails in the frames of `fail`, `panic` and `die`.
-    pub fn check(&self, number: u64) -> Result<(), EngineError> {
+    /// Adds the notices of frame `number`. Fails in the frames of `fail`, `panic` and `die`.
+    pub fn apply(&self, number: u64, notices: &mut Vec<Notice>) -> Result<(), EngineError> {
+        notices.extend(self.notices(number));
         assert!(!self.is_at("panic", number), "the script says panic");
         if self.is_at("die", number) {
             process::abort();
