@@ -125,6 +125,7 @@ fn wrong_usage_is_refused_before_anything_starts() {
     ] {
         let text = run(folder, line).exits(2);
         assert!(text.contains(part), "{line}: {text}");
+        assert!(!text.contains("CRITICAL"), "{line}: {text}");
         assert_eq!(files(folder), ["in/clip0.mov", "in/clip0.mp4"], "{line}");
     }
 }

@@ -56,11 +56,12 @@ impl Engine {
         let sink = engine.sink();
         sink.set_property("location", NOWHERE);
         get_ready(sink.upcast_ref())?;
+        let options_of_sink = sink.effective_options();
+        let _ = sink.set_state(gst::State::Null);
         let message = get_ready(engine.facetrack.upcast_ref())?;
         engine.ready = ready(message);
         engine.ready.options = engine.facetrack.effective_options();
-        engine.ready.options.extend(sink.effective_options());
-        let _ = sink.set_state(gst::State::Null);
+        engine.ready.options.extend(options_of_sink);
         Ok(engine)
     }
 

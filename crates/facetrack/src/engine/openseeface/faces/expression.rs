@@ -36,8 +36,8 @@ pub struct Lesson {
     /// Time, from the first frame of a face on, during which its range is learned, s; 0 = without
     /// limit.
     pub time: f32,
-    /// Whether the landmarks are fine, 66 points: the original's `feature_level` 2. Its level 1 has
-    /// 30 points, several of which stand for two or three of the 66.
+    /// Whether there are 66 landmarks, as at level 2 of the original's `feature_level`. Level 1 has
+    /// only 30, and some of them stand for several of the 66.
     pub is_fine: bool,
 }
 
