@@ -22,8 +22,7 @@ use facetrack::tracker::{TrackerConfig, TrackerKind};
 choice_field! {
     /// Smoothing of landmarks over time.
     pub(crate) enum Smoothing, "GstFaceTrackSmoothing" {
-
-                   Native = "native": "as the original of the engine: mediapipe smooths only in video mode with max-faces=1",
+        Native = "native": "as the original of the engine: mediapipe smooths only in video mode with max-faces=1",
         Off = "off": "landmarks as measured",
         OneEuro = "one-euro": "a One-Euro filter per face, for any number of faces",
     }

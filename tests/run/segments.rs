@@ -251,6 +251,21 @@ fn damaged_and_unusual_videos_in_parts() {
     run(folder, &format!("in --out no {SCRIPTED} --warm-up 1s")).exits(2);
 }
 
+#[test]
+fn a_forced_run_removes_earlier_parts() {
+    let folder = clips::videos(&[10]);
+    let folder = folder.path();
+    let parts = folder.join("out/clip0.json.parts");
+    fs::create_dir_all(&parts).expect("a folder");
+    fs::write(parts.join("00001.json"), "{}").expect("room");
+    // Shorter than a part.
+    let line = format!("in --out out {SCRIPTED} --force --segment 60s");
+    let failing = run(folder, &line).arg("--set");
+    failing.arg("script=face; fail at=3").exits(1);
+    assert_eq!(status(&folder.join("out/clip0.json")), "failed");
+    assert!(!parts.exists(), "{:?}", files(folder));
+}
+
 /// Files whose frames have uneven times, start late, or have other times after a seek.
 #[test]
 fn odd_times_are_the_same_in_parts() {

@@ -183,7 +183,12 @@ fn table(format: Format, file: File, columns: Vec<Column>) -> io::Result<Box<dyn
     let file = BufWriter::new(file);
     Ok(match format {
         Format::Parquet => Box::new(ParquetTable::new(file, columns)?),
-        _ => Box::new(CsvTable::new(file, columns)?),
+        _ => {
+            let mut writer = csv::WriterBuilder::new();
+            // Rows of frames without a face are shorter.
+            let writer = writer.flexible(format == Format::LivelinkCsv);
+            Box::new(CsvTable::new(writer.from_writer(file), columns)?)
+        }
     })
 }
 

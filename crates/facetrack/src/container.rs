@@ -103,6 +103,7 @@ impl<F: Read + Seek> File<'_, F> {
     fn riff(&mut self) -> io::Result<Extent> {
         let mut offset = 0;
         while let Some(chunk) = self.at::<8>(offset)? {
+            // In the second half of the eight bytes.
             let size = u64::from_le_bytes(chunk) >> 32;
             // Behind the last chunk there may be anything.
             if !chunk.starts_with(b"RIFF") {
@@ -130,6 +131,7 @@ impl<F: Read + Seek> File<'_, F> {
             let Some(header) = self.at::<8>(offset)? else {
                 return Ok(self.ends_at(offset + 8));
             };
+            // In the first half of the eight bytes.
             let size = match u64::from_be_bytes(header) >> 32 {
                 // To the end of the file.
                 0 => return Ok(Extent::Whole),

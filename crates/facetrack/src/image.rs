@@ -311,12 +311,12 @@ impl<'a> ImageView<'a> {
     }
 
     /// A view of `planes` as an image of `width`×`height` square pixels in the format that `layout`
-    /// describes. [`Arithmetic::Bytes`] is for the layouts of [`PixelFormat`]; other components may
-    /// follow, which are ignored.
+    /// describes. [`Arithmetic::Bytes`] is for the layouts of [`PixelFormat`]; further components,
+    /// such as alpha, are ignored.
     ///
     /// # Errors
-    /// If a side is zero, the layout has an unsupported component, or the planes do not fit the
-    /// layout.
+    /// If a side is zero, the layout has a component that is unsupported or does not suit
+    /// `arithmetic`, or the planes do not fit the layout.
     pub fn with_layout(
         layout: &'a Layout,
         arithmetic: Arithmetic,
@@ -336,7 +336,11 @@ impl<'a> ImageView<'a> {
         colorimetry: Colorimetry,
         planes: &[Plane<'a>],
     ) -> Result<Self, ImageError> {
-        if let Some(index) = layout.unreadable() {
+        let unfit = || match arithmetic {
+            Arithmetic::Bytes => layout.not_of_bytes(),
+            Arithmetic::Floats => None,
+        };
+        if let Some(index) = layout.unreadable().or_else(unfit) {
             return Err(ImageError::Component { index });
         }
         let [width, height] = size;

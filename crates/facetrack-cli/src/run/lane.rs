@@ -125,12 +125,16 @@ impl Lane<'_> {
         let video = &self.run.videos[task.index];
         let grid = self.run.arguments.grid().filter(|_| video.part.is_whole());
         let parts = grid.and_then(|grid| Some(grid.parts(self.measure(video)?)));
-        let Some(parts) = parts.filter(|parts| parts.len() > 1) else {
+        let Some(parts) = parts else {
             return Ok(Some(Work::Video(task, claim)));
         };
         claim.outdate()?;
+        // Everything is tracked again, so no later run may use earlier parts.
         if self.run.arguments.force {
             segments::remove(&video.record)?;
+        }
+        if parts.len() < 2 {
+            return Ok(Some(Work::Video(task, claim)));
         }
         self.queue.add(Group::divide(task, claim, video, &parts));
         Ok(None)

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::{Cell, Column, Table};
 
-/// A CSV file that is being written. Its rows may have fewer cells than there are columns.
+/// A CSV file that is being written.
 pub struct CsvTable<W: Write> {
     writer: csv::Writer<W>,
     columns: Vec<Column>,
@@ -13,13 +13,11 @@ pub struct CsvTable<W: Write> {
 }
 
 impl<W: Write> CsvTable<W> {
-    /// Writes the header.
+    /// Writes the header with `writer`.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(output: W, columns: Vec<Column>) -> io::Result<Self> {
-        let mut builder = csv::WriterBuilder::new();
-        let mut writer = builder.flexible(true).from_writer(output);
+    pub fn new(mut writer: csv::Writer<W>, columns: Vec<Column>) -> io::Result<Self> {
         writer.write_record(columns.iter().flat_map(names))?;
         Ok(Self {
             writer,

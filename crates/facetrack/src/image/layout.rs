@@ -150,6 +150,22 @@ impl Layout {
         indices.find(|index| !colors.get(*index).is_some_and(|it| is_readable(*index, it)))
     }
 
+    /// The index of the first color that is not stored as in the formats of
+    /// [`PixelFormat`](super::PixelFormat): as bytes, with RGB or luma in the first plane.
+    pub(super) fn not_of_bytes(&self) -> Option<usize> {
+        let (count, steps) = match self.model {
+            ColorModel::Rgb => (3, 3..=4),
+            ColorModel::Gray | ColorModel::Yuv => (1, 1..=2),
+        };
+        let is_in_place = |it: &Component| it.plane == 0 && steps.contains(&it.step);
+        let is_fit = |index: usize, it: &Component| {
+            let is_byte = it.word == Word::Byte && it.shift == 0 && it.depth == 8;
+            is_byte && (index >= count || is_in_place(it))
+        };
+        let mut colors = self.colors().iter().enumerate();
+        colors.find_map(|(index, it)| (!is_fit(index, it)).then_some(index))
+    }
+
     /// Number of components without alpha.
     fn color_count(&self) -> usize {
         match self.model {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Measurements of a face that move an avatar.
 
+use std::borrow::Cow;
+
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
 
 use crate::observation::{EulerAngles, HeadPose, Observation};
@@ -171,10 +173,10 @@ fn index(name: &str) -> Option<usize> {
 }
 
 /// The channel on the other side of the face; the channel itself if it has no side.
-fn mirrored(name: &str) -> String {
+fn mirrored(name: &str) -> Cow<'_, str> {
     match (name.strip_suffix("Left"), name.strip_suffix("Right")) {
-        (Some(stem), _) => format!("{stem}Right"),
-        (_, Some(stem)) => format!("{stem}Left"),
-        _ => name.to_owned(),
+        (Some(stem), _) => format!("{stem}Right").into(),
+        (_, Some(stem)) => format!("{stem}Left").into(),
+        _ => name.into(),
     }
 }

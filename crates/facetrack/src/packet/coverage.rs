@@ -56,7 +56,7 @@ impl Coverage {
 
     fn settle(&mut self) -> Option<Lack> {
         self.is_settled = true;
-        (!self.is_complete()).then(|| Lack {
+        (!self.is_complete()).then_some(Lack {
             channels: self.channels.len(),
             has_pose: self.has_pose,
         })

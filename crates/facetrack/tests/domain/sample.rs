@@ -573,7 +573,12 @@ fn layouts_that_cannot_be_read_are_refused() {
         stride: 64,
     };
     let good = component(0, 1, 0);
-    for (model, components, culprit) in [
+    let wide = Component {
+        word: Word::Le16,
+        depth: 10,
+        ..component(0, 2, 0)
+    };
+    let unreadable = [
         (ColorModel::Gray, vec![], 0),
         (ColorModel::Yuv, vec![good], 1),
         (ColorModel::Rgb, vec![good, good, component(3, 1, 0)], 2),
@@ -582,9 +587,19 @@ fn layouts_that_cannot_be_read_are_refused() {
         (ColorModel::Gray, vec![component(0, 13, 0)], 0),
         (ColorModel::Gray, vec![component(0, 1, 64)], 0),
         (ColorModel::Gray, vec![Component { depth: 9, ..good }], 0),
-    ] {
+    ];
+    let bytes = [
+        (ColorModel::Gray, vec![wide], 0),
+        (ColorModel::Gray, vec![component(0, 3, 0)], 0),
+        (ColorModel::Rgb, vec![good, good, good], 0),
+        (ColorModel::Yuv, vec![good, wide, wide], 1),
+        (ColorModel::Yuv, vec![component(1, 1, 0), good, good], 0),
+    ];
+    let unreadable = unreadable.map(|it| (Arithmetic::Floats, it));
+    let bytes = bytes.map(|it| (Arithmetic::Bytes, it));
+    for (arithmetic, (model, components, culprit)) in unreadable.into_iter().chain(bytes) {
         let layout = image::Layout { model, components };
-        let (arithmetic, colorimetry) = (Arithmetic::Floats, Colorimetry::default());
+        let colorimetry = Colorimetry::default();
         let view = ImageView::with_layout(&layout, arithmetic, 8, 8, colorimetry, &[plane; 4]);
         let error = view.expect_err("an unreadable layout");
         assert_eq!(

@@ -150,7 +150,9 @@ fn ready(
         let detector = detector();
         let others = threads.into_iter().map(|thread| thread.join());
         let others = others.map(|joined| joined.unwrap_or_else(|panic| resume_unwind(panic)));
-        Ok((detector?, others.collect::<Result<_, _>>()?))
+        // All threads end before an error is returned.
+        let others: Vec<_> = others.collect();
+        Ok((detector?, others.into_iter().collect::<Result<_, _>>()?))
     })
 }
 

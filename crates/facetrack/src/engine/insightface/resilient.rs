@@ -115,7 +115,7 @@ impl<E: Reducible> Resilient<E> {
         }
     }
 
-    /// Reduces GPU use after it failed with `error`. Nothing changes if that fails.
+    /// Reduces GPU use after it failed with `error`. The networks stay as they are if that fails.
     fn retreat(&mut self, error: EngineError) -> Result<()> {
         let Some(gpu) = self.gpu.as_mut().filter(|gpu| gpu.fallback) else {
             return Err(error);

@@ -27,7 +27,7 @@ const FAMILY: &str = "mediapipe";
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let source = Source::open(config.model.as_deref(), config)?;
     // The larger networks come first, because the runtime reuses the memory that it allocates to
-    // load them.
+    // load them. Each runs once before the next one is opened.
     let (landmarks, reader) = (source.landmarks()?, source.reader()?);
     // Several threads would be slower: the operators are small.
     let options = SessionOptions {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Reads and writes ONNX files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -86,13 +86,12 @@ impl Graph {
         }
     }
 
-    /// The constants that a node takes or that the inputs list.
+    /// The constants that a node takes or that the inputs or outputs list.
     fn used_constants(&self) -> Vec<TensorProto> {
-        let mut users = self.users();
-        for port in &self.inputs {
-            users[port.value.0].push(usize::MAX);
-        }
-        let used = (0..self.values.len()).filter(|index| !users[*index].is_empty());
+        let users = self.users();
+        let inputs: HashSet<_> = self.inputs.iter().map(|port| port.value.0).collect();
+        let used = (0..self.values.len())
+            .filter(|index| !users[*index].is_empty() || inputs.contains(index));
         used.filter_map(|index| {
             let constant = self.values[index].constant.clone()?;
             let name = self.name(Value(index));

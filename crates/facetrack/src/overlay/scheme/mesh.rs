@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 
 /// The edges of MediaPipe's 852 triangles, each once, the lower index first:
 /// `FACE_LANDMARKS_TESSELATION` of its Face Landmarker.
-pub(super) static MEDIAPIPE: LazyLock<BTreeSet<[u16; 2]>> = LazyLock::new(|| {
+pub(super) static MEDIAPIPE: LazyLock<Vec<[u16; 2]>> = LazyLock::new(|| {
     let right = RIGHT_HALF.windows(2).map(|pair| [pair[0], pair[1]]);
     let left = right.clone().map(|edge| edge.map(mirrored));
     let edges = right.chain(left).chain(ASYMMETRIC);
-    edges.map(|[a, b]| [a.min(b), a.max(b)]).collect()
+    let edges: BTreeSet<_> = edges.map(|[a, b]| [a.min(b), a.max(b)]).collect();
+    edges.into_iter().collect()
 });
 
 /// The landmark on the other side of the face, for a landmark of its right half. The left half

@@ -167,7 +167,7 @@ impl<'a> Lowering<'a> {
         let target = output(operator)?;
         self.expect_shape(target, self.shape(source))?;
         self.constants[target] = source;
-        Ok(Forms::default())
+        Ok(self.forms[target])
     }
 
     fn shape(&self, tensor: usize) -> &'a [usize] {

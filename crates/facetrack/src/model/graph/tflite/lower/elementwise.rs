@@ -124,7 +124,7 @@ impl Lowering<'_> {
     }
 }
 
-/// `shape` with one element on each of `axes`, which count from the end.
+/// `shape` with one element on each of `axes`, which count from the end and exist.
 fn reduced(shape: &[usize], axes: &[i64]) -> Vec<usize> {
     let mut reduced = shape.to_vec();
     for axis in axes {
