@@ -4,8 +4,6 @@
 //! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The
 //! modules here wrap it into elements.
 
-#[cfg(feature = "analytics")]
-mod analytics;
 mod element;
 pub mod facetrack;
 pub mod facetrackoverlay;

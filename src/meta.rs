@@ -152,12 +152,14 @@
 //! ```
 
 mod absence;
-#[cfg(not(feature = "analytics"))]
+#[cfg(feature = "analytics")]
 mod analytics;
 mod face;
 mod fields;
 mod fits;
 mod frame;
+#[cfg(not(feature = "analytics"))]
+mod no_analytics;
 pub(crate) mod region;
 pub(crate) mod sightings;
 
@@ -173,10 +175,10 @@ use thiserror::Error;
 use self::face::{face_from_structure, structure_from_face};
 use self::fields::{Fields, Scale, malformed};
 pub use self::frame::{Fit, FrameShape, Stale};
+#[cfg(not(feature = "analytics"))]
+use self::no_analytics as analytics;
 use self::region::Canvas;
 pub use self::sightings::{Sighting, Sightings};
-#[cfg(feature = "analytics")]
-use crate::analytics;
 pub(crate) use absence::{Absence, asks_for_source, remedy};
 use facetrack::model::ModelFile;
 use facetrack::report::{FrameReport, ReportSource};

@@ -1,23 +1,123 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Replaces `crate::analytics` without the feature of that name, and does nothing.
+//! Faces in the terms of GStreamer's own analytics library, for elements and applications that know
+//! nothing of this plugin.
+//!
+//! A buffer has one `GstAnalyticsRelationMeta`, also where there is no face: without one,
+//! `objectdetectionoverlay` of GStreamer 1.26 keeps drawing the boxes of the previous frame. Each
+//! face has
+//!
+//! - an object detection: type `face`, the box in whole pixels cut to the frame, the engine's
+//!   confidence; 0 where it has none, as in DL Streamer's `add_region`, since the library has no
+//!   word for that;
+//! - a tracking: the track's id, and in running time, as `ioutracker` has it, when it came and was
+//!   last measured;
+//! - a classification, where there are blendshapes: a class for each channel, by its name, with its
+//!   value, negative ones as 0.
+//!
+//! The detection relates to its tracking, as `ioutracker` has it. It contains its classification,
+//! and that is part of it, as DL Streamer has it. It does not relate to it:
+//! `objectdetectionoverlay` would then write the first channel at the box in place of `face`.
 
 use gst::glib;
+use gst_analytics::prelude::*;
+use gst_analytics::{AnalyticsODMtd, AnalyticsRelationMeta, AnalyticsTrackingMtd, RelTypes};
 
-use super::region::Canvas;
-use super::sightings::Sighting;
-use facetrack::report::FrameReport;
+use crate::meta::region::{self, Canvas};
+use crate::meta::sightings::Sighting;
+use facetrack::blendshape::Blendshapes;
+use facetrack::observation::Observation;
+use facetrack::report::{FrameReport, TrackedFace};
 
-/// Adds nothing. The number of each face's region of interest is its track's.
-pub(super) fn add(
-    _: &mut gst::BufferRef,
+/// Adds the faces of a report; `sightings` has one entry for each. Returns the id of each face's
+/// detection, which its region of interest gets too, so that DL Streamer finds one by the other,
+/// and the number of pieces.
+///
+/// # Errors
+/// If the library refuses a piece.
+pub(crate) fn add(
+    buffer: &mut gst::BufferRef,
     report: &FrameReport,
-    _: Canvas,
-    _: &[Sighting],
+    canvas: Canvas,
+    sightings: &[Sighting],
 ) -> Result<(Vec<u32>, Option<u32>), glib::BoolError> {
-    Ok((report.faces.iter().map(|face| face.id).collect(), None))
+    let before = AnalyticsRelationMeta::add(buffer).len();
+    let faces = std::iter::zip(&report.faces, sightings);
+    let numbers = faces
+        .map(|(face, sighting)| add_face(buffer, face, canvas, *sighting))
+        .collect::<Result<_, _>>()?;
+    let pieces = AnalyticsRelationMeta::add(buffer).len() - before;
+    Ok((numbers, u32::try_from(pieces).ok()))
 }
 
-/// Whether this is a relation meta that holds this many pieces.
-pub(super) fn holds(_: &gst::MetaRef<'_, gst::Meta>, _: u32) -> bool {
-    false
+/// Whether this is a relation meta with this many pieces that begins with a face. The library
+/// cannot remove single pieces. Elements that crop the picture drop the relations, so another
+/// element may have added the same number of other pieces since.
+pub(crate) fn holds(meta: &gst::MetaRef<'_, gst::Meta>, pieces: u32) -> bool {
+    let face = glib::Quark::from_str(region::TYPE);
+    meta.downcast_ref::<AnalyticsRelationMeta>()
+        .is_some_and(|relations| {
+            let first = relations.iter::<AnalyticsODMtd>().next();
+            let is_face = first.is_some_and(|it| it.id() == 0 && it.obj_type() == Some(face));
+            relations.len() == pieces as usize && (is_face || pieces == 0)
+        })
+}
+
+fn add_face(
+    buffer: &mut gst::BufferRef,
+    tracked: &TrackedFace,
+    canvas: Canvas,
+    sighting: Sighting,
+) -> Result<u32, glib::BoolError> {
+    let detection = add_detection(buffer, &tracked.face, canvas)?;
+    let tracking = add_tracking(buffer, tracked.id, sighting)?;
+    AnalyticsRelationMeta::add(buffer).set_relation(RelTypes::RELATE_TO, detection, tracking)?;
+    if let Some(blendshapes) = &tracked.face.blendshapes {
+        let classification = add_classification(buffer, blendshapes)?;
+        let mut relations = AnalyticsRelationMeta::add(buffer);
+        relations.set_relation(RelTypes::CONTAIN, detection, classification)?;
+        relations.set_relation(RelTypes::IS_PART_OF, classification, detection)?;
+    }
+    Ok(detection)
+}
+
+fn add_detection(
+    buffer: &mut gst::BufferRef,
+    face: &Observation,
+    canvas: Canvas,
+) -> Result<u32, glib::BoolError> {
+    let pixels = canvas.pixels(&face.bbox);
+    let [x, y, width, height] = pixels.map(|side| i32::try_from(side).unwrap_or(i32::MAX));
+    let label = glib::Quark::from_str(region::TYPE);
+    let confidence = face.confidence.unwrap_or(0.0);
+    let mut relations = AnalyticsRelationMeta::add(buffer);
+    let detection = relations.add_od_mtd(label, x, y, width, height, confidence)?;
+    Ok(detection.id())
+}
+
+fn add_tracking(
+    buffer: &mut gst::BufferRef,
+    track: u32,
+    sighting: Sighting,
+) -> Result<u32, glib::BoolError> {
+    let mut relations = AnalyticsRelationMeta::add(buffer);
+    let first = sighting.first;
+    let id = relations.add_tracking_mtd(u64::from(track), first)?.id();
+    let mut tracking = relations
+        .mtd_mut::<AnalyticsTrackingMtd>(id)
+        .ok_or_else(|| glib::bool_error!("the tracking metadata of track {track} is missing"))?;
+    tracking.update_last_seen(sighting.last)?;
+    Ok(id)
+}
+
+fn add_classification(
+    buffer: &mut gst::BufferRef,
+    blendshapes: &Blendshapes,
+) -> Result<u32, glib::BoolError> {
+    // DL Streamer's reader refuses a face with a negative one.
+    let (levels, quarks): (Vec<_>, Vec<_>) = blendshapes
+        .iter()
+        .map(|(name, value)| (value.max(0.0), glib::Quark::from_str(name)))
+        .unzip();
+    let mut relations = AnalyticsRelationMeta::add(buffer);
+    Ok(relations.add_cls_mtd(&levels, &quarks)?.id())
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The configuration of a record, from all options together.
 
-use super::output::{Destination, OutputError};
+use super::error::OutputError;
+use super::output::Destination;
 use crate::options::{FillBy, Format, JsonSinkSettings};
 use facetrack::record::timeline::Filling;
 use facetrack::record::{BlendshapeProfile, Export, Fields};

@@ -56,7 +56,7 @@ use gst_base::subclass::prelude::*;
 
 use super::CAT;
 use super::config::Config;
-use super::output::OutputError;
+use super::error::OutputError;
 use super::recording::Recording;
 use super::upstream;
 use crate::element;

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use gst::glib;
 
 mod config;
+mod error;
 mod following;
 mod imp;
 mod output;

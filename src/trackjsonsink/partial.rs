@@ -14,7 +14,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::CAT;
-use super::output::OutputError;
+use super::error::OutputError;
 
 /// Suffix of the name of an unfinished file.
 const PARTIAL: &str = ".partial";

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::CAT;
 use super::config::Config;
+use super::error::OutputError;
 use super::following::Following;
-use super::output::{Output, OutputError};
+use super::output::Output;
 use super::partial::RecordFile;
 use crate::meta::{Absence, FaceTrackMeta, FrameShape, MetaError};
 use crate::options::{self, Format};

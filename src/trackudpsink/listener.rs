@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use super::CAT;
-use super::network::Destination;
+use super::receiver::Destination;
 use facetrack::packet::ifacialmocap::{PORT, Version};
 
 /// Receivers that are answered at once. Another one takes the place of the first.

@@ -2,11 +2,10 @@
 //! Where the packets of a face go.
 
 use std::io;
-use std::net::SocketAddr;
 
 use super::CAT;
 use super::listener::Listener;
-use super::receiver::Receiver;
+use super::receiver::{Destination, Receiver};
 use facetrack::packet::ifacialmocap::Version;
 
 /// The receivers of a stream.
@@ -15,15 +14,6 @@ pub(super) struct Network {
     listener: Option<Listener>,
     /// Whether the system did not accept the last packet.
     failing: bool,
-}
-
-/// A receiver of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Destination {
-    /// Its address, with the port for the first face.
-    pub(super) address: SocketAddr,
-    /// The form of iFacialMocap's text that it reads.
-    pub(super) version: Version,
 }
 
 impl Network {

@@ -4,11 +4,22 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
+use facetrack::packet::ifacialmocap::Version;
+
 /// Where packets go. Nobody needs to be there.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) socket: UdpSocket,
     pub(super) address: SocketAddr,
+}
+
+/// A receiver of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Destination {
+    /// Its address, with the port for the first face.
+    pub(super) address: SocketAddr,
+    /// The form of iFacialMocap's text that it reads.
+    pub(super) version: Version,
 }
 
 impl Receiver {

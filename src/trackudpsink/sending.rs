@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::network::{Destination, Network};
+use super::network::Network;
+use super::receiver::Destination;
 use crate::meta::Absence;
 use facetrack::engine::EngineKind;
 use facetrack::packet::{Avatar, Coverage, Encoder, Frame, Lack, Slots, View};

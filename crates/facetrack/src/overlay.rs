@@ -15,6 +15,7 @@ mod canvas;
 mod color;
 mod face;
 mod layers;
+mod look;
 mod mask;
 mod panel;
 mod scheme;

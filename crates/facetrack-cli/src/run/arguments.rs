@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::segments::Grid;
+use super::fetching::FetchCommand;
+use super::parts::Grid;
 use super::shard::ShardOption;
-use super::staging::FetchCommand;
 use super::units;
 
 /// Options of `facetrack run`.

@@ -10,7 +10,7 @@ use facetrack::file::{is_at, remove_if_there, sync_folder, with_suffix};
 use facetrack_jobs::Status;
 
 use super::marker::{self, Marker};
-use super::segments;
+use super::parts;
 
 /// Suffix of the name of an unfinished marker.
 const PARTIAL: &str = ".partial";
@@ -96,7 +96,7 @@ impl Claim {
     /// Parts stay with a failed video, for another attempt.
     fn remove_leftovers(&self, status: Status) -> io::Result<()> {
         if status != Status::Failed {
-            segments::remove(&self.record)?;
+            parts::remove(&self.record)?;
         }
         remove_if_there(&with_suffix(&self.record, ".partial.old"))
     }

@@ -15,10 +15,11 @@ use super::claim::Claim;
 use super::events::{Event, Report};
 use super::inputs::Video;
 use super::marker::Marker;
+use super::parts::{self, Grid};
 use super::plan::{self, Task};
 use super::queue::{Next, Queue, Stop, Work};
 use super::seats::{Seat, Seats};
-use super::segments::{self, Grid, Group, PartTask};
+use super::segments::{Group, PartTask};
 use super::staging::Unfetched;
 
 /// How often limits and signals are checked.
@@ -131,7 +132,7 @@ impl Lane<'_> {
         claim.outdate()?;
         // Everything is tracked again, so no later run may use earlier parts.
         if self.run.arguments.force {
-            segments::remove(&video.record)?;
+            parts::remove(&video.record)?;
         }
         if parts.len() < 2 {
             return Ok(Some(Work::Video(task, claim)));

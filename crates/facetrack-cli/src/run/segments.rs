@@ -7,44 +7,20 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use facetrack::file::{remove_if_there, sync_folder, with_suffix};
 use facetrack::lock::lock;
 use facetrack::record::joining;
 use facetrack_jobs::{Outcome, Part, Ready, Status};
-use serde::Serialize;
 
 use super::claim::Claim;
 use super::inputs::Video;
 use super::marker::Marker;
+use super::parts::folder;
 use super::plan::Task;
-
-/// Where long videos are cut. Records depend on it.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Grid {
-    /// Length of a part.
-    pub segment: Duration,
-    /// Time that is tracked before each part.
-    pub warm_up: Duration,
-}
-
-impl Grid {
-    /// The parts of a video that takes this long, s. The last one may be up to half longer or
-    /// shorter than the others.
-    pub fn parts(&self, seconds: f64) -> Vec<Part> {
-        let segment = self.segment.as_secs_f64();
-        let count = (seconds / segment).round().max(1.0) as u32;
-        let start = |number: u32| f64::from(number) * segment;
-        let part = |number| Part {
-            start: (number > 0).then(|| start(number)),
-            stop: (number + 1 < count).then(|| start(number + 1)),
-        };
-        (0..count).map(part).collect()
-    }
-}
 
 /// A video in parts.
 #[derive(Debug)]
@@ -107,19 +83,6 @@ impl PartTask {
     pub fn keep(&self, marker: &Marker) -> io::Result<()> {
         let claim = Claim::new(&self.video().record)?;
         claim.map_or(Ok(()), |claim| claim.finish(marker))
-    }
-}
-
-/// The folder for the parts of a record.
-pub fn folder(record: &Path) -> PathBuf {
-    with_suffix(record, ".parts")
-}
-
-/// Removes the parts of a record.
-pub fn remove(record: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder(record)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 
@@ -235,24 +198,6 @@ fn outcome(parts: &[Marker]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn starts(segment: u64, seconds: f64) -> Vec<(Option<f64>, Option<f64>)> {
-        let grid = Grid {
-            segment: Duration::from_secs(segment),
-            warm_up: Duration::from_secs(2),
-        };
-        let parts = grid.parts(seconds);
-        parts.iter().map(|part| (part.start, part.stop)).collect()
-    }
-
-    #[test]
-    fn parts_are_equally_long() {
-        assert_eq!(starts(60, 89.0), [(None, None)]);
-        let two = [(None, Some(60.0)), (Some(60.0), None)];
-        assert_eq!(starts(60, 91.0), two);
-        assert_eq!(starts(60, 149.0), two);
-        assert_eq!(starts(60, 600.04).len(), 10);
-    }
 
     #[test]
     fn a_part_decides_for_the_whole() {

@@ -4,58 +4,20 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::str::FromStr;
+use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::{TempDir, TempPath};
 
 use super::child::Running;
-
-/// The placeholder of the video in the command.
-const REMOTE: &str = "{}";
-
-/// The placeholder of the local file in the command.
-const LOCAL: &str = "{local}";
+use super::fetching::{FetchCommand, LOCAL};
 
 /// How often a running command is checked.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Longest suffix of a video that its local file keeps. Our choice.
 const SUFFIX: usize = 8;
-
-/// The command of `--fetch`, as words.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FetchCommand(Vec<String>);
-
-impl FromStr for FetchCommand {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let words = shlex::split(text).ok_or("a quotation mark is not closed")?;
-        for placeholder in [REMOTE, LOCAL] {
-            let mut arguments = words.iter().skip(1);
-            if !arguments.any(|word| word.contains(placeholder)) {
-                return Err(format!(
-                    "{placeholder} is missing. Write the command as in 'rclone copyto {REMOTE} {LOCAL}'"
-                ));
-            }
-        }
-        Ok(Self(words))
-    }
-}
-
-impl FetchCommand {
-    fn command(&self, video: &Path, local: &Path) -> Command {
-        let (video, local) = (video.to_string_lossy(), local.to_string_lossy());
-        let filled = |word: &String| word.replace(LOCAL, &local).replace(REMOTE, &video);
-        let mut words = self.0.iter().map(filled);
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words);
-        command
-    }
-}
 
 /// Where videos are fetched to.
 pub struct Staging {
@@ -101,7 +63,7 @@ impl Staging {
         let fetched = self.run(video, local, is_stopped);
         fetched.map_err(|unfetched| match unfetched {
             Unfetched::Failed(reason) => {
-                let (video, program) = (video.display(), &self.command.0[0]);
+                let (video, program) = (video.display(), self.command.program());
                 Unfetched::Failed(format!("{video} was not fetched: `{program}` {reason}"))
             }
             Unfetched::Stopped => Unfetched::Stopped,
@@ -230,18 +192,6 @@ mod tests {
         let staging = Staging::new(WAIT.parse().unwrap(), None).unwrap();
         let unfetched = staging.fetch(0, Path::new("a"), || true).unwrap_err();
         assert_eq!(unfetched, Unfetched::Stopped);
-    }
-
-    #[test]
-    fn commands_need_both_names() {
-        for (text, part) in [
-            ("rclone copyto {} /tmp/x", "{local} is missing"),
-            ("{} {local}", "{} is missing"),
-            ("cp '{} {local}", "quotation mark"),
-        ] {
-            let error = text.parse::<FetchCommand>().unwrap_err();
-            assert!(error.contains(part), "{text}: {error}");
-        }
     }
 
     #[test]

@@ -3,10 +3,11 @@
 
 use super::brush::Brush;
 use super::color::Rgb;
+use super::look::Look;
 use super::panel;
 use super::{Layers, Style};
 use crate::geometry::{Point, Rect};
-use crate::observation::{Gaze, HeadPose, Landmarks, Observation, Origin};
+use crate::observation::{Gaze, HeadPose, Landmarks, Observation};
 use crate::report::{FrameReport, TrackedFace};
 
 /// Opacity of lines.
@@ -30,28 +31,6 @@ const AXES: [Rgb; 3] = [Rgb::VERMILLION, Rgb::GREEN, Rgb::BLUE];
 
 /// Length of a gaze arrow, in distances between the middle of the eye and the pupil.
 const GAZE_LENGTH: f32 = 4.0;
-
-/// Appearance of a face.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
-    pub color: Rgb,
-    /// Whether the face was measured in this frame.
-    pub measured: bool,
-}
-
-impl Look {
-    pub fn of(tracked: &TrackedFace, style: &Style) -> Self {
-        Self {
-            color: style.color.unwrap_or(Rgb::of_track(tracked.id)),
-            measured: matches!(tracked.face.origin, Origin::Detected | Origin::Tracked),
-        }
-    }
-
-    /// `opacity`, or half of it if the face was not measured in this frame.
-    pub fn opacity(self, opacity: u8) -> u8 {
-        if self.measured { opacity } else { opacity / 2 }
-    }
-}
 
 /// Scale factors from pixels of the analyzed frame to pixels of the canvas.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 use super::Pace;
 use super::brush::Brush;
 use super::color::Rgb;
-use super::face::Look;
+use super::look::Look;
 use crate::geometry::{Point, Rect};
 use crate::observation::Observation;
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
