@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack` where the system fails: no memory, no threads, files that change, clocks that jump.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
+use std::{fs, iter};
 
 use gst::prelude::*;
 use gst_check::Harness;
@@ -89,8 +90,18 @@ fn a_refused_thread_is_told_and_the_engine_goes_on() {
         let (element, bus) = element("engine=scripted script=face");
         let mut harness = harness(&element);
         assert_eq!(status(&mut harness, 0), Ok(FrameStatus::Tracked));
-        // Stacks of threads that are over would be used again.
-        let parked: Vec<_> = (0..8).map(|_| thread::spawn(thread::park)).collect();
+        // Stacks of threads that are over would be used again. A thread that starts takes memory.
+        let started = Arc::new(Barrier::new(9));
+        let parked: Vec<_> = iter::repeat_n(&started, 8)
+            .map(|started| {
+                let started = started.clone();
+                thread::spawn(move || {
+                    started.wait();
+                    thread::park();
+                })
+            })
+            .collect();
+        started.wait();
         limit_memory(1 << 20);
         element.set_property_from_str("engine", "opencv-haar");
         for index in 1..5 {
