@@ -22,7 +22,7 @@ use facetrack::tracker::{TrackerConfig, TrackerKind};
 choice_field! {
     /// Smoothing of landmarks over time.
     pub(crate) enum Smoothing, "GstFaceTrackSmoothing" {
-        Native = "native": "as the original of the engine: mediapipe smooths only in video mode with max-faces=1",
+        Native = "native": "as the program that the engine reproduces: mediapipe smooths only in video mode with max-faces=1, the others do not smooth",
         Off = "off": "landmarks as measured",
         OneEuro = "one-euro": "a One-Euro filter per face, for any number of faces",
     }
@@ -181,9 +181,9 @@ impl Defaults for FaceTrackSettings {
             "Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame; 0 = never, which saves the time",
         "neutral-time": tuning.neutral_time, playing, range(0.0, 60.0, "s"),
             of(Setting::Landmarks) =>
-            "Time for which each new face is at rest. Afterwards, the medians of its blendshapes are subtracted. The remaining range is scaled to 0…1. 0 = learn nothing from new faces",
+            "Time after the first frame of each face in which its rest values are learned: the median of each blendshape. Afterwards, these are subtracted, and the remaining range is scaled to 0…1. Keep the face relaxed during this time. 0 = learn nothing from new faces",
         "neutral-file": neutral_file, of(Setting::Landmarks) =>
-            "JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. If rest values are learned, the last ones are used instead, and written at the end of the stream; unset = no file",
+            "JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. Rest values that are learned replace those of the file, which is written at the end of the stream; unset = no file",
         "inference-interval": schedule.inference_interval, playing, range(1.0, 1000.0, "frames") =>
             "Interval at which frames are analysed; faces are held in between; 1 = every frame",
         "max-fps": schedule.max_fps, playing, range(0.0, 1000.0, "Hz") =>
@@ -191,19 +191,19 @@ impl Defaults for FaceTrackSettings {
         "predict": tuning.predict, playing =>
             "Move faces in frames that are not analysed, with the velocity between the last two analysed frames, and for at most the time between these two; false = hold them in place",
         "late-frames": schedule.late_frames, playing =>
-            "Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or a quarter of the time is used for analysis",
+            "Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or fewer if that would take more than a quarter of the time",
         "workers": workers, range(0.0, 256.0, "frames"), neutral =>
-            "Number of frames to analyse at once, for opencv-haar, opencv-yunet, opencv-yunet-pyfeat, eos, insightface on the CPU, and the others with running-mode=image; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order, but are delayed, so use 1 for live video",
+            "Number of frames to analyse at once; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order, but are delayed, so use 1 for live video. mediapipe and openseeface analyse several frames at once only with running-mode=image, insightface only on the CPU",
         "threads": config.threads, range(1.0, 256.0, "threads"), of(Setting::Networks), neutral =>
-            "Number of threads that analyse a frame: each measures a face; in opencv-yunet, opencv-yunet-pyfeat, eos and insightface all of them run the detector. Use workers for more frames at once",
+            "Number of threads that analyse a frame. Each thread measures one face at a time; with opencv-yunet, opencv-yunet-pyfeat, eos and insightface, the threads also run the detector together. To analyse more frames at once, set workers",
         "model": config.model, of(Setting::Model), neutral =>
-            "Model file; unset = the published model of the engine in models-dir or the default folders; eos: its sfm_shape_3448.bin, whose folder is searched for the other files first; insightface: folder or name of a pack, such as buffalo_l",
+            "Model file; unset = the published model of the engine in models-dir or the default folders; eos: its sfm_shape_3448.bin; its other files are searched for in the same folder first; insightface: folder or name of a pack, such as buffalo_l",
         "detector-model": config.detector_model, of(Setting::ModelParts), neutral =>
-            "Model file of the face detector, for engines with several models; unset = the published model, as with model",
+            "Model file of the face detector, for engines with several models; unset = the published model in models-dir or the default folders",
         "landmark-model": config.landmark_model, of(Setting::ModelParts), neutral =>
-            "Model file of the landmarks, for engines with several models: a face_landmarker.task; openseeface: a lm_model*_opt.onnx or its number from -3 to 4; unset = the published model, as with model, and the best available one of openseeface",
+            "Model file of the landmarks, for engines with several models: a face_landmarker.task; openseeface: a lm_model*_opt.onnx or its number from -3 to 4; unset = the published model in models-dir or the default folders; openseeface: the best of its models that is available there",
         "gaze-model": config.gaze_model, of(Setting::GazeModel), neutral =>
-            "Model file of the gaze, for engines with several models; unset = the published model, as with model",
+            "Model file of the gaze, for engines with several models; unset = the published model in models-dir or the default folders",
         "models-dir": config.paths.models_dir, of(Setting::Models), neutral =>
             "Folder to search for models; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; insightface: also INSIGHTFACE_HOME/models and ~/.insightface/models",
         "onnxruntime": config.paths.runtime, of(Setting::Networks), neutral =>
@@ -216,7 +216,7 @@ impl Defaults for FaceTrackSettings {
         "max-age": tracker.max_age, range(0.0, 100_000.0, "frames") =>
             "Number of analysed frames for which an id is kept without its face",
         "select": tuning.selection.select, playing =>
-            "Faces to complete and report. One face is followed until its id ends; with largest and center, another one replaces it if it is clearly better for 2 s. With max-faces=1, which is the default of openseeface, the engine sees one face only, and there is nothing to select: set max-faces=2 or more",
+            "Faces that are measured in full and reported. A selected face is followed until its id ends; with largest and center, another one replaces it if it is clearly better for 2 s. With max-faces=1, which is the default of openseeface, the engine sees one face only, and there is nothing to select: set max-faces=2 or more",
         "select-id": tuning.selection.id, playing, range(1.0, i32::MAX as f64, "") =>
             "Id of the face that select=id reports",
         "device": request.device =>
@@ -240,13 +240,13 @@ impl Defaults for FaceTrackSettings {
         "tf32": request.tuning.tf32, of(Setting::Gpu) =>
             "Use TF32, a 10-bit mantissa, for multiplications on Ampere and newer GPUs: less exact landmarks; no effect with tensorrt",
         "deterministic": request.tuning.deterministic, of(Setting::Gpu) =>
-            "Give the same result in every run on the GPU, with fixed convolution algorithms and without TF32; slower; not with tensorrt",
+            "Give the same result in every run on the GPU, with fixed convolution algorithms and without TF32; slower; an error together with tensorrt",
         "arena-shrinkage": request.tuning.arena_shrinkage, of(Setting::Gpu), neutral =>
             "Release GPU memory after each run, slower; no effect with cuda-graph",
         "pinned-io": request.tuning.pinned_io, of(Setting::Gpu), neutral =>
             "Copy to and from the GPU through page-locked memory that is bound once",
         "cuda-graph": request.tuning.cuda_graph, of(Setting::Gpu) =>
-            "Record a run of the detector as a CUDA graph and replay it; not with tensorrt",
+            "Record a run of the detector as a CUDA graph and replay it; no effect with tensorrt",
         "tensorrt": request.tuning.tensorrt, of(Setting::Gpu) =>
             "Run networks with TensorRT on the same GPU. Its engines are built at each start, which takes long",
         "fp16": request.tuning.fp16, of(Setting::Gpu) =>

@@ -13,7 +13,7 @@ choice_field! {
     pub(crate) enum MatchBy, "GstTrackJsonLoadMatch" {
         Auto = "auto": "the time; the frame number if the buffer or the file has no times",
         Pts = "pts": "the time, which also works after seeking and with missing frames",
-        Frame = "frame": "the frame number, counted as in trackjsonsink, and after seeking from the target of the seek",
+        Frame = "frame": "the frame number, counted as in trackjsonsink; after a seek, counting starts at the target of the seek",
     }
 }
 
@@ -36,6 +36,6 @@ impl Defaults for LoadSettings {
             "File to read, written by trackjsonsink with format=dense or format=jsonl",
         "match": match_by => "How the recorded frame of a buffer is found",
         "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
-            "Maximum difference between the times of a buffer and of its recorded frame; half the frame duration gives every buffer the nearest one",
+            "Maximum difference between the times of a buffer and of its recorded frame; with half the frame duration, every buffer gets the nearest recorded frame",
     ];
 }

@@ -61,7 +61,7 @@ impl Defaults for JsonSinkSettings {
             "Write tongueOut, if it is measured, with the profile mouth",
         "verbose": verbose => "Write every part of a face that fields can select",
         "fields": fields =>
-            "Parts of a face to write after its id, whole pixels, score and blendshapes, if verbose is false",
+            "Further parts of a face to write, if verbose is false; its id, its box in whole pixels, its score and its blendshapes are always written",
         "fill-gaps": fill_gaps =>
             "Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive",
         "fill-by": fill_by => "Missing frames that are filled",

@@ -27,38 +27,40 @@ const INTRODUCTION: &str = r#"# The JSON record
 
 [`trackjsonsink`](elements/trackjsonsink.md) writes these files. With `format=dense`, a file is one
 object with the keys `metadata` and `frames`. With `format=jsonl`, the first line contains the
-metadata, each further line a frame, and the last line the metadata again with all counts. Every frame
-is on its own line.
+metadata, each further line a frame, and the last line the metadata again with all counts. Every
+frame is on its own line.
 
-Check `complete` in the metadata before you use a file: it is false if the video was cut off or damaged.
-A dense or reduced file that is still being written, or whose stream broke off, is named
-`<name>.partial`. A jsonl file has its final name from the start; without its last line, its stream broke
-off. See [Unfinished files](#unfinished-files).
+Check `complete` in the metadata before you use a file: it is false if the video was cut off or
+damaged. While a dense or reduced file is being written, it is named `<name>.partial`. If the stream
+breaks off, the file keeps that name. A jsonl file has its final name from the start. If the stream
+breaks off, its last line, the trailer, is missing. See [Unfinished files](#unfinished-files).
 
-Positions are in pixels of the analysed frame, with the origin at its top-left corner, x to the right
-and y down. Times are in nanoseconds. New keys may be added to any object; `metadata.schema` changes if
-anything else does. In the tables, `a.b` is the key `b` of the object `a`.
+Positions are in pixels of the analysed frame, with the origin at its top-left corner, x to the
+right and y down. Times are in nanoseconds. New keys may be added to any object; `metadata.schema`
+changes if anything else does. In the tables, `a.b` is the key `b` of the object `a`.
 
-`trackjsonload` still reads the older schema `facetrack-1`. In that schema, `pts` was the timestamp of
-the buffer, gaps were filled by timestamps, and the metadata contained `load_time_ms`. It did not contain
-`complete`, `incomplete_reason`, `expected_duration`, `expected_frames`, `decode_errors`,
-`corrupted_frames`, `variable_rate`, `orientation` and `start_time`. Older records of both schemas contain
-`device_reason`, the reason why the engine ran on its device.
+`trackjsonload` still reads the older schema `facetrack-1`. In that schema, `pts` was the timestamp
+of the buffer, gaps were filled by timestamps, and the metadata contained `load_time_ms`. It did not
+contain `complete`, `incomplete_reason`, `expected_duration`, `expected_frames`, `decode_errors`,
+`corrupted_frames`, `variable_rate`, `orientation` and `start_time`. Older records of both schemas
+contain `device_reason`, the reason why the engine ran on its device.
 
 ## Unfinished files
-- A dense or reduced file has its final name only if it is complete. Its content and its name are on disk
-  (`fsync`) before the element posts `trackjsonsink-done`. An existing file is replaced only with
-  `overwrite=true`, and only at that moment.
-- A `.partial` file begins before the first frame. It is complete JSON whenever the element is not
+- A dense or reduced file has its final name only if it is complete. Its content and its name are on
+  disk (`fsync`) before the element posts `trackjsonsink-done`. An existing file is replaced only
+  with `overwrite=true`, and only at that moment.
+- A `.partial` file exists from before the first frame. It is valid JSON whenever the element is not
   writing, also after an error or a full disk.
-- If the process is killed, the last line may be cut off and the end of the JSON may be missing. All lines
-  before it are complete. `trackjsonload` reads such files. Up to 64 kB of the newest lines are only in
-  memory and are lost. A jsonl file loses no complete line, but is empty before the first frame.
-- After a power failure, a file that was not finished may lack more.
-- A new run moves an existing `.partial` file with frames to `<name>.partial.old`; if there is one already,
-  the longer file is kept. A run that ends before its first frame puts it back, and a run that
-  finishes its record removes it.
-- Only one pipeline can write a file, on file systems with locks (`flock`).
+- If the process is killed, the last line of the file may be cut off and the end of the JSON may be
+  missing. All lines before it are complete, and `trackjsonload` reads them. The newest frames of a
+  dense or reduced file, up to 64 kB, are still in memory and are lost. A jsonl file loses no
+  complete line, but is empty before the first frame.
+- A power failure may also remove lines that were already written to an unfinished file.
+- A new run renames an existing `.partial` file with frames to `<name>.partial.old`. If there is a
+  `.partial.old` file already, the longer of the two is kept. If the new run ends before its first
+  frame, it renames the file back. If it finishes its record, it deletes the file.
+- Only one pipeline can write a file at a time. This is checked on file systems with locks
+  (`flock`).
 
 This program reads a file of any format as far as it goes:
 

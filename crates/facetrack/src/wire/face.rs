@@ -20,8 +20,8 @@ use crate::record::{Export, Fields};
 use crate::report::TrackedFace;
 use crate::speaking::Speaking;
 
-/// One face in one frame. A key that is not required is absent if it was not measured, or not
-/// selected with the properties fields and verbose.
+/// One face in one frame. An optional key is absent if its value was not measured, or not selected
+/// with the properties fields and verbose.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "object"))]
 #[serde(expecting = "an object")]

@@ -76,8 +76,8 @@ pub(crate) struct Head {
     /// not depend on it.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     expected_frames: Option<u64>,
-    /// Number of frames that follow an unexpected interruption, as decoders mark the frame after
-    /// one that they could not decode. Not counted for live sources.
+    /// Number of unexpected interruptions: decoders mark the frame that follows one that they could
+    /// not decode. Not counted for live sources.
     #[serde(skip_deserializing)]
     decode_errors: Option<u64>,
     /// Number of frames that the decoder marked as damaged.
