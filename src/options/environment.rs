@@ -148,7 +148,8 @@ static GROUPS: &[Group] = &[
         of("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale"),
         of("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval"),
         of("STEP5_INSIGHTFACE_MODEL_NAME", "model"),
-        of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id").rule(Rule::Value("; -1 forbids the GPU")),
+        of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id")
+            .rule(Rule::Value(", except that -1 forbids the GPU")),
     ]),
     Group::of("trackjsonsink", None).reads(&[
         of("STEP5_BLENDSHAPES_PROFILE", "blendshape-profile"),

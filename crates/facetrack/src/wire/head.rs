@@ -71,9 +71,9 @@ pub(crate) struct Head {
     /// if it is not known.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     expected_duration: Option<u64>,
-    /// Number of frames that the container states, or that follow from the expected duration and
-    /// the frame rate with a tolerance of a few frames; absent if neither is known. complete does
-    /// not depend on it.
+    /// Number of frames according to the container, or estimated to within a few frames from the
+    /// expected duration and the frame rate; absent if neither is known. complete does not depend
+    /// on it.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     expected_frames: Option<u64>,
     /// Number of unexpected interruptions: decoders mark the frame that follows one that they could
@@ -99,8 +99,8 @@ pub(crate) struct Head {
     #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pixel_aspect_ratio: Option<f64>,
-    /// Stream time in ns of a frame whose pts is 0; absent if it is 0. MPEG transport streams begin
-    /// at about 0.7 s.
+    /// Stream time in ns at which pts is 0; absent if it is 0. MPEG transport streams begin at about
+    /// 0.7 s.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) start_time: u64,
     /// Properties of facetrack that affect the results and were set explicitly, with their values.
