@@ -166,7 +166,7 @@ const READINGS: &[Reading] = &[
     Reading::text("device-reason", |it| it.of_source(|source| &source.device_reason))
         .blurb("Reason for the device in use; unset before READY"),
     Reading::new("capabilities", Description::structure, |it| it.capabilities().to_value())
-        .blurb("Measurements of the selected engine: landmark scheme and number of landmarks; key points; blendshape channels, whether they are measured or derived, and which of them stay near 0; pose; gaze; features; attributes; length of the embedding; and whether frames depend on one another. Until models are loaded, the values are those of the published models"),
+        .blurb("Measurements of the selected engine: landmark scheme and number of landmarks; key points; blendshape channels, whether they are measured or derived, and which of them stay near 0; pose; gaze; features; attributes; length of the embedding; and whether frames depend on one another. Until models are loaded, it describes the published models"),
 ];
 
 impl FaceTrack {

@@ -181,9 +181,9 @@ impl Defaults for FaceTrackSettings {
             "Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame; 0 = never, which saves the time",
         "neutral-time": tuning.neutral_time, playing, range(0.0, 60.0, "s"),
             of(Setting::Landmarks) =>
-            "Time after the first frame of each face in which its rest values are learned: the median of each blendshape. Afterwards, these are subtracted, and the remaining range is scaled to 0…1. Keep the face relaxed during this time. 0 = learn nothing from new faces",
+            "Time, counted from the first frame of a face, during which its rest values are learned: the median of each blendshape. Keep the face relaxed during this time. Afterwards, the rest values are subtracted, and the remaining range is scaled to 0…1. 0 = learn nothing from new faces",
         "neutral-file": neutral_file, of(Setting::Landmarks) =>
-            "JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. Rest values that are learned replace those of the file, which is written at the end of the stream; unset = no file",
+            "JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. Learned rest values replace the ones in the file at the end of the stream; unset = no file",
         "inference-interval": schedule.inference_interval, playing, range(1.0, 1000.0, "frames") =>
             "Interval at which frames are analysed; faces are held in between; 1 = every frame",
         "max-fps": schedule.max_fps, playing, range(0.0, 1000.0, "Hz") =>
