@@ -182,7 +182,9 @@ pub(super) enum Label {
 #[serde(expecting = "an object")]
 struct Pose {
     /// Transform from head to camera coordinates, a 4×4 matrix, row by row. The camera looks along
-    /// −z; y points up.
+    /// −z; y points up. The unit of the translation depends on the engine: cm with MediaPipe's
+    /// networks, mm of the model with eos, units of the model with OpenSeeFace, about the width of
+    /// the face with InsightFace.
     matrix: [[f32; 4]; 4],
     /// Rotation about the vertical axis in degrees.
     #[serde(skip_deserializing)]
