@@ -20,7 +20,7 @@ choice_field! {
     /// Missing frames that are filled.
     pub(crate) enum FillBy, "GstTrackJsonSinkFillBy" {
         Loss = "loss": "where frames are known to be lost: after a discontinuity (DISCONT), in a gap of missing data, and if late frames may be dropped (qos, max-lateness)",
-        Timestamps = "timestamps": "wherever time passes without a frame, at a constant nominal rate; frame numbers then follow the time, not the decoded frames",
+        Timestamps = "timestamps": "wherever time passes without a frame, at a constant nominal rate, so that frame numbers follow the time",
     }
 }
 

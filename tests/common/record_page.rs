@@ -46,7 +46,8 @@ contain `complete`, `incomplete_reason`, `expected_duration`, `expected_frames`,
 contain `device_reason`, the reason why the engine ran on its device.
 
 ## Unfinished files
-- A dense or reduced file has its final name only if it is complete. Its content and its name are on
+- A dense or reduced file has its final name only if it was written to the end, whatever its key
+  `complete` says. Its content and its name are on
   disk (`fsync`) before the element posts `trackjsonsink-done`. An existing file is replaced only
   with `overwrite=true`, and only at that moment.
 - A `.partial` file exists from before the first frame. It is valid JSON whenever the element is not
@@ -69,8 +70,9 @@ import json, sys
 head, *lines = open(sys.argv[1], encoding="utf-8", errors="replace").read().split("\n")
 frames = []
 for line in lines:
-    try: frames.append(json.loads(line.rstrip(",")))
+    try: frame = json.loads(line.rstrip(","))
     except ValueError: break
+    if "frame" in frame: frames.append(frame)
 print(len(frames), "frames")
 ```
 "#;
@@ -78,23 +80,19 @@ print(len(frames), "frames")
 /// The page as Markdown.
 pub fn markdown(schema: &Json) -> String {
     let mut page = INTRODUCTION.to_owned();
-    let older: Vec<String> = rows(schema, "object")
-        .into_iter()
-        .filter(|row| row.meaning.starts_with(OLDER))
-        .map(|row| format!("`{}`", row.key))
-        .collect();
-    let _ = writeln!(
-        page,
-        "\nThese keys of a face exist for programs that read an older format: {}.",
-        older.join(", ")
-    );
     for (definition, heading) in SECTIONS {
+        let rows = rows(schema, definition);
         let description = text(&schema["$defs"][definition]["description"]);
-        let _ = write!(
-            page,
-            "\n## {heading}\n\n{description}\n\n| key | type | present | meaning |\n|---|---|---|---|\n"
-        );
-        for row in rows(schema, definition) {
+        let _ = write!(page, "\n## {heading}\n\n{description}\n");
+        if definition == "object" {
+            let _ = writeln!(
+                page,
+                "\nThese keys exist for programs that read an older format: {}.",
+                older_keys(&rows).join(", ")
+            );
+        }
+        page.push_str("\n| key | type | present | meaning |\n|---|---|---|---|\n");
+        for row in rows {
             let _ = writeln!(
                 page,
                 "| `{}` | {} | {} | {} |",
@@ -103,6 +101,12 @@ pub fn markdown(schema: &Json) -> String {
         }
     }
     page
+}
+
+/// The keys for programs that read an older format.
+fn older_keys(rows: &[Row]) -> Vec<String> {
+    let older = rows.iter().filter(|row| row.meaning.starts_with(OLDER));
+    older.map(|row| format!("`{}`", row.key)).collect()
 }
 
 struct Row {

@@ -43,8 +43,9 @@ pub(crate) struct Frame<'a> {
     /// Position in the video in ns: the stream time minus start_time of the metadata. It is 0 for the
     /// first frame of a file, unless the video begins later; null if the frame has no timestamp.
     pts: Option<u64>,
-    /// tracked: at least one face. no-face: analysed, no face. skipped: not analysed. gap: filled
-    /// in for a frame that was missing in the stream or had no picture. error: the analysis failed.
+    /// tracked: at least one face, also if it is held or predicted. no-face: analysed, no face.
+    /// skipped: not analysed, and no face to repeat. gap: filled in for a frame that was missing in
+    /// the stream or had no picture. error: the analysis failed.
     #[cfg_attr(test, schemars(required))]
     status: Option<FrameStatus>,
     /// Width in pixels of this frame; present if the frame size differs from the one in the
@@ -145,7 +146,7 @@ pub(crate) struct Trailer {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "reducedFrame"))]
 pub(crate) struct ReducedFrame {
     /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
-    /// frames were filled in before it (padded_frames).
+    /// frames were filled in before it, which a reduced file does not count.
     #[cfg_attr(test, schemars(range(min = 1)))]
     frame: u64,
     /// The faces in the frame, sorted by centroid_x.

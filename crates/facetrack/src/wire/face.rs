@@ -28,7 +28,7 @@ use crate::speaking::Speaking;
 pub(crate) struct Face<'a> {
     id: Id,
     /// Centre of the face in pixels, truncated toward zero: the mean of the landmarks with
-    /// MediaPipe's engines, the centre of the box with the others.
+    /// the engine mediapipe, the centre of the box with the others.
     centroid_x: i32,
     /// Centre of the face in pixels; see centroid_x.
     centroid_y: i32,

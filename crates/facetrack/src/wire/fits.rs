@@ -18,7 +18,7 @@ pub(super) struct Fit<'a> {
     success: bool,
     /// Distance of the jaw line and the tip of the nose from the model in pixels.
     error: Thousandths,
-    /// The inverse rotation as x, y, z, w.
+    /// The inverse of fit.rotation, as a quaternion x, y, z, w.
     quaternion: [f32; 4],
     /// Rotation about x, y, z in degrees.
     euler: [Thousandths; 3],
