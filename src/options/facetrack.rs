@@ -201,7 +201,7 @@ impl Defaults for FaceTrackSettings {
         "detector-model": config.detector_model, of(Setting::ModelParts), neutral =>
             "Model file of the face detector, for engines with several models; unset = the published model in models-dir or the default folders",
         "landmark-model": config.landmark_model, of(Setting::ModelParts), neutral =>
-            "Model file of the landmarks, for engines with several models: a face_landmarker.task; openseeface: a lm_model*_opt.onnx or its number from -3 to 4; unset = the published model in models-dir or the default folders; openseeface: the best of its models that is available there",
+            "Model file of the landmarks, for engines with several models. opencv-yunet-pyfeat and eos: a face_landmarker.task; openseeface: a lm_model*_opt.onnx, or its number from -3 to 4. Unset = the published model in models-dir or the default folders; with openseeface, the best of its models that is available there",
         "gaze-model": config.gaze_model, of(Setting::GazeModel), neutral =>
             "Model file of the gaze, for engines with several models; unset = the published model in models-dir or the default folders",
         "models-dir": config.paths.models_dir, of(Setting::Models), neutral =>

@@ -19,7 +19,7 @@ choice_field! {
 choice_field! {
     /// Missing frames that are filled.
     pub(crate) enum FillBy, "GstTrackJsonSinkFillBy" {
-        Loss = "loss": "where frames are known to be lost: after a discontinuity (DISCONT), in a gap of missing data, and if late frames may be dropped (qos, max-lateness)",
+        Loss = "loss": "where frames are known to be lost: after a discontinuity (DISCONT), in a gap of missing data, and, if this sink may drop late frames (qos, max-lateness), wherever time passes without a frame",
         Timestamps = "timestamps": "wherever time passes without a frame, at a constant nominal rate, so that frame numbers follow the time",
     }
 }
@@ -54,7 +54,7 @@ impl Defaults for JsonSinkSettings {
         "overwrite": overwrite, neutral =>
             "Replace an existing file; false = an existing file is an error",
         "blendshape-profile": blendshape_profile, checked(check_profile) =>
-            "Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (no tongueOut, always _neutral) or custom (blendshape-keys)",
+            "Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (without tongueOut; _neutral, a channel of MediaPipe, is always written) or custom (blendshape-keys)",
         "blendshape-keys": blendshape_keys =>
             "Blendshapes of the profile custom in the order of output, separated by commas",
         "include-tongue": include_tongue =>

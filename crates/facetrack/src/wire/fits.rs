@@ -26,8 +26,8 @@ pub(super) struct Fit<'a> {
     rotation: [f32; 3],
     /// Position of the model's origin relative to the camera, in units of the model.
     translation: [f32; 3],
-    /// Landmarks in the model's space, then pupils, then centres of the eyeballs, each first of the
-    /// right eye.
+    /// Landmarks in the model's space, then both pupils, then the centres of both eyeballs; of each
+    /// pair, the right one first.
     landmarks_3d: Cow<'a, [[f32; 3]]>,
     /// Points of the model in the frame as x, y in pixels, as selected by pnp-points.
     projected: Vec<Place>,

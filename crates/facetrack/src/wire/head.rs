@@ -76,8 +76,8 @@ pub(crate) struct Head {
     /// on it.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     expected_frames: Option<u64>,
-    /// Number of unexpected interruptions: decoders mark the frame that follows one that they could
-    /// not decode. Not counted for live sources.
+    /// Number of unexpected interruptions: if a decoder cannot decode a frame, it marks the next one
+    /// as discontinuous, and these marks are counted. Not counted for live sources.
     #[serde(skip_deserializing)]
     decode_errors: Option<u64>,
     /// Number of frames that the decoder marked as damaged.
