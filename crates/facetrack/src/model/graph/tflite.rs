@@ -116,6 +116,23 @@ mod tests {
     }
 
     #[test]
+    fn inputs_and_outputs_of_the_same_name_are_refused() {
+        let outputs_twice: fn(&mut schema::Network<'_>) =
+            |network| network.outputs.push(network.outputs[0]);
+        let output_like_input: fn(&mut schema::Network<'_>) = |network| {
+            let [input, output] = [network.inputs[0], network.outputs[0]];
+            network.tensors[output].name = network.tensors[input].name.clone();
+        };
+        for change in [outputs_twice, output_like_input] {
+            let mut network = schema::Network::parse(IMAGE).unwrap();
+            change(&mut network);
+            let name = &network.tensors[network.outputs[0]].name;
+            let reason = format!("two of its inputs and outputs are named {name}");
+            assert_eq!(super::graph(&network).err(), Some(reason));
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_an_operator_is_refused_by_its_name() {
         let changes: [fn(&mut Vec<usize>); 5] = [
             |shape| shape.iter_mut().rev().take(1).for_each(|side| *side += 1),

@@ -12,6 +12,7 @@ mod elementwise;
 mod shape;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::flatbuffer::Table;
 use super::schema::{Constant, Network, Operator};
@@ -45,6 +46,7 @@ const OPERATORS: [(i32, &str); 45] = [
 
 /// Lowers `network`.
 pub(super) fn lower(network: &Network<'_>) -> Result<Graph> {
+    check_names(network)?;
     let mut lowering = Lowering::new(network);
     lowering.declare_inputs()?;
     for (index, operator) in network.operators.iter().enumerate() {
@@ -55,6 +57,19 @@ pub(super) fn lower(network: &Network<'_>) -> Result<Graph> {
     }
     lowering.declare_outputs()?;
     Ok(lowering.graph)
+}
+
+/// Refuses a network whose inputs and outputs do not have different names: ONNX identifies values
+/// by their names.
+fn check_names(network: &Network<'_>) -> Result<()> {
+    let ports = network.inputs.iter().chain(&network.outputs);
+    let mut names = HashSet::new();
+    for name in ports.map(|tensor| &network.tensors[*tensor].name) {
+        if !names.insert(name) {
+            return Err(format!("two of its inputs and outputs are named {name}"));
+        }
+    }
+    Ok(())
 }
 
 /// The forms of a tensor that were computed so far.
