@@ -59,7 +59,8 @@ contain `device_reason`, the reason why the engine ran on its device.
 - A power failure may also remove lines that were already written to an unfinished file.
 - A new run renames an existing `.partial` file with frames to `<name>.partial.old`. If there is a
   `.partial.old` file already, the longer of the two is kept. If the new run ends before its first
-  frame, it renames the file back. If it finishes its record, it deletes the file.
+  frame, it renames the `.partial.old` file back. If it finishes its record, it deletes the
+  `.partial.old` file.
 - Only one pipeline can write a file at a time. This is checked on file systems with locks
   (`flock`).
 
