@@ -52,12 +52,16 @@ pub fn onnx(data: &[u8]) {
         return;
     };
     assert_kept(&graph.encode());
-    let rewrites: [Rewrite; 5] = [
+    let rewrites: [Rewrite; 6] = [
         openseeface::rewrite::detector,
         openseeface::rewrite::landmarks,
         openseeface::rewrite::gaze,
         yunet::rewrite,
-        |path, bytes| Ok(insightface::rewrite::for_processor(path, bytes)),
+        |path, bytes| Ok(insightface::rewrite::for_processor(path, bytes).first),
+        |path, bytes| {
+            let files = insightface::rewrite::for_processor(path, bytes);
+            Ok(files.rest.map_or(files.first, |(rest, _)| rest))
+        },
     ];
     for rewrite in rewrites {
         let rewritten = within(NETWORK, || rewrite(path(), data.to_vec()));

@@ -7,6 +7,7 @@
 pub mod convolution;
 mod onnx;
 pub mod outline;
+pub mod parts;
 pub mod passes;
 pub(super) mod proto;
 pub mod tflite;

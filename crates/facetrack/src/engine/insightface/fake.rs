@@ -65,6 +65,7 @@ impl Fake {
         Opened {
             module,
             model: Box::new(self),
+            rest: None,
             range: ValueRange::BYTE,
             path: "fake.onnx".into(),
             file: ModelFile {

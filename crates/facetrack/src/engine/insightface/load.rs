@@ -7,12 +7,14 @@ use super::networks::Networks;
 use super::pack::{self, Opened};
 use super::pose::PoseFinder;
 use super::resilient::Resilient;
-use super::{Derived, placed, rewrite, scrfd};
+use super::rewrite::{self, Files};
+use super::scrfd::{self, Rest};
+use super::{Derived, placed};
 use crate::device::{Need, Placement};
 use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::ModelError;
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::model::{Model, ModelError};
 
 /// Loads the pack that `config` names, or else the one in the search paths, where `config` places
 /// it.
@@ -97,12 +99,17 @@ impl Folder {
                     transfer: placed::transfer(provider, module),
                     provider,
                 };
-                let bytes = match provider {
-                    Provider::Cpu => rewrite::for_processor(path, bytes),
-                    Provider::Cuda(_) => bytes,
+                let open = |bytes: &[u8]| -> Result<Box<dyn Model>, ModelError> {
+                    let model = OnnxModel::from_bytes(&runtime, path, bytes, options)?;
+                    Ok(Box::new(model))
                 };
-                let model = OnnxModel::from_bytes(&runtime, path, &bytes, options)?;
-                Ok(Box::new(model))
+                let Files { first, rest } = match provider {
+                    Provider::Cpu => rewrite::for_processor(path, bytes),
+                    Provider::Cuda(_) => Files::whole(bytes),
+                };
+                let first = open(&first)?;
+                let rest = rest.map(|(rest, border)| Ok(Rest::new(open(&rest)?, border)));
+                Ok((first, rest.transpose()?))
             },
         )
     }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Module;
+use super::scrfd::Rest;
 use crate::manifest;
 use crate::model::graph::outline::{OnnxOutline, Precision};
 use crate::model::{Model, ModelError, ModelFile, TensorSpec, file};
@@ -23,8 +24,10 @@ const VALUES_3D: usize = 3309;
 pub struct Opened {
     /// Its task.
     pub module: Module,
-    /// The network.
+    /// The network, or its first layers.
     pub model: Box<dyn Model>,
+    /// Its other layers.
+    pub rest: Option<Rest>,
     /// Range of its input values.
     pub range: ValueRange,
     /// Its file, for messages.
@@ -32,6 +35,9 @@ pub struct Opened {
     /// Its file, for the record.
     pub file: ModelFile,
 }
+
+/// A network, or its first layers and the others.
+type Layers = (Box<dyn Model>, Option<Rest>);
 
 /// Opens the networks in `folder` that `wanted` selects, one for each task: the first one in
 /// `precision`, or else the first one. `open` receives the task, the path and the content of a
@@ -44,7 +50,7 @@ pub fn open(
     folder: &Path,
     precision: Precision,
     wanted: impl Fn(Module) -> bool,
-    mut open: impl FnMut(Module, &Path, Vec<u8>) -> Result<Box<dyn Model>, ModelError>,
+    mut open: impl FnMut(Module, &Path, Vec<u8>) -> Result<Layers, ModelError>,
 ) -> Result<Vec<Opened>, ModelError> {
     let networks = chosen(folder, precision, wanted)?;
     if !networks.iter().any(|n| n.module == Module::Detection) {
@@ -55,9 +61,12 @@ pub fn open(
         .map(|network| {
             let Network { module, path, .. } = network;
             let bytes = file::bytes_of(&path, "ONNX", MAX_BYTES)?;
+            let layers = open(module, &path, bytes).map_err(|error| of_pack(folder, error))?;
+            let (model, rest) = layers;
             Ok(Opened {
                 module,
-                model: open(module, &path, bytes).map_err(|error| of_pack(folder, error))?,
+                model,
+                rest,
                 range: range(module, &network.outline.first_nodes),
                 path,
                 file: network.file,

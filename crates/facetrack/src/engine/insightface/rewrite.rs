@@ -5,26 +5,52 @@
 
 use std::path::Path;
 
+use crate::model::graph::parts::{self, Border};
 use crate::model::graph::{Graph, Node, passes};
 
 /// Operators with graphs of their own, which are lost when a file is read and written again.
 const WITH_SUBGRAPHS: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Rewrites an ONNX file, read from `path`, into one that computes the same. A file that can't be
-/// rewritten stays as it is: one that is large, that has operators of its own, or that is damaged,
-/// which the runtime will report.
-pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
-    rewritten(path, &bytes).unwrap_or(bytes)
+/// A network as ONNX files.
+#[derive(Debug, PartialEq)]
+pub struct Files {
+    /// The network, or its first layers.
+    pub first: Vec<u8>,
+    /// Its other layers, and how the values that they take depend on the image.
+    pub rest: Option<(Vec<u8>, Border)>,
 }
 
-fn rewritten(path: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
+impl Files {
+    /// A network that is not divided.
+    pub fn whole(first: Vec<u8>) -> Self {
+        Self { first, rest: None }
+    }
+}
+
+/// Rewrites an ONNX file, read from `path`, into files that compute the same: into two for a network
+/// that takes images of any size. A file that can't be rewritten stays as it is: one that is large,
+/// that has operators of its own, or that is damaged, which the runtime will report.
+pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Files {
+    let Some(graph) = rewritten(path, &bytes) else {
+        return Files::whole(bytes);
+    };
+    match parts::divide(&graph) {
+        None => Files::whole(graph.encode()),
+        Some(parts) => Files {
+            first: parts.first.encode(),
+            rest: Some((parts.rest.encode(), parts.border)),
+        },
+    }
+}
+
+fn rewritten(path: &Path, bytes: &[u8]) -> Option<Graph> {
     let mut graph = Graph::read(path, bytes.to_vec()).ok()?;
     let is_kept = |node: &Node| node.domain.is_empty() && !WITH_SUBGRAPHS.contains(&&node.op[..]);
     if !graph.nodes.iter().all(is_kept) {
         return None;
     }
     passes::run(&mut graph, passes::INSIGHTFACE).ok()?;
-    Some(graph.encode())
+    Some(graph)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The detector: SCRFD of any size, as `scrfd.py` runs it. `letterbox` places a frame in the input,
-//! `heads` decodes the outputs.
+//! `heads` decodes the outputs, `rest` saves work where the input is black.
 
 mod heads;
 mod letterbox;
+mod rest;
 
 use super::MAX_WIDTH;
 use super::pack::Opened;
@@ -16,6 +17,7 @@ use crate::nms::{self, Detection};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use heads::Heads;
 use letterbox::Letterbox;
+pub use rest::Rest;
 
 /// The side of an input is a multiple of this, or of a larger number.
 pub const MULTIPLE: usize = 32;
@@ -25,7 +27,10 @@ pub const LARGEST_MULTIPLE: usize = 128;
 
 /// Finds faces.
 pub struct Detector {
+    /// The network, or its first layers.
     network: Network,
+    /// The layers after the first ones.
+    rest: Option<Rest>,
     range: ValueRange,
     heads: Heads,
     /// Width and height of the input of a network that takes no other.
@@ -40,14 +45,18 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Creates the detector from `opened`, with an input of `side` px. It is run once on zeros,
-    /// which is when a GPU's convolutions are chosen.
+    /// Creates the detector from `opened`, with an input of `side` px. It is run once on black, which
+    /// is when a GPU's convolutions are chosen.
     ///
     /// # Errors
     /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or
     /// its outputs are not finite.
     pub fn new(opened: Opened, config: &EngineConfig, side: usize) -> Result<Self, ModelError> {
-        let heads = Heads::of(opened.model.outputs().len());
+        let outputs = match &opened.rest {
+            None => opened.model.outputs(),
+            Some(rest) => rest.outputs(),
+        };
+        let heads = Heads::of(outputs.len());
         let size = input_size(&*opened.model);
         let (Some(heads), Some([width, height])) = (heads, size) else {
             let expected = "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned();
@@ -56,6 +65,7 @@ impl Detector {
         let fixed = width.zip(height).map(|(width, height)| [width, height]);
         let mut detector = Self {
             network: Network::new(opened.model, &opened.path),
+            rest: opened.rest,
             range: opened.range,
             heads,
             fixed,
@@ -64,10 +74,9 @@ impl Detector {
             max_iou: config.nms_threshold,
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
-        let [width, height] = detector.input_size();
-        detector.network.resize(&[1, CHANNELS, height, width]);
-        let outputs = detector.network.run()?;
-        detector.decode(&outputs, [width, height], 1.0)?;
+        let input = detector.input_size();
+        let outputs = detector.run_on_black(input)?;
+        detector.decode(&outputs, input, 1.0)?;
         detector.network.check_numbers(&outputs.0)?;
         Ok(detector)
     }
@@ -94,15 +103,24 @@ impl Detector {
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
         let size = [image.width(), image.height()];
-        let letterbox = Letterbox::new(size, self.input_size());
-        let [width, height] = letterbox.input;
-        self.network.resize(&[1, CHANNELS, height, width]);
+        let input = self.input_size();
+        if self.rest.as_ref().is_some_and(|rest| !rest.knows(input)) {
+            self.run_on_black(input)?;
+        }
+        let mut letterbox = Letterbox::new(size, input);
+        if let Some(rest) = &self.rest {
+            letterbox.input = rest.seen(letterbox.frame);
+        }
+        self.resize(letterbox.input);
         let (region, border) = (letterbox.region(), Border::Replicate);
         let crop = Crop::planar(region, letterbox.input, self.range, border);
         self.network.show(&crop, image)?;
         letterbox.blacken(self.network.input(), self.range.min[0]);
-        let outputs = self.network.run()?;
-        let found = self.decode(&outputs, letterbox.input, least_score)?;
+        let mut outputs = self.network.run()?;
+        if let Some(rest) = &mut self.rest {
+            outputs = rest.run(&outputs, letterbox.frame)?;
+        }
+        let found = self.decode(&outputs, input, least_score)?;
         let found = found.into_iter().map(|found| letterbox.to_frame(found));
         let mut faces = nms::hard(found.collect(), self.max_iou, with_last_pixels);
         if faces.len() > self.max_faces {
@@ -110,6 +128,21 @@ impl Detector {
             faces.truncate(self.max_faces);
         }
         Ok(faces)
+    }
+
+    /// Runs the network on a black input of the size `input`.
+    fn run_on_black(&mut self, input: [usize; 2]) -> Result<Outputs, ModelError> {
+        self.resize(input);
+        self.network.input().fill(self.range.min[0]);
+        let outputs = self.network.run()?;
+        match &mut self.rest {
+            None => Ok(outputs),
+            Some(rest) => rest.run_on_black(outputs, input),
+        }
+    }
+
+    fn resize(&mut self, [width, height]: [usize; 2]) {
+        self.network.resize(&[1, CHANNELS, height, width]);
     }
 
     /// Width and height of the square that frames are fitted into.

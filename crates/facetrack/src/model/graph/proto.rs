@@ -206,6 +206,12 @@ impl TypeProto {
         }
     }
 
+    /// Whether it is a tensor of 32-bit floats.
+    pub fn is_of_floats(&self) -> bool {
+        let tensor = self.tensor_type.as_ref();
+        tensor.is_some_and(|tensor| tensor.elem_type == FLOAT)
+    }
+
     /// The extents; `None` for those that are not fixed.
     pub fn extents(&self) -> Vec<Option<usize>> {
         let shape = self.tensor_type.as_ref().and_then(|own| own.shape.as_ref());

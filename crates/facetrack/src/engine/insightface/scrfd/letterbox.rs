@@ -7,10 +7,10 @@ use crate::nms::Detection;
 /// A frame at the input's top left, with black to the right or below.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Letterbox {
-    /// Columns and rows of the input.
+    /// Columns and rows of the input, or of its part at the top left that is filled.
     pub input: [usize; 2],
     /// Columns and rows of the frame in the input.
-    frame: [usize; 2],
+    pub frame: [usize; 2],
     /// Frame pixels per input pixel, along each axis.
     frame_per_input: [f32; 2],
     /// Input pixels per frame pixel. Detections are divided by it.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 
+use std::path::Path;
+
 use ndarray::{ArrayD, IxDyn};
 
 use super::super::Module;
 use super::super::fake::{Fake, Runs};
+use super::super::rewrite::for_processor;
 use super::*;
 use crate::geometry::Point;
 
@@ -244,5 +247,72 @@ fn networks_that_are_no_scrfd_are_refused() {
         let error = error.expect("no SCRFD");
         assert!(matches!(error, ModelError::Tensors { .. }), "{error}");
         assert!(error.to_string().contains("fake.onnx"), "{error}");
+    }
+}
+
+/// The published detector, divided and whole, if it and ONNX Runtime are installed.
+fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
+    use crate::locate::tests::installed;
+    use crate::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
+
+    let folder = installed().pack(Some(Path::new("insightface")));
+    let opened = folder.and_then(|folder| {
+        let runtime = OnnxRuntime::load(&installed().runtime_candidates())?;
+        let path = folder.join("scrfd_500m_bnkps.onnx");
+        let bytes = std::fs::read(&path).unwrap();
+        let open = |bytes: &[u8]| -> Result<Box<dyn Model>, ModelError> {
+            let options = SessionOptions::default();
+            Ok(Box::new(OnnxModel::from_bytes(
+                &runtime, &path, bytes, options,
+            )?))
+        };
+        let files = for_processor(&path, bytes.clone());
+        let (rest, border) = files.rest.expect("it takes images of any size");
+        assert_eq!((&border.strides[..], border.reach), (&[16, 8][..], 37));
+        let parts = (open(&files.first)?, Some(Rest::new(open(&rest)?, border)));
+        Ok([parts, (open(&bytes)?, None)])
+    });
+    let opened = opened
+        .inspect_err(|reason| eprintln!("SKIPPED: {reason}"))
+        .ok()?;
+    Some(opened.map(|(model, rest)| {
+        let opened = Opened {
+            model,
+            rest,
+            range: ValueRange::between(-127.5 / 128.0, 127.5 / 128.0),
+            ..scrfd(ANY, Vec::new()).opened(Module::Detection)
+        };
+        Detector::new(opened, config, config.pack.det_size).unwrap()
+    }))
+}
+
+#[test]
+fn skipping_what_is_black_changes_no_face() {
+    let config = EngineConfig {
+        nms_threshold: 1.0,
+        ..config(640)
+    };
+    let Some([mut divided, mut whole]) = published(&config) else {
+        return;
+    };
+    // Noise of all sizes up to the edges of the frame, where most of what is found is.
+    for (frame, seen) in [
+        ([640, 360], [640, 448]),
+        ([360, 640], [448, 640]),
+        ([1280, 720], [640, 448]),
+        ([320, 240], [640, 576]),
+        ([640, 600], [640, 640]),
+        ([100, 640], [192, 640]),
+    ] {
+        let [width, height] = frame;
+        let pixels = (0..width * height * 3).map(|i| (i * i % 251) as u8);
+        let pixels: Vec<u8> = pixels.collect();
+        let image = ImageView::rgb(width, height, &pixels).unwrap();
+        let ours = divided.detect(&image, 0.01).unwrap();
+        let theirs = whole.detect(&image, 0.01).unwrap();
+        assert_eq!(divided.network.shape(), [1, 3, seen[1], seen[0]]);
+        assert_eq!(whole.network.shape(), [1, 3, 640, 640]);
+        assert!(ours.len() > 1000, "{}", ours.len());
+        assert_eq!(ours, theirs, "{frame:?}");
     }
 }
