@@ -136,6 +136,9 @@ impl PixelRows for PaletteRows<'_> {
     }
 }
 
+/// Columns of a tile of the formats `MT2110T` and `MT2110R`.
+const TILE_COLUMNS: u32 = 16;
+
 /// A frame in tiles, converted as a whole: the safe bindings cannot unpack a row of tiles.
 #[derive(Debug)]
 pub(super) struct TiledRows<'a> {
@@ -152,14 +155,10 @@ impl<'a> TiledRows<'a> {
         frame: &VideoFrameRef<&gst::BufferRef>,
         layout: &'a Layout,
     ) -> Result<Self, gst::glib::BoolError> {
-        let source = frame.info();
+        let source = in_whole_tiles(frame.info())?;
         let format = frame.format_info().unpack_format();
-        let info = VideoInfo::builder(format, frame.width(), frame.height())
-            .colorimetry(&source.colorimetry())
-            .fps(source.fps())
-            .interlace_mode(source.interlace_mode())
-            .build()?;
-        let converter = VideoConverter::new(source, &info, None)?;
+        let info = resized(&source, format, source.width())?;
+        let converter = VideoConverter::new(&source, &info, None)?;
         let buffer = gst::Buffer::with_size(info.size())?;
         let mut rows = VideoFrame::from_buffer_writable(buffer, &info)
             .map_err(|_| gst::glib::bool_error!("a new buffer of {info:?} cannot be mapped"))?;
@@ -168,6 +167,32 @@ impl<'a> TiledRows<'a> {
             .map_err(|_| gst::glib::bool_error!("a new buffer of {info:?} cannot be mapped"))?;
         Ok(Self { layout, frame })
     }
+}
+
+/// The frame with all columns of its last tiles, for formats of which GStreamer 1.28 and older
+/// convert only full tiles.
+fn in_whole_tiles(info: &VideoInfo) -> Result<VideoInfo, gst::glib::BoolError> {
+    match info.name() {
+        "MT2110T" | "MT2110R" => {
+            let width = info.width().next_multiple_of(TILE_COLUMNS);
+            resized(info, info.format(), width)
+        }
+        _ => Ok(info.clone()),
+    }
+}
+
+/// The description of a frame of another format and width.
+fn resized(
+    info: &VideoInfo,
+    format: VideoFormat,
+    width: u32,
+) -> Result<VideoInfo, gst::glib::BoolError> {
+    VideoInfo::builder(format, width, info.height())
+        .colorimetry(&info.colorimetry())
+        .chroma_site(info.chroma_site())
+        .fps(info.fps())
+        .interlace_mode(info.interlace_mode())
+        .build()
 }
 
 impl PixelRows for TiledRows<'_> {
