@@ -155,10 +155,26 @@ impl<'a> TiledRows<'a> {
         frame: &VideoFrameRef<&gst::BufferRef>,
         layout: &'a Layout,
     ) -> Result<Self, gst::glib::BoolError> {
-        let source = in_whole_tiles(frame.info())?;
+        let whole = in_whole_tiles(frame.info())?;
+        if whole.width() == frame.width() {
+            return Self::converted(frame, layout);
+        }
+        // Without the metadata, which holds the width.
+        let tiles = frame
+            .buffer()
+            .copy_region(gst::BufferCopyFlags::MEMORY, ..)?;
+        let frame = VideoFrameRef::from_buffer_ref_readable(&tiles, &whole)
+            .map_err(|_| gst::glib::bool_error!("its tiles cannot be mapped as {whole:?}"))?;
+        Self::converted(&frame, layout)
+    }
+
+    fn converted(
+        frame: &VideoFrameRef<&gst::BufferRef>,
+        layout: &'a Layout,
+    ) -> Result<Self, gst::glib::BoolError> {
         let format = frame.format_info().unpack_format();
-        let info = resized(&source, format, source.width())?;
-        let converter = VideoConverter::new(&source, &info, None)?;
+        let info = resized(frame.info(), format, frame.width())?;
+        let converter = VideoConverter::new(frame.info(), &info, None)?;
         let buffer = gst::Buffer::with_size(info.size())?;
         let mut rows = VideoFrame::from_buffer_writable(buffer, &info)
             .map_err(|_| gst::glib::bool_error!("a new buffer of {info:?} cannot be mapped"))?;
