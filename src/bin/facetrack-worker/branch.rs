@@ -142,6 +142,20 @@ pub fn hide_stop(pad: &gst::Pad) {
     });
 }
 
+/// Lets a seek play Matroska files to their last frame. matroskademux ends the segment at the
+/// duration that is in the file, and some programs leave out the last frame there.
+pub fn keep_last_frame(decoder: &gst::Element) {
+    let Some(bin) = decoder.downcast_ref::<gst::Bin>() else {
+        return;
+    };
+    bin.connect_deep_element_added(|_, _, element| {
+        let factory = element.factory().map(|factory| factory.name());
+        if factory.is_some_and(|name| name == "matroskademux") {
+            element.connect_pad_added(|_, pad| hide_stop(pad));
+        }
+    });
+}
+
 /// Ends the stream at `pad` with the first frame at `stop`, a stream time in ns, or after it.
 pub fn end_at(pad: &gst::Pad, stop: u64) {
     let has_ended = AtomicBool::new(false);

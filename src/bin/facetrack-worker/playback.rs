@@ -281,6 +281,9 @@ fn make(name: &str) -> Result<gst::Element, String> {
 /// when all streams are known.
 fn expect_streams(pipeline: &gst::Pipeline, decoder: &gst::Element, sink: gst::Pad, job: &Job) {
     let (part, is_divided) = (job.part, job.warm_up.is_some());
+    if part.start.is_some() && part.stop.is_none() {
+        branch::keep_last_frame(decoder);
+    }
     let has_video = Arc::new(AtomicBool::new(false));
     let is_first = has_video.clone();
     let bin = pipeline.downgrade();
