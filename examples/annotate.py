@@ -66,6 +66,12 @@ def has_sound(video: str) -> bool:
     return bool(streams.get_audio_streams())
 
 
+def copy_frames(_media: Gst.Bin, _bin: Gst.Bin, element: Gst.Element) -> None:
+    """Lets a libav decoder copy its frames out, since GStreamer can abort at widths that are not multiples of 16."""
+    if element.find_property("direct-rendering"):
+        element.set_property("direct-rendering", False)
+
+
 def play(pipeline: Gst.Pipeline) -> None:
     """Plays to the end, or raises what the bus says."""
     ends = Gst.MessageType.EOS | Gst.MessageType.ERROR
@@ -87,6 +93,7 @@ def annotate(wanted: argparse.Namespace) -> None:
     # Paths are set here and not in the line, where blanks in them would have to be quoted.
     unfinished = wanted.output + ".partial"
     pipeline.get_by_name("source").set_property("location", wanted.video)
+    pipeline.get_by_name("media").connect("deep-element-added", copy_frames)
     pipeline.get_by_name("target").set_property("location", unfinished)
     if wanted.track:
         pipeline.get_by_name("track").set_property("location", wanted.track)
