@@ -185,8 +185,8 @@ impl<'a> TiledRows<'a> {
     }
 }
 
-/// The frame with all columns of its last tiles, for formats of which GStreamer 1.28 and older
-/// convert only full tiles.
+/// The frame with all columns of its last tiles. GStreamer 1.28 and older convert only full tiles of
+/// some formats.
 fn in_whole_tiles(info: &VideoInfo) -> Result<VideoInfo, gst::glib::BoolError> {
     match info.name() {
         "MT2110T" | "MT2110R" => {
