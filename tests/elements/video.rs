@@ -118,13 +118,16 @@ fn a_meta_that_promises_more_than_the_memory_holds_is_refused() {
     }
 }
 
+fn tiled_formats() -> impl Iterator<Item = VideoFormat> {
+    VideoFormat::iter_raw()
+        .filter(|format| gst_video::VideoFormatInfo::from_format(*format).is_tiled())
+}
+
 /// GStreamer pads them to whole tiles of each field.
 #[test]
 fn interlaced_tiles_are_read() {
     gst::init().expect("GStreamer");
-    let tiled = VideoFormat::iter_raw()
-        .filter(|format| gst_video::VideoFormatInfo::from_format(*format).is_tiled());
-    for format in tiled {
+    for format in tiled_formats() {
         let info = VideoInfo::builder(format, 17, 33)
             .interlace_mode(gst_video::VideoInterlaceMode::Interleaved)
             .build()
@@ -140,9 +143,7 @@ fn interlaced_tiles_are_read() {
 #[test]
 fn tiles_that_are_not_full_are_read() {
     gst::init().expect("GStreamer");
-    let tiled = VideoFormat::iter_raw()
-        .filter(|format| gst_video::VideoFormatInfo::from_format(*format).is_tiled());
-    for format in tiled {
+    for format in tiled_formats() {
         let [full, cut] = [112, 97].map(|width| info(format, width, 64, Some("bt709"), None));
         if full.stride() != cut.stride() {
             continue;

@@ -144,10 +144,9 @@ struct Window {
 /// are multiples of the stride.
 fn window(node: &Node) -> Option<Window> {
     let ints = |name| node.attribute(name).map(|own| &own.ints[..]);
-    let is_default =
-        |name, default: i64| ints(name).is_none_or(|own| own.iter().all(|value| *value == default));
-    let no_mode = node.attribute("auto_pad").is_none() && node.attribute("ceil_mode").is_none();
-    if !no_mode || !is_default("dilations", 1) {
+    let is_dense = ints("dilations").is_none_or(|own| own.iter().all(|step| *step == 1));
+    let has_mode = ["auto_pad", "ceil_mode"].map(|name| node.attribute(name).is_some());
+    if !is_dense || has_mode.contains(&true) {
         return None;
     }
     let square = |name, default: &'static [i64]| match *ints(name).unwrap_or(default) {
