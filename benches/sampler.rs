@@ -145,6 +145,7 @@ fn measure(format: Format, width: usize, height: usize) -> [f64; 6] {
         layout: Layout::Planar,
         levels: Levels::Whole,
         window: None,
+        rows: None,
     };
     let mut on_a_corner = face;
     on_a_corner.roi.center = Point::new(w * 0.05, h * 0.05);
@@ -171,6 +172,7 @@ fn measure(format: Format, width: usize, height: usize) -> [f64; 6] {
         layout: Layout::Planar,
         levels: Levels::Whole,
         window: None,
+        rows: None,
     };
     let one_to_one = whole(width, height);
     let narrow = whole(640, 640 * height / width);

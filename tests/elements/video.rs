@@ -353,6 +353,7 @@ fn one_to_one(image: &ImageView) -> Vec<f32> {
         layout: Layout::Interleaved,
         levels: Levels::Whole,
         window: None,
+        rows: None,
     };
     let mut tensor = vec![f32::NAN; crop.len()];
     crop.sample(image, &mut tensor).expect("a good region");

@@ -17,6 +17,7 @@
 //!     layout: Layout::Planar,
 //!     levels: Levels::Whole,
 //!     window: None,
+//!     rows: None,
 //! };
 //! let mut tensor = vec![0.0; crop.len()];
 //! let image_from_tensor = crop.sample(&image, &mut tensor).unwrap();
@@ -82,6 +83,8 @@ pub struct Crop {
     pub levels: Levels,
     /// The pixels to read, as if the image had no others; `None` for all.
     pub window: Option<Window>,
+    /// Rows of the tensor to fill, from the top on. The others keep their values. `None` for all.
+    pub rows: Option<usize>,
 }
 
 /// Whole pixels of an image.
@@ -238,7 +241,13 @@ impl Crop {
             layout: Layout::Planar,
             levels: Levels::Whole,
             window: None,
+            rows: None,
         }
+    }
+
+    /// Rows to fill.
+    fn filled_rows(&self) -> usize {
+        self.rows.unwrap_or(self.height).min(self.height)
     }
 
     /// Elements of the tensor.
@@ -251,7 +260,7 @@ impl Crop {
         self.len() == 0
     }
 
-    /// Fills `tensor` with the region of `image`. Returns `image_from_tensor`, the transform from
+    /// Fills `tensor`, or its first rows, with the region of `image`. Returns `image_from_tensor`, the transform from
     /// tensor pixels (column, row) to image pixels.
     ///
     /// # Errors

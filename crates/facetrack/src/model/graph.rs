@@ -5,6 +5,7 @@
 //! faster, and [`Graph::encode`] writes the ONNX file that the runtime opens.
 
 pub mod convolution;
+pub mod local;
 mod onnx;
 pub mod outline;
 pub mod parts;
@@ -227,6 +228,18 @@ impl Graph {
             kind: Some(TypeProto::floats(None)),
         };
         self.outputs = values.iter().map(port).collect();
+    }
+
+    /// Makes `values`, images of any size, the only inputs.
+    pub fn set_images(&mut self, values: &[Value]) {
+        let port = |value: &Value| Port {
+            value: *value,
+            kind: Some(TypeProto::floats(Some(&[1; 4]))),
+        };
+        self.inputs = values.iter().map(port).collect();
+        for axis in 1..4 {
+            self.set_input_extent(axis, None);
+        }
     }
 
     /// Sets the extent of the inputs along `axis`, `None` for any; the shapes of the outputs follow

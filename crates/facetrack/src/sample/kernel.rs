@@ -63,7 +63,7 @@ impl Target<'_> {
         let (first, last) = (y as i32, (y + height) as i32 - 1);
         let mut needed = vec![false; y + height];
         let columns = [0, self.crop.width.saturating_sub(1)];
-        for row in 0..self.crop.height {
+        for row in 0..self.crop.filled_rows() {
             let ends = columns.map(|column| self.grid.positions(1, column, row)[0] / STEPS);
             // One more row on either side, since positions between the ends are sums of rounded
             // steps.
@@ -90,7 +90,7 @@ impl Target<'_> {
     ) {
         let mut levels = [[0.0; LANES]; 3];
         let first = self.grid.whole_pixels();
-        for row in 0..self.crop.height {
+        for row in 0..self.crop.filled_rows() {
             for column in (0..self.crop.width).step_by(LANES) {
                 let pixel = first.and_then(|first| self.run_of_pixels(first, column, row));
                 match pixel {

@@ -39,6 +39,7 @@ fn crop(roi: RotatedRect, width: usize, height: usize, border: Border) -> Crop {
         layout: Layout::Interleaved,
         levels: Levels::Whole,
         window: None,
+        rows: None,
     }
 }
 
@@ -221,6 +222,26 @@ fn layouts_and_ranges_hold_the_same_colors() {
             let value = planar[channel * elements + pixel];
             assert!((value - (level / 127.5 - 1.0)).abs() < 1e-6);
         }
+    }
+}
+
+#[test]
+fn rows_that_are_not_asked_for_keep_their_values() {
+    let format = FORMATS[0];
+    let planes = planes(format, 33, 17);
+    let image = view(format, 33, 17, &planes);
+    let whole = crop(region(15.0, 9.0, 30.0, 20.0, 0.2), 12, 8, Border::Replicate);
+    let expected = sampled(&whole, &image);
+    for rows in [0, 3, 8, 9] {
+        let mut tensor = vec![-1.0; whole.len()];
+        let some = Crop {
+            rows: Some(rows),
+            ..whole
+        };
+        some.sample(&image, &mut tensor).unwrap();
+        let filled = rows.min(8) * 12 * 3;
+        assert_eq!(tensor[..filled], expected[..filled]);
+        assert!(tensor[filled..].iter().all(|value| *value == -1.0));
     }
 }
 
@@ -503,6 +524,7 @@ fn exact_levels_are_not_rounded() {
             layout: Layout::Planar,
             levels,
             window: None,
+            rows: None,
         };
         let mut tensor = [0.0; 3];
         crop.sample(&image, &mut tensor).unwrap();

@@ -66,6 +66,7 @@ impl Fake {
             module,
             model: Box::new(self),
             rest: None,
+            boxes: None,
             range: ValueRange::BYTE,
             path: "fake.onnx".into(),
             file: ModelFile {

@@ -8,7 +8,7 @@ use super::pack::{self, Opened};
 use super::pose::PoseFinder;
 use super::resilient::Resilient;
 use super::rewrite::{self, Files};
-use super::scrfd::{self, Rest};
+use super::scrfd::{self, Boxes, Rest};
 use super::{Derived, placed};
 use crate::device::{Need, Placement};
 use crate::engine::jaw::JawOpen;
@@ -103,13 +103,14 @@ impl Folder {
                     let model = OnnxModel::from_bytes(&runtime, path, bytes, options)?;
                     Ok(Box::new(model))
                 };
-                let Files { first, rest } = match provider {
+                let Files { first, rest, boxes } = match provider {
                     Provider::Cpu => rewrite::for_processor(path, bytes),
                     Provider::Cuda(_) => Files::whole(bytes),
                 };
                 let first = open(&first)?;
                 let rest = rest.map(|(rest, border)| Ok(Rest::new(open(&rest)?, border)));
-                Ok((first, rest.transpose()?))
+                let boxes = boxes.map(|(boxes, reach)| Ok(Boxes::new(open(&boxes)?, reach)));
+                Ok((first, rest.transpose()?, boxes.transpose()?))
             },
         )
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Module;
-use super::scrfd::Rest;
+use super::scrfd::{Boxes, Rest};
 use crate::manifest;
 use crate::model::graph::outline::{OnnxOutline, Precision};
 use crate::model::{Model, ModelError, ModelFile, TensorSpec, file};
@@ -28,6 +28,8 @@ pub struct Opened {
     pub model: Box<dyn Model>,
     /// Its other layers.
     pub rest: Option<Rest>,
+    /// The layers of a detector that yield boxes and key points, if the others don't.
+    pub boxes: Option<Boxes>,
     /// Range of its input values.
     pub range: ValueRange,
     /// Its file, for messages.
@@ -36,8 +38,8 @@ pub struct Opened {
     pub file: ModelFile,
 }
 
-/// A network, or its first layers and the others.
-type Layers = (Box<dyn Model>, Option<Rest>);
+/// A network, or its first layers, the others, and those of boxes and key points.
+type Layers = (Box<dyn Model>, Option<Rest>, Option<Boxes>);
 
 /// Opens the networks in `folder` that `wanted` selects, one for each task: the first one in
 /// `precision`, or else the first one. `open` receives the task, the path and the content of a
@@ -62,11 +64,12 @@ pub fn open(
             let Network { module, path, .. } = network;
             let bytes = file::bytes_of(&path, "ONNX", MAX_BYTES)?;
             let layers = open(module, &path, bytes).map_err(|error| of_pack(folder, error))?;
-            let (model, rest) = layers;
+            let (model, rest, boxes) = layers;
             Ok(Opened {
                 module,
                 model,
                 rest,
+                boxes,
                 range: range(module, &network.outline.first_nodes),
                 path,
                 file: network.file,

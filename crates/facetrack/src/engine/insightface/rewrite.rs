@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use super::scrfd::Heads;
+use crate::model::graph::local::{self, Separated};
 use crate::model::graph::parts::{self, Border};
 use crate::model::graph::{Graph, Node, passes};
 
@@ -18,32 +20,48 @@ pub struct Files {
     pub first: Vec<u8>,
     /// Its other layers, and how the values that they take depend on the image.
     pub rest: Option<(Vec<u8>, Border)>,
+    /// The layers of a detector that yield boxes and key points, and how many cells to each side
+    /// their outputs depend on. They take the outputs of the others after the scores.
+    pub boxes: Option<(Vec<u8>, usize)>,
 }
 
 impl Files {
     /// A network that is not divided.
     pub fn whole(first: Vec<u8>) -> Self {
-        Self { first, rest: None }
+        Self {
+            first,
+            rest: None,
+            boxes: None,
+        }
     }
 }
 
 /// Rewrites an ONNX file, read from `path`, into files that compute the same: into two for a network
-/// that takes images of any size. A file that can't be rewritten stays as it is: one that is large,
-/// that has operators of its own, or that is damaged, which the runtime will report.
+/// that takes images of any size, and into one more for a detector. A file that can't be rewritten
+/// stays as it is: one that is large, that has operators of its own, or that is damaged, which the
+/// runtime will report.
 pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Files {
-    let Some(graph) = rewritten(path, &bytes) else {
+    let Some(mut graph) = rewritten(path, &bytes) else {
         return Files::whole(bytes);
     };
-    match parts::divide(&graph) {
-        None => Files::whole(graph.encode()),
-        Some(parts) => Files {
-            first: parts.first.encode(),
-            rest: Some((parts.rest.encode(), parts.border)),
-        },
-    }
+    let heads = Heads::of(graph.outputs.len());
+    let separated = heads.and_then(|heads| local::separate(&graph, heads.levels()));
+    let boxes = separated.map(|Separated { main, local, reach }| {
+        graph = main;
+        (local.encode(), reach)
+    });
+    let (first, rest) = match parts::divide(&graph) {
+        None => (graph.encode(), None),
+        Some(parts) => {
+            let rest = (parts.rest.encode(), parts.border);
+            (parts.first.encode(), Some(rest))
+        }
+    };
+    Files { first, rest, boxes }
 }
 
-fn rewritten(path: &Path, bytes: &[u8]) -> Option<Graph> {
+/// The network in an ONNX file, in one part.
+pub fn rewritten(path: &Path, bytes: &[u8]) -> Option<Graph> {
     let mut graph = Graph::read(path, bytes.to_vec()).ok()?;
     let is_kept = |node: &Node| node.domain.is_empty() && !WITH_SUBGRAPHS.contains(&&node.op[..]);
     if !graph.nodes.iter().all(is_kept) {

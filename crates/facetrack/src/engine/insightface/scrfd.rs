@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The detector: SCRFD of any size, as `scrfd.py` runs it. `letterbox` places a frame in the input,
-//! `heads` decodes the outputs, `rest` saves work where the input is black.
+//! `heads` decodes the outputs, `rest` saves work where the input is black, `boxes` where no face is.
 
+mod boxes;
 mod heads;
 mod letterbox;
 mod rest;
@@ -15,7 +16,8 @@ use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
-use heads::Heads;
+pub use boxes::Boxes;
+pub use heads::Heads;
 use letterbox::Letterbox;
 pub use rest::Rest;
 
@@ -31,6 +33,8 @@ pub struct Detector {
     network: Network,
     /// The layers after the first ones.
     rest: Option<Rest>,
+    /// The layers that yield boxes and key points, if the others only yield the scores.
+    boxes: Option<Boxes>,
     range: ValueRange,
     heads: Heads,
     /// Width and height of the input of a network that takes no other.
@@ -56,7 +60,12 @@ impl Detector {
             None => opened.model.outputs(),
             Some(rest) => rest.outputs(),
         };
-        let heads = Heads::of(outputs.len());
+        let outputs = match &opened.boxes {
+            None => outputs.len(),
+            // Scores, and as many features.
+            Some(boxes) => outputs.len() / 2 + boxes.outputs(),
+        };
+        let heads = Heads::of(outputs);
         let size = input_size(&*opened.model);
         let (Some(heads), Some([width, height])) = (heads, size) else {
             let expected = "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned();
@@ -66,6 +75,7 @@ impl Detector {
         let mut detector = Self {
             network: Network::new(opened.model, &opened.path),
             rest: opened.rest,
+            boxes: opened.boxes,
             range: opened.range,
             heads,
             fixed,
@@ -78,6 +88,11 @@ impl Detector {
         let outputs = detector.run_on_black(input)?;
         detector.decode(&outputs, input, 1.0)?;
         detector.network.check_numbers(&outputs.0)?;
+        if let Some(boxes) = &detector.boxes {
+            let areas = heads.areas_around(&[], input, 0);
+            let outputs = boxes.run(&outputs.0[heads.levels()..], &areas)?;
+            detector.network.check_numbers(&outputs.0)?;
+        }
         Ok(detector)
     }
 
@@ -113,7 +128,10 @@ impl Detector {
         }
         self.resize(letterbox.input);
         let (region, border) = (letterbox.region(), Border::Replicate);
-        let crop = Crop::planar(region, letterbox.input, self.range, border);
+        let crop = Crop {
+            rows: Some(letterbox.frame[1]),
+            ..Crop::planar(region, letterbox.input, self.range, border)
+        };
         self.network.show(&crop, image)?;
         letterbox.blacken(self.network.input(), self.range.min[0]);
         let mut outputs = self.network.run()?;
@@ -159,11 +177,25 @@ impl Detector {
         input: [usize; 2],
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
-        let found = self.heads.decode(&outputs.0, input, least_score);
-        found.ok_or_else(|| {
+        let other_outputs = || {
             let expected = self.heads.expected(input);
             self.network.other_outputs(outputs, expected)
-        })
+        };
+        let candidates = self.heads.candidates(&outputs.0, input, least_score);
+        let candidates = candidates.ok_or_else(other_outputs)?;
+        let others = &outputs.0[self.heads.levels()..];
+        let faces = match &self.boxes {
+            None => {
+                let areas = self.heads.areas(input);
+                self.heads.faces(&candidates, others, &areas)
+            }
+            Some(boxes) => {
+                let areas = self.heads.areas_around(&candidates, input, boxes.reach);
+                let boxes = boxes.run(others, &areas)?;
+                self.heads.faces(&candidates, &boxes.0, &areas)
+            }
+        };
+        faces.ok_or_else(other_outputs)
     }
 }
 

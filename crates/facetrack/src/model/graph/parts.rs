@@ -3,7 +3,6 @@
 //! the rest. Where an image is black, the values of the first layers are known before the network
 //! runs.
 
-use super::proto::TypeProto;
 use super::{Graph, Node, Port, Value};
 
 /// Maximum reach of the first layers, px. With a larger one, fewer of their values are known.
@@ -75,14 +74,7 @@ pub fn divide(graph: &Graph) -> Option<Parts> {
     };
     let (mut first, mut rest) = (of_nodes(first), of_nodes(rest));
     first.set_outputs(&between);
-    let port = |value: &Value| Port {
-        value: *value,
-        kind: Some(TypeProto::floats(Some(&[1; 4]))),
-    };
-    rest.inputs = between.iter().map(port).collect();
-    for axis in 1..4 {
-        rest.set_input_extent(axis, None);
-    }
+    rest.set_images(&between);
     let places = between.iter().filter_map(|value| places[value.0]);
     let (strides, reaches): (Vec<_>, Vec<_>) = places.map(|p| (p.stride, p.reach)).unzip();
     let (reach, largest) = (reaches.into_iter().max()?, *strides.iter().max()?);
@@ -134,15 +126,15 @@ fn place(graph: &Graph, node: &Node, places: &[Option<Place>]) -> Option<Place> 
 }
 
 /// The square window of an operator.
-struct Window {
+pub(super) struct Window {
     extent: usize,
-    stride: usize,
+    pub(super) stride: usize,
     before: usize,
 }
 
 /// The window of `node`, if the output has 1/stride of the extents of every image whose extents
 /// are multiples of the stride.
-fn window(node: &Node) -> Option<Window> {
+pub(super) fn window(node: &Node) -> Option<Window> {
     let ints = |name| node.attribute(name).map(|own| &own.ints[..]);
     let is_dense = ints("dilations").is_none_or(|own| own.iter().all(|step| *step == 1));
     let has_mode = ["auto_pad", "ceil_mode"].map(|name| node.attribute(name).is_some());
@@ -170,13 +162,17 @@ fn window(node: &Node) -> Option<Window> {
 }
 
 impl Window {
+    /// How far it reaches.
+    pub(super) fn reach(&self) -> usize {
+        self.before.max(self.extent - 1 - self.before)
+    }
+
     fn after(&self, image: Place) -> Option<Place> {
-        let farthest = self.before.max(self.extent - 1 - self.before);
         Some(Place {
             stride: image.stride.checked_mul(self.stride)?,
             reach: image
                 .stride
-                .checked_mul(farthest)?
+                .checked_mul(self.reach())?
                 .checked_add(image.reach)?,
         })
     }

@@ -16,6 +16,7 @@ mod pad;
 mod prelu;
 mod rows;
 pub mod tail;
+mod taps;
 
 use super::{Graph, Result};
 
@@ -47,7 +48,11 @@ pub const OPENSEEFACE: &[Pass] = &[
 ];
 
 /// The passes of InsightFace's networks.
-pub const INSIGHTFACE: &[Pass] = &[|graph| at_each_node(graph, prelu::split), merge::merge];
+pub const INSIGHTFACE: &[Pass] = &[
+    |graph| at_each_node(graph, prelu::split),
+    |graph| at_each_node(graph, taps::split),
+    merge::merge,
+];
 
 /// Lets `change` change each node of the graph by its index, except those that it adds. It returns
 /// `None` for a node that it leaves as it is.

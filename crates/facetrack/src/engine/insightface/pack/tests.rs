@@ -111,7 +111,7 @@ fn opened_in(
 ) -> Result<Vec<(Module, String)>, ModelError> {
     let networks = open(folder, precision, wanted, |_, path, bytes| {
         assert_eq!(std::fs::read(path).unwrap(), bytes);
-        Ok((Box::new(Fake::new(&[], &[], |_| Vec::new())), None))
+        Ok((Box::new(Fake::new(&[], &[], |_| Vec::new())), None, None))
     })?;
     Ok(networks
         .into_iter()

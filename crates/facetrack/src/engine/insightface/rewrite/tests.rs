@@ -66,12 +66,21 @@ fn rewritten_networks_compute_the_same() {
         let bytes = std::fs::read(&path).unwrap();
         let rewritten = for_processor(&path, bytes.clone());
         let nodes = |bytes: &[u8]| Graph::read(&path, bytes.to_vec()).unwrap().nodes.len();
-        let of_rest = rewritten.rest.as_ref().map_or(0, |(rest, _)| nodes(rest));
-        let is_changed = nodes(&rewritten.first) + of_rest != nodes(&bytes);
+        let parts = [
+            &rewritten.rest.as_ref().map(|(rest, _)| rest),
+            &rewritten.boxes.as_ref().map(|(boxes, _)| boxes),
+        ];
+        let of_parts = parts.map(|part| part.map_or(0, |bytes| nodes(bytes)));
         let is_detector = path.ends_with("scrfd_500m_bnkps.onnx");
-        assert_eq!(of_rest > 0, is_detector, "{}", path.display());
         assert_eq!(
-            is_changed,
+            of_parts.map(|count| count > 0),
+            [is_detector; 2],
+            "{}",
+            path.display()
+        );
+        let all = nodes(&rewritten.first) + of_parts.iter().sum::<usize>();
+        assert_eq!(
+            all != nodes(&bytes),
             !path.ends_with("genderage.onnx"),
             "{}",
             path.display()
@@ -90,6 +99,10 @@ fn rewritten_networks_compute_the_same() {
         let mut ours = run(&rewritten.first, &input);
         if let Some((rest, _)) = &rewritten.rest {
             ours = run(rest, &ours);
+        }
+        if let Some((boxes, _)) = &rewritten.boxes {
+            let features = ours.split_off(ours.len() / 2);
+            ours.extend(run(boxes, &features));
         }
         assert_eq!(theirs.len(), ours.len());
         for (theirs, ours) in theirs.iter().zip(&ours) {

@@ -24,11 +24,31 @@ pub struct Heads {
     has_points: bool,
 }
 
-/// Outputs of one stride.
+/// A box with a high score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Number of its stride.
+    level: usize,
+    /// Column and row of its cell.
+    cell: [usize; 2],
+    /// Number of the box in its cell.
+    anchor: usize,
+    score: f32,
+}
+
+/// Cells of a stride, in a rectangle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Area {
+    /// Column and row of the first cell.
+    pub first: [usize; 2],
+    /// Columns and rows.
+    pub size: [usize; 2],
+}
+
+/// Boxes and key points of an area.
 struct Level<'a> {
     stride: usize,
-    columns: usize,
-    scores: &'a [[f32; 1]],
+    area: Area,
     boxes: &'a [[f32; BOX]],
     points: &'a [[f32; POINTS]],
 }
@@ -60,53 +80,110 @@ impl Heads {
 
     /// The shapes of the outputs for an input of so many columns and rows, for messages.
     pub fn expected(&self, input: [usize; 2]) -> String {
-        let boxes = self.strides.iter().map(|stride| self.boxes(*stride, input));
+        let areas = self.areas(input);
+        let boxes = areas.iter().map(|area| self.boxes(area));
         let shapes = boxes.map(|n| format!("[{n}, 1], [{n}, {BOX}], [{n}, {POINTS}]"));
         format!("SCRFD ({})", shapes.collect::<Vec<_>>().join(", "))
     }
 
-    /// Faces with a score of at least `least_score` in an input of so many columns and rows, in its
-    /// pixels; `None` when the outputs have other lengths.
-    pub fn decode(
+    /// Number of strides.
+    pub fn levels(&self) -> usize {
+        self.strides.len()
+    }
+
+    /// All cells of each stride of an input of so many columns and rows.
+    pub fn areas(&self, input: [usize; 2]) -> Vec<Area> {
+        let area = |stride: &usize| Area {
+            first: [0; 2],
+            size: input.map(|side| side / stride),
+        };
+        self.strides.iter().map(area).collect()
+    }
+
+    /// Boxes with a score of at least `least_score` in `outputs`, of which the scores of an input of
+    /// so many columns and rows are the first; `None` when these have other lengths.
+    pub fn candidates(
         &self,
         outputs: &[ArrayD<f32>],
         input: [usize; 2],
         least_score: f32,
-    ) -> Option<Vec<Detection>> {
-        let mut found = Vec::new();
-        for index in 0..self.strides.len() {
-            let level = self.level(outputs, index, input)?;
-            let scores = level.scores.iter().enumerate();
-            let best = scores.filter(|(_, [score])| *score >= least_score);
-            found.extend(best.map(|(i, [score])| level.detection(i, *score, self.anchors)));
+    ) -> Option<Vec<Candidate>> {
+        let mut candidates = Vec::new();
+        for (level, area) in self.areas(input).iter().enumerate() {
+            let scores = outputs.get(level)?.as_slice()?;
+            if scores.len() != self.boxes(area) {
+                return None;
+            }
+            let scores = scores.iter().enumerate();
+            let best = scores.filter(|(_, score)| **score >= least_score);
+            candidates.extend(best.map(|(index, score)| {
+                let cell = index / self.anchors;
+                let columns = area.size[0];
+                Candidate {
+                    level,
+                    cell: [cell % columns, cell / columns],
+                    anchor: index % self.anchors,
+                    score: *score,
+                }
+            }));
         }
-        Some(found)
+        Some(candidates)
     }
 
-    /// Boxes at a stride.
-    fn boxes(&self, stride: usize, [width, height]: [usize; 2]) -> usize {
-        (width / stride) * (height / stride) * self.anchors
-    }
-
-    fn level<'a>(
+    /// The smallest area of each stride with the cells of `candidates` and `reach` more to each
+    /// side, as far as an input of so many columns and rows has them; one cell without candidates.
+    pub fn areas_around(
         &self,
-        outputs: &'a [ArrayD<f32>],
-        index: usize,
+        candidates: &[Candidate],
         input: [usize; 2],
-    ) -> Option<Level<'a>> {
-        let stride = self.strides[index];
-        let boxes = self.boxes(stride, input);
-        let values = |kind: usize| outputs.get(kind * self.strides.len() + index)?.as_slice();
+        reach: usize,
+    ) -> Vec<Area> {
+        let mut areas = self.areas(input);
+        for (level, area) in areas.iter_mut().enumerate() {
+            let of_level = candidates.iter().filter(|own| own.level == level);
+            for axis in 0..2 {
+                let places = of_level.clone().map(|own| own.cell[axis]);
+                let first = places.clone().min().unwrap_or(0).saturating_sub(reach);
+                let end = places.max().map_or(1, |last| last + reach + 1);
+                area.size[axis] = end.min(area.size[axis]) - first;
+                area.first[axis] = first;
+            }
+        }
+        areas
+    }
+
+    /// The faces of `candidates`, in pixels of the input. `outputs` are the boxes and key points of
+    /// `areas`, which have the cells of the candidates; `None` when they have other lengths.
+    pub fn faces(
+        &self,
+        candidates: &[Candidate],
+        outputs: &[ArrayD<f32>],
+        areas: &[Area],
+    ) -> Option<Vec<Detection>> {
+        let levels = areas.iter().enumerate();
+        let levels = levels.map(|(index, area)| self.level(outputs, index, *area));
+        let levels = levels.collect::<Option<Vec<_>>>()?;
+        let face = |own: &Candidate| levels[own.level].face(own, self.anchors);
+        Some(candidates.iter().map(face).collect())
+    }
+
+    /// Boxes in an area.
+    fn boxes(&self, area: &Area) -> usize {
+        area.size[0] * area.size[1] * self.anchors
+    }
+
+    fn level<'a>(&self, outputs: &'a [ArrayD<f32>], index: usize, area: Area) -> Option<Level<'a>> {
+        let boxes = self.boxes(&area);
+        let values = |kind: usize| outputs.get(kind * self.levels() + index)?.as_slice();
         let points = if self.has_points {
-            rows(values(2)?, boxes)?
+            rows(values(1)?, boxes)?
         } else {
             &[]
         };
         Some(Level {
-            stride,
-            columns: input[0] / stride,
-            scores: rows(values(0)?, boxes)?,
-            boxes: rows(values(1)?, boxes)?,
+            stride: self.strides[index],
+            area,
+            boxes: rows(values(0)?, boxes)?,
             points,
         })
     }
@@ -119,12 +196,12 @@ fn rows<const N: usize>(values: &[f32], count: usize) -> Option<&[[f32; N]]> {
 }
 
 impl Level<'_> {
-    /// The box number `index`, with `anchors` boxes per cell: `distance2bbox` and `distance2kps`.
-    fn detection(&self, index: usize, score: f32, anchors: usize) -> Detection {
-        let cell = index / anchors;
+    /// The face of `candidate`, with `anchors` boxes per cell: `distance2bbox` and `distance2kps`.
+    fn face(&self, candidate: &Candidate, anchors: usize) -> Detection {
+        let [column, row] = [0, 1].map(|axis| candidate.cell[axis] - self.area.first[axis]);
+        let index = (row * self.area.size[0] + column) * anchors + candidate.anchor;
         let stride = self.stride as f32;
-        let x = (cell % self.columns) as f32 * stride;
-        let y = (cell / self.columns) as f32 * stride;
+        let [x, y] = candidate.cell.map(|place| place as f32 * stride);
         let [left, top, right, bottom] = self.boxes[index].map(|way| way * stride);
         let points = self
             .points
@@ -132,7 +209,7 @@ impl Level<'_> {
             .map_or(&[][..], |row| row.as_chunks::<2>().0);
         Detection {
             bbox: Rect::new(x - left, y - top, left + right, top + bottom),
-            score,
+            score: candidate.score,
             key_points: points
                 .iter()
                 .map(|[dx, dy]| Point::new(x + dx * stride, y + dy * stride))
@@ -154,7 +231,7 @@ mod tests {
         widths
             .flat_map(|width| heads.strides.iter().map(move |stride| (width, *stride)))
             .map(|(width, stride)| {
-                let boxes = heads.boxes(stride, [256, 128]);
+                let boxes = (256 / stride) * (128 / stride) * heads.anchors;
                 let shape: &[usize] = if is_batched {
                     &[1, boxes, width]
                 } else {
@@ -163,6 +240,16 @@ mod tests {
                 ArrayD::zeros(IxDyn(shape))
             })
             .collect()
+    }
+
+    fn decode(
+        heads: &Heads,
+        outputs: &[ArrayD<f32>],
+        input: [usize; 2],
+        least_score: f32,
+    ) -> Option<Vec<Detection>> {
+        let candidates = heads.candidates(outputs, input, least_score)?;
+        heads.faces(&candidates, &outputs[heads.levels()..], &heads.areas(input))
     }
 
     fn set(outputs: &mut [ArrayD<f32>], output: usize, row: usize, values: &[f32]) {
@@ -192,7 +279,7 @@ mod tests {
                     let ways: Vec<f32> = (0..10).map(|i| i as f32 / 4.0 - 1.0).collect();
                     set(&mut values, 2 * levels + level, row, &ways);
                 }
-                let found = heads.decode(&values, [256, 128], 0.5).unwrap();
+                let found = decode(&heads, &values, [256, 128], 0.5).unwrap();
                 let stride = heads.strides[level] as f32;
                 assert_eq!(found.len(), 1, "{outputs}");
                 assert_eq!(found[0].score, 0.75);
@@ -205,7 +292,7 @@ mod tests {
                     .collect();
                 let points = if heads.has_points { points } else { Vec::new() };
                 assert_eq!(found[0].key_points, points, "{outputs}");
-                let better = heads.decode(&values, [256, 128], 0.76).unwrap();
+                let better = decode(&heads, &values, [256, 128], 0.76).unwrap();
                 assert!(better.is_empty());
             }
         }
@@ -217,7 +304,58 @@ mod tests {
         let mut values = nothing(&heads, true);
         set(&mut values, 0, 3, &[0.5]);
         set(&mut values, 1, 4, &[f32::NAN]);
-        assert_eq!(heads.decode(&values, [256, 128], 0.5).unwrap().len(), 1);
+        assert_eq!(decode(&heads, &values, [256, 128], 0.5).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn areas_have_the_candidates_and_their_neighbours() {
+        let heads = Heads::of(9).unwrap();
+        let candidate = |level, cell| Candidate {
+            level,
+            cell,
+            anchor: 0,
+            score: 0.75,
+        };
+        let area = |first, size| Area { first, size };
+        let candidates = [
+            candidate(0, [5, 9]),
+            candidate(0, [8, 9]),
+            candidate(2, [7, 0]),
+        ];
+        let areas = heads.areas_around(&candidates, [256, 128], 2);
+        let expected = [
+            area([3, 7], [8, 5]),
+            area([0; 2], [1; 2]),
+            area([5, 0], [3, 3]),
+        ];
+        assert_eq!(areas, expected);
+        let all = heads.areas_around(&candidates, [256, 128], 100);
+        let whole = heads.areas([256, 128]);
+        assert_eq!([all[0], all[2]], [whole[0], whole[2]]);
+    }
+
+    #[test]
+    fn faces_of_an_area_are_where_they_are_in_the_whole() {
+        let heads = Heads::of(9).unwrap();
+        let mut whole = nothing(&heads, true);
+        let (columns, cell) = (32, [5, 3]);
+        let row = 2 * (columns * cell[1] + cell[0]) + 1;
+        set(&mut whole, 0, row, &[0.75]);
+        set(&mut whole, 3, row, &[1.0, 0.5, 2.0, 3.0]);
+        let candidates = heads.candidates(&whole, [256, 128], 0.5).unwrap();
+        let areas = heads.areas_around(&candidates, [256, 128], 1);
+        let mut parts: Vec<ArrayD<f32>> = Vec::new();
+        for width in [BOX, POINTS] {
+            let boxes = areas.iter().map(|area| heads.boxes(area));
+            parts.extend(boxes.map(|boxes| ArrayD::zeros(IxDyn(&[1, boxes, width]))));
+        }
+        set(&mut parts, 0, 2 * (3 + 1) + 1, &[1.0, 0.5, 2.0, 3.0]);
+        assert_eq!(
+            heads.faces(&candidates, &parts, &areas),
+            decode(&heads, &whole, [256, 128], 0.5)
+        );
+        parts[1] = ArrayD::zeros(IxDyn(&[1, 4, BOX]));
+        assert_eq!(heads.faces(&candidates, &parts, &areas), None);
     }
 
     #[test]
@@ -231,13 +369,16 @@ mod tests {
     fn outputs_of_other_lengths_are_refused() {
         let heads = Heads::of(9).unwrap();
         let whole = nothing(&heads, true);
-        assert!(heads.decode(&whole, [256, 128], 0.5).is_some());
-        assert!(heads.decode(&whole, [256, 160], 0.5).is_none());
-        assert!(heads.decode(&whole[..8], [256, 128], 0.5).is_none());
+        assert!(decode(&heads, &whole, [256, 128], 0.5).is_some());
+        assert!(decode(&heads, &whole, [256, 160], 0.5).is_none());
+        assert!(decode(&heads, &whole[..8], [256, 128], 0.5).is_none());
         for (index, shape) in [(0, [1024 - 1, 1]), (4, [256, 3]), (8, [64, 11])] {
             let mut values = whole.clone();
             values[index] = ArrayD::zeros(IxDyn(&shape));
-            assert!(heads.decode(&values, [256, 128], 0.5).is_none(), "{index}");
+            assert!(
+                decode(&heads, &values, [256, 128], 0.5).is_none(),
+                "{index}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use ndarray::{ArrayD, IxDyn};
 
 use super::super::Module;
 use super::super::fake::{Fake, Runs};
-use super::super::rewrite::for_processor;
+use super::super::rewrite::{for_processor, rewritten};
 use super::*;
 use crate::geometry::Point;
 
@@ -250,7 +250,8 @@ fn networks_that_are_no_scrfd_are_refused() {
     }
 }
 
-/// The published detector, divided and whole, if it and ONNX Runtime are installed.
+/// The published detector, divided and whole, if it and ONNX Runtime are installed. Both have the
+/// same operators.
 fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
     use crate::locate::tests::installed;
     use crate::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
@@ -269,16 +270,24 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
         let files = for_processor(&path, bytes.clone());
         let (rest, border) = files.rest.expect("it takes images of any size");
         assert_eq!((&border.strides[..], border.reach), (&[16, 8][..], 37));
-        let parts = (open(&files.first)?, Some(Rest::new(open(&rest)?, border)));
-        Ok([parts, (open(&bytes)?, None)])
+        let (boxes, reach) = files.boxes.expect("its heads are convolutions");
+        assert_eq!(reach, 2);
+        let rest = Some(Rest::new(open(&rest)?, border));
+        let boxes = Some(Boxes::new(open(&boxes)?, reach));
+        let whole = rewritten(&path, &bytes).unwrap().encode();
+        Ok([
+            (open(&files.first)?, rest, boxes),
+            (open(&whole)?, None, None),
+        ])
     });
     let opened = opened
         .inspect_err(|reason| eprintln!("SKIPPED: {reason}"))
         .ok()?;
-    Some(opened.map(|(model, rest)| {
+    Some(opened.map(|(model, rest, boxes)| {
         let opened = Opened {
             model,
             rest,
+            boxes,
             range: ValueRange::between(-127.5 / 128.0, 127.5 / 128.0),
             ..scrfd(ANY, Vec::new()).opened(Module::Detection)
         };
@@ -287,7 +296,7 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
 }
 
 #[test]
-fn skipping_what_is_black_changes_no_face() {
+fn dividing_the_network_changes_no_face() {
     let config = EngineConfig {
         nms_threshold: 1.0,
         ..config(640)
@@ -314,5 +323,9 @@ fn skipping_what_is_black_changes_no_face() {
         assert_eq!(whole.network.shape(), [1, 3, 640, 640]);
         assert!(ours.len() > 1000, "{}", ours.len());
         assert_eq!(ours, theirs, "{frame:?}");
+        // With few faces, the last layers process a part of the cells.
+        let few = divided.detect(&image, theirs[4].score).unwrap();
+        assert_eq!(few, theirs[..few.len()], "{frame:?}");
+        assert!((5..50).contains(&few.len()), "{}", few.len());
     }
 }

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Separates the outputs of a detector that are only needed where it found something: the boxes of
+//! most cells are never read.
+
+use super::convolution::Convolution;
+use super::parts::window;
+use super::{Graph, Node, Value};
+
+/// A network in two parts.
+pub struct Separated {
+    /// From the inputs to the other outputs, followed by the features.
+    pub main: Graph,
+    /// From the features to the outputs that are needed at few cells.
+    pub local: Graph,
+    /// The outputs of a cell depend on the features of this many cells to each side of it.
+    pub reach: usize,
+}
+
+/// A value that an output follows from.
+struct Source {
+    value: Value,
+    channels: usize,
+    /// Cells to each side that a cell of the output depends on.
+    reach: usize,
+}
+
+/// Separates the outputs from number `first` on; `None` if that is impossible.
+pub fn separate(graph: &Graph, first: usize) -> Option<Separated> {
+    let (others, local) = graph.outputs.split_at_checked(first)?;
+    let producers = graph.producers();
+    let mut features = Vec::new();
+    let mut reach = 0;
+    for port in local {
+        let source = source(graph, &producers, port.value)?;
+        reach = reach.max(source.reach);
+        if !features.contains(&source.value) {
+            features.push(source.value);
+        }
+    }
+    let mut separated = Separated {
+        main: graph.clone(),
+        local: graph.clone(),
+        reach,
+    };
+    let Separated {
+        main,
+        local: of_cells,
+        ..
+    } = &mut separated;
+    main.set_outputs(&features);
+    main.outputs.splice(..0, others.iter().cloned());
+    main.sort();
+    of_cells.outputs = local.to_vec();
+    of_cells.set_images(&features);
+    let yields_feature = |value: &Value| features.contains(value);
+    of_cells
+        .nodes
+        .retain(|node| !node.outputs.iter().any(yields_feature));
+    of_cells.sort();
+    let mut taken = of_cells.nodes.iter().flat_map(|node| &node.inputs);
+    let is_input = |value: &Value| graph.inputs.iter().any(|port| port.value == *value);
+    let takes_image = taken.any(|value| is_input(value) && !graph.is_constant(*value));
+    (!features.is_empty() && !takes_image).then_some(separated)
+}
+
+/// The value with the fewest channels that `output` follows from by convolutions of a few cells.
+fn source(graph: &Graph, producers: &[Option<usize>], output: Value) -> Option<Source> {
+    let mut best: Option<Source> = None;
+    let (mut value, mut reach) = (output, 0);
+    // A forged graph may have a cycle.
+    for _ in 0..graph.nodes.len() {
+        let Some(node) = producers[value.0].map(|index| &graph.nodes[index]) else {
+            break;
+        };
+        let is_before_convolutions = best.is_none() && is_arrangement(node);
+        if !is_before_convolutions && !node.is("Relu") {
+            let convolution = Convolution::of(graph, node).filter(|own| own.node.is("Conv"));
+            let window = window(node).filter(|window| window.stride == 1);
+            let Some((convolution, window)) = convolution.zip(window) else {
+                break;
+            };
+            reach += window.reach();
+            let channels = convolution.groups * convolution.inputs_of_group();
+            if best.as_ref().is_none_or(|best| channels < best.channels) {
+                best = Some(Source {
+                    value: convolution.input(),
+                    channels,
+                    reach,
+                });
+            }
+        }
+        value = *node.inputs.first()?;
+    }
+    best
+}
+
+/// Whether `node` selects channels of an image, or makes an array of its cells.
+fn is_arrangement(node: &Node) -> bool {
+    let mut operators = ["Gather", "Transpose", "Reshape"].iter();
+    operators.any(|op| node.is(op))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Attribute;
+    use super::*;
+
+    /// A graph under construction.
+    struct Network {
+        graph: Graph,
+        image: Value,
+    }
+
+    impl Network {
+        fn new() -> Self {
+            let mut graph = Graph::new(13);
+            let image = graph.add_input("image", &[1, 3, 64, 64]);
+            Self { graph, image }
+        }
+
+        fn convolution(
+            &mut self,
+            image: Value,
+            dims: [usize; 4],
+            attributes: &[Attribute],
+        ) -> Value {
+            let weights = vec![1.0; dims.iter().product()];
+            let weights = self.graph.add_floats(&dims, &weights);
+            let pads = Attribute::ints("pads", &[dims[2] as i64 / 2; 4]);
+            let kernel = Attribute::ints("kernel_shape", &[dims[2] as i64; 2]);
+            let attributes = attributes.iter().cloned().chain([pads, kernel]);
+            self.graph
+                .add("Conv", &[image, weights], attributes.collect())
+        }
+
+        /// An array of the cells of `image`.
+        fn cells(&mut self, image: Value) -> Value {
+            let shape = self.graph.add_ints(&[3], &[1, -1, 4]);
+            let last = vec![Attribute::ints("perm", &[0, 2, 3, 1])];
+            let moved = self.graph.add("Transpose", &[image], last);
+            self.graph.add("Reshape", &[moved, shape], vec![])
+        }
+    }
+
+    fn operators(graph: &Graph) -> Vec<&str> {
+        graph.nodes.iter().map(|node| &node.op[..]).collect()
+    }
+
+    fn values(ports: &[super::super::Port]) -> Vec<Value> {
+        ports.iter().map(|port| port.value).collect()
+    }
+
+    #[test]
+    fn boxes_follow_from_the_fewest_channels_near_them() {
+        let mut network = Network::new();
+        let strided = Attribute::ints("strides", &[2; 2]);
+        let half = network.convolution(network.image, [32, 3, 3, 3], &[strided]);
+        let few = network.convolution(half, [8, 32, 1, 1], &[]);
+        let few = network.graph.add("Relu", &[few], vec![]);
+        let many = network.convolution(few, [64, 8, 5, 5], &[]);
+        let many = network.graph.add("Relu", &[many], vec![]);
+        let [score, found] =
+            [2, 8].map(|outputs| network.convolution(many, [outputs, 64, 3, 3], &[]));
+        let boxes = network.cells(found);
+        network.graph.set_outputs(&[score, boxes]);
+        let separated = separate(&network.graph, 1).unwrap();
+        assert_eq!(separated.reach, 3);
+        assert_eq!(values(&separated.main.outputs), [score, few]);
+        assert_eq!(
+            operators(&separated.main),
+            ["Conv", "Conv", "Relu", "Conv", "Relu", "Conv"]
+        );
+        assert_eq!(values(&separated.local.inputs), [few]);
+        assert_eq!(values(&separated.local.outputs), [boxes]);
+        assert_eq!(
+            operators(&separated.local),
+            ["Conv", "Relu", "Conv", "Transpose", "Reshape"]
+        );
+    }
+
+    #[test]
+    fn some_outputs_are_not_separated() {
+        type Change = fn(&mut Network, Value) -> Value;
+        let changes: [Change; 4] = [
+            // A value of all cells.
+            |network, features| network.graph.add("GlobalAveragePool", &[features], vec![]),
+            // The image itself is what has the fewest channels.
+            |network, _| {
+                let image = network.image;
+                network.convolution(image, [4, 3, 3, 3], &[])
+            },
+            // The image is taken besides the features.
+            |network, features| {
+                let found = network.convolution(features, [4, 8, 3, 3], &[]);
+                let shape = network.graph.add("Shape", &[network.image], vec![]);
+                network.graph.add("Reshape", &[found, shape], vec![])
+            },
+            // A cell for each four.
+            |network, features| {
+                let strides = Attribute::ints("strides", &[2; 2]);
+                network.convolution(features, [4, 8, 3, 3], &[strides])
+            },
+        ];
+        let plain: Change = |network, features| network.convolution(features, [4, 8, 3, 3], &[]);
+        for (index, change) in [plain].into_iter().chain(changes).enumerate() {
+            let mut network = Network::new();
+            let features = network.convolution(network.image, [8, 3, 3, 3], &[]);
+            let features = network.graph.add("MaxPool", &[features], vec![]);
+            let output = change(&mut network, features);
+            network.graph.set_outputs(&[features, output]);
+            network.graph.sort();
+            let separated = separate(&network.graph, 1);
+            assert_eq!(separated.is_some(), index == 0, "{index}");
+        }
+        let network = Network::new();
+        assert!(separate(&network.graph, 1).is_none());
+    }
+
+    #[test]
+    fn a_graph_with_a_cycle_is_left_alone() {
+        let mut network = Network::new();
+        let first = network.graph.add("Relu", &[network.image], vec![]);
+        let second = network.graph.add("Relu", &[first], vec![]);
+        network.graph.nodes[0].inputs[0] = second;
+        network.graph.set_outputs(&[second, second]);
+        assert!(separate(&network.graph, 1).is_none());
+    }
+}
