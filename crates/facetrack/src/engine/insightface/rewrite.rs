@@ -37,7 +37,7 @@ impl Files {
 }
 
 /// Rewrites an ONNX file, read from `path`, into files that compute the same: into two for a network
-/// that takes images of any size, and into one more for a detector. A file that can't be rewritten
+/// that takes images of any size, and into three for such a detector. A file that can't be rewritten
 /// stays as it is: one that is large, that has operators of its own, or that is damaged, which the
 /// runtime will report.
 pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Files {

@@ -3,7 +3,7 @@
 //! most cells are never read.
 
 use super::convolution::Convolution;
-use super::parts::window;
+use super::parts::{image_of_any_size, window};
 use super::{Graph, Node, Value};
 
 /// A network in two parts.
@@ -24,43 +24,32 @@ struct Source {
     reach: usize,
 }
 
-/// Separates the outputs from number `first` on; `None` if that is impossible.
+/// Separates the outputs from number `first` on of a sorted graph that takes images of any size;
+/// `None` if that is impossible. There are as many features as other outputs.
 pub fn separate(graph: &Graph, first: usize) -> Option<Separated> {
-    let (others, local) = graph.outputs.split_at_checked(first)?;
+    let image = image_of_any_size(graph)?;
+    let (others, outputs) = graph.outputs.split_at_checked(first)?;
     let producers = graph.producers();
-    let mut features = Vec::new();
-    let mut reach = 0;
-    for port in local {
+    let (mut features, mut reach) = (Vec::new(), 0);
+    for port in outputs {
         let source = source(graph, &producers, port.value)?;
         reach = reach.max(source.reach);
         if !features.contains(&source.value) {
             features.push(source.value);
         }
     }
-    let mut separated = Separated {
-        main: graph.clone(),
-        local: graph.clone(),
-        reach,
-    };
-    let Separated {
-        main,
-        local: of_cells,
-        ..
-    } = &mut separated;
+    let mut main = graph.clone();
     main.set_outputs(&features);
     main.outputs.splice(..0, others.iter().cloned());
     main.sort();
-    of_cells.outputs = local.to_vec();
-    of_cells.set_images(&features);
-    let yields_feature = |value: &Value| features.contains(value);
-    of_cells
-        .nodes
-        .retain(|node| !node.outputs.iter().any(yields_feature));
-    of_cells.sort();
-    let mut taken = of_cells.nodes.iter().flat_map(|node| &node.inputs);
-    let is_input = |value: &Value| graph.inputs.iter().any(|port| port.value == *value);
-    let takes_image = taken.any(|value| is_input(value) && !graph.is_constant(*value));
-    (!features.is_empty() && !takes_image).then_some(separated)
+    let mut local = graph.clone();
+    local.outputs = outputs.to_vec();
+    local.set_images(&features);
+    let yields_feature = |node: &Node| node.outputs.iter().any(|value| features.contains(value));
+    local.nodes.retain(|node| !yields_feature(node));
+    local.sort();
+    let takes_image = local.nodes.iter().any(|node| node.inputs.contains(&image));
+    (features.len() == first && !takes_image).then_some(Separated { main, local, reach })
 }
 
 /// The value with the fewest channels that `output` follows from by convolutions of a few cells.
@@ -114,7 +103,10 @@ mod tests {
     impl Network {
         fn new() -> Self {
             let mut graph = Graph::new(13);
-            let image = graph.add_input("image", &[1, 3, 64, 64]);
+            let image = graph.add_input("image", &[1, 3, 1, 1]);
+            for axis in [2, 3] {
+                graph.set_input_extent(axis, None);
+            }
             Self { graph, image }
         }
 
@@ -181,7 +173,17 @@ mod tests {
     #[test]
     fn some_outputs_are_not_separated() {
         type Change = fn(&mut Network, Value) -> Value;
-        let changes: [Change; 4] = [
+        let changes: [Change; 6] = [
+            // An image of one size, for which the shapes of the outputs may be fixed.
+            |network, features| {
+                network.graph.set_input_extent(2, Some(64));
+                network.convolution(features, [4, 8, 3, 3], &[])
+            },
+            // Fewer features than other outputs.
+            |network, features| {
+                network.graph.set_outputs(&[features, features]);
+                network.convolution(features, [4, 8, 3, 3], &[])
+            },
             // A value of all cells.
             |network, features| network.graph.add("GlobalAveragePool", &[features], vec![]),
             // The image itself is what has the fewest channels.
@@ -207,13 +209,14 @@ mod tests {
             let features = network.convolution(network.image, [8, 3, 3, 3], &[]);
             let features = network.graph.add("MaxPool", &[features], vec![]);
             let output = change(&mut network, features);
-            network.graph.set_outputs(&[features, output]);
+            let others = network.graph.outputs.len().max(1);
+            let mut outputs = vec![features; others];
+            outputs.push(output);
+            network.graph.set_outputs(&outputs);
             network.graph.sort();
-            let separated = separate(&network.graph, 1);
+            let separated = separate(&network.graph, others);
             assert_eq!(separated.is_some(), index == 0, "{index}");
         }
-        let network = Network::new();
-        assert!(separate(&network.graph, 1).is_none());
     }
 
     #[test]

@@ -89,7 +89,8 @@ pub fn divide(graph: &Graph) -> Option<Parts> {
     })
 }
 
-fn image_of_any_size(graph: &Graph) -> Option<Value> {
+/// The only input of a graph, if it is an image of any size.
+pub(super) fn image_of_any_size(graph: &Graph) -> Option<Value> {
     let mut inputs = graph
         .inputs
         .iter()
