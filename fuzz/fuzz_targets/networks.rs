@@ -52,7 +52,7 @@ pub fn onnx(data: &[u8]) {
         return;
     };
     assert_kept(&graph.encode());
-    let rewrites: [Rewrite; 6] = [
+    let rewrites: [Rewrite; 7] = [
         openseeface::rewrite::detector,
         openseeface::rewrite::landmarks,
         openseeface::rewrite::gaze,
@@ -61,6 +61,10 @@ pub fn onnx(data: &[u8]) {
         |path, bytes| {
             let files = insightface::rewrite::for_processor(path, bytes);
             Ok(files.rest.map_or(files.first, |(rest, _)| rest))
+        },
+        |path, bytes| {
+            let files = insightface::rewrite::for_processor(path, bytes);
+            Ok(files.boxes.map_or(files.first, |(boxes, _)| boxes))
         },
     ];
     for rewrite in rewrites {

@@ -260,8 +260,8 @@ impl Crop {
         self.len() == 0
     }
 
-    /// Fills `tensor`, or its first rows, with the region of `image`. Returns `image_from_tensor`, the transform from
-    /// tensor pixels (column, row) to image pixels.
+    /// Fills `tensor`, or its first rows, with the region of `image`. Returns `image_from_tensor`,
+    /// the transform from tensor pixels (column, row) to image pixels.
     ///
     /// # Errors
     /// If the region is empty, not finite or beyond [`FARTHEST`], if the window is not a part of

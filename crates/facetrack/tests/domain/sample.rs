@@ -227,21 +227,32 @@ fn layouts_and_ranges_hold_the_same_colors() {
 
 #[test]
 fn rows_that_are_not_asked_for_keep_their_values() {
-    let format = FORMATS[0];
-    let planes = planes(format, 33, 17);
-    let image = view(format, 33, 17, &planes);
-    let whole = crop(region(15.0, 9.0, 30.0, 20.0, 0.2), 12, 8, Border::Replicate);
-    let expected = sampled(&whole, &image);
-    for rows in [0, 3, 8, 9] {
-        let mut tensor = vec![-1.0; whole.len()];
-        let some = Crop {
-            rows: Some(rows),
-            ..whole
-        };
-        some.sample(&image, &mut tensor).unwrap();
-        let filled = rows.min(8) * 12 * 3;
-        assert_eq!(tensor[..filled], expected[..filled]);
-        assert!(tensor[filled..].iter().all(|value| *value == -1.0));
+    for format in FORMATS {
+        let planes = planes(format, 33, 17);
+        let image = view(format, 33, 17, &planes);
+        for layout in [Layout::Planar, Layout::Interleaved] {
+            let whole = Crop {
+                layout,
+                ..crop(region(15.0, 9.0, 30.0, 20.0, 0.2), 12, 8, Border::Replicate)
+            };
+            let expected = sampled(&whole, &image);
+            for rows in [0, 3, 8, 9] {
+                let mut tensor = vec![-1.0; whole.len()];
+                let some = Crop {
+                    rows: Some(rows),
+                    ..whole
+                };
+                some.sample(&image, &mut tensor).expect("a good region");
+                for (index, (value, expected)) in tensor.iter().zip(&expected).enumerate() {
+                    let row = match layout {
+                        Layout::Planar => index / 12 % 8,
+                        Layout::Interleaved => index / 36,
+                    };
+                    let expected = if row < rows { *expected } else { -1.0 };
+                    assert_eq!(*value, expected, "{format:?} {layout:?}");
+                }
+            }
+        }
     }
 }
 

@@ -36,20 +36,36 @@ impl Files {
     }
 }
 
-/// Rewrites an ONNX file, read from `path`, into files that compute the same: into two for a network
-/// that takes images of any size, and into three for such a detector. A file that can't be rewritten
-/// stays as it is: one that is large, that has operators of its own, or that is damaged, which the
-/// runtime will report.
+/// Rewrites an ONNX file, read from `path`, into files that compute the same. A network that takes
+/// images of any size is divided in two if possible. Of such a detector, the layers of boxes and key
+/// points become a file of their own if possible. A file that can't be rewritten stays as it is: one
+/// that is large, that has operators of its own, or that is damaged, which the runtime will report.
 pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Files {
-    let Some(mut graph) = rewritten(path, &bytes) else {
+    let Some(files) = rewritten(path, &bytes).and_then(files) else {
         return Files::whole(bytes);
     };
+    files
+}
+
+fn files(mut graph: Graph) -> Option<Files> {
     let heads = Heads::of(graph.outputs.len());
     let separated = heads.and_then(|heads| local::separate(&graph, heads.levels()));
-    let boxes = separated.map(|Separated { main, local, reach }| {
-        graph = main;
-        (local.encode(), reach)
-    });
+    let boxes = match separated {
+        None => {
+            passes::run(&mut graph, passes::BOXES).ok()?;
+            None
+        }
+        Some(Separated {
+            main,
+            mut local,
+            reach,
+        }) => {
+            graph = main;
+            passes::run(&mut graph, passes::SCORES).ok()?;
+            passes::run(&mut local, passes::BOXES).ok()?;
+            Some((local.encode(), reach))
+        }
+    };
     let (first, rest) = match parts::divide(&graph) {
         None => (graph.encode(), None),
         Some(parts) => {
@@ -57,11 +73,12 @@ pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Files {
             (parts.first.encode(), Some(rest))
         }
     };
-    Files { first, rest, boxes }
+    Some(Files { first, rest, boxes })
 }
 
-/// The network in an ONNX file, in one part.
-pub fn rewritten(path: &Path, bytes: &[u8]) -> Option<Graph> {
+/// The network in an ONNX file after the passes that all networks get, undivided; `None` for a file
+/// that stays as it is.
+pub(super) fn rewritten(path: &Path, bytes: &[u8]) -> Option<Graph> {
     let mut graph = Graph::read(path, bytes.to_vec()).ok()?;
     let is_kept = |node: &Node| node.domain.is_empty() && !WITH_SUBGRAPHS.contains(&&node.op[..]);
     if !graph.nodes.iter().all(is_kept) {

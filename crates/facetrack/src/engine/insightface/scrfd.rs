@@ -17,6 +17,7 @@ use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 pub use boxes::Boxes;
+use heads::Candidate;
 pub use heads::Heads;
 use letterbox::Letterbox;
 pub use rest::Rest;
@@ -60,12 +61,12 @@ impl Detector {
             None => opened.model.outputs(),
             Some(rest) => rest.outputs(),
         };
-        let outputs = match &opened.boxes {
+        let count = match &opened.boxes {
             None => outputs.len(),
-            // Scores, and as many features.
+            // The others are scores, and as many features.
             Some(boxes) => outputs.len() / 2 + boxes.outputs(),
         };
-        let heads = Heads::of(outputs);
+        let heads = Heads::of(count);
         let size = input_size(&*opened.model);
         let (Some(heads), Some([width, height])) = (heads, size) else {
             let expected = "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned();
@@ -86,11 +87,15 @@ impl Detector {
         };
         let input = detector.input_size();
         let outputs = detector.run_on_black(input)?;
-        detector.decode(&outputs, input, 1.0)?;
+        let candidates = detector.candidates(&outputs, input, 1.0)?;
+        detector.faces(&candidates, &outputs, input)?;
         detector.network.check_numbers(&outputs.0)?;
         if let Some(boxes) = &detector.boxes {
-            let areas = heads.areas_around(&[], input, 0);
-            let outputs = boxes.run(&outputs.0[heads.levels()..], &areas)?;
+            let features = &outputs.0[heads.levels()..];
+            if !Boxes::fits(features, &heads.areas(input)) {
+                return Err(detector.other_outputs(&outputs, input));
+            }
+            let outputs = boxes.run(features, &heads.areas_around(&[], input, 0))?;
             detector.network.check_numbers(&outputs.0)?;
         }
         Ok(detector)
@@ -138,8 +143,12 @@ impl Detector {
         if let Some(rest) = &mut self.rest {
             outputs = rest.run(&outputs, letterbox.frame)?;
         }
-        let found = self.decode(&outputs, input, least_score)?;
-        let found = found.into_iter().map(|found| letterbox.to_frame(found));
+        let candidates = self.candidates(&outputs, input, least_score)?;
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.faces(&candidates, &outputs, input)?.into_iter();
+        let found = found.map(|found| letterbox.to_frame(found));
         let mut faces = nms::hard(found.collect(), self.max_iou, with_last_pixels);
         if faces.len() > self.max_faces {
             central_first(&mut faces, size);
@@ -170,32 +179,42 @@ impl Detector {
         self.fixed.unwrap_or(square)
     }
 
-    /// Faces in the network's outputs, in pixels of its input.
-    fn decode(
+    /// Boxes with a score of at least `least_score` in the network's outputs.
+    fn candidates(
         &self,
         outputs: &Outputs,
         input: [usize; 2],
         least_score: f32,
-    ) -> Result<Vec<Detection>, ModelError> {
-        let other_outputs = || {
-            let expected = self.heads.expected(input);
-            self.network.other_outputs(outputs, expected)
-        };
+    ) -> Result<Vec<Candidate>, ModelError> {
         let candidates = self.heads.candidates(&outputs.0, input, least_score);
-        let candidates = candidates.ok_or_else(other_outputs)?;
+        candidates.ok_or_else(|| self.other_outputs(outputs, input))
+    }
+
+    /// The faces of `candidates` in the network's outputs, in pixels of its input.
+    fn faces(
+        &self,
+        candidates: &[Candidate],
+        outputs: &Outputs,
+        input: [usize; 2],
+    ) -> Result<Vec<Detection>, ModelError> {
         let others = &outputs.0[self.heads.levels()..];
         let faces = match &self.boxes {
             None => {
                 let areas = self.heads.areas(input);
-                self.heads.faces(&candidates, others, &areas)
+                self.heads.faces(candidates, others, &areas)
             }
             Some(boxes) => {
-                let areas = self.heads.areas_around(&candidates, input, boxes.reach);
+                let areas = self.heads.areas_around(candidates, input, boxes.reach);
                 let boxes = boxes.run(others, &areas)?;
-                self.heads.faces(&candidates, &boxes.0, &areas)
+                self.heads.faces(candidates, &boxes.0, &areas)
             }
         };
-        faces.ok_or_else(other_outputs)
+        faces.ok_or_else(|| self.other_outputs(outputs, input))
+    }
+
+    fn other_outputs(&self, outputs: &Outputs, input: [usize; 2]) -> ModelError {
+        self.network
+            .other_outputs(outputs, self.heads.expected(input))
     }
 }
 

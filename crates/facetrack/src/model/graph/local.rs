@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Separates the outputs of a detector that are only needed where it found something: the boxes of
-//! most cells are never read.
+//! most cells are never read. A cell is a position in a feature map.
 
 use super::convolution::Convolution;
 use super::parts::{image_of_any_size, window};
 use super::{Graph, Node, Value};
 
-/// A network in two parts.
+/// A network, and the layers separated from it.
 pub struct Separated {
-    /// From the inputs to the other outputs, followed by the features.
+    /// From the image to the other outputs, followed by the features.
     pub main: Graph,
     /// From the features to the outputs that are needed at few cells.
     pub local: Graph,
@@ -16,7 +16,7 @@ pub struct Separated {
     pub reach: usize,
 }
 
-/// A value that an output follows from.
+/// A value that an output is computed from.
 struct Source {
     value: Value,
     channels: usize,
@@ -52,16 +52,15 @@ pub fn separate(graph: &Graph, first: usize) -> Option<Separated> {
     (features.len() == first && !takes_image).then_some(Separated { main, local, reach })
 }
 
-/// The value with the fewest channels that `output` follows from by convolutions of a few cells.
+/// The value with the fewest channels among those that `output` is computed from through
+/// convolutions with small windows.
 fn source(graph: &Graph, producers: &[Option<usize>], output: Value) -> Option<Source> {
     let mut best: Option<Source> = None;
-    let (mut value, mut reach) = (output, 0);
-    // A forged graph may have a cycle.
-    for _ in 0..graph.nodes.len() {
-        let Some(node) = producers[value.0].map(|index| &graph.nodes[index]) else {
-            break;
-        };
-        let is_before_convolutions = best.is_none() && is_arrangement(node);
+    let (mut value, mut reach, mut end) = (output, 0, graph.nodes.len());
+    // In a forged graph with a cycle, a node does not come after those that it depends on.
+    while let Some(index) = producers[value.0].filter(|index| *index < end) {
+        let node = &graph.nodes[index];
+        let is_before_convolutions = best.is_none() && is_arrangement(graph, node);
         if !is_before_convolutions && !node.is("Relu") {
             let convolution = Convolution::of(graph, node).filter(|own| own.node.is("Conv"));
             let window = window(node).filter(|window| window.stride == 1);
@@ -78,15 +77,18 @@ fn source(graph: &Graph, producers: &[Option<usize>], output: Value) -> Option<S
                 });
             }
         }
-        value = *node.inputs.first()?;
+        (value, end) = (*node.inputs.first()?, index);
     }
     best
 }
 
-/// Whether `node` selects channels of an image, or makes an array of its cells.
-fn is_arrangement(node: &Node) -> bool {
-    let mut operators = ["Gather", "Transpose", "Reshape"].iter();
-    operators.any(|op| node.is(op))
+/// Whether `node` makes an array of the cells of an image, however many there are.
+fn is_arrangement(graph: &Graph, node: &Node) -> bool {
+    let is_of_any_length = |shape: &Value| {
+        let extents = graph.ints(*shape);
+        !graph.is_constant(*shape) || extents.is_some_and(|extents| extents.contains(&-1))
+    };
+    node.is("Transpose") || (node.is("Reshape") && node.inputs.get(1).is_some_and(is_of_any_length))
 }
 
 #[cfg(test)]
@@ -173,7 +175,19 @@ mod tests {
     #[test]
     fn some_outputs_are_not_separated() {
         type Change = fn(&mut Network, Value) -> Value;
-        let changes: [Change; 6] = [
+        let changes: [Change; 8] = [
+            // An array of so many cells.
+            |network, features| {
+                let found = network.convolution(features, [4, 8, 3, 3], &[]);
+                let shape = network.graph.add_ints(&[3], &[1, 64, 4]);
+                network.graph.add("Reshape", &[found, shape], vec![])
+            },
+            // A product after the convolution.
+            |network, features| {
+                let found = network.convolution(features, [4, 8, 3, 3], &[]);
+                let scale = network.graph.add_floats(&[], &[2.0]);
+                network.graph.add("Mul", &[found, scale], vec![])
+            },
             // An image of one size, for which the shapes of the outputs may be fixed.
             |network, features| {
                 network.graph.set_input_extent(2, Some(64));
@@ -191,7 +205,7 @@ mod tests {
                 let image = network.image;
                 network.convolution(image, [4, 3, 3, 3], &[])
             },
-            // The image is taken besides the features.
+            // The separated layers take the image as well.
             |network, features| {
                 let found = network.convolution(features, [4, 8, 3, 3], &[]);
                 let shape = network.graph.add("Shape", &[network.image], vec![]);

@@ -163,7 +163,7 @@ pub(super) fn window(node: &Node) -> Option<Window> {
 }
 
 impl Window {
-    /// How far it reaches.
+    /// Maximum distance from a pixel to one that its value depends on.
     pub(super) fn reach(&self) -> usize {
         self.before.max(self.extent - 1 - self.before)
     }

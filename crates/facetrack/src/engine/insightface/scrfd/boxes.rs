@@ -25,6 +25,15 @@ impl Boxes {
         self.model.outputs().len()
     }
 
+    /// Whether `features` have the cells of `areas`, the whole ones of the strides.
+    pub fn fits(features: &[ArrayD<f32>], areas: &[Area]) -> bool {
+        let extents = |area: &Area| [area.size[1], area.size[0]];
+        features.len() == areas.len()
+            && features.iter().zip(areas).all(|(features, area)| {
+                features.ndim() == 4 && features.shape()[2..] == extents(area)
+            })
+    }
+
     /// Runs the layers on `areas` of `features`, one for each stride.
     ///
     /// # Errors
@@ -44,9 +53,46 @@ impl Boxes {
     }
 }
 
-/// The columns or rows of an area, as far as there are so many.
+/// The columns (axis 0) or rows (axis 1) of an area, cut off at `extent`.
 fn slice(area: &Area, axis: usize, extent: usize) -> Slice {
     let first = area.first[axis];
     let [first, end] = [first, first + area.size[axis]].map(|place| place.min(extent));
     Slice::from(first..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array, IxDyn, s};
+
+    use super::super::super::fake::Fake;
+    use super::*;
+
+    #[test]
+    fn the_layers_process_an_area() {
+        let rows_first = |cells: &[usize]| {
+            let shape = [&[1, 2], cells].concat();
+            let count = shape.iter().product::<usize>() as u16;
+            let values = (0..count).map(f32::from).collect();
+            Array::from_shape_vec(IxDyn(&shape), values).unwrap()
+        };
+        let features = rows_first(&[5, 7]);
+        let area = |first, size| Area { first, size };
+        let copied = Fake::new(&[None; 4], &[&[None; 4]], |input| vec![input.to_owned()]);
+        let boxes = Boxes::new(Box::new(copied), 1);
+        let run = |area| boxes.run(std::slice::from_ref(&features), &[area]).unwrap();
+        let some = run(area([2, 1], [4, 3]));
+        assert_eq!(some.0[0], features.slice(s![.., .., 1..4, 2..6]).into_dyn());
+        // No cells are made up.
+        let beyond = run(area([6, 4], [3, 2]));
+        assert_eq!(beyond.0[0].shape(), [1, 2, 1, 1]);
+        let nowhere = run(area([9, 9], [1, 1]));
+        assert_eq!(nowhere.0[0].shape(), [1, 2, 0, 0]);
+
+        let whole = area([0; 2], [7, 5]);
+        let fits = |features: &[ArrayD<f32>], areas: &[Area]| Boxes::fits(features, areas);
+        assert!(fits(&[features.clone()], &[whole]));
+        assert!(!fits(&[rows_first(&[7, 5])], &[whole]));
+        assert!(!fits(&[rows_first(&[5, 7, 1])], &[whole]));
+        assert!(!fits(&[features], &[whole, whole]));
+    }
 }

@@ -100,8 +100,8 @@ impl Heads {
         self.strides.iter().map(area).collect()
     }
 
-    /// Boxes with a score of at least `least_score` in `outputs`, of which the scores of an input of
-    /// so many columns and rows are the first; `None` when these have other lengths.
+    /// Boxes with a score of at least `least_score`. The first of `outputs` are the scores for an
+    /// input of so many columns and rows; `None` when they have other lengths.
     pub fn candidates(
         &self,
         outputs: &[ArrayD<f32>],

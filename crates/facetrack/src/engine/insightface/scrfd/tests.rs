@@ -9,6 +9,7 @@ use super::super::fake::{Fake, Runs};
 use super::super::rewrite::{for_processor, rewritten};
 use super::*;
 use crate::geometry::Point;
+use crate::model::graph::passes;
 
 const ANY: [Option<usize>; 4] = [None, Some(3), None, None];
 
@@ -250,12 +251,61 @@ fn networks_that_are_no_scrfd_are_refused() {
     }
 }
 
+/// A detector whose features of each stride have so many pixels per cell, and whose boxes consist of
+/// `value`.
+fn separated(pixels_per_cell: [usize; 3], value: f32) -> Opened {
+    let output: &[_] = &[None, None, None];
+    let main = Fake::new(&ANY, &[output; 6], move |input| {
+        let cells = |pixels| [input.shape()[2] / pixels, input.shape()[3] / pixels];
+        let scores = [8, 16, 32].map(|stride| {
+            let [rows, columns] = cells(stride);
+            ArrayD::zeros(IxDyn(&[1, 2 * rows * columns, 1]))
+        });
+        let features = pixels_per_cell.map(|pixels| {
+            let [rows, columns] = cells(pixels);
+            ArrayD::zeros(IxDyn(&[1, 16, rows, columns]))
+        });
+        scores.into_iter().chain(features).collect()
+    });
+    let boxes = Fake::new(&ANY, &[output; 6], move |_| {
+        let widths = [4, 4, 4, 10, 10, 10].into_iter();
+        let outputs = widths.map(|width| ArrayD::from_elem(IxDyn(&[1, 2, width]), value));
+        outputs.collect()
+    });
+    Opened {
+        boxes: Some(Boxes::new(Box::new(boxes), 1)),
+        ..main.opened(Module::Detection)
+    }
+}
+
+#[test]
+fn boxes_that_do_not_belong_to_the_scores_are_refused() {
+    let new = |opened| Detector::new(opened, &config(640), 640);
+    let detector = new(separated([8, 16, 32], 0.0)).unwrap();
+    assert_eq!(detector.key_points(), 5);
+    let swapped = new(separated([16, 8, 32], 0.0)).err().expect("other cells");
+    assert!(matches!(swapped, ModelError::Tensors { .. }), "{swapped}");
+    let broken = new(separated([8, 16, 32], f32::NAN))
+        .err()
+        .expect("no numbers");
+    assert!(matches!(broken, ModelError::Run { .. }), "{broken}");
+}
+
 /// The published detector, divided and whole, if it and ONNX Runtime are installed. Both have the
-/// same operators.
+/// same operators for everything but boxes. Their sums have the same order in the blocked layout
+/// only, which ONNX Runtime has on x86-64 with AVX.
 fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
     use crate::locate::tests::installed;
     use crate::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 
+    #[cfg(target_arch = "x86_64")]
+    let is_blocked = is_x86_feature_detected!("avx");
+    #[cfg(not(target_arch = "x86_64"))]
+    let is_blocked = false;
+    if !is_blocked {
+        eprintln!("SKIPPED: ONNX Runtime has no blocked layout here");
+        return None;
+    }
     let folder = installed().pack(Some(Path::new("insightface")));
     let opened = folder.and_then(|folder| {
         let runtime = OnnxRuntime::load(&installed().runtime_candidates())?;
@@ -274,7 +324,9 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
         assert_eq!(reach, 2);
         let rest = Some(Rest::new(open(&rest)?, border));
         let boxes = Some(Boxes::new(open(&boxes)?, reach));
-        let whole = rewritten(&path, &bytes).unwrap().encode();
+        let mut whole = rewritten(&path, &bytes).unwrap();
+        passes::run(&mut whole, passes::SCORES).unwrap();
+        let whole = whole.encode();
         Ok([
             (open(&files.first)?, rest, boxes),
             (open(&whole)?, None, None),
