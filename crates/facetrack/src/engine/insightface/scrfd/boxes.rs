@@ -79,7 +79,8 @@ mod tests {
         let area = |first, size| Area { first, size };
         let copied = Fake::new(&[None; 4], &[&[None; 4]], |input| vec![input.to_owned()]);
         let boxes = Boxes::new(Box::new(copied), 1);
-        let run = |area| boxes.run(std::slice::from_ref(&features), &[area]).unwrap();
+        let of_one = std::slice::from_ref(&features);
+        let run = |area| boxes.run(of_one, &[area]).unwrap();
         let some = run(area([2, 1], [4, 3]));
         assert_eq!(some.0[0], features.slice(s![.., .., 1..4, 2..6]).into_dyn());
         // No cells are made up.
@@ -90,9 +91,9 @@ mod tests {
 
         let whole = area([0; 2], [7, 5]);
         let fits = |features: &[ArrayD<f32>], areas: &[Area]| Boxes::fits(features, areas);
-        assert!(fits(&[features.clone()], &[whole]));
+        assert!(fits(of_one, &[whole]));
         assert!(!fits(&[rows_first(&[7, 5])], &[whole]));
         assert!(!fits(&[rows_first(&[5, 7, 1])], &[whole]));
-        assert!(!fits(&[features], &[whole, whole]));
+        assert!(!fits(of_one, &[whole, whole]));
     }
 }
