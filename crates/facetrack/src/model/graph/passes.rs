@@ -50,10 +50,10 @@ pub const OPENSEEFACE: &[Pass] = &[
 /// The passes of InsightFace's networks.
 pub const INSIGHTFACE: &[Pass] = &[|graph| at_each_node(graph, prelu::split)];
 
-/// After the passes [`INSIGHTFACE`], those of the layers that yield a detector's scores.
+/// Further passes of the layers that yield a detector's scores.
 pub const SCORES: &[Pass] = &[|graph| at_each_node(graph, taps::split)];
 
-/// After the passes [`INSIGHTFACE`], those of the layers that yield a detector's boxes.
+/// Further passes of the layers that yield a detector's boxes.
 pub const BOXES: &[Pass] = &[merge::merge];
 
 /// Lets `change` change each node of the graph by its index, except those that it adds. It returns
