@@ -38,7 +38,7 @@ pub struct Opened {
     pub file: ModelFile,
 }
 
-/// A network, or its first layers, the others, and those of boxes and key points.
+/// The fields `model`, `rest` and `boxes` of an [`Opened`].
 type Layers = (Box<dyn Model>, Option<Rest>, Option<Boxes>);
 
 /// Opens the networks in `folder` that `wanted` selects, one for each task: the first one in

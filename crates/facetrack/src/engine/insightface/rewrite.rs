@@ -41,12 +41,11 @@ impl Files {
 /// points become a file of their own if possible. A file that can't be rewritten stays as it is: one
 /// that is large, that has operators of its own, or that is damaged, which the runtime will report.
 pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Files {
-    let Some(files) = rewritten(path, &bytes).and_then(files) else {
-        return Files::whole(bytes);
-    };
-    files
+    let files = rewritten(path, &bytes).and_then(files);
+    files.unwrap_or_else(|| Files::whole(bytes))
 }
 
+/// The files of a graph; `None` if a pass fails.
 fn files(mut graph: Graph) -> Option<Files> {
     let heads = Heads::of(graph.outputs.len());
     let separated = heads.and_then(|heads| local::separate(&graph, heads.levels()));

@@ -25,7 +25,7 @@ impl Boxes {
         self.model.outputs().len()
     }
 
-    /// Whether `features` have the cells of `areas`, the whole ones of the strides.
+    /// Whether `features` have the columns and rows of `areas`, one for each stride.
     pub fn fits(features: &[ArrayD<f32>], areas: &[Area]) -> bool {
         let extents = |area: &Area| [area.size[1], area.size[0]];
         features.len() == areas.len()
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn the_layers_process_an_area() {
-        let rows_first = |cells: &[usize]| {
+        let counted = |cells: &[usize]| {
             let shape = [&[1, 2], cells].concat();
             let count = shape.iter().product::<usize>() as u16;
             let values = (0..count).map(f32::from).collect();
             Array::from_shape_vec(IxDyn(&shape), values).unwrap()
         };
-        let features = rows_first(&[5, 7]);
+        let features = counted(&[5, 7]);
         let area = |first, size| Area { first, size };
         let copied = Fake::new(&[None; 4], &[&[None; 4]], |input| vec![input.to_owned()]);
         let boxes = Boxes::new(Box::new(copied), 1);
@@ -90,10 +90,10 @@ mod tests {
         assert_eq!(nowhere.0[0].shape(), [1, 2, 0, 0]);
 
         let whole = area([0; 2], [7, 5]);
-        let fits = |features: &[ArrayD<f32>], areas: &[Area]| Boxes::fits(features, areas);
+        let fits = Boxes::fits;
         assert!(fits(of_one, &[whole]));
-        assert!(!fits(&[rows_first(&[7, 5])], &[whole]));
-        assert!(!fits(&[rows_first(&[5, 7, 1])], &[whole]));
+        assert!(!fits(&[counted(&[7, 5])], &[whole]));
+        assert!(!fits(&[counted(&[5, 7, 1])], &[whole]));
         assert!(!fits(of_one, &[whole, whole]));
     }
 }
