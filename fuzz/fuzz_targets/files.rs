@@ -43,8 +43,8 @@ pub fn script(data: &[u8]) {
         ..EngineConfig::default()
     };
     let script = within(text_memory(data), || Script::of(&config));
-    // These wait or panic, as they are to.
-    let is_run = !["slow", "panic"].iter().any(|verb| text.contains(verb));
+    // These wait, panic or end the process, as they are to.
+    let is_run = !["slow", "panic", "die"].iter().any(|verb| text.contains(verb));
     if told(script, &["script"]).is_some() && is_run {
         run(&config);
     }
