@@ -44,7 +44,9 @@ pub fn script(data: &[u8]) {
     };
     let script = within(text_memory(data), || Script::of(&config));
     // These wait, panic or end the process, as they are to.
-    let is_run = !["slow", "panic", "die"].iter().any(|verb| text.contains(verb));
+    let is_run = !["slow", "panic", "die"]
+        .iter()
+        .any(|verb| text.contains(verb));
     if told(script, &["script"]).is_some() && is_run {
         run(&config);
     }
