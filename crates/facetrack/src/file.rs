@@ -73,13 +73,12 @@ pub fn target(path: &Path) -> PathBuf {
 /// # Errors
 /// Those of the system.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() => {
-            let own = same_file::Handle::from_file(file.try_clone()?)?;
-            Ok(own == same_file::Handle::from_path(path)?)
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(false),
+    let own = same_file::Handle::from_file(file.try_clone()?)?;
+    let is_own =
+        |found: fs::Metadata| Ok(found.is_file() && own == same_file::Handle::from_path(path)?);
+    match fs::symlink_metadata(path).and_then(is_own) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        is_own => is_own,
     }
 }
 
@@ -175,6 +174,25 @@ mod tests {
         for path in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
             assert_eq!(error(path), "it is not a regular file");
         }
+    }
+
+    #[test]
+    fn a_file_that_comes_and_goes_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let [own, path] = ["own", "path"].map(|name| folder.path().join(name));
+        let file = File::create(&own).unwrap();
+        assert!(is_at(&file, &own).unwrap());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                for _ in 0..2000 {
+                    File::create(&path).unwrap();
+                    fs::remove_file(&path).unwrap();
+                }
+            });
+            while !other.is_finished() {
+                assert!(!is_at(&file, &path).unwrap());
+            }
+        });
     }
 
     #[cfg(unix)]
