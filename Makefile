@@ -77,7 +77,7 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 	$(TARGET)/debug/facetrack fetch
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/blender
 
-test-debian13: ## Run every test with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
+test-debian13: ## Run every test in Rust with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
 	scripts/test-debian13.sh
 
 test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)
@@ -90,8 +90,9 @@ test-aarch64: test-packages ## Build for aarch64 in a folder and test it in an e
 	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	scripts/test-aarch64.sh $(TARGET)/debug/facetrack $(TARGET)/debug/gstreamer-1.0 $(PARITY)
 
-# What a processor of 2008 has: SSE4.2, no AVX. The other one has nothing beyond x86-64.
-test-old-cpu: test-packages ## Test the engines on emulated processors without AVX and without SSE4 (Debian)
+# What a processor of 2008 has: SSE4.2, no AVX. The other one has nothing beyond SSE3.
+test-old-cpu: test-packages ## Test the engines on emulated processors without AVX and without SSE4 (Debian, x86-64)
+	@[ "$(HOST)" = x86_64-unknown-linux-gnu ] || { echo "test-old-cpu needs an x86-64 machine, not $(HOST)" >&2; exit 1; }
 	scripts/system-packages.sh qemu-user
 	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
 	$(OLD_CPU)='qemu-x86_64 -cpu Nehalem' cargo test --locked --package facetrack --test engines -- $(PARITY)

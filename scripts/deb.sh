@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Builds the Debian package, and one with its debug symbols, into the folder `deb` of the builds.
+# Builds the Debian package, and one with its debug symbols, into the folder `deb` of the builds. Their time is that of the
+# last commit, or of the release where there is no repository.
 # Usage: scripts/deb.sh
 set -eu
 
@@ -9,7 +10,8 @@ cd "$(dirname "$0")/.."
 output=$(realpath -m "${CARGO_TARGET_DIR:-target}/deb")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 maintainer=$(sed -n 's/^Maintainer: //p' debian/control)
-time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+released=$(sed -n 's/^release_date = "\(.*\)"/\1/p' Cargo.toml)
+time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date --utc --date="$released" +%s)}
 
 # In a version of Debian, `~` comes before a release, and `-` before the number of a packaging.
 write_changelog() {

@@ -11,7 +11,7 @@ cargo metadata --locked --format-version 1 | python3 -I -c '
 import json, sys
 
 def parts(version):
-    return [int(part) for part in version.split(".")]
+    return ([int(part) for part in version.split(".")] + [0, 0])[:3]
 
 stated = [(package["rust_version"] or "1", package["name"]) for package in json.load(sys.stdin)["packages"]]
 later = [f"{name} needs Rust {version}" for version, name in stated if parts(version) > parts(sys.argv[1])]

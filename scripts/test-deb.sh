@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Tests the Debian package: with lintian, then in minimal systems of Debian 12 and 13, in folders, from `apt install` to
+# Tests the Debian package: its files and lintian, then in minimal systems of Debian 12 and 13, in folders, from `apt install` to
 # the record of the sample clip, and what `apt purge` leaves. The measured commands run without a network, so their time
 # contains no download. Clean systems and downloaded packages are kept under .cache/deb for the next time.
 # Needs Debian 12 and root or sudo.
@@ -96,8 +96,24 @@ assert all(frame["tracked_objects"][0]["blendshapes"] for frame in record["frame
 END_OF_PROGRAM
 }
 
+# Checks the source package of the last commit. lintian reads debian/copyright only there.
+check_source() {
+    work=$(mktemp -d)
+    tree=$work/gst-plugin-facetrack
+    git archive --prefix="$(basename "$tree")/" HEAD | tar -x -C "$work"
+    dpkg-deb --fsys-tarfile "$output/$file" | tar -xO "./usr/share/doc/$name/changelog.gz" | gunzip >"$tree/debian/changelog"
+    (cd "$work" && dpkg-source --build "$tree")
+    lintian --fail-on error,warning "$work"/*.dsc
+    rm -r "$work"
+}
+
 check_package() {
     lintian --fail-on error,warning "$output/gst-plugin-facetrack.changes"
+    dpkg-deb --contents "$output/$file" | awk '!/^d/ { print $6 }' | sed "s|$(gcc -print-multiarch)|<architecture>|" | LC_ALL=C sort |
+        diff scripts/deb-contents.txt - || fail "The package does not contain the files in scripts/deb-contents.txt"
+    [ -e "$(echo "$output/$name-dbgsym_"*.deb)" ] || fail "There is no package with debug symbols"
+    dpkg-deb --fsys-tarfile "$output/$file" | tar -xO "./usr/share/doc/$name/third-party-crates.txt.gz" |
+        gunzip | grep --quiet 'Bitstream Vera License' || fail "The licence of the font Hack is missing"
     size=$(dpkg-deb --fsys-tarfile "$output/$file" | tar --list --verbose | awk '/libgstfacetrack.so$/ { print $3 }')
     echo "The plugin has $size bytes"
     [ "$size" -le "$MAX_PLUGIN" ] || fail "More than $MAX_PLUGIN"
@@ -148,6 +164,7 @@ scripts/deb.sh
 file=$(cd "$output" && echo "${name}"_*.deb)
 results=
 check_package
+check_source
 [ $# -gt 0 ] || set -- bookworm trixie
 for release; do
     test_release "$release"

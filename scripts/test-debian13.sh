@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Tests the plugin with its feature `analytics` on Debian 13, in a folder: clippy, then every test, or the ones named.
+# Tests the plugin with its feature `analytics` on Debian 13, in a folder: clippy, then every test in Rust, or the ones named.
 # The system is made of the mirror that this machine's apt uses, under .cache/debian13, and kept for the next time.
 # Needs Debian and root or sudo.
 # Usage: scripts/test-debian13.sh [arguments of cargo test]

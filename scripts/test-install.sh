@@ -15,10 +15,12 @@ cinstall() {
     cargo cinstall --locked --debug --package gst-plugin-facetrack "$@"
 }
 
-# Prints the linker flags of the plugin that was installed under the root $1.
-link_flags() {
-    PKG_CONFIG_LIBDIR=$1/usr/$libdir/pkgconfig:$(pkg-config --variable pc_path pkg-config) \
-        pkg-config --print-errors --libs gstfacetrack
+# Prints what pkg-config says of the plugin that was installed under the root $1.
+described() {
+    for question in --libs --modversion --print-requires-private; do
+        PKG_CONFIG_LIBDIR=$1/usr/$libdir/pkgconfig:$(pkg-config --variable pc_path pkg-config) \
+            pkg-config --print-errors "$question" gstfacetrack
+    done
 }
 
 cinstall --prefix=/usr --libdir="/usr/$libdir" --library-type=cdylib --destdir="$folder/cargo-c"
@@ -26,7 +28,7 @@ meson setup "$folder/build" --buildtype=debug --prefix=/usr --libdir="$libdir" -
 meson install -C "$folder/build" --destdir "$folder/meson"
 for root in cargo-c meson; do
     (cd "$folder/$root" && find . -type f | sort) >"$folder/$root.txt"
-    link_flags "$folder/$root" >>"$folder/$root.txt"
+    described "$folder/$root" >>"$folder/$root.txt"
 done
 diff "$folder/cargo-c.txt" "$folder/meson.txt"
 echo "cargo-c and meson install the same files:"

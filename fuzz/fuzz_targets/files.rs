@@ -43,7 +43,7 @@ pub fn script(data: &[u8]) {
         ..EngineConfig::default()
     };
     let script = within(text_memory(data), || Script::of(&config));
-    // These wait, panic or end the process, as they are to.
+    // These wait, panic or end the process, as intended.
     let is_run = !["slow", "panic", "die"]
         .iter()
         .any(|verb| text.contains(verb));

@@ -43,6 +43,10 @@ const NOT_RUN: [(&str, &str); 21] = [
     ),
     ("python3 -m venv ~/facetrack-gpu", "fetches gigabytes"),
     (
+        "python3 -m venv --system-site-packages facetrack-python",
+        "fetches packages; `scripts/python.sh` installs the package for the tests",
+    ),
+    (
         "export FACETRACK_ONNXRUNTIME=$(ls ~/facetrack-gpu/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.1.*)",
         "needs a GPU",
     ),

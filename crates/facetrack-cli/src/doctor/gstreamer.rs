@@ -10,14 +10,16 @@ use super::finding::Finding;
 use crate::{places, program};
 
 /// Elements that play the usual files, with the Debian package of each.
-const ELEMENTS: [(&str, &str); 6] = [
+const ELEMENTS: [(&str, &str); 5] = [
     ("filesrc", "libgstreamer1.0-0"),
     ("decodebin", "gstreamer1.0-plugins-base"),
     ("videoconvert", "gstreamer1.0-plugins-base"),
     ("qtdemux", "gstreamer1.0-plugins-good"),
-    ("h264parse", "gstreamer1.0-plugins-bad"),
     ("avdec_h264", "gstreamer1.0-libav"),
 ];
+
+/// An element that only MPEG-TS and some other formats need.
+const PARSER: &str = "h264parse";
 
 const INSPECT: &str = "gst-inspect-1.0";
 const PLUGIN_PATH: &str = "GST_PLUGIN_PATH";
@@ -71,7 +73,9 @@ fn version() -> Result<String, String> {
 fn elements() -> Vec<Finding> {
     let (present, missing): (Vec<_>, Vec<_>) =
         ELEMENTS.iter().partition(|(element, _)| exists(element));
-    let names: Vec<_> = present.iter().map(|(element, _)| *element).collect();
+    let has_parser = exists(PARSER);
+    let names = present.iter().map(|(element, _)| *element);
+    let names: Vec<_> = names.chain(has_parser.then_some(PARSER)).collect();
     let mut findings = Vec::new();
     if !names.is_empty() {
         findings.push(Finding::good(format!("elements: {}", names.join(", "))));
@@ -82,6 +86,11 @@ fn elements() -> Vec<Finding> {
             format!("sudo apt-get install {package}"),
         )
     }));
+    if !has_parser {
+        findings.push(Finding::note(format!(
+            "element {PARSER} is missing: MPEG-TS and some other formats need it, in gstreamer1.0-plugins-bad"
+        )));
+    }
     findings
 }
 
