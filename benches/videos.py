@@ -101,7 +101,7 @@ def long(args) -> str:
     verdict = "met" if more <= BAR else "**missed**"
     return (
         f"### One clip of {LONG / args.shorten:g} s\n\n{table(['', 's', 'ratio to `--jobs 1`'], lines)}\n\n"
-        f"The time of `--jobs 1` differs from that of the bare pipeline by {100 * more:+.1f} %. "
+        f"Time with `--jobs 1`, against the bare pipeline: {100 * more:+.1f} %. "
         f"The limit is {100 * BAR:+.0f} %: {verdict}."
     )
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 PACKAGES = ["gst-plugin-facetrack", "facetrack-cli"]
-# The last names are those of the texts for the fonts in epaint_default_fonts.
+# Hack-Regular.txt, OFL.txt and UFL.txt belong to the fonts in epaint_default_fonts.
 TEXT = re.compile(
     r"licen[cs]e|copying|copyright|notice|unlicense|(hack-regular|ofl|ufl)\.txt", re.IGNORECASE
 )
