@@ -18,7 +18,7 @@ const ELEMENTS: [(&str, &str); 5] = [
     ("avdec_h264", "gstreamer1.0-libav"),
 ];
 
-/// An element that only MPEG-TS and some other formats need.
+/// An element for reading MPEG-TS and some other formats, and for writing MP4.
 const PARSER: &str = "h264parse";
 
 const INSPECT: &str = "gst-inspect-1.0";
@@ -88,7 +88,7 @@ fn elements() -> Vec<Finding> {
     }));
     if !has_parser {
         findings.push(Finding::note(format!(
-            "element {PARSER} is missing: MPEG-TS and some other formats need it, in gstreamer1.0-plugins-bad"
+            "element {PARSER} is missing: reading MPEG-TS and writing MP4 need gstreamer1.0-plugins-bad"
         )));
     }
     findings
