@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Tests the Debian package: its files and lintian, then in minimal systems of Debian 12 and 13, in folders, from `apt install` to
-# the record of the sample clip, and what `apt purge` leaves. The measured commands run without a network, so their time
-# contains no download. Clean systems and downloaded packages are kept under .cache/deb for the next time.
+# Tests the Debian package: its files and lintian, then in minimal systems of Debian 12 and 13, in folders, from
+# `apt install` to the record of the sample clip, and what `apt purge` leaves. The measured commands run without a network,
+# so their time contains no download. Clean systems and downloaded packages are kept under .cache/deb for the next time.
 # Needs Debian 12 and root or sudo.
 # Usage: scripts/test-deb.sh [bookworm] [trixie]
 set -eu

@@ -44,7 +44,7 @@ const NOT_RUN: [(&str, &str); 22] = [
     ("python3 -m venv ~/facetrack-gpu", "fetches gigabytes"),
     (
         "python3 -m venv --system-site-packages facetrack-python",
-        "fetches packages; `scripts/python.sh` installs the package for the tests",
+        "fetches packages; `python/tests` import the package from the checkout",
     ),
     (
         "export FACETRACK_ONNXRUNTIME=$(ls ~/facetrack-gpu/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.1.*)",

@@ -78,7 +78,7 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         |found: fs::Metadata| Ok(found.is_file() && own == same_file::Handle::from_path(path)?);
     match fs::symlink_metadata(path).and_then(is_own) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        is_own => is_own,
+        compared => compared,
     }
 }
 
