@@ -25,7 +25,7 @@ END_OF_ENTRY
 }
 
 clean() {
-    [ ! -e debian/changelog ] || dh_clean
+    [ ! -e debian/changelog ] || debian/rules clean
     rm -f debian/changelog
 }
 
