@@ -215,7 +215,23 @@ impl FaceTrack {
             Some(Ok(successor)) => self.take_over(successor),
             Some(Err(error)) => {
                 self.warn_of_settings([format!("the engine was not changed: {error}")]);
+                self.restore_engine();
             }
+        }
+    }
+
+    /// Sets the property back to the engine in use, unless yet another engine was set.
+    fn restore_engine(&self) {
+        let restored = lock(&self.state).as_ref().is_some_and(|state| {
+            let mut options = lock(&self.options);
+            let is_refused = options.explicit_engine() == state.options.explicit_engine();
+            if is_refused {
+                options.set_engine(state.engine.plan.setup.kind);
+            }
+            is_refused
+        });
+        if restored {
+            self.obj().notify("engine");
         }
     }
 

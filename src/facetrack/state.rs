@@ -149,7 +149,7 @@ impl State {
         let Loaded { plan, analyzer, .. } = &mut self.engine;
         plan.live = Live::with(&plan.setup, &self.options, &self.env);
         analyzer.apply_settings(plan.live.tuning);
-        analyzer.set_options(&self.options.explicit());
+        analyzer.set_options(&self.options.explicit_with(plan.setup.kind));
     }
 
     /// Begins another stream: ids start at 1.

@@ -213,14 +213,21 @@ impl ObjectImpl for FaceTrackOverlay {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let (old, new) = {
+        let is_running = self.obj().current_state() > gst::State::Ready;
+        let refused = {
             let mut options = lock(&self.options);
-            let old = options.settings.color.clone();
+            let old = options.clone();
             options.set_property(id, value);
-            (old, options.settings.clone())
+            // Another option is no reason to repeat the warning.
+            let is_new = options.settings.color != old.settings.color;
+            let refused = style(&options.settings).err().filter(|_| is_new);
+            if refused.is_some() && is_running {
+                // The colour in use stays.
+                *options = old;
+            }
+            refused
         };
-        // Another option is no reason to repeat the warning.
-        if let Some(error) = style(&new).err().filter(|_| new.color != old) {
+        if let Some(error) = refused {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
         }
     }

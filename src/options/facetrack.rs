@@ -299,6 +299,24 @@ impl Options<FaceTrackSettings> {
         is_set.then_some(&self.settings.engine)
     }
 
+    /// The options that were set explicitly and that results of `engine` depend on. Another engine
+    /// may have been set in the meantime.
+    pub fn explicit_with(&self, engine: EngineKind) -> Map<String, Value> {
+        let mut options = self.explicit();
+        if let Some(name) = options.get_mut("engine") {
+            *name = engine.name().into();
+        }
+        options
+    }
+
+    /// Sets the engine explicitly.
+    pub fn set_engine(&mut self, engine: EngineKind) {
+        let is_engine = |row: &Row<_>| row.name == "engine";
+        let index = FaceTrackSettings::ROWS.iter().position(is_engine);
+        self.explicit.extend(index);
+        engine.name().clone_into(&mut self.settings.engine);
+    }
+
     /// A warning of the options that were set and that `engine` does not use; `None` if there are
     /// none.
     pub fn unused(&self, engine: EngineKind) -> Option<String> {

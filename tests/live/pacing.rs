@@ -390,6 +390,7 @@ fn an_engine_that_can_not_be_loaded_leaves_the_one_at_work() {
         assert!(text.contains("the engine was not changed"), "{text}");
         assert!(text.contains(model.unwrap_or(engine)), "{text}");
         assert!(text.contains(remedy), "{text}");
+        assert_eq!(element.property::<String>("engine"), "scripted");
         camera.next_frame();
         let told = camera.messages(gst::MessageType::Warning);
         assert!(told.is_empty(), "told once");
