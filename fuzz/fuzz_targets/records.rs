@@ -71,6 +71,7 @@ fn written(reports: &[(Option<u64>, FrameReport)]) -> Vec<u8> {
             status: report.status,
             faces: &report.faces,
             size: Some((report.width, report.height)),
+            engine: Some(&report.source.engine),
         };
         record.frame(&frame).expect("memory can be written");
     }

@@ -200,7 +200,7 @@ impl TrackJsonSink {
         }
         let promise = upstream::promise(pad, &recording.following);
         let location = recording.config.destination.name();
-        match recording.finish(&promise) {
+        match recording.finish(&promise, upstream::ending(pad)) {
             Ok((metadata, totals)) => {
                 self.announce(&location, &metadata, totals);
                 true
@@ -219,7 +219,8 @@ impl TrackJsonSink {
         let (frames, faces) = (totals.frames, totals.faces);
         let completeness = &metadata.completeness;
         let complete = completeness.is_complete();
-        if let Some(reason) = &completeness.reason {
+        let reason = completeness.reason.as_ref();
+        if let Some(reason) = reason.filter(|_| !completeness.is_ended_early) {
             let video = Some(metadata.video_path.as_str()).filter(|video| !video.is_empty());
             let video = video.unwrap_or("the video");
             gst::element_imp_warning!(

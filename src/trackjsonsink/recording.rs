@@ -15,10 +15,10 @@ use super::partial::RecordFile;
 use crate::meta::{Absence, FaceTrackMeta, FrameShape, MetaError};
 use crate::options::{self, Format};
 use crate::{stream, video};
-use facetrack::record::completeness::{Found, Promise};
+use facetrack::record::completeness::{Ending, Found, Promise};
 use facetrack::record::timeline::{Before, Continuity, Timeline};
 use facetrack::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
-use facetrack::report::{FrameReport, FrameStatus};
+use facetrack::report::{FrameReport, FrameStatus, ReportSource};
 
 /// Generator in a record without analysed frames.
 const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
@@ -36,6 +36,8 @@ pub(super) struct Recording {
     nominal: Option<f64>,
     /// Set while the pipeline wants the streaming thread back.
     unlocked: Arc<AtomicBool>,
+    /// Source of the last frame that had one.
+    last_source: Option<Arc<ReportSource>>,
     /// Status of the last analysed frame.
     last_analysis: Option<FrameStatus>,
     pub(super) absence: Absence,
@@ -82,6 +84,7 @@ impl Recording {
             config,
             nominal: None,
             unlocked,
+            last_source: None,
             last_analysis: None,
             absence: Absence::default(),
             warned: false,
@@ -160,6 +163,7 @@ impl Recording {
                 status: report.status,
                 faces: &report.faces,
                 size: Some((report.width, report.height)),
+                engine: Some(&report.source.engine),
             },
             Err(_) if is_gap => FrameRecord::empty(FrameStatus::Gap, pts),
             Err(_) => FrameRecord::empty(FrameStatus::Skipped, pts),
@@ -185,10 +189,15 @@ impl Recording {
     ///
     /// # Errors
     /// [`OutputError`]. Everything written is kept.
-    pub(super) fn finish(mut self, promise: &Promise) -> Result<(Metadata, Totals), OutputError> {
+    pub(super) fn finish(
+        mut self,
+        promise: &Promise,
+        ending: Ending,
+    ) -> Result<(Metadata, Totals), OutputError> {
         let rate = self.timeline.rhythm().rate(self.nominal);
         let found = Found {
             end: self.following.end,
+            ending,
             period: self.timeline.period().unwrap_or(0.0),
             longest: self.timeline.rhythm().longest(),
             fps: Some(rate.fps).filter(|fps| !rate.is_variable && *fps > 0.0),
@@ -289,9 +298,10 @@ impl Recording {
             let frame = FaceTrackMeta::analysed_frame(buffer);
             metadata.pixel_aspect_ratio = frame.and_then(FrameShape::pixel_stretch);
         }
-        // An engine may come to run elsewhere.
-        if metadata.source.as_ref() != Some(&report.source) {
-            metadata.source = Some(report.source.clone());
+        // An engine may come to run elsewhere, or be changed.
+        if self.last_source.as_ref() != Some(&report.source) {
+            metadata.take_source(&report.source);
+            self.last_source = Some(report.source.clone());
         }
     }
 }

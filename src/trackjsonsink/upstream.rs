@@ -10,7 +10,7 @@ use gst::prelude::*;
 use super::CAT;
 use super::following::Following;
 use facetrack::container::{self, Extent};
-use facetrack::record::completeness::{End, Promise};
+use facetrack::record::completeness::{End, Ending, Promise};
 
 /// The video's URI, where an element upstream knows it.
 pub(super) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
@@ -61,6 +61,27 @@ pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
                 .map(|frames| *frames),
         },
         extent: path.map_or(Extent::Unknown, |path| extent(&path)),
+    }
+}
+
+/// What has ended the stream at `pad`. The end of a stream has passed all pads; if one of them has
+/// not seen it, a program has sent it to a pad after that one, to end only this branch.
+pub(super) fn ending(pad: &gst::Pad) -> Ending {
+    let sources = std::iter::successors(pad.peer(), |source| only_input(source)?.peer());
+    // Elements that are pulled from send no events.
+    let mut pushing = sources.take_while(|source| source.mode() == gst::PadMode::Push);
+    if pushing.any(|source| source.sticky_event::<gst::event::Eos>(0).is_none()) {
+        Ending::Program
+    } else {
+        Ending::Stream
+    }
+}
+
+/// The sink pad of the element of `source`; `None` if it has none, or several.
+fn only_input(source: &gst::Pad) -> Option<gst::Pad> {
+    match source.parent_element()?.sink_pads().as_slice() {
+        [input] => Some(input.clone()),
+        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::child::{CHILD, is_child};
 use crate::common::faces::{face, full_face};
@@ -559,6 +560,61 @@ fn a_stream_that_ends_early_is_incomplete() {
     assert!(reason.contains("of 4.000 s"), "{reason}");
 }
 
+/// A branch of a `tee` that a program ends, while the video goes on in the other one.
+#[test]
+fn a_branch_that_is_ended_has_no_damage() {
+    common::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let [video, record] = ["clip.mov", "clip.json"].map(|name| folder.path().join(name));
+    let encoded = gst::parse::launch(&format!(
+        "videotestsrc num-buffers=75 ! video/x-raw,width=64,height=64,framerate=25/1 ! jpegenc ! qtmux ! filesink location={}",
+        path_text(&video)
+    ));
+    common::play_to_end(&encoded.expect("a pipeline"));
+    let pipeline = gst::parse::launch(&format!(
+        "filesrc location={} ! decodebin ! facetrack engine=scripted ! tee name=tee ! queue ! fakesink \
+         tee. ! queue ! trackjsonsink name=sink location={}",
+        path_text(&video),
+        path_text(&record)
+    ));
+    let pipeline = pipeline.expect("a pipeline");
+    let bin = pipeline.downcast_ref::<gst::Bin>().expect("a bin");
+    let bus = pipeline.bus().expect("a pipeline has one");
+    let branch = bin.by_name("tee").and_then(|tee| tee.static_pad("src_1"));
+    let frames = AtomicU64::new(0);
+    let branch = branch.expect("its pad");
+    branch.add_probe(gst::PadProbeType::BUFFER, move |pad, _| {
+        let frame = frames.fetch_add(1, Ordering::Relaxed);
+        if frame < 25 {
+            return gst::PadProbeReturn::Ok;
+        }
+        if frame == 25 {
+            let queue = pad.peer().expect("a queue");
+            queue.send_event(gst::event::Eos::new());
+        }
+        gst::PadProbeReturn::Drop
+    });
+    let mut done = false;
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    while !done {
+        let message = bus.timed_pop(gst::ClockTime::from_seconds(20));
+        match message.expect("a message").view() {
+            gst::MessageView::Warning(warning) => panic!("{warning:?}"),
+            gst::MessageView::Element(element) => {
+                let structure = element.structure().expect("a structure");
+                done = structure.name() == "trackjsonsink-done";
+            }
+            _ => (),
+        }
+    }
+    pipeline.set_state(gst::State::Null).expect("it stops");
+    let metadata = json(&record)["metadata"].clone();
+    assert_eq!(metadata["total_frames"], 25);
+    assert_eq!(metadata["complete"], false);
+    let reason = "the recording was ended at 1.000 s of 3.000 s";
+    assert_eq!(metadata["incomplete_reason"], reason);
+}
+
 #[test]
 fn frames_without_metadata_bring_one_warning() {
     for frames in [1, 49, 50, 200] {
@@ -1107,6 +1163,25 @@ fn memory_does_not_grow_with_the_stream() {
     assert_eq!(text.lines().count(), 100_002);
     let head = text.lines().next().expect("a head");
     assert!(head.contains(r#""total_frames":100000"#), "{head}");
+}
+
+/// As when the engine is changed, and changed back.
+#[test]
+fn frames_tell_which_engine_has_made_them() {
+    let mut sink = Sink::new();
+    let engines = ["first", "second", "second", "first"];
+    for (n, engine) in (0..).zip(engines) {
+        let mut report = report(vec![]);
+        Arc::make_mut(&mut report.source).engine = engine.into();
+        sink.push(with_report(bare(n), &report));
+    }
+    let record = sink.finish();
+    assert_eq!(record["metadata"]["tracking_engine"], "first");
+    let frames = record["frames"].as_array().expect("frames").iter();
+    let named = frames.map(|frame| frame.get("tracking_engine").cloned());
+    let named: Vec<_> = named.collect();
+    let second = Some(Json::from("second"));
+    assert_eq!(named, [None, second.clone(), second, None]);
 }
 
 /// As when the GPU fails in mid-stream.

@@ -83,6 +83,7 @@ fn run() -> Result<(), Box<dyn Error>> {
             status: report.status,
             faces: &report.faces,
             size: None,
+            engine: None,
         })?;
     }
     record.close(End::Complete)?;

@@ -70,6 +70,8 @@ pub struct FrameRecord<'a> {
     /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
     /// in the metadata.
     pub size: Option<(u32, u32)>,
+    /// The engine of the frame; `None` for the one in the metadata.
+    pub engine: Option<&'a str>,
 }
 
 impl FrameRecord<'_> {
@@ -80,6 +82,7 @@ impl FrameRecord<'_> {
             status,
             faces: &[],
             size: None,
+            engine: None,
         }
     }
 }

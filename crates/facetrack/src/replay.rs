@@ -23,7 +23,7 @@ use thiserror::Error;
 pub use self::head::Times;
 use self::index::{Entry, Index};
 use super::record::{SCHEMA, SCHEMA_1};
-use super::report::{FrameReport, FrameStatus};
+use super::report::{FrameReport, FrameStatus, ReportSource};
 use super::wire::Frame;
 
 /// Maximum length of a line, and of a record with another layout, in MiB. A frame with a hundred
@@ -97,6 +97,8 @@ pub struct Replay<S> {
     text: Vec<u8>,
     /// Channels of the last blendshapes, reused for the next ones if they are the same.
     channels: Arc<[String]>,
+    /// Source of the last frame, reused for the next one if it has the same engine.
+    source: Arc<ReportSource>,
 }
 
 impl<S: Read + Seek> Replay<S> {
@@ -108,6 +110,7 @@ impl<S: Read + Seek> Replay<S> {
         let index = lines::index(&mut storage)?;
         Ok(Self {
             storage,
+            source: index.source.clone(),
             index,
             text: Vec::new(),
             channels: Arc::new([]),
@@ -151,9 +154,12 @@ impl<S: Read + Seek> Replay<S> {
         if is_skipped && !self.index.has_source(place) {
             return Ok(None);
         }
-        let source = self.index.source.clone();
+        let engine = frame.engine().unwrap_or(&self.index.source.engine);
+        if self.source.engine != engine {
+            self.source = with_engine(&self.index.source, engine);
+        }
         let size = self.index.head.size().unwrap_or(video);
-        let report = frame.report(source, size, &mut self.channels);
+        let report = frame.report(self.source.clone(), size, &mut self.channels);
         report.map(Some).map_err(damaged)
     }
 
@@ -174,6 +180,14 @@ impl<S: Read + Seek> Replay<S> {
         self.text.resize(entry.length, 0);
         self.storage.read_exact(&mut self.text)
     }
+}
+
+/// The source of a frame for which the engine was changed.
+fn with_engine(source: &ReportSource, engine: &str) -> Arc<ReportSource> {
+    Arc::new(ReportSource {
+        engine: engine.to_owned(),
+        ..source.clone()
+    })
 }
 
 /// The error of a text that begins on `line`.

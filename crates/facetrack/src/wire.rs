@@ -12,6 +12,7 @@ mod rounded;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::de::value::{Error as WordError, StrDeserializer};
@@ -57,6 +58,10 @@ pub(crate) struct Frame<'a> {
     #[cfg_attr(test, schemars(range(min = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     height: Option<u32>,
+    /// Engine of this frame; present if it differs from the one in the metadata, because the engine
+    /// was changed.
+    #[serde(skip_serializing_if = "Option::is_none", borrow)]
+    tracking_engine: Option<Cow<'a, str>>,
 }
 
 impl<'a> Frame<'a> {
@@ -64,6 +69,9 @@ impl<'a> Frame<'a> {
     pub(crate) fn new(frame: &FrameRecord<'a>, stream: &Stream, export: &Export) -> Self {
         let size = (stream.metadata.width, stream.metadata.height);
         let own_size = frame.size.filter(|own| *own != size);
+        let source = stream.metadata.source.as_ref();
+        let engine = source.map(|source| &*source.engine);
+        let own_engine = frame.engine.filter(|own| Some(*own) != engine);
         Self {
             frame: stream.totals.frames,
             tracked_objects: faces(frame.faces, export),
@@ -71,7 +79,13 @@ impl<'a> Frame<'a> {
             status: Some(frame.status),
             width: own_size.map(|(width, _)| width),
             height: own_size.map(|(_, height)| height),
+            tracking_engine: own_engine.map(Cow::Borrowed),
         }
+    }
+
+    /// The engine of this frame, if it is not the one in the metadata.
+    pub(crate) fn engine(&self) -> Option<&str> {
+        self.tracking_engine.as_deref()
     }
 
     /// The frame's report. `size` is the size that the metadata state, `channels` are the names of
@@ -89,6 +103,10 @@ impl<'a> Frame<'a> {
         let (width, height) = self.width.zip(self.height).unwrap_or(size);
         if width == 0 || height == 0 {
             return Err("a frame of no size".to_owned());
+        }
+        // GStreamer's texts end there.
+        if source.engine.contains('\0') {
+            return Err("a string contains the character NUL".to_owned());
         }
         let faces = self.tracked_objects.into_iter();
         let faces: Result<_, _> = faces.map(|face| face.tracked(channels)).collect();

@@ -57,11 +57,23 @@ pub enum End {
     Container(u64),
 }
 
+/// What has ended a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ending {
+    /// The end of the stream.
+    #[default]
+    Stream,
+    /// A program, while the stream goes on.
+    Program,
+}
+
 /// Figures of the recorded stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Found {
     /// Time at which the last frame ends, ns; `None` if frames have no times.
     pub end: Option<u64>,
+    /// What has ended the recording.
+    pub ending: Ending,
     /// Usual time from frame to frame, ns.
     pub period: f64,
     /// Longest time from frame to frame, ns.
@@ -80,6 +92,8 @@ pub struct Completeness {
     /// Why it has not; `None` if it has.
     #[default(Some("the stream broke off".to_owned()))]
     pub reason: Option<String>,
+    /// Whether the recording was only ended early, and nothing is wrong with the video.
+    pub is_ended_early: bool,
     /// Time at which the video should end, ns.
     pub expected_duration: Option<u64>,
     /// Frames that it should have.
@@ -103,7 +117,11 @@ impl Completeness {
             cut(promise, found),
             early.map(|(end, expected)| {
                 let [end, expected] = [end, expected].map(|time| time as f64 * 1e-9);
-                format!("the video ends at {end:.3} s of {expected:.3} s")
+                let what = match found.ending {
+                    Ending::Stream => "the video ends",
+                    Ending::Program => "the recording was ended",
+                };
+                format!("{what} at {end:.3} s of {expected:.3} s")
             }),
             counted(found.decode_errors, DECODING_ERROR),
             counted(found.corrupted, DAMAGED_FRAME),
@@ -125,6 +143,9 @@ impl Completeness {
         let computed = || Some((expected_duration? as f64 * 1e-9 * found.fps?).round() as u64);
         Self {
             reason: (!reasons.is_empty()).then(|| reasons.join(REASONS)),
+            is_ended_early: found.ending == Ending::Program
+                && early.is_some()
+                && reasons.len() == 1,
             expected_duration,
             expected_frames: stated.or_else(computed),
             decode_errors: found.decode_errors,
@@ -255,6 +276,32 @@ mod tests {
             ..found(1000)
         };
         assert!(is_complete(video, Whole, &still));
+    }
+
+    #[test]
+    fn a_recording_that_was_ended_early_is_no_damage() {
+        let promise = promise(Some(End::Video(4 * S)), Extent::Whole);
+        let ended = Found {
+            ending: Ending::Program,
+            ..found(2000)
+        };
+        let damaged = Found {
+            corrupted: 1,
+            ..ended
+        };
+        for (found, is_ended_early, reason) in [
+            (found(2000), false, "the video ends at 2.000 s of 4.000 s"),
+            (ended, true, "the recording was ended at 2.000 s of 4.000 s"),
+            (
+                damaged,
+                false,
+                "the recording was ended at 2.000 s of 4.000 s; 1 damaged frame",
+            ),
+        ] {
+            let of = Completeness::of(&promise, &found);
+            assert_eq!(of.reason.as_deref(), Some(reason));
+            assert_eq!(of.is_ended_early, is_ended_early, "{reason}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Completeness;
+use crate::model::ModelFile;
 use crate::report::ReportSource;
 
 /// Properties of a stream.
@@ -21,7 +22,8 @@ pub struct Metadata {
     pub height: u32,
     /// Name and version of what writes the record.
     pub generator: String,
-    /// The engine that analysed the frames; `None` before the first analysed frame.
+    /// The engine that analysed the first frame, with the models of all engines, and where the last
+    /// one ran; `None` before the first analysed frame.
     pub source: Option<Arc<ReportSource>>,
     /// Options that shape the record, and other options that were set explicitly.
     pub options: Map<String, Value>,
@@ -35,4 +37,22 @@ pub struct Metadata {
     pub pixel_aspect_ratio: Option<f64>,
     /// Stream time of a frame with the time 0, ns.
     pub start_time: u64,
+}
+
+impl Metadata {
+    /// Takes what the next frame says of its engine.
+    pub fn take_source(&mut self, source: &Arc<ReportSource>) {
+        let Some(first) = &self.source else {
+            self.source = Some(source.clone());
+            return;
+        };
+        let mut models = first.models.clone();
+        let is_new = |model: &&ModelFile| !first.models.contains(model);
+        models.extend(source.models.iter().filter(is_new).cloned());
+        self.source = Some(Arc::new(ReportSource {
+            engine: first.engine.clone(),
+            models,
+            ..ReportSource::clone(source)
+        }));
+    }
 }

@@ -25,7 +25,8 @@ pub(crate) struct Head {
     /// is known.
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub(crate) fps: f64,
-    /// Engine that analysed the frames; empty if no frame was analysed.
+    /// Engine that analysed the frames; empty if no frame was analysed. If the engine was changed, it
+    /// is the first one, and the frames of others name theirs.
     pub(crate) tracking_engine: String,
     /// Width in pixels of the analysed frames.
     pub(crate) width: u32,
@@ -39,7 +40,7 @@ pub(crate) struct Head {
     /// Device that the engine ran on, the last one if it changed: cpu or cuda:<index>; empty if no
     /// frame was analysed.
     pub(crate) device: String,
-    /// SHA-256 of each model file, by file name.
+    /// SHA-256 of each model file that was used, by file name.
     #[cfg_attr(test, schemars(extend("additionalProperties" = {"type": "string", "pattern": "^[0-9a-f]{64}$"})))]
     pub(crate) models: IndexMap<String, String>,
     /// Properties of trackjsonsink that affect the file, with their values.
@@ -61,7 +62,7 @@ pub(crate) struct Head {
     pub(crate) load_time_ms: Option<f64>,
     /// Whether the stream delivered all of the video that its container announces, undamaged. If
     /// false, the file contains everything that could be read; recording the same input again does
-    /// not help.
+    /// not help, unless the recording was ended early.
     #[serde(skip_deserializing)]
     complete: Option<bool>,
     /// Description of the missing or damaged part; present only if complete is false.

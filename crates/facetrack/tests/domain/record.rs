@@ -147,6 +147,7 @@ fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
         status: FrameStatus::Tracked,
         faces,
         size: None,
+        engine: None,
     }
 }
 
@@ -720,6 +721,7 @@ fn a_record_without_an_end_says_that_it_is_incomplete() {
 fn what_is_known_of_the_video_is_in_the_head() {
     let known = Metadata {
         completeness: Completeness {
+            is_ended_early: false,
             reason: Some("it is cut off".into()),
             expected_duration: Some(4_000_000_000),
             expected_frames: Some(100),
@@ -923,6 +925,7 @@ fn walk(frames: std::ops::Range<u64>, ids: [u32; 2]) -> Disk {
             status,
             faces: &faces,
             size: None,
+            engine: None,
         };
         record.frame(&frame).expect("room");
     }

@@ -75,6 +75,7 @@ struct Frame {
     status: FrameStatus,
     faces: Vec<TrackedFace>,
     size: Option<(u32, u32)>,
+    engine: Option<&'static str>,
 }
 
 impl Frame {
@@ -86,6 +87,7 @@ impl Frame {
             },
             faces,
             size: None,
+            engine: None,
         }
     }
 
@@ -160,6 +162,7 @@ fn record(frames: &[Frame], format: Format, fields: Fields) -> String {
                 status: frame.status,
                 faces: &frame.faces,
                 size: frame.size,
+                engine: frame.engine,
             })
             .expect("room");
     }
@@ -193,6 +196,7 @@ fn frames(reports: Vec<Option<FrameReport>>, unseen: FrameStatus) -> Vec<Frame> 
                 status: report.status,
                 faces: report.faces,
                 size: Some((report.width, report.height)),
+                engine: None,
             }
         }
         None => Frame::without_faces(unseen),
@@ -217,6 +221,55 @@ fn everything() -> Vec<Frame> {
         Frame::without_faces(FrameStatus::Skipped),
         Frame::without_faces(FrameStatus::Error),
     ]
+}
+
+#[test]
+fn frames_name_an_engine_that_was_set_later() {
+    let other = Frame {
+        engine: Some("another"),
+        ..Frame::without_faces(FrameStatus::NoFace)
+    };
+    let first = Frame {
+        engine: Some("handmade"),
+        ..other.clone()
+    };
+    for format in FORMATS {
+        let text = record(
+            &[first.clone(), other.clone(), first.clone()],
+            format,
+            Fields::empty(),
+        );
+        let named = text.matches(r#""tracking_engine":"another""#).count();
+        assert_eq!(named, 1, "{text}");
+        let reports = reports(&text).expect("a record");
+        let engines: Vec<_> = reports
+            .iter()
+            .flatten()
+            .map(|report| &*report.source.engine)
+            .collect();
+        assert_eq!(engines, ["handmade", "another", "handmade"]);
+    }
+}
+
+#[test]
+fn the_metadata_have_the_first_engine_and_the_models_of_all() {
+    let other = Arc::new(ReportSource {
+        engine: "another".into(),
+        device: "cpu".into(),
+        models: vec![ModelFile {
+            name: "c.onnx".into(),
+            sha256: "0c".repeat(32),
+        }],
+        ..ReportSource::clone(&source())
+    });
+    let mut metadata = head(None);
+    for source in [&source(), &other, &source(), &other] {
+        metadata.take_source(source);
+    }
+    let taken = metadata.source.expect("a source");
+    assert_eq!((&*taken.engine, &*taken.device), ("handmade", "cpu"));
+    let models: Vec<_> = taken.models.iter().map(|model| &*model.name).collect();
+    assert_eq!(models, ["b.task", "a.onnx", "c.onnx"]);
 }
 
 #[test]
