@@ -164,7 +164,7 @@ fn read_arguments(arguments: &[String]) -> Result<Arguments, Box<dyn Error>> {
             device: Some(DeviceChoice::Cuda),
             fallback: false,
             libraries: LibrarySearch::of(libraries, &|name| env::var(name).ok()),
-            runtime: paths.runtime_candidates(),
+            paths: paths.clone(),
             visible_devices: env::var("CUDA_VISIBLE_DEVICES").ok(),
             ..Request::default()
         },

@@ -35,7 +35,7 @@ OPENCV = ("opencv-python-headless==4.12.0.88", "ai-edge-litert==2.3.0")
 # InsightFace is installed without dependencies: it requires an OpenCV with windows, which would replace this one.
 INSIGHTFACE_ALONE = ("insightface==2.1",)
 INSIGHTFACE = (
-    "onnxruntime==1.31.1",
+    "onnxruntime==1.28.0",
     "opencv-python-headless==4.12.0.88",
     "numpy==2.2.6",
     "onnx>=1.13",
@@ -44,7 +44,7 @@ INSIGHTFACE = (
     "scipy",
     "tqdm",
 )
-OPENSEEFACE = ("opencv-python-headless==4.12.0.88", "onnxruntime==1.31.1", "pillow==11.3.0")
+OPENSEEFACE = ("opencv-python-headless==4.12.0.88", "onnxruntime==1.28.0", "pillow==11.3.0")
 OPENSEEFACE_COMMIT = "dee5bb76"
 
 # Destination of facetracker.py's packets: the discard port, where no program listens.

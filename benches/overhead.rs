@@ -53,7 +53,7 @@ impl Networks {
         let paths = SearchPaths::from_vars(std::env::var_os);
         let path = paths.model("face_landmarker.task", "mediapipe", None)?;
         let bundle = Bundle::open(&path)?;
-        let runtime = OnnxRuntime::load(&paths.runtime_candidates())?;
+        let runtime = OnnxRuntime::load(&paths)?;
         let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
             let part = Bundle::part_path(&path, name);
             let onnx = tflite::load(&part, bytes)?;

@@ -16,7 +16,7 @@ facetrack=$1
 plugins=$2
 shift 2
 triple=aarch64-unknown-linux-gnu
-library=libonnxruntime.so.1.31.1
+library=libonnxruntime.so.1.28.0
 runtime=$cache/files/runtime/$library
 variables="CARGO_BUILD_TARGET=$triple CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 PKG_CONFIG_ALLOW_CROSS=1

@@ -83,7 +83,9 @@ impl Failure {
             ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. } => {
                 error_msg!(ResourceError::NotFound, ("{self}"))
             }
-            ModelError::Replaceable(_) => error_msg!(ResourceError::NotAuthorized, ("{self}")),
+            ModelError::Replaceable(_) | ModelError::Telemetry { .. } => {
+                error_msg!(ResourceError::NotAuthorized, ("{self}"))
+            }
             ModelError::Run { .. }
             | ModelError::InputSize { .. }
             | ModelError::Gpu { .. }

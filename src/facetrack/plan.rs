@@ -90,7 +90,7 @@ impl Plan {
             },
             warnings,
             unused: options.unused(kind),
-            options: options.explicit(),
+            options: options.explicit_with(kind),
         })
     }
 
@@ -106,7 +106,7 @@ impl Plan {
         let found = SearchPaths::from_vars(std::env::var_os);
         let paths = search_paths(setup.config.paths.clone(), found);
         let request = Request {
-            runtime: paths.runtime_candidates(),
+            paths: paths.clone(),
             visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
             ..setup.request.clone()
         };

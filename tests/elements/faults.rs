@@ -201,7 +201,7 @@ fn a_runtime_that_is_replaced_while_it_is_used_does_no_harm() {
         assert_eq!(bus::warnings(&bus), [""; 0]);
         return;
     }
-    let runtime = OnnxRuntime::load(&installed_paths().runtime_candidates());
+    let runtime = OnnxRuntime::load(&installed_paths());
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return eprintln!("SKIPPED: {error}"),

@@ -4,7 +4,7 @@
 crates/facetrack/tests/engines/openseeface_networks.rs.
 
     python3 -m pip install onnxruntime==1.31.1 numpy
-    python3 tests/golden/make_openseeface_networks.py FOLDER_OF_THE_MODELS
+    ORT_DISABLE_TELEMETRY=1 python3 tests/golden/make_openseeface_networks.py FOLDER_OF_THE_MODELS
 
 Writes openseeface_networks.json (the pictures: what to draw) and, of each network, networks/openseeface_<network>.bin
 (for each picture, f32 little endian). Of the landmark network's maps that is recorded which tracker.py reads: of each

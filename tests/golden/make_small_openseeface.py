@@ -5,7 +5,7 @@ computes with them of noise, for
 crates/facetrack/tests/engines/openseeface_networks.rs.
 
     python3 -m pip install onnx==1.22.0 onnxruntime==1.31.1 numpy
-    python3 tests/golden/make_small_openseeface.py
+    ORT_DISABLE_TELEMETRY=1 python3 tests/golden/make_small_openseeface.py
 
 networks/small_openseeface.onnx has every pattern of the published networks: hard sigmoids in pieces,
 squeeze-and-excitation, a sum, an upsampled image put beside another, numbers of channels that are no whole blocks, and

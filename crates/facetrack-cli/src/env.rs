@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
+use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE, TELEMETRY_VARIABLE};
 use facetrack::manifest::FileKind;
 
 use crate::{places, store};
 
 /// Shell lines that export the paths of plugin, models, runtime and this program, as far as they
-/// exist. Paths of models and runtime that the caller's environment sets are kept.
+/// exist, and keep ONNX Runtime's telemetry off. Paths of models and runtime that the caller's environment sets are kept.
 pub fn exports() -> String {
     let mut lines = Vec::new();
     if let Some(folder) = places::built_plugin() {
@@ -21,6 +21,7 @@ pub fn exports() -> String {
     for (variable, path) in locations() {
         lines.push(format!("{variable}={}", quoted(&path)));
     }
+    lines.push(format!("{TELEMETRY_VARIABLE}=1"));
     if let Some(folder) = places::program_off_path() {
         // Last, so that no program there hides another one.
         lines.push(format!("PATH=\"$PATH\":{}", quoted(&folder)));

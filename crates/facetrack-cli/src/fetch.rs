@@ -12,7 +12,7 @@ use facetrack_remedies::fetch_command;
 
 use crate::error::StoreError;
 use crate::store::{self, State, Store};
-use crate::{output, packs, places, size, source, terms};
+use crate::{output, packs, places, replaced, size, source, terms};
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
@@ -42,6 +42,7 @@ pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<(
     for (index, file) in files.iter().enumerate() {
         let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
         if ensure(&store, file, &aside, &step)? {
+            replaced::remove(&store, file)?;
             present.push(*file);
         } else {
             missing.push(*file);

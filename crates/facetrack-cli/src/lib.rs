@@ -15,6 +15,7 @@ mod pip;
 mod places;
 mod plot;
 mod program;
+mod replaced;
 mod replacement;
 mod report;
 mod run;

@@ -541,6 +541,64 @@ fn an_interrupted_download_leaves_nothing_half_written() {
     assert_fetched(&sandbox, &sandbox.fetch());
 }
 
+/// Of a library with telemetry.
+const TELLTALE: &str = "https://mobile.events.data.microsoft.com";
+const TELLTALE_SHA256: &str = "5182288453495099b2910430b0c329b903dd4af8c8a0b498449e2f03dc7f4898";
+
+#[test]
+fn an_earlier_version_is_removed_with_what_its_telemetry_left() {
+    for (earlier, are_removed) in [(TELLTALE, true), ("a file of the user's", false)] {
+        let sandbox = Sandbox::offline();
+        sandbox.changes_manifest(|files| {
+            let replaced = serde_json::json!([
+                {"name": "old.bin", "sha256": TELLTALE_SHA256, "size": TELLTALE.len()},
+                {"name": "never.bin", "sha256": SHA256, "size": GOOD.len()},
+            ]);
+            files[0]["replaces"] = replaced;
+        });
+        let left = sandbox.path("home/.cache/Microsoft/DeveloperTools/.onnxruntime");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("deviceid"), "").unwrap();
+        fs::write(left.join("onnxruntime.db"), "").unwrap();
+        let old = sandbox.path("data/facetrack/models/old.bin");
+        fs::create_dir_all(old.parent().unwrap()).unwrap();
+        fs::write(&old, earlier).unwrap();
+        sandbox.pip_delivers(GOOD);
+
+        let output = sandbox.fetch();
+        assert_fetched(&sandbox, &output);
+        assert_eq!(!old.exists(), are_removed);
+        assert_eq!(!sandbox.path("home/.cache/Microsoft").exists(), are_removed);
+        let text = said(&output);
+        for part in ["Removed", "telemetry", left.to_str().unwrap()] {
+            assert_eq!(text.contains(part), are_removed, "{part} in {text}");
+        }
+    }
+}
+
+#[test]
+fn files_of_others_stay_beside_those_of_the_telemetry() {
+    let sandbox = Sandbox::offline();
+    sandbox.changes_manifest(|files| {
+        let size = TELLTALE.len();
+        files[0]["replaces"] =
+            serde_json::json!([{"name": "old.bin", "sha256": TELLTALE_SHA256, "size": size}]);
+    });
+    let left = sandbox.path("home/.cache/Microsoft/DeveloperTools/.onnxruntime");
+    fs::create_dir_all(&left).unwrap();
+    for name in ["deviceid", "onnxruntime.db-wal", "mine"] {
+        fs::write(left.join(name), "").unwrap();
+    }
+    let old = sandbox.path("data/facetrack/models/old.bin");
+    fs::create_dir_all(old.parent().unwrap()).unwrap();
+    fs::write(&old, TELLTALE).unwrap();
+    sandbox.pip_delivers(GOOD);
+    assert_fetched(&sandbox, &sandbox.fetch());
+    let names = fs::read_dir(&left).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["mine"]);
+}
+
 #[test]
 fn what_is_in_place_is_not_fetched_again() {
     let sandbox = Sandbox::offline();
@@ -888,6 +946,30 @@ fn the_doctor_names_a_runtime_that_every_user_can_replace() {
 }
 
 #[test]
+fn the_doctor_names_a_runtime_with_telemetry() {
+    let sandbox = Sandbox::offline();
+    let library = sandbox.path("libonnxruntime.so.1.31.1");
+    fs::write(&library, TELLTALE).unwrap();
+    let doctor = |telemetry| {
+        let mut doctor = sandbox.command(&["doctor"]);
+        doctor.env("ORT_DISABLE_TELEMETRY", telemetry);
+        let output = doctor.env("FACETRACK_ONNXRUNTIME", &library).output();
+        said(&output.unwrap())
+    };
+    let text = doctor("0");
+    let shown = library.display();
+    let finding = format!("✗ {shown} is not loaded, because it reports its use to Microsoft");
+    for part in [
+        &finding,
+        "→ Set ORT_DISABLE_TELEMETRY=1 before the program starts",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+    let text = doctor("1");
+    assert!(!text.contains(&finding), "{text}");
+}
+
+#[test]
 fn the_doctor_makes_seven_checks_of_the_gpu() {
     let sandbox = Sandbox::offline();
     let output = sandbox
@@ -1102,10 +1184,19 @@ fn the_doctor_finds_a_runtime_that_the_loader_knows() {
     }
     fs::create_dir(sandbox.path("lib")).unwrap();
     let known = sandbox.path("lib/libonnxruntime.so.1");
-    std::os::unix::fs::symlink(library, known).unwrap();
+    std::os::unix::fs::symlink(&library, &known).unwrap();
     let text = doctor();
     let found = "✓ libonnxruntime.so.1 of the system's loader, in /";
     assert!(text.contains(found), "{found:?} not in\n{text}");
+
+    // Text behind its end does not keep a library from being loaded.
+    fs::remove_file(&known).unwrap();
+    let reporting = [fs::read(&library).unwrap(), TELLTALE.into()].concat();
+    fs::write(&known, reporting).unwrap();
+    let text = doctor();
+    let shown = known.display();
+    let refused = format!("✗ {shown} is not loaded, because it reports its use to Microsoft");
+    assert!(text.contains(&refused), "{refused:?} not in\n{text}");
 }
 
 #[test]

@@ -79,6 +79,15 @@ fn every_error_of_a_model_has_its_remedy() {
             ],
         ),
         (
+            ModelError::Telemetry {
+                library: "/lib/a.so".into(),
+            },
+            &[
+                "/lib/a.so is not loaded, because it reports its use to Microsoft",
+                "Set ORT_DISABLE_TELEMETRY=1 before the program starts, or run `facetrack fetch`",
+            ],
+        ),
+        (
             ModelError::Read {
                 path: own.into(),
                 source: Error::from(ErrorKind::PermissionDenied),
@@ -249,7 +258,7 @@ fn every_fault_of_a_gpu_has_its_remedy() {
         ),
         (
             Fault::Runtime(why()),
-            "`pip install onnxruntime-gpu==1.31.1` in a Python environment, or onnxruntime-gpu==1.23.2 if the driver is older than 580",
+            "`pip install onnxruntime-gpu==1.28.0` in a Python environment, or onnxruntime-gpu==1.23.2 if the driver is older than 580",
         ),
         (
             Fault::NoCudaProvider(why()),

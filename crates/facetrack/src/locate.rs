@@ -20,6 +20,9 @@ pub const RUNTIME_VARIABLE: &str = "FACETRACK_ONNXRUNTIME";
 /// The same variable of other programs that use ONNX Runtime.
 const SHARED_RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
 
+/// ONNX Runtime's own environment variable; `1` keeps its telemetry off.
+pub const TELEMETRY_VARIABLE: &str = "ORT_DISABLE_TELEMETRY";
+
 /// Environment variable with InsightFace's own folder, which contains packs in `models/`.
 const INSIGHTFACE_HOME_VARIABLE: &str = "INSIGHTFACE_HOME";
 
@@ -38,6 +41,16 @@ pub fn runtime_variable(
     names.find(|&name| is_set(name))
 }
 
+/// Telemetry of ONNX Runtime in this process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Telemetry {
+    /// A library that has telemetry would send it, and is therefore not loaded.
+    #[default]
+    Possible,
+    /// The environment keeps it off.
+    Off,
+}
+
 /// Where models and ONNX Runtime are looked for. By default nowhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPaths {
@@ -46,6 +59,8 @@ pub struct SearchPaths {
     /// ONNX Runtime's library. It is the only candidate, so that a typing error does not go
     /// unnoticed.
     pub runtime: Option<PathBuf>,
+    /// Whether ONNX Runtime's libraries may have telemetry.
+    pub telemetry: Telemetry,
     /// The user's own collection of models.
     pub collection: Option<PathBuf>,
     /// This project's folder of the user. It holds `models/`, `runtime/` and `samples/`.
@@ -64,6 +79,7 @@ impl SearchPaths {
     ///
     /// - `collection`: `$FACETRACK_MODELS_DIR`
     /// - `runtime`: `$FACETRACK_ONNXRUNTIME`, or `$ORT_DYLIB_PATH`
+    /// - `telemetry`: off if `$ORT_DISABLE_TELEMETRY` is `1`
     /// - `data_dir`: `$XDG_DATA_HOME/facetrack`, or `$HOME/.local/share/facetrack`
     /// - `system_data_dirs`: `facetrack` in each of `$XDG_DATA_DIRS`
     /// - `insightface_home`: `$INSIGHTFACE_HOME`
@@ -80,6 +96,10 @@ impl SearchPaths {
         Self {
             models_dir: None,
             runtime: runtime_variable(&variable).and_then(path),
+            telemetry: match variable(TELEMETRY_VARIABLE) {
+                Some(value) if value == "1" => Telemetry::Off,
+                _ => Telemetry::Possible,
+            },
             collection: path(MODELS_DIR_VARIABLE),
             data_dir: data_home.map(|path| path.join("facetrack")),
             system_data_dirs: split_paths(&data_dirs)

@@ -65,9 +65,24 @@ pub struct KnownFile {
     pub is_pack: bool,
     /// Sources of the file, in the order to try.
     pub sources: Vec<Source>,
+    /// Earlier versions of the file in the same folder, which fetching removes.
+    #[serde(default)]
+    pub replaces: Vec<EarlierFile>,
     /// Networks in it, with their tensors.
     #[serde(default)]
     pub networks: Vec<Network>,
+}
+
+/// An earlier version of a file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EarlierFile {
+    /// File name without folders.
+    pub name: FileName,
+    /// SHA-256 of its bytes.
+    pub sha256: Sha256,
+    /// Bytes.
+    pub size: u64,
 }
 
 /// Kind of a file.

@@ -12,6 +12,7 @@ use ndarray::{ArrayD, ArrayViewD};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::locate::TELEMETRY_VARIABLE;
 use crate::trust::Replaceable;
 pub use graph::tflite;
 
@@ -73,6 +74,15 @@ pub enum ModelError {
     /// ONNX Runtime can be replaced by every user.
     #[error(transparent)]
     Replaceable(Replaceable),
+    /// ONNX Runtime has telemetry, which the environment does not keep off.
+    #[error(
+        "{library} is not loaded, because it reports its use to Microsoft unless {TELEMETRY_VARIABLE}=1 is set",
+        library = library.display()
+    )]
+    Telemetry {
+        /// The library.
+        library: PathBuf,
+    },
     /// No file at that path.
     #[error("model file {path} not found (searched in {looked})", path = path.display())]
     Missing {
@@ -174,6 +184,7 @@ pub enum ModelError {
         reason: String,
     },
 }
+
 /// The error for a file that is not valid.
 pub(crate) fn format_error(path: &Path, format: &'static str, reason: String) -> ModelError {
     ModelError::Format {

@@ -66,7 +66,10 @@ fn engines_without_networks_need_no_runtime() {
 #[test]
 fn a_runtime_that_does_not_load_is_a_fault() {
     let request = Request {
-        runtime: vec!["/nowhere/a.so".into()],
+        paths: SearchPaths {
+            runtime: Some("/nowhere/a.so".into()),
+            ..SearchPaths::default()
+        },
         ..Request::default()
     };
     let fault = MachineProbe::default().provider(&request).unwrap_err();

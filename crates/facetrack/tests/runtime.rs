@@ -2,29 +2,50 @@
 //! Loading ONNX Runtime. One test, in a process of its own: a process has one runtime.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::Command;
 
-use facetrack::locate::SearchPaths;
+use facetrack::locate::{SearchPaths, Telemetry};
 use facetrack::model::ModelError;
 use facetrack::model::runtime::OnnxRuntime;
+
+/// The error of loading `library`.
+fn refused(library: &Path, telemetry: Telemetry) -> ModelError {
+    let paths = SearchPaths {
+        runtime: Some(library.to_owned()),
+        telemetry,
+        ..SearchPaths::default()
+    };
+    OnnxRuntime::load(&paths).unwrap_err()
+}
 
 #[test]
 fn the_first_library_that_loads_is_the_runtime_of_the_process() {
     let folder = tempfile::tempdir().unwrap();
-    let missing = folder.path().join("libonnxruntime.so.missing");
-    let damaged = folder.path().join("libonnxruntime.so.damaged");
-    fs::write(&damaged, b"not a library").unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir_all(data.join("runtime")).unwrap();
+    let library = |name: &str| data.join("runtime").join(name);
 
-    let error = OnnxRuntime::load(&[missing.clone(), damaged.clone()]).unwrap_err();
-    let message = error.to_string();
-    let missing_path = missing.to_str().unwrap();
-    let damaged_path = damaged.to_str().unwrap();
-    // Paths, and what the loader said of each.
-    for part in [missing_path, "No such file", damaged_path, "file too short"] {
-        assert!(message.contains(part), "{part} is not in: {message}");
+    let missing = library("libonnxruntime.so.missing");
+    let damaged = library("libonnxruntime.so.damaged");
+    let reporting = library("libonnxruntime.so.reporting");
+    symlink("nowhere", &missing).unwrap();
+    fs::write(&damaged, b"not a library").unwrap();
+    fs::write(&reporting, b"https://mobile.events.data.microsoft.com").unwrap();
+    for (library, telemetry, expected) in [
+        (&missing, Telemetry::Possible, "No such file"),
+        (&missing, Telemetry::Off, "No such file"),
+        (&damaged, Telemetry::Possible, "file too short"),
+        (&damaged, Telemetry::Off, "file too short"),
+        (&reporting, Telemetry::Possible, "reports its use"),
+        (&reporting, Telemetry::Off, "file too short"),
+    ] {
+        let message = refused(library, telemetry).to_string();
+        for part in [library.to_str().unwrap(), expected] {
+            assert!(message.contains(part), "{part} is not in: {message}");
+        }
     }
-    assert!(OnnxRuntime::load(&[]).is_err());
 
     let pipe = folder.path().join("libonnxruntime.so.pipe");
     assert!(
@@ -34,22 +55,34 @@ fn the_first_library_that_loads_is_the_runtime_of_the_process() {
             .unwrap()
             .success()
     );
-    let error = OnnxRuntime::load(&[pipe]).unwrap_err().to_string();
+    let error = refused(&pipe, Telemetry::Possible).to_string();
     assert!(error.contains("not a regular file"), "{error}");
 
     // It would be loaded, but everybody could have put it there.
-    fs::set_permissions(&damaged, fs::Permissions::from_mode(0o666)).unwrap();
-    let error = OnnxRuntime::load(std::slice::from_ref(&damaged)).unwrap_err();
+    let replaceable = folder.path().join("libonnxruntime.so.replaceable");
+    fs::write(&replaceable, b"not a library").unwrap();
+    fs::set_permissions(&replaceable, fs::Permissions::from_mode(0o666)).unwrap();
+    let error = refused(&replaceable, Telemetry::Possible);
     assert!(matches!(&error, ModelError::Replaceable(_)), "{error}");
 
-    let mut candidates = SearchPaths::from_vars(std::env::var_os).runtime_candidates();
-    candidates.insert(0, missing.clone());
-    let Ok(runtime) = OnnxRuntime::load(&candidates) else {
+    let installed = SearchPaths::from_vars(std::env::var_os);
+    let candidates = installed.runtime_candidates();
+    let file = candidates.iter().find(|path| path.is_file());
+    let Some(file) = file else {
         eprintln!("SKIPPED: no ONNX Runtime on this machine");
         return;
     };
-    assert!(candidates[1..].contains(&runtime.path().to_path_buf()));
+    // The last name: the others are tried before.
+    let last = library("libonnxruntime.so.1");
+    symlink(file, &last).unwrap();
+    let paths = SearchPaths {
+        data_dir: Some(data),
+        telemetry: installed.telemetry,
+        ..SearchPaths::default()
+    };
+    let runtime = OnnxRuntime::load(&paths).unwrap();
+    assert_eq!(runtime.path(), last);
 
-    let again = OnnxRuntime::load(&[missing]).unwrap();
+    let again = OnnxRuntime::load(&SearchPaths::default()).unwrap();
     assert_eq!(again.path(), runtime.path());
 }

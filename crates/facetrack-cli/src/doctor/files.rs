@@ -2,14 +2,15 @@
 //! ONNX Runtime and the models.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use facetrack::device::CUDA_PROVIDER;
-use facetrack::locate::runtime_variable;
+use facetrack::locate::{SearchPaths, Telemetry, runtime_variable};
 use facetrack::manifest::{self, FileKind, KnownFile};
-use facetrack::model::runtime::OnnxRuntime;
+use facetrack::model::ModelError;
+use facetrack::model::runtime::{OnnxRuntime, telemetry};
 use facetrack::trust;
-use facetrack_remedies::{FETCH, GET_A_PACK, fetch_command, protect};
+use facetrack_remedies::{FETCH, GET_A_PACK, KEEP_TELEMETRY_OFF, fetch_command, protect};
 
 use super::finding::Finding;
 use crate::store::{self, State};
@@ -17,15 +18,16 @@ use crate::{places, size, terms};
 
 /// The library that an element would load.
 pub fn runtime() -> Vec<Finding> {
-    let candidates = places::search_paths().runtime_candidates();
-    vec![library(&candidates)]
+    vec![library(&places::search_paths())]
 }
 
-fn library(candidates: &[PathBuf]) -> Finding {
-    let Some(library) = candidates.iter().find(|candidate| candidate.is_file()) else {
-        return loaded(candidates);
+fn library(paths: &SearchPaths) -> Finding {
+    let mut candidates = paths.runtime_candidates().into_iter();
+    let Some(library) = candidates.find(|library| library.is_file() && !is_refused(paths, library))
+    else {
+        return loaded(paths);
     };
-    if let Err(error) = trust::check(library) {
+    if let Err(error) = trust::check(&library) {
         return Finding::bad(error.to_string(), protect(&error));
     }
     let name = library.file_name().unwrap_or_default().to_string_lossy();
@@ -33,7 +35,7 @@ fn library(candidates: &[PathBuf]) -> Finding {
         // No manifest lists the runtime for NVIDIA GPUs.
         Some(file) if !library.with_file_name(CUDA_PROVIDER).is_file() => {
             let remedy = another_library().unwrap_or_else(|| fetch(file));
-            checked(library, file, remedy)
+            checked(&library, file, remedy)
         }
         _ => Finding::good(format!(
             "{} (another build than the tested one)",
@@ -42,14 +44,22 @@ fn library(candidates: &[PathBuf]) -> Finding {
     }
 }
 
+/// Whether the library is not loaded because of its telemetry.
+fn is_refused(paths: &SearchPaths, library: &Path) -> bool {
+    paths.telemetry == Telemetry::Possible && telemetry::is_in(library).unwrap_or(false)
+}
+
 /// The library that the dynamic loader finds, by its name.
-fn loaded(candidates: &[PathBuf]) -> Finding {
-    match OnnxRuntime::load(candidates) {
+fn loaded(paths: &SearchPaths) -> Finding {
+    match OnnxRuntime::load(paths) {
         Ok(runtime) => Finding::good(format!(
             "{} of the system's loader, in {} (another build than the tested one)",
             runtime.path().display(),
             runtime.folder().unwrap_or_default().display()
         )),
+        Err(error @ ModelError::Telemetry { .. }) => {
+            Finding::bad(error.to_string(), KEEP_TELEMETRY_OFF)
+        }
         Err(error) => {
             let remedy = another_library().unwrap_or_else(|| FETCH.to_owned());
             Finding::bad(error.to_string(), remedy)

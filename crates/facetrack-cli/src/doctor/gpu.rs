@@ -17,7 +17,7 @@ pub fn checks() -> Vec<Finding> {
         gate: Gate::of(&EngineKind::gpu_names(), &lookup),
         gpu_id: lookup(Gate::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
         libraries: LibrarySearch::of(None, &lookup),
-        runtime: places::search_paths().runtime_candidates(),
+        paths: places::search_paths(),
         visible_devices: lookup("CUDA_VISIBLE_DEVICES"),
         ..Request::default()
     };

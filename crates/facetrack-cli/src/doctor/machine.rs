@@ -8,8 +8,9 @@ use super::finding::Finding;
 /// Prefixes of variables that change the behaviour of the plugin.
 const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
 /// The same, whole.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "ORT_DYLIB_PATH",
+    "ORT_DISABLE_TELEMETRY",
     "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES",
     "CUDA_DEVICE_ORDER",

@@ -9,7 +9,7 @@ use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
 use facetrack::image::ImageView;
 use facetrack::manifest::{self, FileKind};
 use facetrack::model::ModelError;
-use facetrack_remedies::{FETCH, fetch_command, protect};
+use facetrack_remedies::{FETCH, KEEP_TELEMETRY_OFF, fetch_command, protect};
 
 use super::finding::Finding;
 use crate::{places, program};
@@ -52,6 +52,9 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
         }
         Err(EngineError::Model(ModelError::Replaceable(library))) => {
             return Finding::bad(format!("{name}: {library}"), protect(&library));
+        }
+        Err(EngineError::Model(error @ ModelError::Telemetry { .. })) => {
+            return Finding::bad(format!("{name}: {error}"), KEEP_TELEMETRY_OFF);
         }
         Err(error) => return Finding::bad(format!("{name}: {error}"), remedy(kind)),
     };

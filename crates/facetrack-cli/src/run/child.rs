@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use facetrack::locate::TELEMETRY_VARIABLE;
 use facetrack::lock::lock;
 use facetrack_jobs::{Answer, Ready, Refused, Request, Setup, send};
 
@@ -96,6 +97,7 @@ impl Worker {
     fn spawn() -> io::Result<Self> {
         let mut child = Command::new(program())
             .envs(exported::locations())
+            .env(TELEMETRY_VARIABLE, "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

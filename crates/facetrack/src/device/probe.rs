@@ -78,7 +78,7 @@ impl Probe for MachineProbe {
 }
 
 fn load(request: &Request) -> Result<OnnxRuntime, Fault> {
-    OnnxRuntime::load(&request.runtime).map_err(|error| match error {
+    OnnxRuntime::load(&request.paths).map_err(|error| match error {
         ModelError::Replaceable(library) => library.into(),
         other => Fault::Runtime(other.to_string()),
     })
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_runtime_without_cuda_says_so() {
-        let Ok(runtime) = OnnxRuntime::load(&installed().runtime_candidates()) else {
+        let Ok(runtime) = OnnxRuntime::load(&installed()) else {
             eprintln!("SKIPPED: no ONNX Runtime on this machine");
             return;
         };
@@ -164,7 +164,7 @@ mod tests {
             return;
         }
         let request = Request {
-            runtime: vec![runtime.path().to_owned()],
+            paths: installed(),
             ..Request::default()
         };
         let mut machine = MachineProbe::default();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The requested device.
 
-use std::path::PathBuf;
-
 use smart_default::SmartDefault;
 
 use super::{CudaTuning, DeviceChoice, Gate, LibrarySearch};
+use crate::locate::SearchPaths;
 
 /// Default maximum of memory that the runtime may take, bytes.
 pub const MAX_VRAM: u64 = 2048 << 20;
@@ -44,9 +43,8 @@ pub struct Request {
     pub min_free_vram: u64,
     /// Where CUDA's libraries are looked for.
     pub libraries: LibrarySearch,
-    /// Candidates for ONNX Runtime's library; see
-    /// [`SearchPaths::runtime_candidates`](crate::locate::SearchPaths::runtime_candidates).
-    pub runtime: Vec<PathBuf>,
+    /// Where ONNX Runtime is looked for.
+    pub paths: SearchPaths,
     /// Devices that CUDA shows the process, as `$CUDA_VISIBLE_DEVICES` lists them; `None` for all.
     pub visible_devices: Option<String>,
     /// How networks run on the GPU.

@@ -3,15 +3,16 @@
 
 mod bound;
 pub mod cuda;
+mod mapped;
 mod options;
 pub mod placement;
 mod pool;
+pub mod telemetry;
 mod tensor;
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::thread;
@@ -29,6 +30,7 @@ use sha2::{Digest, Sha256};
 use super::graph::outline::OnnxOutline;
 use super::{Model, ModelError, TensorSpec, format_error};
 use crate::file::listed;
+use crate::locate::{SearchPaths, Telemetry};
 use crate::lock::lock;
 use crate::{file, trust};
 use bound::Steady;
@@ -53,14 +55,16 @@ pub struct OnnxRuntime {
 }
 
 impl OnnxRuntime {
-    /// Loads the first library of `candidates` that can be loaded. A process has one runtime: if
-    /// one was loaded before, it is returned, whatever the candidates; see [`OnnxRuntime::path`].
+    /// Loads the first candidate of `paths` that can be loaded and sends no telemetry. A process has
+    /// one runtime: if one was loaded before, it is returned, whatever the candidates; see
+    /// [`OnnxRuntime::path`].
     ///
     /// # Errors
+    /// [`ModelError::Telemetry`] if a candidate could be loaded except for its telemetry, otherwise
     /// [`ModelError::Runtime`] with the loader's message for each candidate;
     /// [`ModelError::Replaceable`] for the first candidate that every user can replace.
-    pub fn load(candidates: &[PathBuf]) -> Result<Self, ModelError> {
-        LOADED.get_or_try_init(|| first_of(candidates)).cloned()
+    pub fn load(paths: &SearchPaths) -> Result<Self, ModelError> {
+        LOADED.get_or_try_init(|| first_of(paths)).cloned()
     }
 
     /// The library that was loaded. Differs from the candidates when another one was loaded before.
@@ -72,10 +76,9 @@ impl OnnxRuntime {
     /// is unknown.
     pub fn folder(&self) -> Option<PathBuf> {
         let folder = self.path.parent().filter(|folder| folder.has_root());
-        folder.map(Path::to_path_buf).or_else(|| {
-            let maps = fs::read_to_string("/proc/self/maps").ok()?;
-            cuda::mapped_folder(&maps, &self.path)
-        })
+        folder
+            .map(Path::to_path_buf)
+            .or_else(|| Some(mapped::file(&self.path)?.parent()?.to_path_buf()))
     }
 
     /// Whether it was built with the CUDA provider.
@@ -102,20 +105,46 @@ pub fn preload(library: &Path) -> Result<(), String> {
     })
 }
 
-/// The first library that can be loaded.
-fn first_of(candidates: &[PathBuf]) -> Result<OnnxRuntime, ModelError> {
-    let mut reasons = Vec::new();
-    for path in candidates {
+/// The first library that can be loaded and sends no telemetry.
+fn first_of(paths: &SearchPaths) -> Result<OnnxRuntime, ModelError> {
+    let candidates = paths.runtime_candidates();
+    let (mut reasons, mut refused) = (Vec::new(), None);
+    for path in &candidates {
         trust::check(path).map_err(ModelError::Replaceable)?;
-        match load_library(path) {
-            Ok(runtime) => return Ok(runtime),
-            Err(reason) => reasons.push(reason),
+        let silent = match paths.telemetry {
+            Telemetry::Off => Ok(path.clone()),
+            Telemetry::Possible => telemetry::without(path),
+        };
+        match silent.and_then(|library| load_library(&library)) {
+            Ok(environment) => {
+                let path = path.clone();
+                return Ok(OnnxRuntime { environment, path });
+            }
+            Err(Unusable::Telemetry(library)) => refused = refused.or(Some(library)),
+            Err(Unusable::Broken(reason)) => reasons.push(reason),
         }
     }
-    Err(ModelError::Runtime {
-        tried: format!("tried {}", listed(candidates)),
-        reason: reasons.join("; "),
+    Err(match refused {
+        Some(library) => ModelError::Telemetry { library },
+        None => ModelError::Runtime {
+            tried: format!("tried {}", listed(&candidates)),
+            reason: reasons.join("; "),
+        },
     })
+}
+
+/// Why a library is not used.
+enum Unusable {
+    /// It has telemetry.
+    Telemetry(PathBuf),
+    /// It cannot be loaded, for this reason.
+    Broken(String),
+}
+
+impl From<String> for Unusable {
+    fn from(reason: String) -> Self {
+        Self::Broken(reason)
+    }
 }
 
 /// The dynamic loader would wait for the writer of a pipe.
@@ -128,7 +157,7 @@ fn check_regular(library: &Path) -> Result<(), String> {
 }
 
 /// `{:?}` of the dynamic loader's error holds its cause, `{}` does not.
-fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
+fn load_library(path: &Path) -> Result<Environment, Unusable> {
     check_regular(path)?;
     let builder = ort::init_from(path).map_err(|error| match error {
         ort::LoadDynamicError::Dlopen { error, .. } => format!("{error:?}"),
@@ -140,10 +169,7 @@ fn load_library(path: &Path) -> Result<OnnxRuntime, String> {
         .map_err(|error| error.to_string())?;
     // Its own messages go to standard error, which is not ours.
     environment.set_log_level(LogLevel::Fatal);
-    Ok(OnnxRuntime {
-        environment,
-        path: path.to_path_buf(),
-    })
+    Ok(environment)
 }
 
 /// A network in ONNX Runtime. On the CPU, all networks of the process with the same content and

@@ -304,7 +304,7 @@ impl Fixture {
 }
 
 fn runtime() -> Option<OnnxRuntime> {
-    let runtime = OnnxRuntime::load(&installed_paths().runtime_candidates());
+    let runtime = OnnxRuntime::load(&installed_paths());
     runtime
         .inspect_err(|error| eprintln!("SKIPPED: {error}"))
         .ok()

@@ -95,7 +95,7 @@ fn published(file: &str) -> Option<(PathBuf, Vec<u8>)> {
 }
 
 fn runtime() -> Option<OnnxRuntime> {
-    OnnxRuntime::load(&installed_paths().runtime_candidates())
+    OnnxRuntime::load(&installed_paths())
         .inspect_err(|error| eprintln!("SKIPPED: {error}"))
         .ok()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Libraries that ONNX Runtime's CUDA provider needs: the entries of its dynamic section, and the
 //! libraries that it opens at its first run (cuDNN, cuFFT, NVRTC), as seen in onnxruntime-gpu
-//! 1.31.1. The names by CUDA version come from `_get_nvidia_dll_paths` in
+//! 1.28.0 and 1.31.1. The names by CUDA version come from `_get_nvidia_dll_paths` in
 //! `onnxruntime/__init__.py`.
 
 use std::path::Path;

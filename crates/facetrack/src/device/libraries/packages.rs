@@ -23,7 +23,7 @@ pub const PYTHON_PACKAGES: [PythonPackages; 2] = [
     PythonPackages {
         cuda: 13,
         driver: 580,
-        runtime: "onnxruntime-gpu==1.31.1",
+        runtime: "onnxruntime-gpu==1.28.0",
         libraries: &[
             "nvidia-cuda-runtime==13.0.96",
             "nvidia-cuda-nvrtc==13.0.88",

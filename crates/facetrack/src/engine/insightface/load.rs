@@ -84,7 +84,7 @@ impl Folder {
     /// # Errors
     /// When a file is missing or damaged, there is no detector, or the runtime refuses one.
     pub(super) fn open(&self, config: &EngineConfig) -> Result<Vec<Opened>, ModelError> {
-        let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
+        let runtime = OnnxRuntime::load(&config.paths)?;
         let (wanted, placement) = (config.pack.wanted(), &config.placement);
         pack::open(
             &self.folder,

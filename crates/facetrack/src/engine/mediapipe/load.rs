@@ -84,7 +84,7 @@ impl Source {
         Ok(Self {
             bundle: Bundle::open(&path)?,
             path,
-            runtime: OnnxRuntime::load(&config.paths.runtime_candidates())?,
+            runtime: OnnxRuntime::load(&config.paths)?,
             of_a_face: SessionOptions {
                 runs: config.threads,
                 ..SessionOptions::default()

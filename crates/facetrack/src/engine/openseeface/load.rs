@@ -39,7 +39,7 @@ const LANDMARKS: [(i32, &str); 8] = [
 /// When the runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
 /// model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
+    let runtime = OnnxRuntime::load(&config.paths)?;
     let mut opener = Opener {
         runtime,
         options: SessionOptions {

@@ -6,8 +6,6 @@
 mod tensorrt;
 pub mod trial;
 
-use std::path::{Path, PathBuf};
-
 use super::Transfer;
 use crate::model::ModelError;
 use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning};
@@ -131,20 +129,6 @@ pub fn failure(model: String, reason: String) -> ModelError {
         true => ModelError::OutOfMemory { model, reason },
         false => ModelError::Gpu { model, reason },
     }
-}
-
-/// The folder of the library `name` among the files that `maps` (`/proc/<pid>/maps`) lists.
-pub fn mapped_folder(maps: &str, name: &Path) -> Option<PathBuf> {
-    let stem = name.file_name()?.to_str()?;
-    let paths = maps
-        .lines()
-        .filter_map(|line| line.find('/').map(|at| &line[at..]));
-    let mut files = paths.map(Path::new);
-    let file = files.find(|path| {
-        let file = path.file_name().and_then(|file| file.to_str());
-        file.is_some_and(|file| file.starts_with(stem))
-    })?;
-    file.parent().map(Path::to_path_buf)
 }
 
 #[cfg(test)]
@@ -311,23 +295,5 @@ mod tests {
             let error = failure("a.onnx".to_owned(), reason.to_owned()).to_string();
             assert!(error.ends_with(expected), "{error}");
         }
-    }
-
-    #[test]
-    fn the_folder_of_a_library_is_that_of_its_file() {
-        let maps = "\
-55d0-55d1 r--p 00000000 08:01 1 /usr/bin/gst-launch-1.0
-7f00-7f01 rw-p 00000000 00:00 0
-7f10-7f11 r-xp 00000000 08:01 2 /opt/my runtime/libonnxruntime.so.1.31.1
-7f20-7f21 r-xp 00000000 08:01 3 /usr/lib/libm.so.6
-";
-        let folder = |name: &str| mapped_folder(maps, Path::new(name));
-        assert_eq!(
-            folder("libonnxruntime.so.1"),
-            Some("/opt/my runtime".into())
-        );
-        assert_eq!(folder("libonnxruntime.so"), Some("/opt/my runtime".into()));
-        assert_eq!(folder("libonnxruntime.so.2"), None);
-        assert_eq!(folder(""), None);
     }
 }

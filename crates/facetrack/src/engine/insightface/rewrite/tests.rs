@@ -65,7 +65,7 @@ fn rewritten_networks_compute_the_same() {
     use crate::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
     use ndarray::{ArrayD, IxDyn};
 
-    let runtime = match OnnxRuntime::load(&installed().runtime_candidates()) {
+    let runtime = match OnnxRuntime::load(&installed()) {
         Ok(runtime) => runtime,
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");

@@ -308,7 +308,7 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
     }
     let folder = installed().pack(Some(Path::new("insightface")));
     let opened = folder.and_then(|folder| {
-        let runtime = OnnxRuntime::load(&installed().runtime_candidates())?;
+        let runtime = OnnxRuntime::load(&installed())?;
         let path = folder.join("scrfd_500m_bnkps.onnx");
         let bytes = std::fs::read(&path).unwrap();
         let open = |bytes: &[u8]| -> Result<Box<dyn Model>, ModelError> {

@@ -46,7 +46,7 @@ impl Detector {
         let path = config.paths.model(FILE, FAMILY, model)?;
         let (bytes, file) = file::read(&path, "ONNX")?;
         let bytes = rewrite(&path, bytes)?;
-        let runtime = OnnxRuntime::load(&config.paths.runtime_candidates())?;
+        let runtime = OnnxRuntime::load(&config.paths)?;
         let options = SessionOptions {
             threads: config.threads,
             memory: Memory::Pieces,

@@ -15,7 +15,7 @@ use crate::model::{Model, ModelError};
 const ALL: [Transfer; 3] = [Transfer::Copied, Transfer::Bound, Transfer::Resident];
 
 fn runtime() -> Option<OnnxRuntime> {
-    let runtime = OnnxRuntime::load(&installed().runtime_candidates()).ok();
+    let runtime = OnnxRuntime::load(&installed()).ok();
     if runtime.is_none() {
         eprintln!("SKIPPED: no ONNX Runtime on this machine");
     }

@@ -89,7 +89,7 @@ mod tests {
     use crate::model::runtime::placement::CudaTuning;
 
     fn runtime() -> Option<OnnxRuntime> {
-        let runtime = OnnxRuntime::load(&installed().runtime_candidates()).ok();
+        let runtime = OnnxRuntime::load(&installed()).ok();
         if runtime.is_none() {
             eprintln!("SKIPPED: no ONNX Runtime on this machine");
         }
