@@ -45,6 +45,26 @@ contain `complete`, `incomplete_reason`, `expected_duration`, `expected_frames`,
 `corrupted_frames`, `variable_rate`, `orientation` and `start_time`. Older records of both schemas
 contain `device_reason`, the reason why the engine ran on its device.
 
+## Head pose
+The angles of `pose` turn the head in these directions, named from the person's point of view. In
+the picture of a camera, which is not mirrored, it looks like this:
+
+```text
+   all angles 0           yaw > 0           pitch > 0            roll > 0
+                       to the left            down         to the right shoulder
+     .-----.             .-----.             .-----.              .-----.
+    /       \           /       \           /       \            /     o \
+   |  o   o  |         |    o  o |         |         |          |  o  /   |
+   |    |    |         |      \  |         |  o   o  |          |     \   |
+   |    |    |         |      /  |         |    |    |          |      \  |
+    \  ---  /           \    -- /           \  ---  /            \    -- /
+     '-----'             '-----'             '-----'              '-----'
+```
+
+The rotation is the product of yaw, pitch and roll, in this order: Ry(yaw)·Rx(pitch)·Rz(roll) with x
+to the right, y up and z to the camera. [Packets for avatars](avatars.md#angles) have signs of their
+own.
+
 ## Unfinished files
 - A dense or reduced file has its final name only if it was written to the end, whatever its key
   `complete` says. Its content and its name are on

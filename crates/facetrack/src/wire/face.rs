@@ -186,13 +186,13 @@ struct Pose {
     /// networks, mm of the model with eos, units of the model with OpenSeeFace, about the width of
     /// the face with InsightFace.
     matrix: [[f32; 4]; 4],
-    /// Rotation about the vertical axis in degrees.
+    /// Rotation about the vertical axis in degrees; positive to the person's left.
     #[serde(skip_deserializing)]
     yaw: Thousandths,
-    /// Rotation about the axis through both ears in degrees.
+    /// Rotation about the axis through both ears in degrees; positive down.
     #[serde(skip_deserializing)]
     pitch: Thousandths,
-    /// Rotation about the viewing axis in degrees.
+    /// Rotation about the viewing axis in degrees; positive to the person's right shoulder.
     #[serde(skip_deserializing)]
     roll: Thousandths,
 }
