@@ -201,6 +201,14 @@ def test_live_link_rows_without_a_face_are_those_of_the_app(tmp_path: Path) -> N
     assert len(pd.read_csv(path)) == 8
 
 
+def test_live_link_without_a_pose_warns(tmp_path: Path) -> None:
+    for name, verbose in (("bare", False), ("whole", True)):
+        record = scripted(tmp_path / name, "face; landmarks", verbose=verbose)
+        line = ["facetrack", "export", record, "--format", "livelink-csv", "--out", tmp_path / "out.csv"]
+        said = subprocess.run(line, capture_output=True, text=True, check=True).stderr
+        assert ("it has no head pose" in said) != verbose, said
+
+
 def test_live_link_needs_one_face_and_blendshapes(tmp_path: Path, records: dict[str, Path]) -> None:
     record = scripted(tmp_path, "face x=0.2 size=0.2; face x=0.7; landmarks")
     said = refusal(record, "livelink-csv", "--faces", "all")
@@ -282,9 +290,11 @@ def test_smoothing_is_a_gaussian(records: dict[str, Path]) -> None:
     before, after = (columns_of(export(record, "csv", *options)) for options in ((), ("--smooth", 0.05)))
     times = pd.read_csv(export(record, "csv"))["pts"].to_numpy() / 1e9
     distance = np.abs(times[:, None] - times)
-    weights = np.where(distance <= 0.15, np.exp(-0.5 * (distance / 0.05) ** 2), 0)
-    wanted = (weights / weights.sum(axis=1, keepdims=True)) @ before.to_numpy()
-    assert np.allclose(after.to_numpy(), wanted, atol=1e-3)
+    for name in before:
+        deviation = 0.0125 if name.startswith("blendshapes.") else 0.05
+        weights = np.where(distance <= 3 * deviation, np.exp(-0.5 * (distance / deviation) ** 2), 0)
+        wanted = (weights / weights.sum(axis=1, keepdims=True)) @ before[name].to_numpy()
+        assert np.allclose(after[name].to_numpy(), wanted, atol=1e-3), name
     assert after["box.x"].diff().abs().sum() < before["box.x"].diff().abs().sum()
 
 

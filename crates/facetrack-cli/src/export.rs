@@ -26,7 +26,7 @@ use livelink::LiveLink;
 use openface::OpenFace;
 use resample::Resampled;
 use selection::Selection;
-use smooth::Smoothed;
+use smooth::{Deviations, Smoothed};
 use tidy::Tidy;
 
 use crate::output;
@@ -52,9 +52,11 @@ pub struct ExportArguments {
     /// Constant frame rate to interpolate the values at, in frames per second
     #[arg(long, value_name = "RATE", value_parser = positive)]
     fps: Option<f64>,
-    /// Standard deviation of the Gaussian that smooths the values of each face over time, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
-    smooth: Option<f64>,
+    /// Standard deviation of the Gaussian that smooths the values of each face over time, in seconds.
+    /// Blendshapes and landmarks are smoothed less, so that blinks stay, unless they are set, too:
+    /// 0.05,blendshapes=0.02. Groups: boxes, pose, blendshapes, landmarks
+    #[arg(long, value_name = "SECONDS")]
+    smooth: Option<Deviations>,
     /// Add the landmarks (csv, parquet)
     #[arg(long)]
     landmarks: bool,
@@ -110,6 +112,12 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
     }
     let mut contents = Contents::of(&mut replay).map_err(at)?;
     let selection = selection(arguments, &contents).map_err(at)?;
+    if arguments.format == Format::LivelinkCsv && !contents.has_pose {
+        output::complain(format_args!(
+            "facetrack: {}: it has no head pose, so HeadYaw, HeadPitch and HeadRoll are 0. Record with verbose=true, and with an engine that measures the pose",
+            path.display()
+        ));
+    }
     let replacement = Replacement::begin(&arguments.out)?;
     let layout = layout(arguments, &contents).map_err(at)?;
     let table = table(arguments.format, replacement.file()?, layout.columns());
@@ -117,9 +125,10 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
     if !arguments.needs_landmarks(&contents) {
         contents.landmarks = 0;
     }
+    let channels = contents.channels.len();
     let frames = source::frames(&mut replay, contents, selection);
     let mut count = 0;
-    for frame in processed(Box::new(frames), arguments) {
+    for frame in processed(Box::new(frames), arguments, channels) {
         let rows = frame.and_then(|frame| layout.rows(&frame));
         for row in rows.map_err(at)? {
             table.add(row).map_err(|error| at(error.to_string()))?;
@@ -192,10 +201,10 @@ fn table(format: Format, file: File, columns: Vec<Column>) -> io::Result<Box<dyn
     })
 }
 
-/// The frames after smoothing and resampling.
-fn processed<'a>(frames: Frames<'a>, arguments: &ExportArguments) -> Frames<'a> {
+/// The frames, whose faces have this number of blendshapes, after smoothing and resampling.
+fn processed<'a>(frames: Frames<'a>, arguments: &ExportArguments, channels: usize) -> Frames<'a> {
     let frames: Frames<'a> = match arguments.smooth {
-        Some(deviation) => Box::new(Smoothed::new(frames, deviation)),
+        Some(deviations) => Box::new(Smoothed::new(frames, deviations, channels)),
         None => frames,
     };
     match arguments.fps {
