@@ -83,6 +83,7 @@ impl Video {
             refuse_option(&path)?;
             path
         } else {
+            refuse_remote(&path)?;
             std::path::absolute(&path).unwrap_or(path)
         };
         // Workers are told both as text.
@@ -104,6 +105,17 @@ fn refuse_option(path: &Path) -> Result<(), String> {
     let path = path.to_string_lossy();
     if path.starts_with('-') {
         return Err(format!("{path} begins with `-`. Write it as ./{path}"));
+    }
+    Ok(())
+}
+
+/// Only a command that fetches videos can read such a URI.
+fn refuse_remote(path: &Path) -> Result<(), String> {
+    let text = path.to_string_lossy();
+    if text.contains("://") && !path.exists() {
+        return Err(format!(
+            "{text} is neither a path nor a file:// URI. Set --fetch to copy it first"
+        ));
     }
     Ok(())
 }
@@ -275,6 +287,7 @@ mod tests {
             ("@/in", "would both be recorded as"),
             ("@/in/*.nut", "no video found"),
             ("@/up.csv", "without `..`"),
+            ("https://example.org/a.mp4", "Set --fetch"),
         ] {
             let error = collect_at(folder.path(), line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");

@@ -15,6 +15,13 @@ use crate::places::text;
 /// Some editors write it at the beginning of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
+/// Columns that name the video.
+const URI_COLUMNS: [&str; 3] = ["uri", "path", "video_path"];
+
+/// Characters between the columns of a CSV list. Spreadsheets write semicolons where the comma is
+/// the decimal separator.
+const SEPARATORS: [char; 3] = [',', ';', '\t'];
+
 /// A video as a list or a folder names it.
 #[derive(Debug, PartialEq)]
 pub struct Entry {
@@ -54,7 +61,7 @@ impl Entry {
 #[derive(Debug, Default, Deserialize)]
 struct Row {
     id: Option<String>,
-    #[serde(alias = "path", alias = "video_path")]
+    #[serde(alias = "URI", alias = "path", alias = "video_path")]
     uri: String,
     start: Option<f64>,
     stop: Option<f64>,
@@ -126,8 +133,8 @@ fn text_of(path: &Path) -> io::Result<String> {
 
 /// Rows of a list without a suffix, by its first line.
 fn rows_of_unknown(text: &str) -> Result<Vec<Row>, String> {
-    let first = text.lines().next().unwrap_or_default();
-    let is_header = first.split(',').any(|column| column.trim() == "uri");
+    let is_uri = |column: &str| URI_COLUMNS.contains(&column.trim_matches(['"', ' ']));
+    let is_header = header(text).split(SEPARATORS).any(is_uri);
     match text.trim_start().chars().next() {
         Some('[') => json(text),
         Some('{') => json_lines(text).or_else(|_| json(text)),
@@ -143,12 +150,30 @@ fn text_rows(text: &str) -> Vec<Row> {
     lines.map(row).collect()
 }
 
+/// The first line in lower case.
+fn header(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_lowercase()
+}
+
 fn csv_rows(text: &str) -> Result<Vec<Row>, String> {
+    let header = header(text);
+    let separator = header.chars().find(|it| SEPARATORS.contains(it));
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
+        .delimiter(separator.map_or(b',', |it| it as u8))
         .from_reader(text.as_bytes());
-    let rows: Result<_, _> = reader.deserialize().collect();
-    rows.map_err(|error| format!("{error}. The columns are id, uri, start and stop; uri is needed"))
+    let refused = |error: csv::Error| {
+        format!(
+            "{error}. The columns are id, uri, start and stop, separated by commas, semicolons or tabs; uri is needed; start and stop are seconds such as 1.5"
+        )
+    };
+    let names = reader.headers().map_err(refused)?;
+    let names = names.iter().map(str::to_lowercase).collect();
+    reader.set_headers(names);
+    reader
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(refused)
 }
 
 fn json_lines(text: &str) -> Result<Vec<Row>, String> {
@@ -236,6 +261,14 @@ mod tests {
                 r#"{"videos":["/a/x.mp4", {"path":"b/y z.mov"}]}"#,
             ),
             ("list", "uri\n/a/x.mp4\nb/y z.mov\n"),
+            ("list.csv", "URI;Start\n/a/x.mp4;\nb/y z.mov;\n"),
+            (
+                "list.csv",
+                "\"Path\"\tid\r\n/a/x.mp4\t\r\n\"b/y z.mov\"\t\r\n",
+            ),
+            ("list", "ID;URI\n;/a/x.mp4\n;b/y z.mov\n"),
+            ("list", "video_path\n/a/x.mp4\nb/y z.mov\n"),
+            ("list.jsonl", "{\"URI\":\"/a/x.mp4\"}\n\"b/y z.mov\"\n"),
             ("list", "/a/x.mp4\nb/y z.mov\n"),
             ("list", "{\"uri\":\"/a/x.mp4\"}\n{\"uri\":\"b/y z.mov\"}\n"),
             ("list", "{\n\"videos\":[\"/a/x.mp4\", \"b/y z.mov\"]}"),
@@ -273,6 +306,8 @@ mod tests {
                 "a list of videos",
             ),
             ("list.csv", "uri,start,stop\na.mp4,5,2\n", "times in order"),
+            ("list.csv", "uri;start\na.mp4;1,5\n", "such as 1.5"),
+            ("list.csv", "uri;start\na.mp4,1\n", "separated by"),
         ] {
             let error = read_text(name, text).unwrap_err();
             assert!(error.contains(part) && error.contains(name), "{error}");
