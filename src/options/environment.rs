@@ -44,6 +44,8 @@ enum Rule {
     Integer(i32, i32),
     /// The side of a square that is a multiple of this, or both sides: `640`, `640,640`, `640x640`.
     Square(usize),
+    /// Whatever it is set to, the option has this value.
+    Implied(&'static str),
     /// It does not give a value, but has this effect if the option is not set.
     Effect(&'static str),
 }
@@ -86,6 +88,8 @@ const TOOLKIT: Rule = Rule::Effect("folder of a CUDA toolkit to search");
 static GROUPS: &[Group] = &[
     Group::of("facetrack", None).reads(&[
         of("STEP5_TRACKING_ENGINE", "engine"),
+        of("STEP5_TRACKING_ENGINE", "tracker").rule(Rule::Implied("centroid")),
+        of("STEP5_TRACKING_ENGINE", "max-distance").rule(Rule::Implied("80")),
         of("STEP5_BLENDSHAPES_THROTTLE_N", "blendshape-interval").rule(Rule::Integer(1, 1000)),
         of("TRACKING_CPU_WORKERS", "workers"),
         of("STEP5_ONNX_INTRA_OP_THREADS", "threads"),
@@ -266,6 +270,7 @@ impl Rule {
                     let range = text::expected(&row.param_spec());
                     format!("not {range} that is a multiple of {step}, or the two sides of a square, as in 640,640")
                 }),
+            Self::Implied(value) => row.parse(value).map(Some),
             Self::Effect(_) => Ok(None),
         }
     }
@@ -278,6 +283,7 @@ impl Rule {
             Self::Square(step) => format!(
                 "a multiple of {step}, or the two sides of a square, as in `640,640` or `640x640`"
             ),
+            Self::Implied(value) => format!("{value} if the variable is set, as in that pipeline"),
             Self::Effect(effect) => effect.to_owned(),
         }
     }

@@ -48,6 +48,7 @@ fields! {
     usize: u32, uint, |number| uint(*number), |number| number as usize;
     // 0 is no limit.
     Option<usize>: u32, uint, |limit| limit.map_or(0, uint), |limit| (limit > 0).then_some(limit as usize);
+    Option<f32>: f64, double, |limit| limit.map_or(0.0, decimal), |limit| (limit > 0.0).then_some(limit as f32);
     // None reads as -1. Setting -1 stores Some(-1), which differs from an unset option.
     Option<i32>: i32, int, |number| number.unwrap_or(-1), |number| Some(number);
     f32: f64, double, |number| decimal(*number), |number| number as f32;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gst::prelude::*;
 
 use super::*;
+use ::facetrack::tracker::{TrackerConfig, TrackerKind};
 use ::facetrack::words::kebab;
 
 /// Options that are set by name.
@@ -205,6 +206,21 @@ fn engines_from_the_environment() {
         ("mediapipe_landmarker".into(), 0)
     );
     assert_eq!(engine_from(&[(name, "dlib")]), ("mediapipe".into(), 1));
+}
+
+#[test]
+fn the_older_pipeline_keeps_its_tracker() {
+    let older = TrackerConfig {
+        kind: TrackerKind::Centroid,
+        max_distance: Some(80.0),
+        ..TrackerConfig::default()
+    };
+    let env = [("STEP5_TRACKING_ENGINE", "mediapipe")];
+    let tracker = |set, env| resolve(set, "mediapipe", env).0.tracker;
+    assert_eq!(tracker(&[], &env[..]), older);
+    assert_eq!(tracker(&[], &[]), TrackerConfig::default());
+    let set = [("tracker", "iou"), ("max-distance", "0")];
+    assert_eq!(tracker(&set, &env), TrackerConfig::default());
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod containers;
 mod encodings;
 mod eos;
 mod everyday;
+mod identity;
 mod insightface;
 mod neutral;
 mod opencv_haar;

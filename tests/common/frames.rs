@@ -8,6 +8,7 @@ use gst::prelude::*;
 use crate::common::player::open;
 
 /// A decoded frame in tightly packed RGB.
+#[derive(Clone)]
 pub struct Decoded {
     pub width: usize,
     pub height: usize,

@@ -486,7 +486,7 @@ fn metadata_of_another_frame_is_an_error() {
 #[test]
 fn faces_enter_and_leave() {
     let mut stream = Stream::new(
-        "script=\"face x=0.2 from=2 to=3; face x=0.8 from=3\" max-distance=5 max-age=1 post-messages=on-change",
+        "script=\"face x=0.2 from=2 to=3; face x=0.8 from=3\" tracker=centroid max-distance=5 max-age=1 post-messages=on-change",
     );
     for _ in 0..5 {
         stream.next();

@@ -368,6 +368,9 @@ fn the_call_of_the_older_pipeline_works() {
         assert_eq!(found["metadata"]["total_frames"], 5);
         assert_eq!(found["metadata"]["options"]["verbose"], true);
         assert_eq!(found["metadata"]["options"]["blendshape-profile"], "none");
+        let tracker = &found["metadata"]["facetrack_options"];
+        assert_eq!(tracker["tracker"], "centroid");
+        assert_eq!(tracker["max-distance"], 80.0);
     }
     let line = format!("--videos_json_path plain.json {SCRIPTED}");
     let text = run(folder, &line).exits(0);

@@ -213,7 +213,7 @@ impl Analyzer {
         self.last_faces = None;
         let profile = self.profile.clone();
         let (ids, faces) = profile.time(Stage::Track, || {
-            let ids = self.tracker.assign(&found.faces);
+            let ids = self.tracker.assign(&found.faces, frame.time);
             self.forget_ended();
             self.select(ids, found.faces, frame)
         });

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Motion at constant velocity.
 //!
-//! [`Velocity`] is the one model. The tracker smooths it over frames, to predict where boxes
-//! overlap. [`Motion`] takes it from the last two measurements of a face, to predict the faces of
-//! frames that are not analysed.
+//! [`Motion`] takes the velocity of a face from its last two measurements. The tracker predicts
+//! where boxes overlap, and the analyzer predicts the faces of frames that are not analysed.
 
 use std::time::Duration;
 
 use super::geometry::Point;
 use super::observation::Observation;
 
-/// A constant velocity, in any unit of time.
+/// A constant velocity.
 #[derive(Debug, Clone, Copy)]
-pub struct Velocity {
+struct Velocity {
     /// Displacement during `duration`, px.
-    pub displacement: Point,
-    /// Positive.
-    pub duration: f32,
+    displacement: Point,
+    /// In s, positive.
+    duration: f32,
 }
 
 impl Velocity {
     /// Displacement during `time`, px.
-    pub fn over(self, time: f32) -> Point {
+    fn over(self, time: f32) -> Point {
         let fraction = time / self.duration;
         Point::new(
             self.displacement.x * fraction,
@@ -35,7 +34,7 @@ impl Velocity {
 pub struct Motion {
     centroid: Point,
     time: Duration,
-    /// Per second; `None` if it was measured once, or twice at the same time.
+    /// `None` if it was measured once, or twice at the same time.
     velocity: Option<Velocity>,
 }
 
@@ -48,6 +47,16 @@ impl Motion {
             time,
             velocity: previous.and_then(|previous| previous.velocity_to(centroid, time)),
         }
+    }
+
+    /// The position at the last measurement.
+    pub fn centroid(&self) -> Point {
+        self.centroid
+    }
+
+    /// Time since the last measurement.
+    pub fn elapsed(&self, time: Duration) -> Duration {
+        time.saturating_sub(self.time)
     }
 
     fn velocity_to(&self, centroid: Point, time: Duration) -> Option<Velocity> {
@@ -65,7 +74,7 @@ impl Motion {
     /// measured any more does not leave the picture.
     pub fn displacement(&self, time: Duration) -> Option<Point> {
         let velocity = self.velocity?;
-        let elapsed = time.saturating_sub(self.time).as_secs_f32();
+        let elapsed = self.elapsed(time).as_secs_f32();
         let displacement = velocity.over(elapsed.min(velocity.duration));
         let is_finite = displacement.x.is_finite() && displacement.y.is_finite();
         is_finite.then_some(displacement)

@@ -13,6 +13,9 @@ use super::parts::Grid;
 use super::shard::ShardOption;
 use super::units;
 
+/// Properties of the older pipeline: its rule for ids.
+const OLDER_PROPERTIES: [(&str, &str); 2] = [("tracker", "centroid"), ("max-distance", "80")];
+
 /// Options of `facetrack run`.
 #[derive(Args)]
 pub struct RunArguments {
@@ -91,6 +94,13 @@ impl RunArguments {
     pub fn grid(&self) -> Option<Grid> {
         let warm_up = self.warm_up;
         self.segment.map(|segment| Grid { segment, warm_up })
+    }
+
+    /// The properties to set, in this order.
+    pub fn properties(&self) -> Vec<(String, String)> {
+        let older = self.videos_json_path.iter().flat_map(|_| OLDER_PROPERTIES);
+        let older = older.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        older.chain(self.properties.clone()).collect()
     }
 
     /// Videos to track in parallel.

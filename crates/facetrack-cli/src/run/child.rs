@@ -48,7 +48,7 @@ impl Crew {
     pub fn start(arguments: &RunArguments) -> Result<(Self, Worker), Refused> {
         let setup = Setup {
             engine: arguments.engine.clone(),
-            properties: arguments.properties.clone(),
+            properties: arguments.properties(),
             decoder_threads: arguments.decoder_threads(),
         };
         let (worker, ready) = Worker::start(&setup)?;

@@ -2,7 +2,7 @@
 //! Greedy association by nearest centroid, as the pipeline that reads the record does it
 //! (track-json: Association).
 
-use super::Track;
+use super::{Track, TrackerConfig};
 use crate::geometry::Point;
 use crate::observation::Observation;
 
@@ -20,13 +20,17 @@ struct Candidate {
 pub(super) fn matches(
     tracks: &[Track],
     faces: &[Observation],
-    max_distance: f32,
+    config: &TrackerConfig,
 ) -> Vec<Option<usize>> {
     let mut candidates: Vec<Candidate> = faces
         .iter()
         .enumerate()
         .filter_map(|(face, seen)| nearest(tracks, face, seen.centroid()))
-        .filter(|candidate| candidate.distance <= max_distance)
+        .filter(|candidate| {
+            let (track, face) = (&tracks[candidate.track], &faces[candidate.face]);
+            candidate.distance.is_finite()
+                && candidate.distance <= config.reach(&track.bbox, &face.bbox)
+        })
         .collect();
     // The sort is stable: of equal candidates, the face that comes first is matched.
     candidates.sort_by(|a, b| {
@@ -52,7 +56,7 @@ fn nearest(tracks: &[Track], face: usize, centroid: Point) -> Option<Candidate> 
         .enumerate()
         .map(|(track, known)| Candidate {
             // `min` replaces NaN by infinity: a face without a position is near no track.
-            distance: known.centroid.distance(centroid).min(f32::INFINITY),
+            distance: known.centroid().distance(centroid).min(f32::INFINITY),
             track,
             face,
         })
