@@ -20,6 +20,7 @@ use crate::orientation::Orientation;
 use crate::video::{self, VideoError};
 use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::lock::lock;
+use facetrack::neutral::NeutralEvent;
 use facetrack::report::{FrameReport, FrameStatus};
 use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
 use facetrack::workers::Workers;
@@ -364,6 +365,7 @@ impl State {
     fn messages(&mut self, report: &FrameReport) -> Vec<gst::Structure> {
         let mut structures = self.departures();
         structures.extend(self.arrivals(report));
+        structures.extend(self.neutral_messages());
         if self.engine.plan.live.post_messages == PostMessages::EveryFrame {
             structures.push(messages::frame(report, self.moment));
         }
@@ -381,6 +383,18 @@ impl State {
         ids.retain(|id| !self.sightings.contains(*id));
         ids.sort_unstable();
         self.face_messages("face-entered", ids)
+    }
+
+    fn neutral_messages(&mut self) -> Vec<gst::Structure> {
+        let events = self.engine.analyzer.neutral.take_events();
+        let message = |(event, id)| {
+            let event = match event {
+                NeutralEvent::Learned => "neutral-learned",
+                NeutralEvent::Kept => "neutral-kept",
+            };
+            self.face_messages(event, vec![id])
+        };
+        events.into_iter().flat_map(message).collect()
     }
 
     fn face_messages(&self, event: &str, ids: Vec<u32>) -> Vec<gst::Structure> {

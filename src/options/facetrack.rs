@@ -179,9 +179,11 @@ impl Defaults for FaceTrackSettings {
         "blendshape-interval": tuning.blendshape_interval, playing, range(0.0, 1000.0, "frames"),
             of(Setting::Landmarks) =>
             "Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame; 0 = never, which saves the time",
-        "neutral-time": tuning.neutral_time, playing, range(0.0, 60.0, "s"),
+        "neutral-time": tuning.neutral.time, playing, range(0.0, 60.0, "s"),
             of(Setting::Landmarks) =>
             "Time, counted from the first frame of a face, during which its rest values are learned: the median of each blendshape. Keep the face relaxed during this time. Afterwards, the rest values are subtracted, and the remaining range is scaled to 0…1. 0 = learn nothing from new faces",
+        "neutral-keep": tuning.neutral.keep, playing, of(Setting::Landmarks) =>
+            "Keep the rest values of a face until the end of the stream, also while it is away: they are used again for a face that comes back to the same place, and for the only face in the picture if the rest values of one face are known",
         "neutral-file": neutral_file, of(Setting::Landmarks) =>
             "JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. Learned rest values replace the ones in the file at the end of the stream; unset = no file",
         "inference-interval": schedule.inference_interval, playing, range(1.0, 1000.0, "frames") =>
@@ -212,7 +214,7 @@ impl Defaults for FaceTrackSettings {
             "Faces of the engine scripted, such as `face x=0.3 dx=0.01 from=10 to=50; landmarks`; unset = one moving face",
         "tracker": tracker.kind => "Method that assigns ids to faces from frame to frame",
         "max-distance": tracker.max_distance, range(0.0, 100_000.0, "px") =>
-            "Maximum distance that a face centre may move between two frames and keep its id",
+            "Maximum distance of a face centre from its position in the last frame, or from the expected one with tracker=iou, at which the face keeps its id; 0 = the size of the face",
         "max-age": tracker.max_age, range(0.0, 100_000.0, "frames") =>
             "Number of analysed frames for which an id is kept without its face",
         "select": tuning.selection.select, playing =>

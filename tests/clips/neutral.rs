@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Rest values of a real face. The clip starts with a face at rest, which smiles after 0.6 s.
 
+use std::path::Path;
+
+use crate::common::frames::{self, CLIPS, Decoded};
 use crate::common::player::{self, folder};
 use facetrack::blendshape::Blendshapes;
 use facetrack::engine::EngineKind;
 use facetrack::report::FrameReport;
+use gst_check::Harness;
+use gstfacetrack::meta::FaceTrackMeta;
 
 /// Number of frames at rest.
 const REST: usize = 17;
@@ -48,7 +53,7 @@ fn max(frames: &[&[f32]], channel: usize) -> f32 {
 fn a_face_at_rest_has_values_near_0_and_keeps_its_range() {
     for kind in [EngineKind::MediaPipe, EngineKind::OpenCvYunetPyfeat] {
         let Some(folder) = folder(kind) else { continue };
-        let properties = format!("engine={} neutral-time=0.3", kind.name());
+        let properties = format!("engine={} neutral-time=0.3 neutral-keep=false", kind.name());
         // The second face of the other clip is the first one again, with another id.
         for (clip, starts) in [("pyfeat_single_face", &[0][..]), ("synth_gap", &[0, 102])] {
             let reports = player::track(&folder.join(format!("media/{clip}.mp4")), &properties);
@@ -76,6 +81,71 @@ fn a_face_at_rest_has_values_near_0_and_keeps_its_range() {
                     "{before} {after}"
                 );
             }
+        }
+    }
+}
+
+/// The part of the picture with the face: left, top, right and bottom edge, px.
+const FACE: [usize; 4] = [190, 20, 400, 290];
+
+/// Number of frames in which the face is hidden: 1 s.
+const HIDDEN: usize = 30;
+
+/// Frame of the clip at which the face is seen again. It smiles.
+const RETURN: usize = 30;
+
+/// Paints over the face.
+fn hide(frame: &mut Decoded) {
+    let [left, top, right, bottom] = FACE;
+    for row in frame.rgb.chunks_mut(3 * frame.width).take(bottom).skip(top) {
+        row[3 * left..3 * right].fill(128);
+    }
+}
+
+/// Tracks the clip, in which the face is hidden after the last frame and then smiles.
+fn hidden_and_back(folder: &Path, properties: &str) -> Vec<FrameReport> {
+    let clip = folder.join("media/pyfeat_single_face.mp4");
+    let clip: Vec<_> = frames::decode(&clip, CLIPS).collect();
+    let mut covered = clip[clip.len() - 1].clone();
+    hide(&mut covered);
+    let hidden = std::iter::repeat_n(&covered, HIDDEN);
+    let all = clip.iter().chain(hidden).chain(&clip[RETURN..]);
+    let mut harness = Harness::new_parse(&format!("facetrack {properties}"));
+    let (width, height) = (covered.width, covered.height);
+    harness.set_src_caps_str(&format!(
+        "video/x-raw,format=RGB,width={width},height={height},framerate=30/1"
+    ));
+    let track = |(number, frame): (u64, &Decoded)| {
+        let mut buffer = gst::Buffer::from_slice(frame.rgb.clone());
+        let time = gst::ClockTime::from_mseconds(number * 1000 / 30);
+        buffer.get_mut().expect("the only reference").set_pts(time);
+        let buffer = harness.push_and_pull(buffer).expect("it flows");
+        FaceTrackMeta::from_buffer(&buffer).expect("a report")
+    };
+    (0..).zip(all).map(track).collect()
+}
+
+/// A smile after the return is as strong as it is only if it is not learned as rest.
+#[test]
+fn a_face_that_was_hidden_keeps_its_rest() {
+    for kind in [EngineKind::MediaPipe, EngineKind::OpenCvYunetPyfeat] {
+        let Some(folder) = folder(kind) else { continue };
+        for (keeps, expected) in [(true, 0.8..1.0), (false, 0.0..0.3)] {
+            let properties = format!("engine={} neutral-time=0.3", kind.name());
+            let reports = hidden_and_back(&folder, &format!("{properties} neutral-keep={keeps}"));
+            let is_away = reports.iter().position(|report| report.faces.is_empty());
+            let mut back = reports.into_iter().skip(is_away.expect("it is hidden"));
+            let first = back.find(|report| !report.faces.is_empty());
+            let first = first.expect("it is back");
+            assert!(first.faces[0].id > 1, "the case shows nothing");
+            assert_eq!(blendshapes(&first).is_corrected(), keeps, "{properties}");
+            let smile = back.skip(FIRST_CORRECTED).map(|report| {
+                let smile = blendshapes(&report).get("mouthSmileLeft");
+                smile.expect("a channel")
+            });
+            let smile = smile.fold(0.0, f32::max);
+            eprintln!("{properties}, kept: {keeps}: smile {smile:.3}");
+            assert!(expected.contains(&smile), "{smile}");
         }
     }
 }

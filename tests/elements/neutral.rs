@@ -22,8 +22,12 @@ const FRAME_SIZE: usize = 64 * 48 * 3;
 const REQUESTED: usize = 14;
 
 fn element(properties: &str) -> gst::Element {
+    scripted("face; landmarks", properties)
+}
+
+fn scripted(script: &str, properties: &str) -> gst::Element {
     common::init();
-    let line = format!("facetrack engine=scripted script=\"face; landmarks\" {properties}");
+    let line = format!("facetrack engine=scripted script=\"{script}\" {properties}");
     gst::parse::launch(&line).expect("a good description")
 }
 
@@ -39,19 +43,34 @@ impl Stream {
         Self { harness, frames: 0 }
     }
 
-    /// The blendshapes in the next frames.
+    /// The blendshapes in the next frames, which have a face.
     fn next(&mut self, count: usize) -> Vec<Blendshapes> {
-        (0..count).map(|_| self.push()).collect()
+        let measured = (0..count).map(|_| self.push());
+        measured.map(|it| it.expect("a face")).collect()
     }
 
-    fn push(&mut self) -> Blendshapes {
+    /// The blendshapes of the face in the next frame.
+    fn push(&mut self) -> Option<Blendshapes> {
         let mut buffer = gst::Buffer::from_slice(vec![0u8; FRAME_SIZE]);
         let fields = buffer.get_mut().expect("the only reference");
         fields.set_pts(gst::ClockTime::from_mseconds(40 * self.frames));
         self.frames += 1;
         let buffer = self.harness.push_and_pull(buffer).expect("it flows");
         let report = FaceTrackMeta::from_buffer(&buffer).expect("a report");
-        report.faces[0].face.blendshapes.clone().expect("measured")
+        let face = &report.faces.first()?.face;
+        Some(face.blendshapes.clone().expect("measured"))
+    }
+
+    /// The events of the messages so far, with the ids of the faces.
+    fn events(&self) -> Vec<(String, u32)> {
+        let element = self.harness.element().expect("the element");
+        let bus = element.bus().expect("a bus");
+        let messages = std::iter::from_fn(|| bus.pop());
+        let event = |message: gst::Message| {
+            let event = message.structure()?;
+            Some((event.get("event").ok()?, event.get("id").ok()?))
+        };
+        messages.filter_map(event).collect()
     }
 
     fn end(&mut self) {
@@ -123,6 +142,45 @@ fn the_first_time_of_a_face_is_its_rest() {
     let learning = stream.next(11);
     assert!(!learning[..10].iter().any(is_corrected));
     assert_corrected(&stream.next(50), rest(&learning));
+}
+
+/// A face that is away for a second, and comes back elsewhere.
+const AWAY: &str = "face x=0.2 y=0.3 size=0.2 to=20; face x=0.8 y=0.7 size=0.2 from=46; landmarks";
+
+fn is_back_corrected(properties: &str) -> (bool, Vec<String>) {
+    let mut stream = Stream::new(&scripted(
+        AWAY,
+        &format!("neutral-time=0.4 post-messages=on-change {properties}"),
+    ));
+    stream
+        .harness
+        .element()
+        .expect("the element")
+        .set_bus(Some(&gst::Bus::new()));
+    let frames: Vec<_> = (0..50).map(|_| stream.push()).collect();
+    let back = frames.iter().skip(21).flatten().next().expect("it is back");
+    let events = stream.events().into_iter();
+    (
+        is_corrected(back),
+        events.map(|(event, id)| format!("{event} {id}")).collect(),
+    )
+}
+
+#[test]
+fn a_face_that_was_away_keeps_its_rest_unless_people_take_turns() {
+    let before = [
+        "face-entered 1",
+        "neutral-learned 1",
+        "face-left 1",
+        "face-entered 2",
+    ];
+    let (is_corrected, events) = is_back_corrected("");
+    assert!(is_corrected);
+    assert_eq!(events[..4], before);
+    assert_eq!(events[4..], ["neutral-kept 2"]);
+    let (is_corrected, events) = is_back_corrected("neutral-keep=false");
+    assert!(!is_corrected);
+    assert_eq!(events, before);
 }
 
 /// A folder, and the file that is to be in it.

@@ -21,7 +21,7 @@ use super::engine::{
 };
 use super::geometry::Point;
 use super::motion::{self, Motion};
-use super::neutral::Neutral;
+use super::neutral::{Neutral, NeutralSettings};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
@@ -42,8 +42,8 @@ pub struct Tuning {
     /// Blendshapes are measured in every n-th frame of a face, from its first frame; never if 0.
     #[default(1)]
     pub blendshape_interval: u32,
-    /// Time for which the rest values of a new face are learned, s; 0 if they are not.
-    pub neutral_time: f64,
+    /// Rest values of new faces.
+    pub neutral: NeutralSettings,
     /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
 }
@@ -356,8 +356,7 @@ impl Analyzer {
         frame: &FrameOutline,
     ) -> Result<(), EngineError> {
         let interval = self.tuning.blendshape_interval;
-        let ids: Vec<_> = faces.iter().map(|face| face.id).collect();
-        self.neutral.begin_frame(&ids, self.tuning.neutral_time);
+        self.neutral.begin_frame(faces, self.tuning.neutral);
         let mut with_contexts = Vec::with_capacity(faces.len());
         for TrackedFace { id, face } in faces.iter_mut() {
             let memory = self.memories.entry(*id).or_default();
@@ -400,7 +399,7 @@ impl Analyzer {
     fn forget_ended(&mut self) {
         for id in self.tracker.ended_ids() {
             self.selector.forget(*id);
-            self.neutral.forget(*id);
+            self.neutral.on_ended(*id);
             self.engine.completer.forget(*id);
             // A face that was never selected has no memory, and does not leave.
             if self.memories.remove(id).is_some() {

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use smart_default::SmartDefault;
 
 use super::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS, NEUTRAL};
 use super::engine::EngineError;
+use super::geometry::Rect;
+use super::report::TrackedFace;
 
 /// Time for which rest values are learned on request, s: some frames, because values differ from
 /// frame to frame, and short enough to stay at rest.
@@ -21,12 +24,39 @@ const REQUESTED_TIME: f64 = 0.5;
 /// more than ten.
 const MAX_REST: f32 = 0.9;
 
+/// Maximum number of faces that are away and whose rest values are kept. A session at a desk has
+/// one or two, and a stream of passers-by any number.
+const MAX_AWAY: usize = 16;
+
+/// How the rest values of new faces are found.
+#[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
+pub struct NeutralSettings {
+    /// Time for which the rest values of a new face are learned, s; 0 if they are not.
+    pub time: f64,
+    /// Whether a face that returns has its rest values again.
+    #[default(true)]
+    pub keep: bool,
+}
+
+/// News of the rest values of a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeutralEvent {
+    /// They were learned.
+    Learned,
+    /// The face has those of a face that was there before.
+    Kept,
+}
+
 /// Rest values of the faces in a stream.
 #[derive(Debug, Default)]
 pub struct Neutral {
     /// Channels of the engine.
     channels: Arc<[String]>,
     faces: HashMap<u32, Face>,
+    /// Faces that have ended, the last one at the end.
+    away: Vec<KnownFace>,
+    /// Since the last call of [`Neutral::take_events`], with the ids of the faces.
+    events: Vec<(NeutralEvent, u32)>,
     /// Values for faces without own ones.
     common: Option<Rest>,
     /// Whether learned values become the common ones.
@@ -41,8 +71,18 @@ type Rest = Arc<[f32]>;
 /// A face.
 #[derive(Debug, Default)]
 struct Face {
+    /// Its box when it was seen last.
+    place: Rect,
     rest: Option<Rest>,
     learning: Option<Learning>,
+}
+
+/// A face with rest values that is not in the picture.
+#[derive(Debug, Clone)]
+struct KnownFace {
+    /// Its box when it was seen last.
+    place: Rect,
+    rest: Rest,
 }
 
 /// Rest values that are being learned.
@@ -75,19 +115,61 @@ impl Neutral {
         self.is_requested = true;
     }
 
-    /// Begins the next frame with the faces `ids`. The first `learning_time` seconds of each face
-    /// are at rest; 0 if that is not known.
-    pub fn begin_frame(&mut self, ids: &[u32], learning_time: f64) {
-        for id in ids {
-            let is_new = !self.faces.contains_key(id);
-            let face = self.faces.entry(*id).or_default();
+    /// Begins the next frame with these faces.
+    pub fn begin_frame(&mut self, faces: &[TrackedFace], settings: NeutralSettings) {
+        for TrackedFace { id, face } in faces {
+            if !self.faces.contains_key(id) {
+                let new = self.new_face(face.bbox, faces, settings);
+                if new.rest.is_some() {
+                    self.events.push((NeutralEvent::Kept, *id));
+                }
+                self.faces.insert(*id, new);
+            }
+            let known = self.faces.entry(*id).or_default();
+            known.place = face.bbox;
             if self.is_requested {
-                face.learning = Some(Learning::new(REQUESTED_TIME));
-            } else if is_new && learning_time > 0.0 {
-                face.learning = Some(Learning::new(learning_time));
+                known.learning = Some(Learning::new(REQUESTED_TIME));
             }
         }
-        self.is_requested &= ids.is_empty();
+        self.is_requested &= faces.is_empty();
+    }
+
+    /// A face that is new at `place`, in a frame with these faces.
+    fn new_face(&self, place: Rect, faces: &[TrackedFace], settings: NeutralSettings) -> Face {
+        let rest = if settings.keep {
+            self.kept(place, faces)
+        } else {
+            None
+        };
+        let learns = rest.is_none() && settings.time > 0.0;
+        Face {
+            place,
+            rest,
+            learning: learns.then(|| Learning::new(settings.time)),
+        }
+    }
+
+    /// The rest values of the face that has returned at `place`: of the nearest face that was lost
+    /// within its own size, or of the only face that has rest values if it is the only one in the
+    /// picture. Landmarks do not show who it is: measured in four people, the shape of the same face
+    /// in two poses differs as much as the shapes of two faces.
+    fn kept(&self, place: Rect, faces: &[TrackedFace]) -> Option<Rest> {
+        let is_seen = |id: &u32| faces.iter().any(|face| face.id == *id);
+        let unseen = self.faces.iter().filter(|(id, _)| !is_seen(id));
+        let unseen = unseen.filter_map(|(_, face)| face.known());
+        let known: Vec<_> = unseen.chain(self.away.iter().cloned()).collect();
+        let distance = |it: &KnownFace| it.place.center().distance(place.center());
+        let near = known.iter().filter(|it| distance(it) <= it.size());
+        let nearest = near.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let first = known.first()?;
+        let is_one = known.iter().all(|it| Arc::ptr_eq(&it.rest, &first.rest));
+        let only = Some(first).filter(|_| is_one && faces.len() == 1);
+        nearest.or(only).map(|it| it.rest.clone())
+    }
+
+    /// News since the last call, with the ids of the faces.
+    pub fn take_events(&mut self) -> Vec<(NeutralEvent, u32)> {
+        std::mem::take(&mut self.events)
     }
 
     /// Corrects the blendshapes of the face `id`, measured at `time`, if its rest values are known.
@@ -101,7 +183,10 @@ impl Neutral {
             if self.is_shared {
                 self.common = Some(rest.clone());
             }
-            face.rest = Some(rest);
+            if let Some(old) = face.rest.replace(rest) {
+                self.away.retain(|other| !Arc::ptr_eq(&other.rest, &old));
+            }
+            self.events.push((NeutralEvent::Learned, id));
         }
         match face.rest.as_ref().or(self.common.as_ref()) {
             Some(rest) => corrected(measured, rest),
@@ -109,14 +194,28 @@ impl Neutral {
         }
     }
 
-    /// Forgets the face `id`, which has ended.
-    pub fn forget(&mut self, id: u32) {
-        self.faces.remove(&id);
+    /// The face `id` has ended. Its rest values are kept.
+    pub fn on_ended(&mut self, id: u32) {
+        let Some(known) = self.faces.remove(&id).and_then(|face| face.known()) else {
+            return;
+        };
+        self.away
+            .retain(|other| !Arc::ptr_eq(&other.rest, &known.rest));
+        self.away.push(known);
+        let surplus = self.away.len().saturating_sub(MAX_AWAY);
+        self.away.drain(..surplus);
+    }
+
+    /// Forgets all faces: the next ones are others. The common rest values are kept.
+    pub fn forget_faces(&mut self) {
+        self.faces.clear();
+        self.away.clear();
     }
 
     /// Begins another stream. The common rest values are kept.
     pub fn restart(&mut self) {
-        self.faces.clear();
+        self.forget_faces();
+        self.events.clear();
         self.is_requested = false;
     }
 
@@ -161,7 +260,22 @@ impl Neutral {
     }
 }
 
+impl KnownFace {
+    /// Mean side of its box, px.
+    fn size(&self) -> f32 {
+        (self.place.width + self.place.height) / 2.0
+    }
+}
+
 impl Face {
+    /// The face if its rest values are known.
+    fn known(&self) -> Option<KnownFace> {
+        Some(KnownFace {
+            place: self.place,
+            rest: self.rest.clone()?,
+        })
+    }
+
     /// Learns from the values of another frame. Returns all samples when the time is over.
     fn learn(&mut self, values: &[f32], time: Duration) -> Option<Vec<Vec<f32>>> {
         let learning = self.learning.as_mut()?;
@@ -217,6 +331,10 @@ fn over_rest(value: f32, rest: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observation::Observation;
+
+    /// Side of a face, px.
+    const SIDE: f32 = 40.0;
 
     const NAMES: [&str; 3] = [NEUTRAL, "jawOpen", "eyeBlinkLeft"];
 
@@ -226,6 +344,22 @@ mod tests {
 
     fn measured(neutral: &Neutral, values: [f32; 3]) -> Blendshapes {
         Blendshapes::new(neutral.channels.clone(), values.to_vec())
+    }
+
+    /// Begins a frame with faces at different places.
+    fn begin(neutral: &mut Neutral, ids: &[u32], time: f64) {
+        let places: Vec<_> = ids.iter().map(|id| (*id, 200.0 * *id as f32)).collect();
+        begin_at(neutral, &places, time);
+    }
+
+    /// Begins a frame with faces at these x.
+    fn begin_at(neutral: &mut Neutral, places: &[(u32, f32)], time: f64) {
+        let face = |(id, x): &(u32, f32)| TrackedFace {
+            id: *id,
+            face: Observation::from_bbox(Rect::new(*x, 0.0, SIDE, SIDE)),
+        };
+        let faces: Vec<_> = places.iter().map(face).collect();
+        neutral.begin_frame(&faces, NeutralSettings { time, keep: true });
     }
 
     /// Corrects values of the face `id` at `ms`.
@@ -269,11 +403,11 @@ mod tests {
         let mut neutral = neutral();
         let blink = [0.0, 0.1, 0.9];
         for (ms, values) in [(0, [0.3, 0.2, 0.1]), (500, blink), (999, [0.3, 0.2, 0.1])] {
-            neutral.begin_frame(&[1], 1.0);
+            begin(&mut neutral, &[1], 1.0);
             let got = correct(&mut neutral, 1, ms, values);
             assert_eq!((got.values(), got.raw()), (&values[..], None), "{ms}");
         }
-        neutral.begin_frame(&[1, 2], 1.0);
+        begin(&mut neutral, &[1, 2], 1.0);
         let got = correct(&mut neutral, 1, 1000, [0.3, 0.6, 0.1]);
         // `_neutral` keeps its value.
         assert_close(&got, [0.3, 0.5, 0.0]);
@@ -282,29 +416,102 @@ mod tests {
         assert_eq!(other.raw(), None, "it has just come");
         assert_eq!(neutral.common(), None);
 
-        neutral.forget(1);
-        neutral.begin_frame(&[1], 0.0);
-        assert_eq!(correct(&mut neutral, 1, 1040, blink).raw(), None);
+        assert_eq!(neutral.take_events(), [(NeutralEvent::Learned, 1)]);
+    }
+
+    /// Learns the rest values 0.2 of the faces 1 at x = 0 and 2 at x = 200, which leave.
+    fn after_faces(count: usize) -> Neutral {
+        let mut neutral = neutral();
+        let places = &[(1, 0.0), (2, 200.0)][..count];
+        for ms in [0, 500] {
+            begin_at(&mut neutral, places, 0.5);
+            for (id, _) in places {
+                correct(&mut neutral, *id, ms, [0.0, 0.2 * *id as f32, 0.0]);
+            }
+        }
+        places.iter().for_each(|(id, _)| neutral.on_ended(*id));
+        neutral.take_events();
+        neutral
+    }
+
+    #[test]
+    fn a_face_that_returns_has_its_rest_values() {
+        // Faces that left, places of those that come, and rest values of the first one.
+        for (count, places, want) in [
+            (1, &[(3, 10.0)][..], Some(0.2)),
+            // The only face may be anywhere.
+            (1, &[(3, 600.0)], Some(0.2)),
+            (1, &[(3, 600.0), (4, 900.0)], None),
+            (1, &[(3, 10.0), (4, 900.0)], Some(0.2)),
+            (2, &[(3, 10.0)], Some(0.2)),
+            (2, &[(3, 230.0)], Some(0.4)),
+            (2, &[(3, 600.0)], None),
+        ] {
+            let mut neutral = after_faces(count);
+            begin_at(&mut neutral, places, 0.5);
+            let rest = neutral.faces[&3].rest.as_ref().map(|rest| rest[1]);
+            assert_eq!(rest, want, "{count} {places:?}");
+            let kept = neutral.take_events().contains(&(NeutralEvent::Kept, 3));
+            assert_eq!(kept, want.is_some());
+            let learns = neutral.faces[&3].learning.is_some();
+            assert_eq!(learns, want.is_none(), "{count} {places:?}");
+        }
+    }
+
+    #[test]
+    fn rest_values_are_learned_again_only_on_request() {
+        let mut neutral = after_faces(1);
+        begin_at(&mut neutral, &[(3, 10.0)], 0.5);
+        let smile = [0.0, 0.6, 0.0];
+        assert_close(&correct(&mut neutral, 3, 9000, smile), [0.0, 0.5, 0.0]);
+        neutral.request();
+        for (ms, want) in [(9100, 0.5), (9600, 0.0)] {
+            begin_at(&mut neutral, &[(3, 10.0)], 0.5);
+            assert_close(&correct(&mut neutral, 3, ms, smile), [0.0, want, 0.0]);
+        }
+        // Both ids are the same face, wherever it comes back.
+        neutral.on_ended(3);
+        begin_at(&mut neutral, &[(4, 600.0)], 0.5);
+        let kept = Some(&(NeutralEvent::Kept, 4));
+        assert_eq!(neutral.take_events().last(), kept);
+    }
+
+    #[test]
+    fn rest_values_are_forgotten_with_all_faces_and_unless_they_are_kept() {
+        let mut neutral = after_faces(1);
+        let face = TrackedFace {
+            id: 3,
+            face: Observation::from_bbox(Rect::new(0.0, 0.0, SIDE, SIDE)),
+        };
+        let settings = NeutralSettings {
+            keep: false,
+            ..NeutralSettings::default()
+        };
+        neutral.begin_frame(&[face], settings);
+        assert!(neutral.faces[&3].rest.is_none());
+        neutral.forget_faces();
+        begin_at(&mut neutral, &[(4, 0.0)], 0.0);
+        assert!(neutral.faces[&4].rest.is_none());
     }
 
     #[test]
     fn rest_is_learned_on_request() {
         let mut neutral = neutral();
-        neutral.begin_frame(&[1], 0.0);
+        begin(&mut neutral, &[1], 0.0);
         assert_eq!(correct(&mut neutral, 1, 0, [0.0, 0.2, 0.2]).raw(), None);
         neutral.request();
         // The request waits for a face.
-        neutral.begin_frame(&[], 0.0);
-        neutral.begin_frame(&[1], 0.0);
+        begin(&mut neutral, &[], 0.0);
+        begin(&mut neutral, &[1], 0.0);
         assert_eq!(correct(&mut neutral, 1, 40, [0.0, 0.2, 0.2]).raw(), None);
-        neutral.begin_frame(&[1, 2], 0.0);
+        begin(&mut neutral, &[1, 2], 0.0);
         assert_close(&correct(&mut neutral, 1, 540, [0.0, 0.2, 0.2]), [0.0; 3]);
         assert_eq!(correct(&mut neutral, 2, 540, [0.0, 0.2, 0.2]).raw(), None);
 
         // The values before are used until others are learned.
         neutral.request();
         for (ms, want) in [(600, 0.5), (1099, 0.5), (1100, 0.0)] {
-            neutral.begin_frame(&[1], 0.0);
+            begin(&mut neutral, &[1], 0.0);
             let got = correct(&mut neutral, 1, ms, [0.0, 0.6, 0.2]);
             assert_close(&got, [0.0, want, 0.0]);
         }
@@ -317,18 +524,19 @@ mod tests {
         neutral
             .set_common(r#"{"jawOpen": 0.2, "cheekPuff": 0.5}"#)
             .expect("rest values");
-        neutral.begin_frame(&[1], 0.0);
+        begin(&mut neutral, &[1], 0.0);
         assert_close(
             &correct(&mut neutral, 1, 0, [0.3, 0.6, 0.6]),
             [0.3, 0.5, 0.6],
         );
         neutral.request();
-        for (id, rest) in [(1, 0.4), (2, 0.8)] {
-            neutral.begin_frame(&[id], 0.5);
-            correct(&mut neutral, id, 0, [0.3, rest, 0.0]);
-            correct(&mut neutral, id, 500, [0.3, rest, 0.0]);
+        for ms in [0, 500] {
+            begin(&mut neutral, &[1, 2], 0.5);
+            for (id, rest) in [(1, 0.4), (2, 0.8)] {
+                correct(&mut neutral, id, ms, [0.3, rest, 0.0]);
+            }
         }
-        neutral.begin_frame(&[1, 2, 3], 0.0);
+        begin(&mut neutral, &[1, 2, 3], 0.0);
         for (id, want) in [(1, 2.0 / 3.0), (2, 0.0), (3, 0.0)] {
             let got = correct(&mut neutral, id, 600, [0.3, 0.8, 0.0]);
             assert_close(&got, [0.3, want, 0.0]);
@@ -367,7 +575,7 @@ mod tests {
     fn values_that_are_not_finite_are_not_learned() {
         let mut neutral = neutral();
         for (ms, jaw, blink) in [(0, f32::NAN, f32::NAN), (1000, 0.5, f32::NAN)] {
-            neutral.begin_frame(&[1], 1.0);
+            begin(&mut neutral, &[1], 1.0);
             correct(&mut neutral, 1, ms, [0.0, jaw, blink]);
         }
         let got = correct(&mut neutral, 1, 1040, [0.0, 0.5, 0.5]);
@@ -380,7 +588,7 @@ mod tests {
         neutral
             .set_common(r#"{"jawOpen": 0.2}"#)
             .expect("rest values");
-        neutral.begin_frame(&[1], 0.0);
+        begin(&mut neutral, &[1], 0.0);
         let other = Blendshapes::new(["jawOpen".to_owned()].into(), vec![0.6]);
         let got = neutral.correct(1, other.clone(), Duration::ZERO);
         assert_eq!(got, other);

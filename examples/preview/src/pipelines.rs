@@ -15,6 +15,8 @@ pub enum Event {
     Drawn,
     /// An engine is running.
     Ready { engine: String, device: String },
+    /// The rest values of a face were learned, or it has earlier ones again.
+    Neutral(&'static str),
     /// A request failed, but the video continues.
     Warned(String),
     /// The video ended.

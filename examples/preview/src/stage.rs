@@ -196,8 +196,9 @@ impl Stage {
             }),
             MessageView::Eos(_) => self.tell(Event::Ended),
             MessageView::Element(message) => {
-                if let Some(ready) = message.structure().and_then(ready) {
-                    self.tell(ready);
+                let read = |it| ready(it).or_else(|| neutral(it));
+                if let Some(event) = message.structure().and_then(read) {
+                    self.tell(event);
                 }
             }
             MessageView::Warning(warning) => {
@@ -247,4 +248,14 @@ fn ready(message: &gst::StructureRef) -> Option<Event> {
         engine: message.get("engine").ok()?,
         device: message.get("device").ok()?,
     })
+}
+
+fn neutral(message: &gst::StructureRef) -> Option<Event> {
+    match message.get("event").ok()? {
+        "neutral-learned" => Some(Event::Neutral("the neutral face is learned")),
+        "neutral-kept" => Some(Event::Neutral(
+            "the neutral face is kept; n: learn it again",
+        )),
+        _ => None,
+    }
 }

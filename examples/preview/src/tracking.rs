@@ -17,7 +17,8 @@ use crate::stage::{Stage, Until};
 /// Elements after the source. The video is rotated as its tag says. It is mirrored before text is
 /// drawn, so that the text stays readable.
 const TRACKING: &str = "videoconvert ! videoflip video-direction=auto ! queue ! videoflip name=mirror ! \
-                        facetrack name=track ! appsink name=newest max-buffers=1 drop=true";
+                        facetrack name=track post-messages=on-change ! \
+                        appsink name=newest max-buffers=1 drop=true";
 
 /// The sink, which by default passes frames on when they are due.
 pub const NEWEST: &str = "newest";

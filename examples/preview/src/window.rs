@@ -110,6 +110,7 @@ impl Preview {
                 self.engine = engine;
                 self.entitle();
             }
+            Event::Neutral(text) => self.notice.show(text),
             Event::Warned(text) => {
                 eprintln!("{text}");
                 self.notice.show(&text);
@@ -135,7 +136,7 @@ impl Preview {
             Wish::Record => self.output(Outputs::toggle_recording),
             Wish::Neutral => {
                 self.tracking.set_neutral();
-                self.notice.show("the next face is the neutral one");
+                self.notice.show("the next half second is the neutral face");
             }
         }
     }

@@ -13,7 +13,7 @@ const REACH: f64 = 3.0;
 
 /// Maximum standard deviation for blendshapes and landmarks unless another one is set, s. It takes
 /// at most 2 % off the blinks in clips of 24 to 30 frames per second, and 4 % off a blink of 0.1 s at
-/// any rate; 0.05 s takes 20 to 58 % off.
+/// any rate; 0.05 s takes 7 to 58 % off.
 const MAX_EXPRESSION: f64 = 0.0125;
 
 /// Groups of values, in the order of a face: boxes, pose, blendshapes and landmarks.

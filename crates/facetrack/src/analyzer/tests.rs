@@ -327,7 +327,10 @@ fn blendshapes_are_never_measured_at_an_interval_of_0() {
 #[test]
 fn rest_values_are_subtracted_once_from_each_measurement() {
     let tuning = Tuning {
-        neutral_time: 0.2,
+        neutral: NeutralSettings {
+            time: 0.2,
+            ..NeutralSettings::default()
+        },
         blendshape_interval: 2,
         ..Tuning::default()
     };
@@ -356,9 +359,12 @@ fn rest_values_are_subtracted_once_from_each_measurement() {
 }
 
 #[test]
-fn rest_values_end_with_their_identity() {
+fn rest_values_are_kept_until_the_stream_ends() {
     let tuning = Tuning {
-        neutral_time: 0.1,
+        neutral: NeutralSettings {
+            time: 0.1,
+            ..NeutralSettings::default()
+        },
         ..Tuning::default()
     };
     let mut bench = Bench::new("face; landmarks", tuning);
@@ -376,6 +382,8 @@ fn rest_values_end_with_their_identity() {
     let late = [false, false, false, true, true];
     assert_eq!(corrected(&mut bench), late);
     bench.analyzer.reset();
+    assert_eq!(corrected(&mut bench), [true; 5], "it has another id");
+    bench.analyzer.restart();
     assert_eq!(corrected(&mut bench), late);
     assert_eq!(bench.analyzer.neutral.common(), None);
 }
