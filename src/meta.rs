@@ -20,6 +20,7 @@
 //! | `width`, `height` | uint | size of the analysed frame, px |
 //! | `pixel-aspect-ratio` | fraction | shape of its pixels; absent = 1/1 |
 //! | `status` | string | `tracked`, `no-face`, `skipped`, `gap`, `error` |
+//! | `cut` | boolean | true if the frame is the first one of a shot after a hard cut; absent if not |
 //! | `engine`, `device`, `generator` | string | engine, device and plugin that made the record |
 //! | `execution-provider`, `device-reason` | string | ONNX Runtime's name of the execution provider, and the reason for the device |
 //! | `load-time` | uint64 | how long the engine took to load, ns |
@@ -189,6 +190,9 @@ const VERSION: u32 = 1;
 /// Field: how many pieces of the `GstAnalyticsRelationMeta` go with the record.
 const ANALYTICS_PIECES: &str = "analytics-pieces";
 
+/// Field: whether a shot begins at the frame.
+const CUT: &str = "cut";
+
 /// The metadata; see the module's documentation for its layout.
 #[derive(Debug)]
 pub enum FaceTrackMeta {}
@@ -331,6 +335,9 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     record.set("width", report.width);
     record.set("height", report.height);
     record.set("status", report.status.to_string());
+    if report.cut {
+        record.set(CUT, true);
+    }
     record.set("engine", source.engine.as_str());
     record.set("device", source.device.as_str());
     record.set("execution-provider", source.execution_provider.as_str());
@@ -385,6 +392,7 @@ fn report_from_structure(
         width,
         height,
         status: record.named("status")?,
+        cut: record.optional(CUT, Fields::get)?.unwrap_or_default(),
         faces,
         source: Arc::new(source),
     })

@@ -252,6 +252,7 @@ class Record:
     """What is known of a frame.
 
     status: tracked, no-face, skipped, gap or error
+    cut: Whether it is the first frame of a shot after a hard cut.
     engine: The engine that analysed it.
     device: Where that ran: cpu or cuda:<number>.
     width: Width of the analysed frame, px.
@@ -261,6 +262,7 @@ class Record:
     """
 
     status: str
+    cut: bool
     engine: str
     device: str
     width: int
@@ -292,6 +294,7 @@ def read(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool 
         raise ValueError(f"FaceTrackMeta has version {version}, this module reads version {VERSION}: update it")
     record = Record(
         status=structure.get_value("status"),
+        cut=bool(structure.get_value("cut")),
         engine=structure.get_value("engine"),
         device=structure.get_value("device"),
         width=structure.get_value("width"),

@@ -29,7 +29,8 @@
  * stream whose orientation is not applied causes a warning.
  *
  * Discontinuities, flushes, new segments, new caps and the action signal #GstFaceTrack::reset make
- * the element forget the previous frames. Gap buffers and empty buffers pass without analysis.
+ * the element forget the previous frames. Hard cuts between shots do so too, unless
+ * #GstFaceTrack:on-cut is `ignore`. Gap buffers and empty buffers pass without analysis.
  *
  * ## Example launch lines
  *

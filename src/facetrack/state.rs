@@ -246,8 +246,12 @@ impl State {
         let frame = self.map(buffer)?;
         let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
         let time = self.clock.next(timestamp.map(Duration::from), self.period);
+        let cut = with_frame(&frame, time, |frame| {
+            Ok(self.engine.analyzer.begin_frame(&frame.image))
+        })?;
         let candidate = Candidate {
             time,
+            cut,
             arrival,
             // Whether the frame follows an analysed one.
             can_hold: self.flights.iter().any(Flight::is_search) || self.engine.analyzer.can_hold(),
@@ -345,6 +349,7 @@ impl State {
             width,
             height,
             status,
+            cut: false,
             faces: Vec::new(),
             source: self.engine.analyzer.source().clone(),
         };

@@ -82,6 +82,7 @@ mod tests {
             width: 64,
             height: 48,
             status: FrameStatus::Tracked,
+            cut: false,
             faces: faces.iter().map(tracked).collect(),
             source: Arc::new(ReportSource::default()),
         }

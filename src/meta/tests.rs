@@ -174,6 +174,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
             true => FrameStatus::NoFace,
             false => FrameStatus::Tracked,
         },
+        cut: faces.len() == 1,
         faces,
         source: source(),
     }

@@ -10,6 +10,7 @@ use super::field::*;
 use super::row::{engines_with, names};
 use super::{Defaults, Environment, Options, Row, named_values, rows};
 use facetrack::analyzer::Tuning;
+use facetrack::cuts::OnCut;
 use facetrack::device::{ConvAlgorithmSearch, DeviceChoice, MAX_VRAM, MIN_FREE_VRAM, Request};
 use facetrack::engine::{
     self, EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting,
@@ -37,6 +38,7 @@ choice_field! {
     }
 }
 
+facetrack::on_cut_words!(enum_field, "GstFaceTrackOnCut");
 facetrack::late_frames_words!(enum_field, "GstFaceTrackLateFrames");
 facetrack::running_mode_words!(enum_field, "GstFaceTrackRunningMode");
 facetrack::pnp_points_words!(enum_field, "GstFaceTrackPnpPoints");
@@ -217,6 +219,8 @@ impl Defaults for FaceTrackSettings {
             "Maximum distance of a face centre from its position in the last frame, or from the expected one with tracker=iou, at which the face keeps its id; 0 = the size of the face",
         "max-age": tracker.max_age, range(0.0, 100_000.0, "frames") =>
             "Number of analysed frames for which an id is kept without its face",
+        "on-cut": tuning.on_cut, playing =>
+            "Handling of hard cuts between shots. They are found by comparing small samples of successive frames. The first frame of a shot is analysed whatever the schedule says, and its record has the key cut. Fades, dissolves, flashes and fast pans are no cuts",
         "select": tuning.selection.select, playing =>
             "Faces that are measured in full and reported. A selected face is followed until its id ends; with largest and center, another one replaces it if it is clearly better for 2 s. With max-faces=1, which is the default of openseeface, the engine sees one face only, and there is nothing to select: set max-faces=2 or more",
         "select-id": tuning.selection.id, playing, range(1.0, i32::MAX as f64, "") =>

@@ -161,6 +161,7 @@ impl Recording {
             Ok(report) => FrameRecord {
                 pts,
                 status: report.status,
+                cut: report.cut,
                 faces: &report.faces,
                 size: Some((report.width, report.height)),
                 engine: Some(&report.source.engine),

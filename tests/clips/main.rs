@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod containers;
+mod cuts;
 mod encodings;
 mod eos;
 mod everyday;

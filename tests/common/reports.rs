@@ -22,6 +22,7 @@ pub fn report_of((width, height): (u32, u32), faces: Vec<TrackedFace>) -> FrameR
             true => FrameStatus::NoFace,
             false => FrameStatus::Tracked,
         },
+        cut: false,
         faces,
         source: Arc::new(ReportSource {
             engine: "handmade".into(),

@@ -79,6 +79,39 @@ fn frames_without_memory_are_the_same_in_parts() {
     }
 }
 
+/// Of the cuts, one is in a warm-up and one at the start of a part.
+#[test]
+fn cuts_in_parts_are_those_of_the_whole() {
+    if !encoded::has_ffmpeg() {
+        return;
+    }
+    let clips = tempfile::tempdir().expect("a folder");
+    let video = clips.path().join("clip.mp4");
+    let shot = |seed| {
+        format!(
+            "-f lavfi -i nullsrc=s=24x14:r=25:d=1,\
+             geq=lum=128+127*sin({seed}*(X*X*3+Y*Y*7+X*Y*{seed})):cb=128:cr=128,\
+             scale=320:180:flags=bicubic"
+        )
+    };
+    let shots = ["1", "2", "3", "4"].map(shot).join(" ");
+    let encoder = "-c:v libx264 -preset veryfast -g 10 -pix_fmt yuv420p";
+    let join = "-filter_complex [0][1][2][3]concat=n=4";
+    encoded::ffmpeg(&format!("{shots} {join} {encoder}"), &video);
+    for grid in [
+        "--segment 1s --warm-up 0.3s",
+        "--segment 1.2s --warm-up 0.4s",
+    ] {
+        let folder = tracked(&video, FACE, grid);
+        let [uncut, parts] =
+            ["uncut", "1"].map(|out| bytes(folder.path(), &format!("{out}/a.json")));
+        assert!(uncut == parts, "{grid}");
+        let text = String::from_utf8(uncut).expect("JSON");
+        assert_eq!(text.matches("\"cut\":true").count(), 3);
+        assert!(text.contains("obj_4") && !text.contains("obj_5"));
+    }
+}
+
 /// All landmarks of a record, as parts of the width of their face, with frame and id.
 fn landmarks(record: &Json) -> Vec<(String, Vec<f64>)> {
     let mut all = Vec::new();

@@ -2,10 +2,11 @@
 //! Analyses frames: finds faces, assigns identities, selects faces, smooths landmarks and completes
 //! the faces.
 //!
-//! [`Analyzer::find`] looks at the pixels of a frame. [`Analyzer::complete`] needs the frames in
-//! order, but not their pixels: all that it needs of a frame is in [`Found`]. So further frames may
-//! be searched before a frame is completed: [`Workers`](super::workers::Workers) do so in parallel
-//! if [`Finder::is_independent`]. [`Analyzer::analyze`] does both steps.
+//! [`Analyzer::begin_frame`] looks for a hard cut, and [`Analyzer::find`] for faces.
+//! [`Analyzer::complete`] needs the frames in order, but not their pixels: all that it needs of a
+//! frame is in [`Found`]. So further frames may be searched before a frame is completed:
+//! [`Workers`](super::workers::Workers) do so in parallel if [`Finder::is_independent`].
+//! [`Analyzer::analyze`] does all steps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +16,13 @@ use serde_json::{Map, Value};
 use smart_default::SmartDefault;
 
 use super::blendshape::Blendshapes;
+use super::cuts::{CutDetector, OnCut};
 use super::device::Placement;
 use super::engine::{
     Context, Engine, EngineError, Finder, Frame, FrameOutline, Notice, Thresholds, Wanted,
 };
 use super::geometry::Point;
+use super::image::ImageView;
 use super::motion::{self, Motion};
 use super::neutral::{Neutral, NeutralSettings};
 use super::observation::{Observation, Origin};
@@ -46,6 +49,8 @@ pub struct Tuning {
     pub neutral: NeutralSettings,
     /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
+    /// Handling of hard cuts.
+    pub on_cut: OnCut,
 }
 
 /// Analyses the frames of a stream with an engine.
@@ -61,10 +66,22 @@ pub struct Analyzer {
     pub neutral: Neutral,
     /// Memory of each selected face that the tracker follows.
     memories: HashMap<u32, Memory>,
+    cuts: CutDetector,
+    /// The frame that was begun.
+    beginning: Beginning,
     /// Faces of the last analysed frame; `None` if the next frame does not follow one.
     last_faces: Option<Vec<TrackedFace>>,
     left: Vec<u32>,
     notices: Vec<Notice>,
+}
+
+/// The beginning of a frame's analysis.
+#[derive(Debug, Clone, Copy, Default)]
+struct Beginning {
+    /// Whether the frame is the first one of a shot.
+    cut: bool,
+    /// Time that it took to find out.
+    cost: Duration,
 }
 
 /// Memory of a face.
@@ -83,6 +100,8 @@ pub struct Found {
     frame: FrameOutline,
     faces: Vec<Observation>,
     source: Arc<ReportSource>,
+    /// Whether the frame is the first one of a shot.
+    cut: bool,
     /// Time that the search took.
     cost: Duration,
 }
@@ -93,6 +112,7 @@ pub struct Search {
     thresholds: Thresholds,
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
+    beginning: Beginning,
 }
 
 impl Search {
@@ -108,7 +128,8 @@ impl Search {
             frame: frame.outline(),
             faces,
             source: self.source,
-            cost: start.elapsed(),
+            cut: self.beginning.cut,
+            cost: self.beginning.cost + start.elapsed(),
         })
     }
 }
@@ -130,6 +151,8 @@ impl Analyzer {
             profile: Arc::default(),
             selector: Selector::default(),
             memories: HashMap::new(),
+            cuts: CutDetector::default(),
+            beginning: Beginning::default(),
             last_faces: None,
             left: Vec::new(),
             notices: Vec::new(),
@@ -158,6 +181,9 @@ impl Analyzer {
         if tuning.selection != self.tuning.selection {
             self.selector = Selector::default();
         }
+        if tuning.on_cut != self.tuning.on_cut {
+            self.cuts.reset();
+        }
         self.tuning = tuning;
     }
 
@@ -174,10 +200,26 @@ impl Analyzer {
     /// # Errors
     /// Those of the engine. The tracked faces are kept.
     pub fn analyze(&mut self, frame: &Frame<'_>) -> Result<FrameReport, EngineError> {
-        // A failed frame has no faces to hold.
-        self.last_faces = None;
+        self.begin_frame(&frame.image);
         let found = self.find(frame)?;
         self.complete(found)
+    }
+
+    /// Begins the next frame. Returns whether it is the first one of a shot after a hard cut: such
+    /// a frame is analysed, because there are no faces to hold. Frames are begun in their order,
+    /// before they are searched or held.
+    pub fn begin_frame(&mut self, image: &ImageView<'_>) -> bool {
+        let start = Instant::now();
+        let cut = match self.tuning.on_cut {
+            OnCut::Reset => self.cuts.is_cut(image),
+            OnCut::Ignore => false,
+        };
+        if cut {
+            self.engine.finder.reset();
+        }
+        let cost = start.elapsed();
+        self.beginning = Beginning { cut, cost };
+        cut
     }
 
     /// Finds the faces in a frame.
@@ -185,6 +227,8 @@ impl Analyzer {
     /// # Errors
     /// Those of the engine's finder.
     pub fn find(&mut self, frame: &Frame<'_>) -> Result<Found, EngineError> {
+        // A failed frame has no faces to hold.
+        self.last_faces = None;
         let found = self.search().run(&mut *self.engine.finder, frame);
         self.collect_notices();
         Ok(Found {
@@ -199,6 +243,7 @@ impl Analyzer {
             thresholds: self.tuning.thresholds,
             source: self.source.clone(),
             profile: self.profile.clone(),
+            beginning: self.beginning,
         }
     }
 
@@ -209,6 +254,10 @@ impl Analyzer {
     /// Those of the engine's completer.
     pub fn complete(&mut self, found: Found) -> Result<FrameReport, EngineError> {
         let start = Instant::now();
+        if found.cut {
+            self.engine.completer.reset();
+            self.end_faces();
+        }
         let frame = &found.frame;
         self.last_faces = None;
         let profile = self.profile.clone();
@@ -227,7 +276,10 @@ impl Analyzer {
         self.last_faces = Some(faces.clone());
         profile.add(Stage::Total, found.cost + start.elapsed());
         let source = found.source;
-        Ok(report(frame, faces, FrameStatus::NoFace, source))
+        Ok(FrameReport {
+            cut: found.cut,
+            ..report(frame, faces, FrameStatus::NoFace, source)
+        })
     }
 
     /// Holds or predicts the faces of the last analysed frame in the next one.
@@ -247,14 +299,22 @@ impl Analyzer {
         })
     }
 
-    /// Whether the next frame follows an analysed one, so that there are faces to hold.
+    /// Whether the frame that was begun follows an analysed one of its shot, so that there are
+    /// faces to hold.
     pub fn can_hold(&self) -> bool {
-        self.last_faces.is_some()
+        self.last_faces.is_some() && !self.beginning.cut
     }
 
     /// Forgets all frames: the next one does not continue them. Identities are not assigned again.
     pub fn reset(&mut self) {
         self.engine.reset();
+        self.cuts.reset();
+        self.beginning = Beginning::default();
+        self.end_faces();
+    }
+
+    /// Ends all identities.
+    fn end_faces(&mut self) {
         self.tracker.reset();
         self.forget_ended();
         self.last_faces = None;
@@ -272,6 +332,7 @@ impl Analyzer {
     /// Continues the stream of `before`. Its faces leave, and their identities are not assigned
     /// again.
     pub fn take_over_from(&mut self, before: &mut Self) {
+        self.cuts = std::mem::take(&mut before.cuts);
         before.reset();
         self.left = before.take_left();
         self.tracker.continue_after(&before.tracker);
@@ -427,6 +488,7 @@ fn report(
         } else {
             FrameStatus::Tracked
         },
+        cut: false,
         faces,
         source,
     }

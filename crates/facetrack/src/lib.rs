@@ -15,6 +15,7 @@
 pub mod analyzer;
 pub mod blendshape;
 pub mod container;
+pub mod cuts;
 pub mod device;
 pub mod engine;
 pub mod file;

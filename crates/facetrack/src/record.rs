@@ -65,6 +65,8 @@ pub struct FrameRecord<'a> {
     pub pts: Option<u64>,
     /// Whether it was analysed.
     pub status: FrameStatus,
+    /// See [`FrameReport::cut`](crate::report::FrameReport::cut).
+    pub cut: bool,
     /// Its faces in any order; those without a finite position are left out.
     pub faces: &'a [TrackedFace],
     /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
@@ -80,6 +82,7 @@ impl FrameRecord<'_> {
         Self {
             pts,
             status,
+            cut: false,
             faces: &[],
             size: None,
             engine: None,

@@ -23,6 +23,8 @@ pub struct FrameReport {
     pub height: u32,
     /// Whether the frame was analysed.
     pub status: FrameStatus,
+    /// Whether the frame is the first one of a shot after a hard cut.
+    pub cut: bool,
     /// Faces with their identities.
     pub faces: Vec<TrackedFace>,
     /// The engine and models of the report; shared by all frames of a stream.

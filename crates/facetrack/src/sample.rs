@@ -59,7 +59,7 @@ use super::geometry::{Affine, RotatedRect};
 use super::image::ImageView;
 use grid::Grid;
 
-pub use luma::luma;
+pub use luma::{cells, luma};
 
 /// Channels of every tensor: red, green, blue.
 pub const CHANNELS: usize = 3;

@@ -7,7 +7,7 @@
 //!
 //! | follows | late | `inference-interval` reached | `max-fps` allows | decision |
 //! |---|---|---|---|---|
-//! | nothing, or a reset | any | any | any | analyse |
+//! | nothing, a reset, or a hard cut | any | any | any | analyse |
 //! | a failed analysis | any | any | no | hold |
 //! | a failed analysis | any | any | yes | analyse |
 //! | an analysed frame | yes | any | any | hold |
@@ -96,6 +96,8 @@ pub struct Candidate {
     pub arrival: Option<Arrival>,
     /// Whether it follows an analysed frame, so that there are faces to hold.
     pub can_hold: bool,
+    /// Whether it follows a hard cut.
+    pub cut: bool,
 }
 
 /// The decision on a frame.
@@ -172,10 +174,11 @@ impl Schedule {
             .arrival
             .is_some_and(|arrival| self.is_late(settings.late_frames, arrival));
         self.since_analysis = self.since_analysis.saturating_add(1);
-        if frame.can_hold && (is_late || self.since_analysis < settings.inference_interval) {
+        let can_hold = frame.can_hold && !frame.cut;
+        if can_hold && (is_late || self.since_analysis < settings.inference_interval) {
             return Decision::Hold;
         }
-        if !frame.can_hold && !self.is_unreported {
+        if frame.cut || (!can_hold && !self.is_unreported) {
             self.rate = RateLimit::default();
         }
         if !self.rate.allows(settings.max_fps, frame.time) {

@@ -49,6 +49,11 @@ pub(crate) struct Frame<'a> {
     /// the stream or had no picture. error: the analysis failed.
     #[cfg_attr(test, schemars(required))]
     status: Option<FrameStatus>,
+    /// True if the frame is the first one of a shot after a hard cut, so that no id continues from
+    /// the frame before; absent otherwise.
+    #[cfg_attr(test, schemars(extend("const" = true)))]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
     /// Width in pixels of this frame; present if the frame size differs from the one in the
     /// metadata.
     #[cfg_attr(test, schemars(range(min = 1)))]
@@ -77,6 +82,7 @@ impl<'a> Frame<'a> {
             tracked_objects: faces(frame.faces, export),
             pts: frame.pts,
             status: Some(frame.status),
+            cut: frame.cut,
             width: own_size.map(|(width, _)| width),
             height: own_size.map(|(_, height)| height),
             tracking_engine: own_engine.map(Cow::Borrowed),
@@ -114,6 +120,7 @@ impl<'a> Frame<'a> {
             width,
             height,
             status,
+            cut: self.cut,
             faces: faces?,
             source,
         })

@@ -16,7 +16,11 @@ struct Bench {
     last_decision: Option<Decision>,
     frames: u64,
     pixel_aspect_ratio: f64,
+    /// The pixels of all frames.
+    pixels: &'static [u8],
 }
+
+const BLACK: &[u8] = &[0; WIDTH * HEIGHT * 3];
 
 impl Bench {
     fn new(script: &str, tuning: Tuning) -> Self {
@@ -39,6 +43,7 @@ impl Bench {
             last_decision: None,
             frames: 0,
             pixel_aspect_ratio: 1.0,
+            pixels: BLACK,
         }
     }
 
@@ -50,16 +55,21 @@ impl Bench {
     /// Analyses or holds the next frame, as the schedule decides.
     fn next(&mut self) -> Result<FrameReport, EngineError> {
         let frame = self.frame(self.frames + 1);
+        let cut = self.analyzer.begin_frame(&frame.image);
         let candidate = Candidate {
             time: frame.time,
             arrival: None,
             can_hold: self.analyzer.can_hold(),
+            cut,
         };
         let decision = self.schedule.decide(&self.settings, &candidate);
         self.frames += 1;
         self.last_decision = Some(decision);
         match decision {
-            Decision::Analyze => self.analyzer.analyze(&frame),
+            Decision::Analyze => {
+                let found = self.analyzer.find(&frame)?;
+                self.analyzer.complete(found)
+            }
             Decision::Hold => Ok(self.analyzer.hold(&frame.outline())),
         }
     }
@@ -70,9 +80,8 @@ impl Bench {
     }
 
     fn frame(&self, number: u64) -> Frame<'static> {
-        const PIXELS: &[u8] = &[0; WIDTH * HEIGHT * 3];
         Frame {
-            image: ImageView::rgb(WIDTH, HEIGHT, PIXELS)
+            image: ImageView::rgb(WIDTH, HEIGHT, self.pixels)
                 .expect("a full image")
                 .with_pixel_aspect_ratio(self.pixel_aspect_ratio),
             time: Duration::from_millis(40 * number),
@@ -113,6 +122,55 @@ fn faces_have_ids_and_leave_when_the_tracker_lets_go() {
     assert_eq!(bench.analyzer.take_left(), [1]);
     assert!(bench.analyzer.take_left().is_empty());
     assert_eq!((reports[0].width, reports[0].height), (200, 100));
+}
+
+/// The pixels of a scene of small areas whose brightness looks random.
+fn scene(seed: usize) -> &'static [u8] {
+    let level = |x: usize, y: usize| {
+        ((x / 20 * 73 + y / 10 * 151 + seed).wrapping_mul(0x9e37_79b1) >> 12) as u8
+    };
+    let pixels = (0..WIDTH * HEIGHT).flat_map(|at| [level(at % WIDTH, at / WIDTH); 3]);
+    Vec::leak(pixels.collect())
+}
+
+#[test]
+fn a_hard_cut_ends_ids_and_is_analysed_whatever_the_schedule_says() {
+    let mut bench = Bench::new("face", Tuning::default()).every(10);
+    bench.settings.max_fps = 1.0;
+    bench.pixels = scene(1);
+    let before = bench.reports(5);
+    bench.pixels = scene(2);
+    let after = bench.reports(5);
+    let all = [before, after].concat();
+    assert_eq!(
+        ids(&all),
+        [[1]; 5].into_iter().chain([[2]; 5]).collect::<Vec<_>>()
+    );
+    let analysed: Vec<_> = all
+        .iter()
+        .map(|it| it.faces[0].face.origin != Origin::Held)
+        .collect();
+    let cuts: Vec<_> = all.iter().map(|report| report.cut).collect();
+    let first = |at: usize| (0..10).map(|frame| frame == at).collect::<Vec<_>>();
+    assert_eq!(cuts, first(5));
+    let want: Vec<_> = (0..10).map(|frame| frame % 5 == 0).collect();
+    assert_eq!(analysed, want);
+    assert_eq!(bench.analyzer.take_left(), [1]);
+}
+
+#[test]
+fn cuts_can_be_ignored() {
+    let tuning = Tuning {
+        on_cut: OnCut::Ignore,
+        ..Tuning::default()
+    };
+    let mut bench = Bench::new("face", tuning);
+    bench.pixels = scene(1);
+    let before = bench.reports(5);
+    bench.pixels = scene(2);
+    let all = [before, bench.reports(5)].concat();
+    assert!(all.iter().all(|report| !report.cut));
+    assert_eq!(ids(&all), [[1]; 10].map(Vec::from));
 }
 
 #[test]

@@ -190,6 +190,7 @@ fn report(faces: Vec<Observation>) -> FrameReport {
         width: 160,
         height: 120,
         status: FrameStatus::Tracked,
+        cut: false,
         faces: faces.map(|(face, id)| TrackedFace { id, face }).collect(),
         source: Arc::new(ReportSource {
             engine: "an engine".to_owned(),

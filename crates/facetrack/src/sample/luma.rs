@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A frame in gray, for detectors that do not use color.
 
+use std::collections::BTreeSet;
+
 use super::color::GrayLevels;
 use super::picture::Picture;
 use crate::image::{Arithmetic, ColorModel, Component, ImageView, Layout, Pixels, Plane};
@@ -22,51 +24,124 @@ pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
     out.clear();
     let [width, height] = image.stored_size();
     out.reserve(width * height);
+    read(image, &PixelSet::All, out);
+}
+
+/// Mean brightness of each cell of a grid of `columns`×`rows` cells, row by row, with the levels of
+/// [`luma`]. Of each cell, `samples` columns and rows of pixels are read.
+pub fn cells(image: &ImageView, [columns, rows]: [usize; 2], samples: [usize; 2]) -> Vec<f32> {
+    let [width, height] = image.stored_size();
+    let spots = PixelSet::Crossings {
+        columns: evenly(columns * samples[0], width),
+        rows: evenly(rows * samples[1], height),
+    };
+    let mut levels = Vec::with_capacity(columns * rows * samples[0] * samples[1]);
+    read(image, &spots, &mut levels);
+    let mut sums = vec![0; columns * rows];
+    let lines = levels.chunks(columns * samples[0]);
+    for (line, levels) in lines.enumerate() {
+        let sums = &mut sums[line / samples[1] * columns..][..columns];
+        for (sum, levels) in sums.iter_mut().zip(levels.chunks(samples[0])) {
+            *sum += levels.iter().map(|level| u32::from(*level)).sum::<u32>();
+        }
+    }
+    let count = (samples[0] * samples[1]) as f32;
+    sums.into_iter().map(|sum| sum as f32 / count).collect()
+}
+
+/// The pixels in the middle of `count` equal parts of a side.
+fn evenly(count: usize, side: usize) -> Vec<usize> {
+    (0..count)
+        .map(|n| (2 * n + 1) * side / (2 * count))
+        .collect()
+}
+
+/// The pixels to read.
+enum PixelSet {
+    All,
+    /// Those in certain columns and rows.
+    Crossings {
+        columns: Vec<usize>,
+        rows: Vec<usize>,
+    },
+}
+
+impl PixelSet {
+    /// The rows to read, of `height` rows.
+    fn rows(&self, height: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+        match self {
+            Self::All => Box::new(0..height),
+            Self::Crossings { rows, .. } => Box::new(rows.iter().copied()),
+        }
+    }
+
+    /// Adds the levels of a row of `width` pixels.
+    #[inline(always)]
+    fn extend(&self, out: &mut Vec<u8>, width: usize, level: impl Fn(usize) -> u8) {
+        match self {
+            Self::All => out.extend((0..width).map(level)),
+            Self::Crossings { columns, .. } => out.extend(columns.iter().map(|x| level(*x))),
+        }
+    }
+}
+
+/// Adds the levels of pixels, row by row.
+fn read(image: &ImageView, pixels: &PixelSet, out: &mut Vec<u8>) {
     match image.pixels() {
-        Pixels::Samples(layout, Arithmetic::Bytes) => byte_rows(image, layout, out),
+        Pixels::Samples(layout, Arithmetic::Bytes) => byte_rows(image, layout, pixels, out),
         Pixels::Samples(layout, Arithmetic::Floats) => {
-            sample_rows(image, layout, &image.planes(), out);
+            sample_rows(image, layout, &image.planes(), pixels, out);
         }
         Pixels::Rows(rows) => {
-            let picture = Picture::unpack(&**rows, image.stored_size(), |_| true);
-            sample_rows(image, rows.layout(), &[picture.plane()], out);
+            let [_, height] = image.stored_size();
+            let needed: BTreeSet<_> = pixels.rows(height).collect();
+            let is_needed = |row| needed.contains(&row);
+            let picture = Picture::unpack(&**rows, image.stored_size(), is_needed);
+            sample_rows(image, rows.layout(), &[picture.plane()], pixels, out);
         }
     }
 }
 
 /// Gray of an image in a common format, whose luma or colors are in the first plane.
-fn byte_rows(image: &ImageView, layout: &Layout, out: &mut Vec<u8>) {
+fn byte_rows(image: &ImageView, layout: &Layout, pixels: &PixelSet, out: &mut Vec<u8>) {
     let colors = layout.colors();
     let offsets = [0, 1, 2].map(|index: usize| colors.get(index).map_or(0, |color| color.offset));
     match colors[0].step {
-        1 => luma_rows::<1>(image, offsets[0], out),
-        2 => luma_rows::<2>(image, offsets[0], out),
-        3 => rgb_rows::<3>(image, offsets, out),
-        _ => rgb_rows::<4>(image, offsets, out),
+        1 => luma_rows::<1>(image, offsets[0], pixels, out),
+        2 => luma_rows::<2>(image, offsets[0], pixels, out),
+        3 => rgb_rows::<3>(image, offsets, pixels, out),
+        _ => rgb_rows::<4>(image, offsets, pixels, out),
     }
 }
 
 /// Gray of an image in the format of `layout`.
-fn sample_rows(image: &ImageView, layout: &Layout, planes: &[Plane<'_>], out: &mut Vec<u8>) {
+fn sample_rows(
+    image: &ImageView,
+    layout: &Layout,
+    planes: &[Plane<'_>],
+    pixels: &PixelSet,
+    out: &mut Vec<u8>,
+) {
     let [width, height] = image.stored_size();
     let range = image.colorimetry().range;
-    for y in 0..height {
+    for y in pixels.rows(height) {
         match (layout.model, layout.colors()) {
             (ColorModel::Rgb, [red, green, blue]) => {
                 let rows = [red, green, blue].map(|c| (c, row(c, planes, y)));
-                out.extend((0..width).map(|x| {
+                pixels.extend(out, width, |x| {
                     let [r, g, b] = rows.map(|(c, row)| {
                         let (code, max) = (c.code(row, x >> c.subsampling[0]), c.max_code());
                         (code * 255 + max / 2) / max
                     });
                     gray(r, g, b)
-                }));
+                });
             }
             (_, colors) => {
                 let luma = &colors[0];
                 let (levels, row) = (GrayLevels::new(luma.depth, range), row(luma, planes, y));
-                let codes = (0..width).map(|x| luma.code(row, x >> luma.subsampling[0]));
-                out.extend(codes.map(|code| levels.level(code as f32) as u8));
+                pixels.extend(out, width, |x| {
+                    levels.level(luma.code(row, x >> luma.subsampling[0]) as f32) as u8
+                });
             }
         }
     }
@@ -83,28 +158,42 @@ fn gray(red: u32, green: u32, blue: u32) -> u8 {
     ((red * RED + green * GREEN + blue * BLUE + (1 << (DIGITS - 1))) >> DIGITS) as u8
 }
 
-fn rgb_rows<const BYTES: usize>(image: &ImageView, offsets: [usize; 3], out: &mut Vec<u8>) {
-    for row in rows::<BYTES>(image) {
-        out.extend(row.iter().map(|pixel| {
-            let [r, g, b] = offsets.map(|offset| u32::from(pixel[offset]));
+fn rgb_rows<const BYTES: usize>(
+    image: &ImageView,
+    offsets: [usize; 3],
+    pixels: &PixelSet,
+    out: &mut Vec<u8>,
+) {
+    for row in rows::<BYTES>(image, pixels) {
+        pixels.extend(out, row.len(), |x| {
+            let [r, g, b] = offsets.map(|offset| u32::from(row[x][offset]));
             gray(r, g, b)
-        }));
+        });
     }
 }
 
-fn luma_rows<const BYTES: usize>(image: &ImageView, offset: usize, out: &mut Vec<u8>) {
+fn luma_rows<const BYTES: usize>(
+    image: &ImageView,
+    offset: usize,
+    pixels: &PixelSet,
+    out: &mut Vec<u8>,
+) {
     let gray = GrayLevels::new(8, image.colorimetry().range);
     let levels: [u8; 256] = std::array::from_fn(|code| gray.level(code as f32) as u8);
-    for row in rows::<BYTES>(image) {
-        out.extend(row.iter().map(|pixel| levels[usize::from(pixel[offset])]));
+    for row in rows::<BYTES>(image, pixels) {
+        pixels.extend(out, row.len(), |x| levels[usize::from(row[x][offset])]);
     }
 }
 
-/// The pixels of each row of the first plane.
-fn rows<'a, const BYTES: usize>(image: &ImageView<'a>) -> impl Iterator<Item = &'a [[u8; BYTES]]> {
+/// The pixels of the rows of the first plane that are read.
+fn rows<'a, const BYTES: usize>(
+    image: &ImageView<'a>,
+    pixels: &'a PixelSet,
+) -> impl Iterator<Item = &'a [[u8; BYTES]]> {
     let [plane, ..] = image.planes();
     let [width, height] = image.stored_size();
-    (0..height).map(move |row| &plane.data[row * plane.stride..].as_chunks().0[..width])
+    let rows = pixels.rows(height);
+    rows.map(move |row| &plane.data[row * plane.stride..].as_chunks().0[..width])
 }
 
 #[cfg(test)]
@@ -169,6 +258,31 @@ mod tests {
                 let grey = grey(format, ColorRange::Limited, &plane, padding);
                 assert_eq!(grey, expected, "{format:?}");
             }
+        }
+    }
+
+    /// One sample per cell is the pixel in its middle, in any format.
+    #[test]
+    fn cells_have_the_brightness_of_their_pixels() {
+        for format in [Rgb, Bgrx, Gray8, Nv12, I420, Yuy2] {
+            let planes: Vec<Vec<u8>> = format
+                .plane_layout(12, 9)
+                .iter()
+                .map(|(bytes, rows)| (0..bytes * rows).map(|at| (at * 7 % 256) as u8).collect())
+                .collect();
+            let planes: Vec<Plane> = std::iter::zip(&planes, format.plane_layout(12, 9))
+                .map(|(data, (stride, _))| Plane { data, stride })
+                .collect();
+            let image = ImageView::new(format, 12, 9, Colorimetry::default(), &planes).unwrap();
+            let mut all = Vec::new();
+            luma(&image, &mut all);
+            let level = |x: usize, y: usize| f32::from(all[y * 12 + x]);
+            let middles = [1, 4, 7]
+                .map(|y| [1, 4, 7, 10].map(|x| level(x, y)))
+                .concat();
+            assert_eq!(cells(&image, [4, 3], [1, 1]), middles, "{format:?}");
+            let mean = all.iter().map(|level| f32::from(*level)).sum::<f32>() / 108.0;
+            assert_eq!(cells(&image, [1, 1], [12, 9]), [mean], "{format:?}");
         }
     }
 

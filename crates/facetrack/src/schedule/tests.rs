@@ -13,6 +13,7 @@ fn decide(schedule: &mut Schedule, late_frames: LateFrames, arrival: Arrival) ->
         time: arrival.time,
         arrival: Some(arrival),
         can_hold: true,
+        cut: false,
     };
     schedule.decide(&settings, &frame)
 }
@@ -378,6 +379,7 @@ fn decisions_follow_the_table() {
                         time: ms(time),
                         arrival: Some(arrival(now, time)),
                         can_hold: follows == "an analysed frame",
+                        cut: false,
                     };
                     let want = match (follows, case) {
                         ("a reset", _) | ("a failure", [.., true]) | (_, [false, true, true]) => {
@@ -401,6 +403,7 @@ fn decisions(settings: ScheduleSettings, frames: impl IntoIterator<Item = Durati
             time,
             arrival: None,
             can_hold,
+            cut: false,
         };
         can_hold = true;
         schedule.decide(&settings, &frame) == Decision::Analyze
@@ -469,6 +472,7 @@ fn a_new_maximum_rate_and_a_frame_that_follows_none_begin_a_new_interval() {
         time: ms(time),
         arrival: None,
         can_hold,
+        cut: false,
     };
     let mut schedule = Schedule::default();
     let mut decide = |max_fps, frame| {

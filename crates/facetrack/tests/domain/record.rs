@@ -145,6 +145,7 @@ fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
     FrameRecord {
         pts: Some(pts),
         status: FrameStatus::Tracked,
+        cut: false,
         faces,
         size: None,
         engine: None,
@@ -923,6 +924,7 @@ fn walk(frames: std::ops::Range<u64>, ids: [u32; 2]) -> Disk {
         let frame = FrameRecord {
             pts: Some(frame * 40_000_000),
             status,
+            cut: false,
             faces: &faces,
             size: None,
             engine: None,

@@ -145,6 +145,9 @@ fn export(fields: Fields) -> Export {
     }
 }
 
+/// Index of a frame that is the first one of a shot.
+const CUT: usize = 2;
+
 /// The text of a stream whose engine is known once a frame is analysed.
 fn record(frames: &[Frame], format: Format, fields: Fields) -> String {
     let disk = Disk::default();
@@ -160,6 +163,7 @@ fn record(frames: &[Frame], format: Format, fields: Fields) -> String {
             .frame(&FrameRecord {
                 pts: (i % 5 != 4).then_some(i as u64 * 40 * MS),
                 status: frame.status,
+                cut: i == CUT,
                 faces: &frame.faces,
                 size: frame.size,
                 engine: frame.engine,
@@ -278,6 +282,16 @@ fn recording_what_was_read_gives_the_same_text() {
         let text = record(&everything(), format, Fields::all());
         let read = frames(reports(&text).expect("a record"), FrameStatus::Skipped);
         assert_same(&record(&read, format, Fields::all()), &text);
+    }
+}
+
+#[test]
+fn first_frames_of_shots_are_read_as_such() {
+    for format in FORMATS {
+        let read = reports(record(&everything(), format, Fields::all())).expect("a record");
+        let is_first = |report: &Option<FrameReport>| report.as_ref().is_some_and(|it| it.cut);
+        let cuts: Vec<_> = (0..read.len()).filter(|at| is_first(&read[*at])).collect();
+        assert_eq!(cuts, [CUT], "{format:?}");
     }
 }
 
