@@ -257,6 +257,7 @@ impl Analyzer {
         if found.cut {
             self.engine.completer.reset();
             self.end_faces();
+            self.neutral.forget_faces();
         }
         let frame = &found.frame;
         self.last_faces = None;
