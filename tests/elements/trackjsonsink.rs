@@ -1167,7 +1167,7 @@ fn memory_does_not_grow_with_the_stream() {
 
 /// As when the engine is changed, and changed back.
 #[test]
-fn frames_tell_which_engine_has_made_them() {
+fn frames_name_the_engine_that_made_them() {
     let mut sink = Sink::new();
     let engines = ["first", "second", "second", "first"];
     for (n, engine) in (0..).zip(engines) {

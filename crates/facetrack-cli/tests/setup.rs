@@ -542,16 +542,17 @@ fn an_interrupted_download_leaves_nothing_half_written() {
 }
 
 /// Of a library with telemetry.
-const TELLTALE: &str = "https://mobile.events.data.microsoft.com";
-const TELLTALE_SHA256: &str = "5182288453495099b2910430b0c329b903dd4af8c8a0b498449e2f03dc7f4898";
+const TELEMETRY_TEXT: &str = "https://mobile.events.data.microsoft.com";
+const TELEMETRY_TEXT_SHA256: &str =
+    "5182288453495099b2910430b0c329b903dd4af8c8a0b498449e2f03dc7f4898";
 
 #[test]
 fn an_earlier_version_is_removed_with_what_its_telemetry_left() {
-    for (earlier, are_removed) in [(TELLTALE, true), ("a file of the user's", false)] {
+    for (earlier, are_removed) in [(TELEMETRY_TEXT, true), ("a file of the user's", false)] {
         let sandbox = Sandbox::offline();
         sandbox.changes_manifest(|files| {
             let replaced = serde_json::json!([
-                {"name": "old.bin", "sha256": TELLTALE_SHA256, "size": TELLTALE.len()},
+                {"name": "old.bin", "sha256": TELEMETRY_TEXT_SHA256, "size": TELEMETRY_TEXT.len()},
                 {"name": "never.bin", "sha256": SHA256, "size": GOOD.len()},
             ]);
             files[0]["replaces"] = replaced;
@@ -577,12 +578,12 @@ fn an_earlier_version_is_removed_with_what_its_telemetry_left() {
 }
 
 #[test]
-fn files_of_others_stay_beside_those_of_the_telemetry() {
+fn files_of_others_stay_next_to_those_of_the_telemetry() {
     let sandbox = Sandbox::offline();
     sandbox.changes_manifest(|files| {
-        let size = TELLTALE.len();
+        let size = TELEMETRY_TEXT.len();
         files[0]["replaces"] =
-            serde_json::json!([{"name": "old.bin", "sha256": TELLTALE_SHA256, "size": size}]);
+            serde_json::json!([{"name": "old.bin", "sha256": TELEMETRY_TEXT_SHA256, "size": size}]);
     });
     let left = sandbox.path("home/.cache/Microsoft/DeveloperTools/.onnxruntime");
     fs::create_dir_all(&left).unwrap();
@@ -591,7 +592,7 @@ fn files_of_others_stay_beside_those_of_the_telemetry() {
     }
     let old = sandbox.path("data/facetrack/models/old.bin");
     fs::create_dir_all(old.parent().unwrap()).unwrap();
-    fs::write(&old, TELLTALE).unwrap();
+    fs::write(&old, TELEMETRY_TEXT).unwrap();
     sandbox.pip_delivers(GOOD);
     assert_fetched(&sandbox, &sandbox.fetch());
     let names = fs::read_dir(&left).unwrap();
@@ -949,7 +950,7 @@ fn the_doctor_names_a_runtime_that_every_user_can_replace() {
 fn the_doctor_names_a_runtime_with_telemetry() {
     let sandbox = Sandbox::offline();
     let library = sandbox.path("libonnxruntime.so.1.31.1");
-    fs::write(&library, TELLTALE).unwrap();
+    fs::write(&library, TELEMETRY_TEXT).unwrap();
     let doctor = |telemetry| {
         let mut doctor = sandbox.command(&["doctor"]);
         doctor.env("ORT_DISABLE_TELEMETRY", telemetry);
@@ -1191,7 +1192,7 @@ fn the_doctor_finds_a_runtime_that_the_loader_knows() {
 
     // Text behind its end does not keep a library from being loaded.
     fs::remove_file(&known).unwrap();
-    let reporting = [fs::read(&library).unwrap(), TELLTALE.into()].concat();
+    let reporting = [fs::read(&library).unwrap(), TELEMETRY_TEXT.into()].concat();
     fs::write(&known, reporting).unwrap();
     let text = doctor();
     let shown = known.display();
