@@ -28,9 +28,10 @@
  * Engines find upright faces only. The examples rotate video with the tag `image-orientation`. A
  * stream whose orientation is not applied causes a warning.
  *
- * Discontinuities, flushes, new segments, new caps and the action signal #GstFaceTrack::reset make
- * the element forget the previous frames. Hard cuts between shots do so too, unless
- * #GstFaceTrack:on-cut is `ignore`. Gap buffers and empty buffers pass without analysis.
+ * Flushes, new streams, segments and caps, and the action signal #GstFaceTrack::reset make the
+ * element forget the previous frames. Hard cuts between shots do so too, unless
+ * #GstFaceTrack:on-cut is `ignore`. After a discontinuity, faces keep their ids if no more than
+ * #GstFaceTrack:max-age frames are missing. Gap buffers and empty buffers pass without analysis.
  *
  * ## Example launch lines
  *
@@ -369,10 +370,10 @@ impl FaceTrack {
     /// Begins the analysis of `buffer`. Changed settings apply from this frame on, so the frames
     /// before it leave first.
     fn admit(&self, buffer: gst::Buffer) -> Result<(), gst::FlowError> {
-        let is_forgetting = self.forget_frames.swap(false, Ordering::AcqRel)
-            || buffer.flags().contains(gst::BufferFlags::DISCONT);
+        let is_forgetting = self.forget_frames.swap(false, Ordering::AcqRel);
+        let is_interrupted = buffer.flags().contains(gst::BufferFlags::DISCONT);
         let is_outdated = self.is_outdated();
-        if is_forgetting || is_outdated {
+        if is_forgetting || is_interrupted || is_outdated {
             self.drain()?;
         }
         if is_outdated {
@@ -385,6 +386,8 @@ impl FaceTrack {
         let state = state.as_mut().ok_or(gst::FlowError::Error)?;
         if is_forgetting {
             state.reset();
+        } else if is_interrupted {
+            state.resume(buffer.pts());
         }
         self.apply_calibration_reset(state);
         if self.learn_neutral.swap(false, Ordering::AcqRel) {
@@ -711,7 +714,10 @@ impl BaseTransformImpl for FaceTrack {
         let (mut left, mut turn) = (Vec::new(), None);
         if let Some(state) = lock(&self.state).as_mut() {
             match event.view() {
-                gst::EventView::StreamStart(_) => state.orientation = Orientation::default(),
+                gst::EventView::StreamStart(_) => {
+                    state.orientation = Orientation::default();
+                    state.reset();
+                }
                 gst::EventView::Tag(event) => turn = state.orientation.update(event.tag()),
                 gst::EventView::FlushStop(_) => state.reset(),
                 gst::EventView::Segment(event) => state.set_segment(event.segment()),

@@ -22,7 +22,7 @@ use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::lock::lock;
 use facetrack::neutral::NeutralEvent;
 use facetrack::report::{FrameReport, FrameStatus};
-use facetrack::schedule::{Arrival, Candidate, Decision, Schedule};
+use facetrack::schedule::{Arrival, Candidate, Decision, NOMINAL_PERIOD, Schedule};
 use facetrack::workers::Workers;
 
 /// Frames under way beyond two for each worker.
@@ -168,6 +168,19 @@ impl State {
         self.flights.clear();
         self.engine.analyzer.reset();
         self.clock.reset();
+    }
+
+    /// Continues with a frame at `pts` after an interruption, when no frame is under way. Faces age
+    /// by the frames that are lost in between. If it is not known how many, the next frame does not
+    /// continue the others.
+    pub fn resume(&mut self, pts: Option<gst::ClockTime>) {
+        let times = pts.zip(self.moment.pts);
+        let interval = times.and_then(|(pts, last)| pts.checked_sub(last));
+        let interval = interval.map(Duration::from);
+        match interval.and_then(|interval| Some((lost(interval, self.period)?, interval))) {
+            Some((frames, time)) => self.engine.analyzer.skip(frames, time),
+            None => self.reset(),
+        }
     }
 
     /// Writes what was learned into the files for it.
@@ -440,6 +453,15 @@ fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineErr
     ))
 }
 
+/// Number of frames that are lost between two frames that are this far apart; `None` if there are
+/// too many to count.
+fn lost(interval: Duration, period: Option<Duration>) -> Option<u32> {
+    let period = period.filter(|period| !period.is_zero());
+    let periods = interval.as_secs_f64() / period.unwrap_or(NOMINAL_PERIOD).as_secs_f64();
+    let lost = (periods.round() - 1.0).max(0.0);
+    (lost <= f64::from(u32::MAX)).then_some(lost as u32)
+}
+
 /// Frame period at a frame rate; `None` if it is variable.
 fn period(fps: gst::Fraction) -> Option<Duration> {
     let (frames, seconds) = (fps.numer().try_into().ok()?, fps.denom().try_into().ok()?);
@@ -450,6 +472,23 @@ fn period(fps: gst::Fraction) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_are_lost_in_whole_periods() {
+        let ms = Duration::from_millis;
+        for (interval, period, want) in [
+            (0, Some(40), Some(0)),
+            (40, Some(40), Some(0)),
+            (59, Some(40), Some(0)),
+            (61, Some(40), Some(1)),
+            (320, Some(40), Some(7)),
+            (320, None, Some(7)),
+            (320, Some(0), Some(7)),
+            (u64::MAX / 1000, Some(1), None),
+        ] {
+            assert_eq!(lost(ms(interval), period.map(ms)), want, "{interval}");
+        }
+    }
 
     #[test]
     fn periods_of_frame_rates() {

@@ -188,6 +188,7 @@ fn it_goes_through_the_states_again_and_again() {
 fn a_second_stream_starts_with_id_1() {
     let mut stream = Stream::new("");
     stream.next();
+    stream.frames += DEFAULT_MAX_AGE + 1;
     assert_eq!(ids(&stream.next_with(gst::BufferFlags::DISCONT)), [2]);
     let element = stream.harness.element().expect("the element");
     element.set_state(gst::State::Ready).expect("READY");
@@ -339,12 +340,33 @@ fn pixels_are_shared_after_a_tee() {
     pipeline.set_state(gst::State::Null).expect("it stops");
 }
 
+/// Default of `max-age`.
+const DEFAULT_MAX_AGE: u64 = 7;
+
+/// Decoders mark the frame after those that they drop, or cannot decode, as discontinuous.
+#[test]
+fn a_discontinuity_ages_faces_by_the_missing_frames() {
+    for (age, lost, id) in [(7, 0, 1), (7, 7, 1), (7, 8, 2), (2, 2, 1), (2, 3, 2)] {
+        let mut stream = Stream::new(&format!("script=face max-age={age}"));
+        stream.next_with(gst::BufferFlags::DISCONT);
+        stream.frames += lost;
+        let next = stream.next_with(gst::BufferFlags::DISCONT);
+        assert_eq!(ids(&next), [id], "{lost} of {age}");
+    }
+    let mut stream = Stream::new("script=face");
+    stream.next();
+    stream.frames = 0;
+    let back = stream.next_with(gst::BufferFlags::DISCONT);
+    assert_eq!(ids(&back), [2], "the time went back");
+}
+
 #[test]
 fn what_breaks_the_stream_ends_the_ids() {
     let mut stream = Stream::new("script=face");
     assert_eq!(ids(&stream.next_with(gst::BufferFlags::DISCONT)), [1]);
     assert_eq!(ids(&stream.next()), [1]);
 
+    stream.frames += DEFAULT_MAX_AGE + 1;
     let cut = stream.next_with(gst::BufferFlags::DISCONT);
     assert_eq!(ids(&cut), [2]);
     assert_eq!(cut.faces[0].face.origin, Origin::Detected);
@@ -358,6 +380,9 @@ fn what_breaks_the_stream_ends_the_ids() {
     assert_eq!(ids(&stream.next()), [3], "the same segment again");
     stream.segment(gst::ClockTime::from_mseconds(1));
     assert_eq!(ids(&stream.next()), [4], "another segment");
+    let other = gst::event::StreamStart::new("other");
+    assert!(stream.harness.push_event(other));
+    assert_eq!(ids(&stream.next()), [5], "another stream");
 
     stream.caps(CAPS);
     assert_eq!(ids(&stream.next()), [4], "the same caps again");

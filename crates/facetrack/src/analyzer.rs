@@ -306,6 +306,16 @@ impl Analyzer {
         self.last_faces.is_some() && !self.beginning.cut
     }
 
+    /// Continues after `frames` frames that were lost in `time`: faces age by them. If the tracker
+    /// waits less long for a face, all frames are forgotten.
+    pub fn skip(&mut self, frames: u32, time: Duration) {
+        if self.tracker.outlasts(frames, time) {
+            self.tracker.skip(frames);
+        } else {
+            self.reset();
+        }
+    }
+
     /// Forgets all frames: the next one does not continue them. Identities are not assigned again.
     pub fn reset(&mut self) {
         self.engine.reset();

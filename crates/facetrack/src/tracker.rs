@@ -134,6 +134,19 @@ impl Tracker {
         ids
     }
 
+    /// Whether a face may still return after `frames` frames that were lost in `time`.
+    pub fn outlasts(&self, frames: u32, time: Duration) -> bool {
+        let TrackerConfig { kind, max_age, .. } = self.config;
+        frames <= max_age || kind == TrackerKind::Iou && time <= iou::MIN_WAIT
+    }
+
+    /// Continues after `frames` frames that were lost: as if no face had been seen in them.
+    pub fn skip(&mut self, frames: u32) {
+        for track in &mut self.tracks {
+            track.age = track.age.saturating_add(frames);
+        }
+    }
+
     /// Identities that the last call of [`Tracker::assign`] or [`Tracker::reset`] ended.
     pub fn ended_ids(&self) -> &[u32] {
         &self.ended
@@ -442,6 +455,30 @@ mod tests {
         assert_eq!(assign(&mut tracker, &[300.0]), [3]);
         tracker.restart();
         assert_eq!(assign(&mut tracker, &[300.0]), [1]);
+    }
+
+    #[test]
+    fn faces_return_after_lost_frames() {
+        use TrackerKind::{Centroid, Iou};
+        for (kind, lost, ms, want) in [
+            (Centroid, 7, 320, true),
+            (Centroid, 8, 72, false),
+            (Iou, 7, 320, true),
+            (Iou, 8, 72, true),
+            (Iou, 8, 360, false),
+        ] {
+            let mut tracker = Tracker::new(TrackerConfig {
+                kind,
+                ..TrackerConfig::default()
+            });
+            let time = Duration::from_millis(ms);
+            assert_eq!(tracker.outlasts(lost, time), want, "{kind:?} {lost}");
+            tracker.assign(&row(&[100.0]), Duration::ZERO);
+            tracker.skip(lost);
+            let ids = tracker.assign(&row(&[100.0]), time);
+            assert_eq!(ids, [1], "{kind:?} {lost}");
+            assert!(tracker.ended_ids().is_empty());
+        }
     }
 
     #[test]

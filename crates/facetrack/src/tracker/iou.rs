@@ -20,7 +20,7 @@ const SCORE_STEPS: f32 = 1e6;
 /// Minimum time for which an id is kept without its face, however many frames that is: the time of
 /// the default number of frames at 25 frames per second. At 120, hands and turned heads hide faces
 /// for more frames.
-const MIN_WAIT: Duration = Duration::from_millis(280);
+pub(super) const MIN_WAIT: Duration = Duration::from_millis(280);
 
 /// Maximum time for which an id is kept while its face is behind another one. People who pass each
 /// other at half a face size per second hide each other for more than 2 s.
