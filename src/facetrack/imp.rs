@@ -13,10 +13,10 @@
  * and a `facetrack-ready` message is posted. If it cannot be loaded, a warning is posted and the
  * current engine stays in use.
  *
- * Live pipelines pass every frame: late frames are not analysed, and their faces are held, or
- * predicted with #GstFaceTrack:predict. See #GstFaceTrack:late-frames. The analysis time is
- * measured and added to the answer to LATENCY queries. The property `qos` of the base class has no
- * effect.
+ * Every frame passes: frames that are late in a live pipeline or at a sink are not analysed, and
+ * their faces are held, or predicted with #GstFaceTrack:predict. See #GstFaceTrack:late-frames. The
+ * analysis time is measured and added to the answer to LATENCY queries. With `qos=true`, QoS events
+ * of sinks are also sent upstream, where decoders drop frames because of them.
  *
  * With #GstFaceTrack:select, one face is reported and others are ignored. With
  * #GstFaceTrack:neutral-time, #GstFaceTrack:neutral-file or the action signal
@@ -472,14 +472,12 @@ impl FaceTrack {
         Some((buffer, outcome))
     }
 
-    /// Handles the QoS event of a sink. Returns whether late frames are held because of it.
-    fn on_qos(&self, qos: &gst::event::Qos) -> bool {
+    /// Handles the QoS event of a sink.
+    fn on_qos(&self, qos: &gst::event::Qos) {
         let (_, _, lateness, time) = qos.get();
-        let mut schedule = lock(&self.schedule);
         if let Some(time) = time {
-            schedule.on_qos(time.into(), lateness);
+            lock(&self.schedule).on_qos(time.into(), lateness);
         }
-        schedule.holds_late_frames()
     }
 
     /// Queries the latency of upstream if it may have changed. No lock is held, because other
@@ -739,9 +737,10 @@ impl BaseTransformImpl for FaceTrack {
     fn src_event(&self, event: gst::Event) -> bool {
         match event.view() {
             gst::EventView::Qos(qos) => {
-                // Decoders and the base class would drop frames, but it is sufficient not to
-                // analyse them.
-                return self.on_qos(qos) || self.obj().sink_pad().push_event(event);
+                self.on_qos(qos);
+                // Decoders and the base class drop frames because of it.
+                let obj = self.obj();
+                return !obj.is_qos_enabled() || obj.sink_pad().push_event(event);
             }
             gst::EventView::Latency(_) => lock(&self.schedule).invalidate_latency(),
             _ => (),

@@ -39,7 +39,7 @@ const JITTER: u32 = 8;
 choices! {
     /// Handling of frames that come late.
     pub enum LateFrames, words late_frames_words {
-        Auto = "auto": "hold in live pipelines, analyze in others",
+        Auto = "auto": "hold in live pipelines; in others only if a sink reports with QoS events that it is late, as when a file is played on a busy machine",
         Hold = "hold": "hold the faces of the last analysed frame",
         Analyze = "analyze": "analyse every frame, however late",
     }
@@ -116,8 +116,6 @@ pub struct Schedule {
     upstream: Option<Upstream>,
     /// Whether upstream has to be queried again.
     is_invalid: bool,
-    /// Whether late frames are held.
-    holds: bool,
     lateness: Lateness,
     latency: Latency,
     /// Frames since the last analysed one.
@@ -155,11 +153,6 @@ impl Schedule {
     pub fn forget_cost(&mut self) {
         // The next analysis determines it.
         self.latency.cost = Duration::ZERO;
-    }
-
-    /// Whether late frames are held.
-    pub fn holds_late_frames(&self) -> bool {
-        self.holds
     }
 
     /// A sink reports that the frame of this running time came `lateness` ns after its deadline, or
@@ -211,15 +204,15 @@ impl Schedule {
     }
 
     fn is_late(&mut self, late_frames: LateFrames, arrival: Arrival) -> bool {
-        self.holds = match late_frames {
-            LateFrames::Auto => self.is_live(),
-            LateFrames::Hold => true,
-            LateFrames::Analyze => false,
-        };
         let cost = self.latency.cost;
         let upstream = self.upstream.map_or(Duration::ZERO, |up| up.latency);
         self.lateness.observe(arrival, cost);
-        self.holds && self.lateness.is_late(arrival, upstream, cost)
+        match late_frames {
+            LateFrames::Analyze => false,
+            // No one may wait for the frames of a file.
+            LateFrames::Auto if !self.is_live() => self.lateness.is_reported_late(arrival, cost),
+            LateFrames::Auto | LateFrames::Hold => self.lateness.is_late(arrival, upstream, cost),
+        }
     }
 
     fn is_live(&self) -> bool {

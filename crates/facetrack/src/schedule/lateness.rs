@@ -89,6 +89,11 @@ impl Lateness {
             && (self.is_overdue(arrival, upstream, cost) || self.is_missed(arrival))
     }
 
+    /// Whether a sink has reported that the frame that was observed last would be late.
+    pub fn is_reported_late(&mut self, arrival: Arrival, cost: Duration) -> bool {
+        !self.is_starved(arrival, cost) && self.is_missed(arrival)
+    }
+
     /// Whether the last analysed frame is too long ago.
     fn is_starved(&mut self, arrival: Arrival, cost: Duration) -> bool {
         let usual = cost.max(arrival.duration()).saturating_mul(SHARE);

@@ -168,6 +168,38 @@ fn only_live_streams_are_held_unless_asked_for() {
     assert_eq!(analyzed.len(), 50, "upstream was not queried");
 }
 
+/// A file that is played through a sink without a queue before it, and with an analysis of twice
+/// the frame period.
+#[test]
+fn a_file_is_held_where_a_sink_reports_that_it_is_late() {
+    for (wanted, range) in [
+        (LateFrames::Auto, 45..=55),
+        (LateFrames::Analyze, 100..=100),
+    ] {
+        let mut schedule = Schedule::default();
+        let (live, latency) = (false, Duration::ZERO);
+        schedule.set_upstream(Upstream { live, latency });
+        let (mut now, mut analyzed, mut ages) = (0, 0, Vec::new());
+        for frame in 0..100 {
+            let time = 40 * frame;
+            let arrival = arrival(now, time);
+            if decide(&mut schedule, wanted, arrival) == Decision::Analyze {
+                analyzed += 1;
+                now += 80;
+                schedule.on_analyzed(Some(arrival), ms(80));
+            }
+            let late = now as i64 - time as i64;
+            schedule.on_qos(ms(time), late * 1_000_000);
+            ages.push(late);
+            // The sink waits for the frame's time.
+            now = now.max(time);
+        }
+        assert!(range.contains(&analyzed), "{wanted:?}: {analyzed}");
+        let keeps_up = ages.iter().all(|age| *age <= 80);
+        assert_eq!(keeps_up, wanted == LateFrames::Auto, "{ages:?}");
+    }
+}
+
 #[test]
 fn a_usual_delay_is_not_late() {
     for (upstream, first_delay, delay, want) in [
