@@ -740,7 +740,7 @@ impl BaseTransformImpl for FaceTrack {
                 self.on_qos(qos);
                 // Decoders and the base class drop frames because of it.
                 let obj = self.obj();
-                return !obj.is_qos_enabled() || obj.sink_pad().push_event(event);
+                return !obj.is_qos() || obj.sink_pad().push_event(event);
             }
             gst::EventView::Latency(_) => lock(&self.schedule).invalidate_latency(),
             _ => (),

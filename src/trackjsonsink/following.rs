@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::drops::Drops;
 use crate::orientation::Orientation;
 use crate::stream;
 use facetrack::record::completeness::End;
@@ -31,6 +32,9 @@ pub(super) struct Following {
     pub(super) end: Option<u64>,
     pub(super) decode_errors: u64,
     pub(super) corrupted: u64,
+    /// Frames that are known to be dropped because a sink was late.
+    pub(super) dropped: u64,
+    pub(super) drops: Drops,
     track: TrackTags,
     orientation: Orientation,
 }
@@ -58,13 +62,15 @@ impl Following {
         stream::time(&self.segment, timestamp)?.checked_sub(self.start.unwrap_or(0))
     }
 
-    /// Takes a frame, and returns whether others are lost before it.
-    pub(super) fn frame(&mut self, buffer: &gst::BufferRef, period: Option<f64>) -> Continuity {
-        let continuity = stream::continuity_of(buffer);
-        let goes_on = std::mem::replace(&mut self.goes_on, true) && !self.is_live;
-        if continuity == Continuity::Interrupted && goes_on {
-            self.decode_errors += 1;
-        }
+    /// Takes a frame, and returns whether others are lost before it. `may_drop` is true if this
+    /// element may drop late frames itself.
+    pub(super) fn frame(
+        &mut self,
+        buffer: &gst::BufferRef,
+        period: Option<f64>,
+        may_drop: bool,
+    ) -> Continuity {
+        let continuity = self.continuity(buffer, may_drop);
         if buffer.flags().contains(gst::BufferFlags::CORRUPTED) {
             self.corrupted += 1;
         }
@@ -74,6 +80,36 @@ impl Following {
         let end = begin.map(|begin| begin.saturating_add(duration));
         self.end = self.end.max(end);
         continuity
+    }
+
+    /// Decoders set the same flag where they drop a late frame and where they cannot decode one.
+    fn continuity(&mut self, buffer: &gst::BufferRef, may_drop: bool) -> Continuity {
+        let goes_on = std::mem::replace(&mut self.goes_on, true) && !self.is_live;
+        let continuity = stream::continuity_of(buffer);
+        let is_interrupted = continuity == Continuity::Interrupted;
+        let time = stream::time(&self.segment, buffer.pts());
+        let dropped = time.map_or(0, |time| self.drops.take_until(time));
+        if dropped > 0 && (is_interrupted || may_drop) {
+            self.dropped += dropped;
+        } else if is_interrupted && goes_on {
+            self.decode_errors += 1;
+        }
+        match continuity {
+            // Late decoders also skip frames without notice.
+            Continuity::Continuous if may_drop || self.dropped > 0 => Continuity::Uncertain,
+            continuity => continuity,
+        }
+    }
+
+    /// Times in the record of the frames that were dropped after the last one, ns.
+    pub(super) fn dropped_at_the_end(&mut self) -> Vec<u64> {
+        if self.dropped == 0 {
+            return Vec::new();
+        }
+        let (drops, start) = (self.drops.take(), self.start.unwrap_or(0));
+        self.dropped += drops.len() as u64;
+        let times = drops.iter().filter_map(|time| time.checked_sub(start));
+        times.collect()
     }
 
     /// Takes what a list of tags says.

@@ -19,14 +19,16 @@
  * end-of-stream. If the stream breaks off, the partial file stays; it is valid JSON, and a warning
  * names it. The next run to the same location moves it to `<name>.partial.old`, and removes it when
  * its own record is finished. A file with its final name may still lack frames, if the video was
- * cut off or damaged. In this case `complete` in its metadata is false, and `incomplete_reason` and
- * a warning report what is missing. The element finds this out by comparing the received frames with the duration
- * and the size that the container states. A stream without a single frame is an error.
+ * cut off or damaged, or if frames were dropped because a sink was late. In this case `complete` in
+ * its metadata is false, and `incomplete_reason` and a warning report what is missing. The element
+ * compares the received frames with the duration and the size that the container states, and counts
+ * the flags of decoders and their reports of dropped frames. A stream without a single frame is an
+ * error.
  *
  * When the file has its final name, the element posts an element message named `trackjsonsink-done`
- * with the fields `location` (string), `frames`, `faces`, `gap-frames`, `decode-errors` and
- * `corrupted-frames` (uint64), `complete` (boolean), and where they apply `incomplete-reason`
- * (string) and `expected-frames` (uint64).
+ * with the fields `location` (string), `frames`, `faces`, `gap-frames`, `decode-errors`,
+ * `corrupted-frames` and `dropped-frames` (uint64), `complete` (boolean), and where they apply
+ * `incomplete-reason` (string) and `expected-frames` (uint64).
  *
  * ## Example launch lines
  *
@@ -54,15 +56,14 @@ use gst::{LibraryError, ResourceError, StreamError, error_msg, glib};
 use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 
-use super::CAT;
 use super::config::Config;
 use super::error::OutputError;
 use super::recording::Recording;
-use super::upstream;
+use super::{CAT, DECODE_ERRORS, upstream};
 use crate::element;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options};
 use facetrack::lock::lock;
-use facetrack::record::{Metadata, Totals};
+use facetrack::record::{Completeness, Metadata, Totals};
 use serde_json::{Map, Value};
 
 /// State of the element, which decides how buffers are handled.
@@ -137,7 +138,7 @@ impl TrackJsonSink {
         let config = self.config().0?;
         let path = config.destination.partial();
         gst::info!(CAT, imp = self, "recording to {}", path.display());
-        let recording = Recording::open(config, self.unlocked.clone())?;
+        let recording = Recording::open(config, self.unlocked.clone(), &self.obj())?;
         *lock(&self.state) = State::Recording(Box::new(recording));
         self.count(Totals::default());
         Ok(())
@@ -226,7 +227,10 @@ impl TrackJsonSink {
             gst::element_imp_warning!(
                 self,
                 StreamError::Decode,
-                ("{video} is incomplete: {reason}. {location} has the {frames} frames that could be read, and \"complete\":false. Record an undamaged copy if there is one")
+                (
+                    "{video} is incomplete: {reason}. {location} has the {frames} frames that could be read, and \"complete\":false. {}",
+                    remedy(completeness)
+                )
             );
         }
         gst::info!(
@@ -244,6 +248,7 @@ impl TrackJsonSink {
             .field("gap-frames", totals.padded)
             .field("decode-errors", completeness.decode_errors)
             .field("corrupted-frames", completeness.corrupted)
+            .field("dropped-frames", completeness.dropped)
             .build();
         element::post(self.obj().upcast_ref(), done);
     }
@@ -283,6 +288,21 @@ impl TrackJsonSink {
         let path = upstream::path(&uri).map(|path| path.display().to_string());
         Some(path.unwrap_or_else(|| upstream::without_password(&uri)))
     }
+}
+
+/// How to record all of the video.
+fn remedy(completeness: &Completeness) -> &'static str {
+    if completeness.lacks_only_dropped_frames {
+        "Record it without a sink that waits for the clock (sync=false), or let sinks branch off behind facetrack, without qos=true"
+    } else {
+        "Record an undamaged copy if there is one"
+    }
+}
+
+/// Decoding errors that an application reports.
+fn reported_errors(event: &gst::event::CustomDownstreamOob) -> u64 {
+    let report = event.structure().filter(|it| it.has_name(DECODE_ERRORS));
+    report.and_then(|it| it.get("count").ok()).unwrap_or(0)
 }
 
 /// Why nothing is recorded.
@@ -438,6 +458,9 @@ impl BaseSinkImpl for TrackJsonSink {
             gst::EventView::FlushStop(_) => note(&Recording::flush),
             gst::EventView::Tag(event) => {
                 note(&|record| record.read_tags(event.tag(), self.obj().sink_pad()))
+            }
+            gst::EventView::CustomDownstreamOob(event) => {
+                note(&|record| record.following.decode_errors += reported_errors(event))
             }
             gst::EventView::Gap(gap) => self.record(|recording| recording.gap(gap)),
             gst::EventView::Eos(_) if !self.finish() => Err(gst::FlowError::Error),

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use gst::glib;
 
 mod config;
+mod drops;
 mod error;
 mod following;
 mod imp;
@@ -14,6 +15,11 @@ mod partial;
 mod pipe;
 mod recording;
 mod upstream;
+
+/// Name of a custom event (`GST_EVENT_CUSTOM_DOWNSTREAM_OOB`) that adds its field `count` (uint64) to
+/// the decoding errors of the record: errors that an application knows of, and that are not marked
+/// in the stream.
+pub const DECODE_ERRORS: &str = "facetrack-decode-errors";
 
 static CAT: LazyLock<gst::DebugCategory> =
     LazyLock::new(|| crate::element::category("trackjsonsink", "Tracking JSON sink"));

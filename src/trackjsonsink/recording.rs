@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::CAT;
 use super::config::Config;
+use super::drops::Listener;
 use super::error::OutputError;
 use super::following::Following;
 use super::output::Output;
 use super::partial::RecordFile;
+use super::{CAT, TrackJsonSink};
 use crate::meta::{Absence, FaceTrackMeta, FrameShape, MetaError};
 use crate::options::{self, Format};
 use crate::{stream, video};
 use facetrack::record::completeness::{Ending, Found, Promise};
-use facetrack::record::timeline::{Before, Continuity, Timeline};
+use facetrack::record::timeline::{Before, Timeline};
 use facetrack::record::{Completeness, End, FrameRecord, Metadata, Record, Totals};
 use facetrack::report::{FrameReport, FrameStatus, ReportSource};
 
@@ -41,16 +42,22 @@ pub(super) struct Recording {
     /// Status of the last analysed frame.
     last_analysis: Option<FrameStatus>,
     pub(super) absence: Absence,
+    /// Hears of dropped frames.
+    _listener: Option<Listener>,
     /// Whether unreadable metadata was already reported.
     warned: bool,
 }
 
 impl Recording {
-    /// Opens the destination.
+    /// Opens the destination of `sink`.
     ///
     /// # Errors
     /// When it may not be replaced or can't be created.
-    pub(super) fn open(config: Config, unlocked: Arc<AtomicBool>) -> Result<Self, OutputError> {
+    pub(super) fn open(
+        config: Config,
+        unlocked: Arc<AtomicBool>,
+        sink: &TrackJsonSink,
+    ) -> Result<Self, OutputError> {
         let (destination, settings) = (&config.destination, &config.settings);
         destination.check(settings)?;
         let metadata = Metadata {
@@ -73,13 +80,15 @@ impl Recording {
                 (record, Some(file))
             }
         };
+        let following = Following::default();
         Ok(Self {
+            _listener: following.drops.listen(sink),
+            following,
             record: record.map_err(|error| {
                 discard(file.as_ref());
                 OutputError::Write(destination.partial(), error)
             })?,
             file,
-            following: Following::default(),
             timeline: Timeline::new(config.filling()),
             config,
             nominal: None,
@@ -129,6 +138,7 @@ impl Recording {
     pub(super) fn flush(&mut self) {
         self.timeline.reset();
         self.following.goes_on = false;
+        self.following.drops.take();
     }
 
     /// Takes what a list of tags says of the frames at `pad`.
@@ -137,8 +147,8 @@ impl Recording {
         self.record.metadata_mut().orientation = self.following.orientation(pad);
     }
 
-    /// Records a buffer, and the missing frames before it. `may_drop` is true if late buffers may
-    /// be dropped upstream. Returns whether this buffer shows that the stream has no metadata.
+    /// Records a buffer, and the missing frames before it. `may_drop` is true if this element may
+    /// drop late buffers. Returns whether this buffer shows that the stream has no metadata.
     ///
     /// # Errors
     /// [`OutputError::Interrupted`], [`OutputError::Write`].
@@ -147,10 +157,8 @@ impl Recording {
         buffer: &gst::BufferRef,
         may_drop: bool,
     ) -> Result<bool, OutputError> {
-        let continuity = match self.following.frame(buffer, self.timeline.period()) {
-            Continuity::Continuous if may_drop => Continuity::Uncertain,
-            continuity => continuity,
-        };
+        let period = self.timeline.period();
+        let continuity = self.following.frame(buffer, period, may_drop);
         let timestamp = buffer.pts().map(gst::ClockTime::nseconds);
         let before = self.timeline.frame(timestamp, continuity);
         self.fill(before)?;
@@ -195,6 +203,9 @@ impl Recording {
         promise: &Promise,
         ending: Ending,
     ) -> Result<(Metadata, Totals), OutputError> {
+        for time in self.following.dropped_at_the_end() {
+            self.frame(&FrameRecord::empty(FrameStatus::Gap, Some(time)))?;
+        }
         let rate = self.timeline.rhythm().rate(self.nominal);
         let found = Found {
             end: self.following.end,
@@ -204,6 +215,7 @@ impl Recording {
             fps: Some(rate.fps).filter(|fps| !rate.is_variable && *fps > 0.0),
             decode_errors: self.following.decode_errors,
             corrupted: self.following.corrupted,
+            dropped: self.following.dropped,
         };
         let metadata = self.record.metadata_mut();
         metadata.fps = rate.fps;

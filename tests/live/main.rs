@@ -5,3 +5,4 @@
 mod common;
 mod loading;
 mod pacing;
+mod played;

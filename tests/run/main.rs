@@ -4,6 +4,7 @@
 mod clips;
 #[path = "../common/mod.rs"]
 mod common;
+mod damaged;
 mod deaths;
 mod fetched;
 mod kinds;

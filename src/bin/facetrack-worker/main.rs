@@ -3,6 +3,7 @@
 //! requests from standard input and writes answers to standard output, one JSON object per line.
 
 mod branch;
+mod damage;
 mod ending;
 mod engine;
 mod measure;
@@ -34,6 +35,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         return Err("`facetrack run` starts this program; it does nothing by itself".into());
     };
     gst::init()?;
+    damage::listen();
     let engine = match Engine::load(&setup) {
         Ok(engine) => engine,
         Err(refused) => return answer(&Answer::Refused(refused)),

@@ -8,6 +8,7 @@
 //! | when the longest track ends, and the file is whole or can't state its length | never: another track may be longer |
 //! | when the longest track ends, and nothing of the file | if the video ended more than a second earlier |
 //! | frames were damaged, or missing after a decoding error | always |
+//! | frames were dropped because a sink was late | always |
 
 use smart_default::SmartDefault;
 
@@ -84,6 +85,8 @@ pub struct Found {
     pub decode_errors: u64,
     /// Frames that the decoder called damaged.
     pub corrupted: u64,
+    /// Frames that were dropped because a sink was late.
+    pub dropped: u64,
 }
 
 /// Whether a record has all of the video. The default describes a record that has not ended.
@@ -102,6 +105,10 @@ pub struct Completeness {
     pub decode_errors: u64,
     /// See [`Found`].
     pub corrupted: u64,
+    /// See [`Found`].
+    pub dropped: u64,
+    /// Whether it would be complete without [`Self::dropped`].
+    pub lacks_only_dropped_frames: bool,
 }
 
 impl Completeness {
@@ -125,6 +132,7 @@ impl Completeness {
             }),
             counted(found.decode_errors, DECODING_ERROR),
             counted(found.corrupted, DAMAGED_FRAME),
+            dropped(found.dropped),
         ]
         .into_iter()
         .flatten()
@@ -142,6 +150,7 @@ impl Completeness {
         });
         let computed = || Some((expected_duration? as f64 * 1e-9 * found.fps?).round() as u64);
         Self {
+            lacks_only_dropped_frames: found.dropped > 0 && reasons.len() == 1,
             reason: (!reasons.is_empty()).then(|| reasons.join(REASONS)),
             is_ended_early: found.ending == Ending::Program
                 && early.is_some()
@@ -150,8 +159,17 @@ impl Completeness {
             expected_frames: stated.or_else(computed),
             decode_errors: found.decode_errors,
             corrupted: found.corrupted,
+            dropped: found.dropped,
         }
     }
+}
+
+/// The dropped frames in words; `None` if there are none.
+fn dropped(frames: u64) -> Option<String> {
+    let frames = counted(frames, "frame")?;
+    Some(format!(
+        "{frames} dropped by the decoder because a sink was late"
+    ))
 }
 
 /// When the video ended and when it should have, ns, if that is too early.
@@ -314,6 +332,22 @@ mod tests {
         let completeness = Completeness::of(&Promise::default(), &damaged);
         let reason = completeness.reason.expect("damaged");
         assert_eq!(reason, "1 decoding error; 2 damaged frames");
+        assert!(!completeness.lacks_only_dropped_frames);
+    }
+
+    #[test]
+    fn dropped_frames_are_no_damage() {
+        let late = Found {
+            dropped: 3,
+            ..found(4000)
+        };
+        let completeness = Completeness::of(&Promise::default(), &late);
+        assert!(completeness.lacks_only_dropped_frames);
+        let reason = completeness.reason.expect("it lacks frames");
+        assert_eq!(
+            reason,
+            "3 frames dropped by the decoder because a sink was late"
+        );
     }
 
     #[test]

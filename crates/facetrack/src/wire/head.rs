@@ -60,9 +60,11 @@ pub(crate) struct Head {
     #[cfg_attr(test, schemars(skip))]
     #[serde(skip_serializing)]
     pub(crate) load_time_ms: Option<f64>,
-    /// Whether the stream delivered all of the video that its container announces, undamaged. If
-    /// false, the file contains everything that could be read; recording the same input again does
-    /// not help, unless the recording was ended early.
+    /// Whether the stream delivered all of the video that its container announces, and no damage was
+    /// reported (decode_errors, corrupted_frames). Some damage cannot be known, because changed data
+    /// decodes like any other. If false, the file contains everything that could be read; recording
+    /// the same input again helps only if frames were dropped (dropped_frames) or the recording was
+    /// ended early.
     #[serde(skip_deserializing)]
     complete: Option<bool>,
     /// Description of the missing or damaged part; present only if complete is false.
@@ -77,13 +79,19 @@ pub(crate) struct Head {
     /// on it.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     expected_frames: Option<u64>,
-    /// Number of unexpected interruptions: if a decoder cannot decode a frame, it marks the next one
-    /// as discontinuous, and these marks are counted. Not counted for live sources.
+    /// Number of reported decoding errors, a lower bound of the damaged places: unexpected
+    /// interruptions, since a decoder that cannot decode a frame marks the next one as
+    /// discontinuous, and, with facetrack run, frames in which a decoder of libav found damage that
+    /// it concealed. Interruptions are not counted for live sources.
     #[serde(skip_deserializing)]
     decode_errors: Option<u64>,
-    /// Number of frames that the decoder marked as damaged.
+    /// Number of frames that the decoder marked as damaged. Most decoders mark none.
     #[serde(skip_deserializing)]
     corrupted_frames: Option<u64>,
+    /// Number of frames that are known to have been dropped by a decoder or filter because a sink of
+    /// the pipeline was late; absent if there are none. They have the status gap.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    dropped_frames: Option<u64>,
     /// True if the frame rate varies, so that the time of a frame cannot be computed from its
     /// number; absent otherwise.
     #[cfg_attr(test, schemars(extend("const" = true)))]
@@ -152,6 +160,7 @@ impl Head {
             expected_frames: completeness.expected_frames,
             decode_errors: totals.map(|_| completeness.decode_errors),
             corrupted_frames: totals.map(|_| completeness.corrupted),
+            dropped_frames: Some(completeness.dropped).filter(|frames| *frames > 0),
             variable_rate: metadata.variable_rate,
             orientation: metadata.orientation,
             pixel_aspect_ratio: metadata.pixel_aspect_ratio,

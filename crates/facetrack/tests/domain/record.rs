@@ -728,6 +728,8 @@ fn what_is_known_of_the_video_is_in_the_head() {
             expected_frames: Some(100),
             decode_errors: 1,
             corrupted: 2,
+            dropped: 3,
+            ..Completeness::default()
         },
         variable_rate: true,
         orientation: Some("rotate-90".into()),
@@ -741,7 +743,7 @@ fn what_is_known_of_the_video_is_in_the_head() {
     let text = disk.text();
     let added = concat!(
         r#""complete":false,"incomplete_reason":"it is cut off","expected_duration":4000000000,"expected_frames":100,"#,
-        r#""decode_errors":1,"corrupted_frames":2,"variable_rate":true,"orientation":"rotate-90","pixel_aspect_ratio":1.25,"start_time":780000000}"#
+        r#""decode_errors":1,"corrupted_frames":2,"dropped_frames":3,"variable_rate":true,"orientation":"rotate-90","pixel_aspect_ratio":1.25,"start_time":780000000}"#
     );
     assert!(text.contains(added), "{text}");
 }
