@@ -86,24 +86,3 @@ fn changed_bytes_are_found_by_decoders_that_conceal_them() {
         }
     }
 }
-
-/// A lossless cut at an open group of pictures leaves out reference frames.
-#[test]
-fn missing_references_at_the_start_are_no_damage() {
-    if !has_ffmpeg() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let inputs = folder.join("in");
-    fs::create_dir(&inputs).expect("a folder");
-    let whole = folder.join("whole.mkv");
-    let source = "-f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 75 -pix_fmt yuv420p";
-    let codec = "-c:v libx264 -g 24 -bf 3 -x264-params open-gop=1:scenecut=0";
-    ffmpeg(&format!("{source} {codec}"), &whole);
-    let cut = format!("-ss 1.2 -i {} -c copy", whole.display());
-    ffmpeg(&cut, &inputs.join("cut.mp4"));
-    run(folder, &format!("in --out out {SCRIPTED}")).finish();
-    let marker = marker(&folder.join("out/cut.json"));
-    assert_eq!(marker["decode_errors"], 0, "{marker}");
-}

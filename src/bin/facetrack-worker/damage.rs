@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Damage that the decoders of libav find. They conceal most of it, set no flag on the frames, and
-//! only log it. GStreamer passes their messages to its own log.
+//! Damage that decoders find and only log: those of libav conceal most of it and set no flag on the
+//! frames, and errors at the start or the end of a video are followed or preceded by no frame that
+//! could have a flag. GStreamer passes libav's messages to its own log.
 
 use std::env;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use facetrack_jobs::Part;
 use gst_base::prelude::*;
 use gstfacetrack::trackjsonsink::{DECODE_ERRORS, TrackJsonSink};
 
-/// The debug category of the messages.
-const CATEGORY: &str = "libav";
+/// The debug category of libav's messages.
+const LIBAV: &str = "libav";
+
+/// The debug category of the base class of decoders.
+const DECODER: &str = "videodecoder";
+
+/// Beginning of its message about a frame that a decoder gives up.
+const GIVEN_UP: &str = "error: ";
 
 /// Beginning of libav's message about a concealed part of a frame, which is no error for it.
 const CONCEALED: &str = "concealing ";
@@ -34,37 +42,51 @@ pub fn listen() {
         gst::log::remove_default_log_function();
     }
     gst::log::add_log_function(|category, level, _, _, _, _, message| {
-        if category.name() == CATEGORY && message.get().is_some_and(|text| is_damage(level, &text))
+        let name = category.name();
+        if [LIBAV, DECODER].contains(&name)
+            && let Some(text) = message.get()
+            && is_damage(name, level, &text)
         {
             MESSAGES.fetch_add(1, Ordering::Relaxed);
         }
     });
-    gst::log::set_threshold_for_name(CATEGORY, gst::DebugLevel::Info);
+    gst::log::set_threshold_for_name(LIBAV, gst::DebugLevel::Info);
+    gst::log::set_threshold_for_name(DECODER, gst::DebugLevel::Warning);
 }
 
-fn is_damage(level: gst::DebugLevel, text: &str) -> bool {
+fn is_damage(category: &str, level: gst::DebugLevel, text: &str) -> bool {
+    if category == DECODER {
+        return text.starts_with(GIVEN_UP);
+    }
     let is_error = level == gst::DebugLevel::Error || text.starts_with(CONCEALED);
     is_error && !MISSING_REFERENCE.iter().any(|part| text.contains(part))
 }
 
-/// Adds the frames in which damage is found to the decoding errors of the record.
-pub fn report_to(sink: &TrackJsonSink) {
+/// Adds the frames in which damage is found to the decoding errors of the record. Decoders also log
+/// errors in frames outside of a part, where they are started and stopped.
+pub fn report_to(sink: &TrackJsonSink, part: Part) {
     MESSAGES.store(0, Ordering::Relaxed);
-    let kinds = gst::PadProbeType::BUFFER
-        | gst::PadProbeType::EVENT_DOWNSTREAM
-        | gst::PadProbeType::EVENT_FLUSH;
-    sink.sink_pad().add_probe(kinds, |pad, info| {
-        let event = info.event().map(|event| event.type_());
-        let is_end = event == Some(gst::EventType::Eos);
-        if event == Some(gst::EventType::FlushStop) {
-            // These frames are not recorded.
-            MESSAGES.store(0, Ordering::Relaxed);
-        } else if (is_end || info.buffer().is_some()) && MESSAGES.swap(0, Ordering::Relaxed) > 0 {
+    let has_begun = AtomicBool::new(false);
+    let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
+    sink.sink_pad().add_probe(kinds, move |pad, info| {
+        let is_excluded = match info.buffer() {
+            Some(_) if !has_begun.swap(true, Ordering::Relaxed) => part.start.is_some(),
+            // The sink counts these itself.
+            Some(frame) => frame.flags().contains(gst::BufferFlags::DISCONT),
+            None if is_end(info) => part.stop.is_some(),
+            None => return gst::PadProbeReturn::Ok,
+        };
+        if MESSAGES.swap(0, Ordering::Relaxed) > 0 && !is_excluded {
             let errors = gst::Structure::builder(DECODE_ERRORS).field("count", 1u64);
             pad.send_event(gst::event::CustomDownstreamOob::new(errors.build()));
         }
         gst::PadProbeReturn::Ok
     });
+}
+
+fn is_end(info: &gst::PadProbeInfo<'_>) -> bool {
+    info.event()
+        .is_some_and(|event| event.type_() == gst::EventType::Eos)
 }
 
 #[cfg(test)]
@@ -73,7 +95,9 @@ mod tests {
 
     #[test]
     fn errors_and_concealment_are_damage() {
-        use gst::DebugLevel::{Error, Info};
+        use gst::DebugLevel::{Error, Info, Warning};
+        assert!(is_damage(DECODER, Warning, "error: Failed to decode frame"));
+        assert!(!is_damage(DECODER, Warning, "no frame duration"));
         for (level, text, want) in [
             (Error, "error while decoding MB 12 9, bytestream 33", true),
             (Error, "Reference 4 >= 2", true),
@@ -86,7 +110,7 @@ mod tests {
             (Error, "mmco: unref short failure", false),
             (Error, "Missing reference picture, default is 65562", false),
         ] {
-            assert_eq!(is_damage(level, text), want, "{text}");
+            assert_eq!(is_damage(LIBAV, level, text), want, "{text}");
         }
     }
 }

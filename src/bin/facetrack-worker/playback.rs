@@ -85,7 +85,7 @@ impl Playback {
         // Each video starts as the first one did.
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
-        damage::report_to(&sink);
+        damage::report_to(&sink, job.part);
         expect_streams(&pipeline, &decoder, facetrack.sink_pad().clone(), job);
         let start = job.part.start.filter(|_| job.warm_up.is_some());
         let start = start.map(|start| clock_time(start).nseconds());
