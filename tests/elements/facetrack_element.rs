@@ -347,7 +347,7 @@ const DEFAULT_MAX_AGE: u64 = 7;
 #[test]
 fn a_discontinuity_ages_faces_by_the_missing_frames() {
     for (age, lost, id) in [(7, 0, 1), (7, 7, 1), (7, 8, 2), (2, 2, 1), (2, 3, 2)] {
-        let mut stream = Stream::new(&format!("script=face max-age={age}"));
+        let mut stream = Stream::new(&format!("script=face tracker=centroid max-age={age}"));
         stream.next_with(gst::BufferFlags::DISCONT);
         stream.frames += lost;
         let next = stream.next_with(gst::BufferFlags::DISCONT);
